@@ -1,4 +1,4 @@
-//! `nearkin.shards.Shards`, the writer of a sharded index, and `Manifest`: which files it has.
+//! `nearkin.shards.Shards`, the writer of a sharded index, and `Manifest`, the list of its files.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -32,8 +32,9 @@ pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
 /// The writer of a sharded index: segments that tasks sealed and placed, listed by one commit.
 /// :class:`nearkin.Reader` reads it. ``Shards(path)`` opens it at its newest generation.
 ///
-/// There is no lock: of two commits on the same generation one is an ``UnsettledError`` and has
-/// changed nothing. :meth:`refresh`, and commit again. Picklable: it is opened again there.
+/// There is no lock: of two commits on the same generation one fails with ``UnsettledError`` and
+/// changes nothing. Then call :meth:`refresh` and commit again. Can be pickled; unpickling opens
+/// the index again.
 #[pyclass(frozen, module = "nearkin.shards")]
 pub(crate) struct Shards {
     path: PathBuf,
@@ -64,7 +65,7 @@ impl Shards {
         Ok(Self::of(path, inner))
     }
 
-    /// Makes a sharded index without documents. The number of shards, 1 to 65,536, stays.
+    /// Creates a sharded index without documents. The number of shards, 1 to 65,536, is fixed.
     #[staticmethod]
     fn create(
         py: Python<'_>,
@@ -77,7 +78,7 @@ impl Shards {
         Ok(Self::of(path, inner))
     }
 
-    /// Goes on to the newest generation.
+    /// Moves on to the newest generation.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, nearkin::shards::Shards::refresh)
     }
@@ -94,43 +95,43 @@ impl Shards {
         self.with(py, |shards| Ok(Params { inner: shards.params().clone() }))
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     #[getter]
     fn shards(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |shards| Ok(shards.shards()))
     }
 
-    /// The number of the generation that this handle goes by.
+    /// The number of the generation that this handle is at.
     #[getter]
     fn generation(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |shards| Ok(shards.generation()))
     }
 
-    /// What the last committer that noted something noted.
+    /// The note of the last commit that set one.
     #[getter]
     fn note<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let note = self.with(py, |shards| Ok(shards.note().to_vec()))?;
         Ok(PyBytes::new(py, &note))
     }
 
-    /// The ticket of a task. A job draws a random number once, and numbers its tasks: an attempt
-    /// that is repeated then has the same ticket, and no other job has it.
+    /// The ticket of a task. A job draws a random number once and numbers its tasks. A repeated
+    /// attempt of a task gets the same ticket; no other job gets it.
     fn ticket(&self, py: Python<'_>, job: u64, task: u32) -> PyResult<Ticket> {
         let inner = self.with(py, |shards| shards.ticket(job, task))?;
         Ok(Ticket { inner })
     }
 
-    /// Moves a sealed file to its place in the index; nobody reads it before it is listed. If a
-    /// second attempt at a task made the same file, the first one stays and the second is removed.
-    /// Another file under this number is an ``ExistsError``.
+    /// Moves a sealed file to its place in the index; it is not read before it is listed. If a
+    /// second attempt of a task made the same file, the first one is kept and the second deleted. A
+    /// different file under this number is an ``ExistsError``.
     fn place(&self, py: Python<'_>, path: PathBuf, sealed: &Bound<'_, Sealed>) -> PyResult<()> {
         let sealed = sealed.get().inner;
         self.with(py, |shards| shards.place(&path, &sealed))
     }
 
     /// Lists placed segments, pairs of (shard, :class:`Sealed`), in one commit. ``how`` says what
-    /// becomes of keys that are live already: ``"refuse"`` (``ExistsError``) or ``"replace"``.
-    /// ``note`` are up to 64 KiB of the committer's own.
+    /// happens to keys that are live already: ``"refuse"`` (``ExistsError``) or ``"replace"``.
+    /// ``note`` is up to 64 KiB of the caller's own data.
     #[pyo3(signature = (segments, how="refuse", note=None))]
     fn append<'py>(
         &self,
@@ -146,7 +147,7 @@ impl Shards {
         reports::imported(py, done)
     }
 
-    /// Removes the documents with these keys in one commit; returns how many there were.
+    /// Removes the documents with these keys in one commit; returns their number.
     fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
         let column = Column::new(keys, Role::Keys)?;
         let held = column.hold(0..column.len())?;
@@ -157,14 +158,14 @@ impl Shards {
         self.with(py, |shards| shards.remove(keys.iter().copied().flatten()))
     }
 
-    /// Merges the segments of a shard into one without a dead document, in one commit; whether
-    /// there was anything to merge.
+    /// Merges the segments of a shard into one without dead documents, in one commit. Returns
+    /// whether there was anything to merge.
     fn compact(&self, py: Python<'_>, shard: u32) -> PyResult<bool> {
         self.with(py, |shards| shards.compact(shard))
     }
 
-    /// Removes files that the newest generation does not list: those of failed tasks, and of older
-    /// generations. Returns how many. Call it while no job is under way.
+    /// Deletes files that the newest generation does not list: those of failed tasks, and of older
+    /// generations. Returns their number. Call it while no job is under way.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, nearkin::shards::Shards::sweep)
     }
@@ -189,8 +190,9 @@ const FILES: [Field; 3] = [
     Field::new("shard", Kind::Integer),
 ];
 
-/// One generation of a sharded index, from the bytes of its manifest: which files a reader needs.
-/// For storage that is no file system: fetch them into a folder, :meth:`check` them, open it.
+/// One generation of a sharded index, decoded from its manifest: lists the files that a reader
+/// needs. For storage that is not a file system: fetch them into a folder, :meth:`check` them, and
+/// open the folder.
 #[pyclass(frozen, eq, module = "nearkin.shards")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Manifest {
@@ -211,7 +213,7 @@ impl Manifest {
         self.inner.generation()
     }
 
-    /// How many shards the index has.
+    /// The number of shards of the index.
     #[getter]
     fn shards(&self) -> u32 {
         self.inner.shards()
@@ -223,19 +225,19 @@ impl Manifest {
         Params { inner: self.inner.params().clone() }
     }
 
-    /// What the last committer that noted something noted.
+    /// The note of the last commit that set one.
     #[getter]
     fn note<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.inner.note())
     }
 
-    /// Where the manifest itself lies, relative to the folder of the index.
+    /// The path of the manifest relative to the folder of the index.
     #[getter]
     fn path(&self) -> PathBuf {
         self.inner.path()
     }
 
-    /// All files that a reader of this generation needs, but for the manifest: a :class:`Table` of
+    /// All files that a reader of this generation needs, except the manifest: a :class:`Table` of
     /// path (relative to the folder of the index), bytes and shard.
     fn files(&self) -> Table {
         let mut builder = Builder::new(&FILES);
@@ -250,7 +252,7 @@ impl Manifest {
         Table::new(&FILES, builder.finish())
     }
 
-    /// Reads all files in a folder, without mapping them: an error names the first one that is
+    /// Reads all files in a folder without mapping them. The error names the first file that is
     /// missing, cut or damaged, or belongs to another index.
     fn check(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         engine(py, || self.inner.check(&path))

@@ -1,7 +1,7 @@
 //! `nearkin.shards`: the steps of a cluster as functions of Arrow batches.
 //!
-//! Numbers of documents and BandKeys are 64-bit integers with a sign, as Spark has them: a BandKey
-//! is the same 64 bits.
+//! Document numbers and BandKeys are signed 64-bit integers, as in Spark: a BandKey is the same 64
+//! bits.
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
@@ -62,8 +62,8 @@ fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     bands.into_iter().map(band).collect()
 }
 
-/// The signatures of a column end to end, and which of its rows have one: `Signatures`, or bytes as
-/// `Signatures.to_bytes` has them for each row.
+/// The concatenated signatures of a column, and the rows that have one: from `Signatures`, or from
+/// the bytes that `Signatures.to_bytes` returns for each row.
 fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, Vec<bool>)> {
     let mut data = Vec::new();
     let mut push = |row: usize, signature: Option<&[u8]>| {
@@ -89,7 +89,7 @@ fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, 
     Ok((data, valid))
 }
 
-/// The same where every row must have one.
+/// The same if every row must have a signature.
 fn all_signatures(object: &Bound<'_, PyAny>, bytes: usize, rows: usize) -> PyResult<Vec<u8>> {
     let (data, valid) = signatures_of(object, bytes)?;
     check_rows(rows, valid.len(), "signatures")?;
@@ -106,8 +106,8 @@ fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
     Err(PyValueError::new_err(format!("{rows} rows, but {other} {name}")))
 }
 
-/// The rows of the band join: one for each document and band. Documents without a signature (null)
-/// have none. ``bands=(first, end)`` makes those of some bands only.
+/// The rows of the band join: one per document and band. Documents without a signature (null) have
+/// none. ``bands=(first, end)`` returns those of some bands only.
 ///
 /// >>> import nearkin as nk
 /// >>> from nearkin import shards
@@ -149,7 +149,7 @@ fn band_entries(
     Ok(Table::new(&ENTRIES, builder.finish()))
 }
 
-/// A table of pairs, the lesser document first.
+/// A table of pairs, the smaller document first.
 fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
     let mut builder = Builder::new(&PAIRS);
     for (one, other, pair) in pairs {
@@ -165,8 +165,8 @@ fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
 }
 
 /// The pairs among the documents of whole buckets: rows of (band, BandKey, document, signature), in
-/// any order, where all rows of a bucket are in the batch. A pair counts at the first band it
-/// shares only, so that over all buckets each is found once.
+/// any order; all rows of a bucket must be in the batch. A pair counts only at the first band it
+/// shares, so over all buckets each pair is found once.
 #[pyfunction]
 fn verify_buckets(
     py: Python<'_>,
@@ -211,7 +211,7 @@ fn verify_buckets(
 }
 
 /// The pairs between two parts of a bucket that is too large for one task. The parts have no
-/// document in common; the pairs within a part are :func:`verify_buckets`'.
+/// document in common; :func:`verify_buckets` returns the pairs within a part.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "two parts of two columns each")]
 fn verify_between(
@@ -297,7 +297,7 @@ fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
     keys.map(key).collect::<PyResult<Vec<_>>>().map(Nodes::Keys)
 }
 
-/// What is done to edges.
+/// The operation on edges.
 #[derive(Clone, Copy)]
 enum Step {
     Components,
@@ -363,9 +363,9 @@ fn table<N>(
     Table::new(fields, builder.finish())
 }
 
-/// The connected components of edges: a table of (node, component), where the least node of a
-/// component stands for it. Nodes are integers, or keys (``str``, or with ``keys="bytes"`` bytes).
-/// What it returned for parts of the edges can be given to it again, together.
+/// The connected components of edges: a table of (node, component), where the smallest node
+/// represents a component. Nodes are integers, or keys (``str``, or ``bytes`` with
+/// ``keys="bytes"``). The results for parts of the edges can be combined by another call.
 ///
 /// >>> from nearkin import shards
 /// >>> shards.components([5, 1, 8], [3, 5, 9]).rows()
@@ -376,9 +376,9 @@ fn components(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResul
     Step::Components.run(a, b, keys, ["node", "component"])
 }
 
-/// The nodes that deduplication drops: in order of the nodes, a node is dropped if it has an edge to
-/// a node that was kept before it. A table of (node, kept), each with the least kept node that it
-/// has an edge to; all other nodes stay. Whole components must be in the batch.
+/// The nodes that deduplication drops. In order of the nodes, a node is dropped if it has an edge
+/// to a node that was kept before it. Returns a table of (node, kept) with the smallest such kept
+/// node; all other nodes are kept. Whole components must be in the batch.
 ///
 /// >>> from nearkin import shards
 /// >>> shards.dropped([1, 3, 4], [2, 2, 3]).rows()
@@ -401,7 +401,7 @@ fn large_star(
     Step::LargeStar.run(nodes, neighbours, keys, ["node", "neighbour"])
 }
 
-/// Small-star, for batches with all edges of a node to lesser ones, as :func:`large_star` returns
+/// Small-star, for batches with all edges of a node to smaller ones, as :func:`large_star` returns
 /// them: returns edges (node, neighbour), the larger node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
@@ -413,7 +413,7 @@ fn small_star(
     Step::SmallStar.run(nodes, neighbours, keys, ["node", "neighbour"])
 }
 
-/// Whether edges (node, centre) are stars around their least nodes: the end of the rounds.
+/// Whether edges (node, centre) are stars around their smallest nodes: then the rounds end.
 #[pyfunction]
 fn are_stars(nodes: &Bound<'_, PyAny>, centres: &Bound<'_, PyAny>) -> PyResult<bool> {
     match (self::nodes(nodes, "nodes")?, self::nodes(centres, "centres")?) {

@@ -1,10 +1,9 @@
-//! ASCII text, or what `fold` makes of any text, to unit hashes: 64 bytes at a time made lower case
-//! and looked at as masks with a bit a byte, then the hashes of all units, those of like length
-//! together, so that the processor never has to guess.
+//! ASCII text, or the output of `fold` for any text, to unit hashes. Processes 64 bytes at a time:
+//! lower case, then masks with one bit per byte. Then hashes all units, those of similar length
+//! together, so that branches are predictable.
 //!
-//! Knows where words and tokens of ASCII begin and end; bytes beyond ASCII are letters. The
-//! definition of a word is the crate `unicode-segmentation`, of the masks the plain code at the end
-//! of this file.
+//! Knows where words and tokens of ASCII begin and end; bytes beyond ASCII are letters. The crate
+//! `unicode-segmentation` defines words; the plain code at the end of this file defines the masks.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,40 +11,41 @@ use super::normalise::tokens;
 use super::simd::{Processor, blanks, masks};
 use super::unit::UnitHash;
 
-/// A text is taken in pieces that are little longer than this, so that buffers stay small.
+/// A text is processed in pieces that are little longer than this, so that buffers stay small.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// No piece with a longer unit, or row of units without a blank, is split here.
+/// A piece with a longer unit, or a longer run of units without white space, is not split here.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
-/// What the units are.
+/// The kind of the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Words,
     Tokens,
 }
 
-/// How to cut a text into units.
+/// How a text is divided into units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
     pub(crate) kind: Kind,
-    /// Upper-case letters are made lower.
+    /// Upper-case letters are converted to lower case.
     pub(crate) lower: bool,
 }
 
-/// Buffers of one piece of text. Their contents are overwritten, never cleared: longer is fine.
+/// Buffers of one piece of text. They are overwritten and never cleared: stale bytes at the end do
+/// not matter.
 #[derive(Debug, Default)]
 pub(crate) struct Split {
-    /// The text as it is hashed, lower case or as it was.
+    /// The text as it is hashed: in lower case or unchanged.
     text: Vec<u8>,
-    /// A bit a byte where units begin or end, and these places, by turns.
+    /// One bit per byte at which a unit begins or ends; then these positions, alternating.
     marks: Vec<u64>,
     edges: Vec<u32>,
-    /// The first eight bytes of each unit, or what a processor needs of it instead; and which
-    /// units are longer.
+    /// The first eight bytes of each unit, or what a processor needs instead; and the positions of
+    /// longer units.
     heads: Vec<u64>,
     long: Vec<u32>,
-    /// What a text becomes before it is cut; used by `units`.
+    /// The folded text before it is divided; used by `units`.
     pub(crate) folded: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl Split {
                 let count = self.cut(piece, rules, processor);
                 self.hash_units(count, hash, processor, out);
             } else {
-                // Places of 32 bits would not do.
+                // Positions of 32 bits would be too small.
                 let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
                 let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
@@ -89,14 +89,14 @@ impl Split {
         }
     }
 
-    /// Fills `text` and `edges` from one piece; returns how many edges there are.
+    /// Fills `text` and `edges` from one piece; returns the number of edges.
     #[inline(always)]
     fn cut(&mut self, piece: &[u8], rules: Cut, processor: Option<Processor>) -> usize {
         let bytes = piece.len().next_multiple_of(64);
         if self.text.len() < bytes + 128 {
-            // Two blocks more, so that a short unit may be read as eight bytes, or some with what
-            // follows; and before them a power of two, so that a place may be kept within by its
-            // bits.
+            // Two more blocks, so that the eight bytes of a short unit can be read, or a vector
+            // with the bytes after it. The length before them is a power of two, so that a mask
+            // keeps positions in range.
             self.text.resize(bytes.next_power_of_two() + 128, 0);
         }
         if self.edges.len() < bytes + 64 {
@@ -113,7 +113,7 @@ impl Split {
         if bars { drop_bars(text, &mut self.edges[..count]) } else { count }
     }
 
-    /// Adds the hashes of what the first `count` edges say.
+    /// Adds the hashes of the units given by the first `count` edges.
     #[inline(always)]
     fn hash_units(
         &mut self,
@@ -125,7 +125,7 @@ impl Split {
         let units = self.edges[..count].as_chunks::<2>().0;
         if self.heads.len() < units.len() {
             self.heads.resize(units.len(), 0);
-            // Eight are written at a time.
+            // Eight positions are written at a time.
             self.long.resize(units.len() + 8, 0);
         }
         let start = out.len();
@@ -138,7 +138,7 @@ impl Split {
         hash_long(text, units, &long[..count], hash, out);
     }
 
-    /// The units of an ASCII text, one after the other, as they are hashed.
+    /// The units of an ASCII text in order, as they are hashed.
     #[cfg(test)]
     pub(crate) fn units(text: &str, rules: Cut) -> Vec<String> {
         let mut split = Self::default();
@@ -158,7 +158,7 @@ impl Split {
 }
 
 impl Cut {
-    /// How long the first piece of a text is: it ends where no unit sees both sides.
+    /// The length of the first piece of a text: it ends where no unit spans the boundary.
     fn piece(self, text: &[u8]) -> usize {
         let ends = |byte: &u8| match self.kind {
             Kind::Words => {
@@ -171,8 +171,8 @@ impl Cut {
     }
 }
 
-/// Writes where the units of `piece` begin and end, and the text as it is hashed; returns how many
-/// edges there are, an even number, and whether a unit begins with `_`.
+/// Writes the begin and end of each unit of `piece`, and the text as it is hashed. Returns the
+/// number of edges, which is even, and whether a unit begins with `_`.
 #[inline(always)]
 pub(crate) fn edges(piece: &[u8], text: &mut [u8], edges: &mut [u32], rules: Cut) -> (usize, bool) {
     match (rules.kind, rules.lower) {
@@ -215,7 +215,8 @@ fn edges_of<const WORDS: bool, const LOWER: bool>(
         let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
             break;
         };
-        // Sixteen at a time, more than there are: seldom does the text say how often.
+        // Writes sixteen at a time, usually more than needed: the loop count then seldom depends on
+        // the text.
         for (some, from) in places.as_chunks_mut::<16>().0.iter_mut().zip((0..).step_by(16)) {
             if from >= new {
                 break;
@@ -237,7 +238,7 @@ fn edges_of<const WORDS: bool, const LOWER: bool>(
     (count, bars != 0)
 }
 
-/// Drops the words that are nothing but `_`; returns how many edges are left.
+/// Drops the words that consist of `_` only; returns the number of edges left.
 fn drop_bars(text: &[u8], edges: &mut [u32]) -> usize {
     let mut kept = 0;
     for at in (0..edges.len()).step_by(2) {
@@ -251,8 +252,8 @@ fn drop_bars(text: &[u8], edges: &mut [u32]) -> usize {
     kept
 }
 
-/// The hashes of all units, in order, as if all were short: without a branch and for the
-/// vectoriser. Writes the places of those that are not to `long`; returns how many they are.
+/// The hashes of all units in order, computed as if all were short: without branches, for the
+/// vectoriser. Writes the positions of long units to `long`; returns their number.
 #[inline(always)]
 fn hash_short(
     text: &[u8],
@@ -280,7 +281,7 @@ fn hash_short(
 fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out: &mut [u64]) {
     for &at in long {
         let [start, end] = units[at as usize];
-        // Each unit lies in the text.
+        // Each unit lies within the text.
         let Some(unit) = text.get(start as usize..end as usize) else { continue };
         out[at as usize] = match (unit.first_chunk(), unit.last_chunk()) {
             (Some(first), Some(last)) if unit.len() <= 16 => {
@@ -292,13 +293,13 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
     }
 }
 
-/// Some bytes of `text`; zeros if it ends before, which units never make it do.
+/// Bytes of `text`, padded with zeros at its end (units never need the padding).
 #[inline(always)]
 fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
     text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])
 }
 
-/// Those bits of `joint` whose bytes, counted from `base`, join their neighbours.
+/// The bits of `joint` whose bytes, counted from `base`, join their neighbours.
 #[inline(always)]
 fn joined(piece: &[u8], base: u32, mut joint: u64) -> u64 {
     let mut mask = 0;
@@ -338,10 +339,12 @@ pub(crate) struct Masks {
     pub(crate) bar: u64,
 }
 
-/// The masks as their definition says.
+/// The masks by their definition.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
-    // Sums and products of bits, not `||` and `&&`: without branches many bytes are done at once.
+    // Sums and products of bits instead of `
+    //
+    // ` and `&&`: without branches the loop is vectorised.
     let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
     let digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
     let word = |byte: u8| {
@@ -357,14 +360,15 @@ pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
     }
 }
 
-/// The white space of ASCII, as its definition says.
+/// ASCII white space by its definition.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_blanks(block: &[u8; 64]) -> u64 {
     let control = |byte: u8| byte.wrapping_sub(b'\t') <= b'\r' - b'\t';
     gather(block.map(|byte| u8::from(control(byte)) | u8::from(byte == b' ')))
 }
 
-/// The lowest bit of each byte, the first byte's lowest: eight at a time moved by a product.
+/// The lowest bit of each byte, the first byte's in the lowest position: eight at a time, by a
+/// multiplication.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn gather(bits: [u8; 64]) -> u64 {

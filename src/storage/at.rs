@@ -1,14 +1,14 @@
-//! Calls of the system that name a file relative to an open folder, on Unix.
+//! System calls on Unix that name a file relative to an open folder.
 //!
-//! `None` as the folder means that the path is taken as it is. A path relative to a folder leads
-//! into that very folder, whatever has become of the folder's own name.
+//! `None` as the folder means that the path is used as it is. A path relative to a folder is
+//! resolved in that folder, even if the folder was renamed.
 #![expect(unsafe_code, reason = "std has no calls relative to a folder: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
 use super::{Entry, OpenMode};
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use libc::{fstat, fstatat, openat, stat};
-// On 32-bit systems the others end at 2 GiB.
+// On 32-bit systems the other calls are limited to 2 GiB.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use libc::{fstat64 as fstat, fstatat64 as fstatat, openat64 as openat, stat64 as stat};
 use std::ffi::{CStr, CString};
@@ -18,8 +18,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which file something is, whatever it is called. (Systems have other types for the two numbers;
-/// this one holds each.)
+/// The identity of a file, independent of its names. (The types of the two numbers differ between
+/// systems; this one holds each.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: i128,
@@ -76,7 +76,7 @@ pub(super) fn open(folder: Option<&File>, path: &Path, mode: OpenMode) -> io::Re
 
 /// Opens a file to lock it, and makes it if it is missing.
 pub(super) fn open_lock(folder: Option<&File>, path: &Path) -> io::Result<File> {
-    // A link would be one file by its name and another one open.
+    // A symbolic link could lead to another file than its name says.
     let flags = libc::O_RDWR | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
     open_with(folder, path, flags)
 }
@@ -97,7 +97,7 @@ pub(super) fn remove(folder: Option<&File>, path: &Path) -> io::Result<()> {
     call(|| unsafe { libc::unlinkat(at, name.as_ptr(), 0) }).map(|_| ())
 }
 
-/// A file's place: the folder it is named relative to, and its name.
+/// The location of a file: the folder that its name is relative to, and its name.
 pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
 
 pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
@@ -114,7 +114,7 @@ pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
     call(|| unsafe { libc::linkat(old_at, old.as_ptr(), new_at, new.as_ptr(), 0) }).map(|_| ())
 }
 
-/// Renames a file; `AlreadyExists` if there is one of the new name.
+/// Renames a file; `AlreadyExists` if the new name is taken.
 ///
 /// Renames only if the new name is free. Uses one system call where the system and the file system
 /// have it, otherwise a hard link and an unlink. On a file system without links (exFAT) it checks
@@ -147,8 +147,8 @@ fn is_unknown(error: &io::Error) -> bool {
 fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let [old_at, new_at] = [from.0, to.0].map(|at| libc::c_long::from(number_of(at)));
-    // SAFETY: as in `open_with`, of two names and two folders. By its number: the C library's own
-    // function is of 2018.
+    // SAFETY: as in `open_with`, of two names and two folders. Called by number, since the C
+    // library has the function only since 2018.
     let renamed = unsafe {
         libc::syscall(
             libc::SYS_renameat2,
@@ -178,7 +178,7 @@ fn rename_if_new(_: Place<'_>, _: Place<'_>) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
-/// What the system says of the file with this name; of a link itself, not where it leads.
+/// The status of the file with this name; of a symbolic link itself, not of its target.
 fn status(folder: Option<&File>, name: &CStr) -> io::Result<stat> {
     let at = number_of(folder);
     let mut status = std::mem::MaybeUninit::<stat>::uninit();
@@ -189,12 +189,12 @@ fn status(folder: Option<&File>, name: &CStr) -> io::Result<stat> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// Which file has this name. `NotFound` if none has.
+/// The identity of the file with this name. `NotFound` if there is none.
 pub(super) fn identity(folder: Option<&File>, name: &CStr) -> io::Result<Identity> {
     status(folder, name).map(|status| Identity::of(&status))
 }
 
-/// Which file an open one is.
+/// The identity of an open file.
 pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
     let mut status = std::mem::MaybeUninit::<stat>::uninit();
     // SAFETY: the file is open, and the call writes to `status` only, which is large enough.
@@ -203,7 +203,7 @@ pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
     Ok(Identity::of(unsafe { status.assume_init_ref() }))
 }
 
-/// The length of whatever has this name, in bytes.
+/// The length in bytes of the file or other entry with this name.
 pub(super) fn bytes_of(folder: Option<&File>, path: &Path) -> io::Result<u64> {
     let status = status(folder, &name_of(path)?)?;
     Ok(u64::try_from(status.st_size).unwrap_or(0))
@@ -238,7 +238,7 @@ pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<V
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const NAME_BEGINS: usize = 19;
 
-/// The first entry, and what follows it.
+/// The first entry, and the rest.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     #[expect(clippy::host_endian_bytes, reason = "the kernel wrote it for this processor")]
@@ -247,7 +247,7 @@ fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     (length > NAME_BEGINS && length <= bytes.len()).then(|| bytes.split_at(length))
 }
 
-/// What an entry says; none for the folder itself and the one above it, and for what is gone.
+/// The content of an entry; `None` for the folder itself, its parent, and files that are gone.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<Entry>> {
     let Ok(name) = CStr::from_bytes_until_nul(&record[NAME_BEGINS..]) else { return Ok(None) };
@@ -262,11 +262,11 @@ fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<Entry>> {
         },
         kind => kind == libc::DT_DIR,
     };
-    // A name that is not Unicode is none of ours; it must only not look like one.
+    // A name that is not Unicode is none of ours; it must only differ from ours.
     Ok(Some(Entry { name: name.to_string_lossy().into_owned(), is_dir }))
 }
 
-/// The names in a folder: by its own name, if that still leads there.
+/// The names in a folder: by the folder's own path, if that still leads to it.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<Entry>> {
     if let Some(folder) = folder {

@@ -1,5 +1,5 @@
-//! What `at.rs` is on Unix, for systems whose open folders cannot be moved or removed: there a path
-//! is enough. (Windows refuses to rename a folder in which a file is open.)
+//! The counterpart of `at.rs` for systems on which an open folder cannot be moved or removed, so
+//! that a path is enough. (Windows refuses to rename a folder in which a file is open.)
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// A file's place: never relative to a folder here.
+/// The location of a file: never relative to a folder here.
 pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
 
 pub(super) fn open(_: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
@@ -45,7 +45,7 @@ pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
     fs::rename(from.1, to.1)
 }
 
-/// Renames a file; `AlreadyExists` if there is one of the new name.
+/// Renames a file; `AlreadyExists` if the new name is taken.
 pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
     if fs::symlink_metadata(to.1).is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());

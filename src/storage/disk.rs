@@ -1,6 +1,6 @@
-//! The real disk: std's files, positioned, counted.
+//! The real disk: std's files with positioned reads and writes, and counters.
 //!
-//! Names `std::fs`, as only `at.rs` does beside it. Knows nothing of content or of names.
+//! Only this module and `at.rs` use `std::fs`. Knows nothing about content or names.
 #![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
 #[cfg(unix)]
@@ -16,24 +16,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The operating system's file system; or that, with some folders held open, so that paths into
-/// these lead there whatever has become of their names.
+/// The operating system's file system. It can hold folders open, so that paths into them are
+/// resolved in these folders even after they were renamed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk {
     tally: Arc<Tally>,
     held: Vec<HeldFolder>,
 }
 
-/// A folder that is held open, and the path by which it was found.
+/// A folder that is held open, and the path by which it was opened.
 #[derive(Debug, Clone)]
 struct HeldFolder {
     root: PathBuf,
-    /// None where the system names no file relative to an open folder.
+    /// `None` if the system cannot name files relative to an open folder.
     folder: Option<Arc<fs::File>>,
 }
 
 impl Disk {
-    /// Where a path leads: the folder that it is relative to, if one is held, and the rest.
+    /// Resolves a path: the held folder that it is relative to, if any, and the rest.
     fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
         for held in self.held.iter().rev() {
             if let (Some(folder), Ok(rest)) = (&held.folder, path.strip_prefix(&held.root)) {
@@ -43,8 +43,8 @@ impl Disk {
         (None, path)
     }
 
-    /// Locks the folder that a file lies in, by a descriptor that is open already if one is given.
-    /// None where that cannot be; `WouldBlock` if another has it.
+    /// Locks the folder of a file, by an open descriptor if one is given. `None` if that is
+    /// impossible; `WouldBlock` if another process holds the lock.
     fn lock_folder(
         &self,
         path: &Path,
@@ -69,7 +69,7 @@ impl Disk {
         Ok(None)
     }
 
-    /// The folder that is held for a path, if one is.
+    /// The held folder of a path, if there is one.
     fn folder_of(&self, path: &Path) -> Option<Arc<fs::File>> {
         let held = self.held.iter().rev().find(|held| path.starts_with(&held.root))?;
         held.folder.clone()
@@ -128,7 +128,7 @@ impl Storage for Disk {
     }
 
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
-        // Without opening it: who knows what it is.
+        // Without opening it, since it may be anything (a pipe, for example).
         let (at, path) = self.place(path);
         at::bytes_of(at, path)
     }
@@ -201,7 +201,7 @@ impl Storage for Disk {
     }
 }
 
-/// Whether a lock was taken: an error if another has it.
+/// Converts the result of a lock attempt: an error if another process holds the lock.
 fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
     result.map_err(|error| match error {
         fs::TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
@@ -209,21 +209,21 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
     })
 }
 
-/// A locked file, and where it was found.
+/// A locked file, and the path by which it was found.
 struct Held {
     file: fs::File,
-    /// The folder it lies in, locked likewise: nobody can remove that lock. None where a system
-    /// locks no folders.
+    /// Its folder, locked as well, so that deleting the lock file does not release the lock. `None`
+    /// if the system locks no folders.
     folder_lock: Option<Arc<fs::File>>,
-    /// The process that locked it: a fork of it shares the open file, and with it the lock.
+    /// The process that took the lock: a fork shares the open file, and with it the lock.
     process: u32,
     #[cfg(unix)]
     name: (Option<Arc<fs::File>>, CString, Identity),
 }
 
 impl Held {
-    /// `WouldBlock` if the file that was locked has lost its name meanwhile: a process that locks
-    /// the file of that name would not see this lock.
+    /// `WouldBlock` if the locked file has lost its name meanwhile: another process would lock the
+    /// new file of that name and not see this lock.
     fn lock(
         file: fs::File,
         folder_lock: Option<Arc<fs::File>>,
@@ -256,7 +256,7 @@ impl Guard for Held {
         if std::process::id() != self.process {
             return Err(LockLost::Forked.into());
         }
-        // Elsewhere a name stays with a file as long as it is open.
+        // On other systems an open file keeps its name.
         #[cfg(unix)]
         {
             let (folder, name, identity) = &self.name;
@@ -275,11 +275,11 @@ impl Guard for Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // In a forked child the lock is the parent's.
+        // In a forked child the lock belongs to the parent.
         if std::process::id() == self.process {
-            // A process that this one has just started shares the open file until its exec, and
-            // closing ours alone would leave the lock with it. If it fails, the lock goes with the
-            // last handle of the file.
+            // A process that was just started shares the open file until its exec, so closing it
+            // here alone would not release the lock. If unlocking fails, the lock is released with
+            // the last handle of the file.
             let _ = self.file.unlock();
             let _ = self.folder_lock.as_ref().map(|folder| folder.unlock());
         }
@@ -317,7 +317,7 @@ impl File for DiskFile {
 
     fn sync(&self) -> io::Result<()> {
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
-        // fdatasync: the content and the length, which is what the promise needs.
+        // fdatasync syncs content and length, which is what the promise needs.
         self.file.sync_data()
     }
 

@@ -1,4 +1,4 @@
-//! Texts of about 200 words sampled from real English sentences, every tenth a near-duplicate.
+//! Texts of about 200 words sampled from real English sentences; one in ten is a near-duplicate.
 
 use crate::made::Random;
 use crate::options::{Options, repository};
@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const WORDS_MIN: usize = 190;
-/// Words replaced in a near-duplicate: 0 to 5 of 200, that is a similarity of 1 to .86.
+/// Words replaced in a near-duplicate: 0 to 5 of 200, a similarity of 1 to .86.
 const REPLACED_MAX: u64 = 6;
-/// Corpora of English prose; of a folder that has none of them every file is taken.
+/// Corpora of English prose. In a folder with none of them, every file is used.
 const PROSE: [&str; 4] = ["inaugural", "state_union", "reuters21578", "debian_descriptions"];
-/// Sentences are plenty from here on.
+/// No more sentences than this are needed.
 const SENTENCES_MAX: usize = 400_000;
 
 /// Sentences to make texts of.
@@ -89,7 +89,7 @@ impl Corpus {
         self.fresh(1 + number)
     }
 
-    /// Queries that find something, each with the document it was made from.
+    /// Queries with a match, each with the document it was made from.
     pub fn hits(&self, count: usize, stored: u32) -> Vec<(u32, String)> {
         let mut random = Random(77);
         let mut hit = || {
@@ -99,7 +99,7 @@ impl Corpus {
         (0..count).map(|_| hit()).collect()
     }
 
-    /// Queries that find nothing.
+    /// Queries without a match.
     pub fn misses(&self, count: usize) -> Vec<String> {
         (0..count as u64).map(|number| self.fresh((1 << 40) + number)).collect()
     }
@@ -130,7 +130,7 @@ fn unpack(path: &Path) -> Result<String> {
     Ok(String::from_utf8(bytes)?)
 }
 
-/// The sentences of a text: white space in one blank each, 5 to 60 words, ASCII, mostly letters.
+/// The sentences of a text: white space collapsed, 5 to 60 words, ASCII, mostly letters.
 fn split(text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut sentences = Vec::new();

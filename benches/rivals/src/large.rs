@@ -1,5 +1,5 @@
-//! Nearkin alone at the largest size: memory, write amplification, latency; and gaoya alone, whose
-//! memory can only be told in a process of its own.
+//! Nearkin alone at the largest size: memory, write amplification, latency; and gaoya alone, in its
+//! own process, since its memory can only be measured there.
 
 use crate::clock::{queries, time};
 use crate::engines::{Engine, Kind, Nearkin};
@@ -11,11 +11,11 @@ use crate::tables::{BATCH, FIRST, FIRST_AT_ONCE, REOPENINGS, fresh_folder, load,
 use std::time::Duration;
 
 const MIB: f64 = (1 << 20) as f64;
-/// Seconds in which an index that was just opened has caught up with what it checks meanwhile.
+/// Seconds after opening until the background verification is complete.
 const CAUGHT_UP_S: u64 = 5;
 const FIRST_LATER: &str = "hit p50, the first 1,000, 5 s after opening";
 
-/// One run, or three where that is quick: ten million documents take a minute or two.
+/// One run, or three if runs are quick: ten million documents take a minute or two.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let documents = options.large;
     if documents == 0 {
@@ -53,8 +53,8 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     let charged = (disk_traffic().0 - before) as f64;
     let disk = disk_bytes(&folder)? as f64;
     note("disk", "bytes/document", disk / count);
-    // What was handed to the system: the kernel charges whole folios, however little of one is
-    // written, and a log writes a little of many.
+    // Bytes passed to the system. The kernel charges whole folios even for small writes, and a log
+    // writes a little to many of them.
     let (load, all) = (load.bytes_written as f64, all.bytes_written as f64);
     note("written by the load", "bytes/document", load / count);
     note("written by load and compaction", "bytes/document", all / count);
@@ -81,7 +81,7 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     }
     for (asked, name) in [(&hits, "hit"), (&misses, "miss")] {
         queries(&mut *engine.reader()?, asked)?;
-        // One after the other, so that the median of three stands for more than one moment.
+        // One after the other, so that the median of three covers more than one moment.
         let rounds = (0..3).map(|_| Ok(queries(&mut *engine.reader()?, asked)?.0));
         let rounds = rounds.collect::<Result<Vec<_>>>()?;
         for (share, which) in [(0.5, "p50"), (0.99, "p99")] {
@@ -94,10 +94,10 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Bytes that gaoya wants for a document, generously.
+/// A generous estimate of gaoya's bytes per document.
 const GAOYA_BYTES: u64 = 1_800;
 
-/// gaoya at the largest size that the memory allows.
+/// gaoya at the largest size that fits in memory.
 pub fn gaoya(options: &Options, results: &mut Results) -> Result<()> {
     let fits = |documents: &u32| u64::from(*documents) * GAOYA_BYTES < available_bytes();
     let mut sizes = options.sizes.clone();

@@ -1,6 +1,5 @@
-//! What the machine allows: the reads and writes that no design like ours can do without, and
-//! nothing else. No index, no answer: a line of the report that misses its target is
-//! held against these.
+//! The limits of the machine: only the reads and writes that no similar design can avoid. There is
+//! no index and no answer. A line of the report that misses its target is compared with these.
 
 use crate::clock::{by_turns, time};
 use crate::made::ROWS;
@@ -17,15 +16,15 @@ mod removals;
 pub use lines::Tables;
 use removals::removals_alone;
 
-/// In stage `tables`, by turns with the queries themselves; at the largest size in this one.
+/// Alternates with the queries in stage `tables`; at the largest size in this stage.
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
-/// With nothing in memory.
+/// With a cold page cache.
 pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";
-/// On as many documents as stage `text` has.
+/// With the number of documents of stage `text`.
 pub const REMOVALS_ALONE: &str = "1,000 removals: blocks read and checked, a record synced";
 
 /// Bytes of a record of one document: signature, key, time, lengths.
@@ -33,7 +32,7 @@ const RECORD_BYTES: usize = ROWS + 32;
 /// Bytes of a removal: a key, and its length.
 const REMOVAL_BYTES: usize = 16;
 const WRITERS: u32 = 8;
-/// How often a thread that syncs for all lets others go first while none of them comes.
+/// How often a syncing thread yields to others while none arrives.
 const PATIENCE: u32 = 64;
 
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
@@ -75,7 +74,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Documents per second if each batch of 1,000 is one write of what a log must hold, and a sync.
+/// Documents per second if each batch of 1,000 is one write of the necessary log bytes, and a sync.
 fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     let batch = vec![7; RECORD_BYTES * BATCH as usize];
     let file = prepared(path, 64 << 20)?;
@@ -91,8 +90,8 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     Ok(batches as f64 * f64::from(BATCH) / seconds)
 }
 
-/// A file that is there and full of zeros, of at least so many bytes. Written in small pieces: the
-/// system goes through the whole piece for each record that is appended to it later.
+/// An existing file of zeros of at least this length. Written in small pieces, since the system
+/// later walks the whole piece for each appended record.
 pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     let file = File::create(path)?;
     let zeros = vec![0; 64 << 10];
@@ -103,8 +102,8 @@ pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     Ok(file)
 }
 
-/// Records per second of threads that each append one, and wait until it is synced; one of those
-/// who wait syncs for all.
+/// Records per second of threads that each append one and wait until it is synced; one of the
+/// waiting threads syncs for all.
 fn group_commit(path: &Path, threads: u32, count: u32) -> Result<f64> {
     let file = prepared(path, 4 << 20)?;
     let log = Log { file, state: Mutex::new(State::default()), woken: Condvar::new() };
@@ -145,7 +144,7 @@ impl Log {
                 continue;
             }
             state.led = true;
-            // Those who were told with this one are about to come back.
+            // The threads that were notified with this one will return soon.
             let mut patience = PATIENCE;
             while state.appended - state.synced < state.expected && patience > 0 {
                 let before = state.appended;

@@ -1,4 +1,5 @@
-//! The machine: what it is, how much memory and disk a step takes, and how to make a cache cold.
+//! The machine: its description, the memory and disk that a step uses, and how to make a cache
+//! cold.
 
 use crate::results::Result;
 use std::fs;
@@ -57,17 +58,17 @@ fn status_kib(path: &str, field: &str) -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Anonymous memory of this process now, in bytes: what the kernel cannot take back.
+/// Anonymous memory of this process in bytes: the kernel cannot reclaim it.
 pub fn anonymous_bytes() -> u64 {
     status_kib("/proc/self/status", "RssAnon:") << 10
 }
 
-/// Memory that programs can still get, in bytes.
+/// Memory that programs can still allocate, in bytes.
 pub fn available_bytes() -> u64 {
     status_kib("/proc/meminfo", "MemAvailable:") << 10
 }
 
-/// Notes the most anonymous memory seen while it lives, looking every 2 ms.
+/// Records the peak of anonymous memory during its lifetime, sampled every 2 ms.
 pub struct Peak {
     most: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -88,7 +89,7 @@ impl Peak {
         Self { most, stop, thread: Some(thread) }
     }
 
-    /// The most so far, in bytes.
+    /// The peak so far in bytes.
     pub fn bytes(&self) -> u64 {
         self.most.fetch_max(anonymous_bytes(), Ordering::Relaxed);
         self.most.load(Ordering::Relaxed)
@@ -104,7 +105,7 @@ impl Drop for Peak {
     }
 }
 
-/// Bytes this process has caused to be written to and read from the disk since it started.
+/// Bytes that this process has caused to be written to and read from the disk since its start.
 pub fn disk_traffic() -> (u64, u64) {
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let field = |name: &str| {
@@ -129,7 +130,7 @@ pub fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
 }
 
 /// Disk space below a folder in bytes: blocks in use, not lengths, so that a sparse file counts
-/// for what it takes.
+/// correctly.
 pub fn disk_bytes(folder: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0;
@@ -139,8 +140,8 @@ pub fn disk_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Drops all files below a folder from the page cache. Nothing may map them: pages that are
-/// mapped stay. They are synced first, for dirty pages stay, too.
+/// Drops all files below a folder from the page cache. They must not be mapped, since mapped pages
+/// stay. They are synced first, since dirty pages stay as well.
 pub fn evict(folder: &Path) -> Result<()> {
     for path in files(folder)? {
         let file = fs::File::open(path)?;

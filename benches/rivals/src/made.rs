@@ -1,12 +1,13 @@
-//! Made-up signatures: 128 rows of one byte, every tenth document a near-duplicate of known
-//! agreement. Each is a function of its number, so that ten million need no memory.
+//! Synthetic signatures: 128 rows of one byte; one document in ten is a near-duplicate of known
+//! agreement. Each is a function of its number, so ten million need no memory.
 
 pub const ROWS: usize = 128;
 pub const BANDS: usize = 16;
 pub const BAND_ROWS: usize = 8;
-/// Equal rows that a match needs.
+/// Minimum number of equal rows of a match.
 pub const EQUAL_ROWS_MIN: u32 = 103;
-/// Rows in which a planted near-duplicate, or the query of a hit, may differ: agreement .852 to 1.
+/// Maximum number of rows in which a planted near-duplicate, or the query of a hit, differs:
+/// agreement .852 to 1.
 const CHANGED_ROWS_MAX: u64 = 20;
 
 /// A signature: one byte per row, the same for every engine.
@@ -59,7 +60,7 @@ fn changed(mut signature: Signature, random: &mut Random) -> Signature {
     signature
 }
 
-/// The signature of a document. Of every ten the last is a near-duplicate of the first.
+/// The signature of a document. The last of every ten is a near-duplicate of the first.
 pub fn document(number: u32) -> Signature {
     let original = fresh(&mut stream(1, u64::from(number - number % 10)));
     match number % 10 {
@@ -74,14 +75,14 @@ pub fn documents(first: u32, count: u32) -> Vec<Signature> {
     (first..first + count).map(document).collect()
 }
 
-/// Queries that find something: near-duplicates of stored documents.
+/// Queries with a match: near-duplicates of stored documents.
 pub fn hits(count: usize, stored: u32) -> Vec<Signature> {
     let mut random = stream(3, u64::from(stored));
     let query = |_| changed(document(random.below(u64::from(stored)) as u32), &mut random);
     (0..count).map(query).collect()
 }
 
-/// Queries that find nothing.
+/// Queries without a match.
 pub fn misses(count: usize) -> Vec<Signature> {
     (0..count as u64).map(|number| fresh(&mut stream(4, number))).collect()
 }
@@ -90,12 +91,12 @@ pub fn equal_rows(a: &Signature, b: &Signature) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
-/// The bytes of a band, as a number: at eight rows of a byte they are their own perfect hash.
+/// The bytes of a band as a number: at eight rows of a byte this is a perfect hash.
 pub fn band(signature: &Signature, band: usize) -> u64 {
     u64::from_be_bytes(signature.as_chunks::<BAND_ROWS>().0[band])
 }
 
-/// The answer by definition: shares a band, and has enough equal rows.
+/// The answer by definition: documents that share a band and have enough equal rows.
 pub fn brute_force(query: &Signature, stored: &[Signature]) -> Vec<u32> {
     let like = |stored: &Signature| {
         equal_rows(query, stored) >= EQUAL_ROWS_MIN

@@ -1,4 +1,4 @@
-//! Nearkin beside its rivals: measures all of them in one process and writes the report.
+//! Measures Nearkin beside its rivals in one process and writes the report.
 
 mod clock;
 mod corpus;
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         [stage] => run(stage, &options),
-        // Each in a process of its own, so that none finds what another left on the heap.
+        // Each stage in its own process, so that none is affected by another's heap.
         stages => stages.iter().try_for_each(|stage| {
             println!("\n== {stage}");
             let mut child = Command::new(std::env::current_exe()?);

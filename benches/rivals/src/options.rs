@@ -48,20 +48,20 @@ pub struct Options {
     pub python: Option<PathBuf>,
     pub work: PathBuf,
     pub results: PathBuf,
-    /// Where the report goes, if not into the repository.
+    /// The folder of the report, if not the repository.
     pub docs: Option<PathBuf>,
     /// Queries of each kind per measurement.
     pub queries: usize,
-    /// Documents that are inserted one by one, each with a sync.
+    /// Documents inserted one by one, each with a sync.
     pub singles: u32,
-    /// The flags as given, for the children that run single stages.
+    /// The flags as given, for child processes that run single stages.
     pub flags: Vec<String>,
 }
 
 pub const STAGES: [&str; 8] =
     ["tables", "ours", "large", "memory", "limits", "text", "scripts", "report"];
 
-/// The repository, from where this was compiled.
+/// The repository at compile time.
 pub fn repository() -> PathBuf {
     home().join("../..")
 }

@@ -1,4 +1,4 @@
-//! Nearkin alone: what no rival does, and what must hold whatever the rivals do.
+//! Nearkin alone: features without a rival, and targets that do not depend on rivals.
 
 use crate::clock::{Latencies, queries, time};
 use crate::engines::{Engine, Kind, Nearkin, key, threshold};
@@ -48,7 +48,7 @@ impl Ours<'_> {
         self.results.note(of, measure, unit, value);
     }
 
-    /// The disk's own syncs, single inserts, and now and then those of eight threads, by turns.
+    /// Syncs of the bare disk, single inserts, and occasionally those of eight threads, in turn.
     fn syncs(&mut self) -> Result<()> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
@@ -62,7 +62,7 @@ impl Ours<'_> {
             Ok(())
         };
         let (first, rest) = sketched.split_at(1);
-        // It opens a log, which is no part of what is measured.
+        // This creates a log, which is not part of the measurement.
         insert(first)?;
         let (alone, rest) = rest.split_at((turn * TURNS) as usize);
         let mut bare = BareLog::create(&folder.join("limit"), turn * TURNS)?;
@@ -92,7 +92,7 @@ impl Ours<'_> {
         Box::new(index).close()
     }
 
-    /// Reopening after an end without a close, with as many documents in the memtable as fit.
+    /// Reopening after an end without a close, with a memtable as full as possible.
     fn crash(&mut self) -> Result<()> {
         let folder = self.folder.join("crash");
         let (held, all) = fill_memtable(&folder)?;
@@ -107,7 +107,7 @@ impl Ours<'_> {
         Box::new(engine).close()
     }
 
-    /// What is done to one large index, in order.
+    /// The operations on one large index, in order.
     fn large_index(&mut self) -> Result<()> {
         let folder = self.folder.join("large");
         std::fs::create_dir_all(&folder)?;
@@ -129,7 +129,7 @@ impl Ours<'_> {
         Ok(queries(&mut *engine.reader()?, &hits)?.0)
     }
 
-    /// A bulk load with compaction off: how many segments, and what each costs a query.
+    /// A bulk load without compaction: the number of segments, and the cost of each for a query.
     fn unmerged(&mut self, folder: &Path) -> Result<()> {
         let never = nearkin::Options::default().tier_segments_max(usize::MAX);
         let mut engine = Nearkin::open_with(folder, never)?;
@@ -175,7 +175,7 @@ impl Ours<'_> {
         Ok(())
     }
 
-    /// Removes the last fifth, asks what is left, and compacts.
+    /// Removes the last fifth, queries the rest, and compacts.
     fn dead(&mut self, mut engine: Nearkin, folder: &Path, before_us: f64) -> Result<()> {
         let documents = self.options.ours;
         let full = disk_bytes(folder)? as f64;
@@ -196,9 +196,9 @@ impl Ours<'_> {
         Ok(())
     }
 
-    /// The limit of the next: nobody writes to the index that is asked, but the same is written to
-    /// a copy of it. The two share the machine, and the bytes of a file as long as the copy has it;
-    /// no lock and no memtable.
+    /// The reference for the next measurement: the queried index is not written, but a copy of it
+    /// is written in the same way. The two share the machine, and the file pages as long as the
+    /// copy has them, but no lock and no memtable.
     fn beside(&mut self, engine: &Nearkin) -> Result<()> {
         let folder = self.folder.join("another");
         std::fs::create_dir_all(&folder)?;
@@ -211,7 +211,7 @@ impl Ours<'_> {
         Ok(std::fs::remove_dir_all(folder)?)
     }
 
-    /// Queries while one thread inserts as fast as it can, and what its batches took.
+    /// Queries while one thread inserts at full speed, and the times of its batches.
     fn while_written(&self, asked: &Nearkin, written: &Nearkin) -> Result<(Latencies, Latencies)> {
         let stored = self.options.ours / 5 * 4;
         let hits = made::hits(self.options.queries, stored);
@@ -240,7 +240,7 @@ impl Ours<'_> {
     }
 }
 
-/// Inserts new documents, and says how long each batch took.
+/// Inserts new documents, and returns the time of each batch.
 fn write_on(engine: &Nearkin, first: u32, count: u32, done: &AtomicBool) -> Result<Latencies> {
     let mut seconds = Vec::new();
     let outcome = (first..first + count).step_by(BATCH as usize).try_for_each(|first| {
@@ -281,9 +281,9 @@ fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
     (first..first + count).map(one).collect()
 }
 
-/// Inserts until a memtable holds as much as one ever does, less a batch, and ends without a close.
-/// The log is short at first and grows with use, so the first memtables are flushed half full.
-/// Returns how many documents are in the last, and how many in all.
+/// Fills a memtable to its maximum less one batch, and ends without a close. The log starts short
+/// and grows with use, so the first memtables are flushed half full. Returns the number of
+/// documents in the last memtable, and in total.
 fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     let options = nearkin::Options::default().durability(Durability::OsBuffer);
     let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;
@@ -304,11 +304,11 @@ fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     Ok((held, all))
 }
 
-/// Turns of the disk's own syncs and of single inserts: the disk's pace changes within seconds.
+/// Turns of bare syncs and of single inserts: the disk's speed varies within seconds.
 const TURNS: u32 = 15;
 
-/// Appends of 256 bytes with a sync each, into a file that is there and full of zeros: the most
-/// that any log can do on this disk.
+/// Appends of 256 bytes with a sync each, to an existing file of zeros: the upper bound for any log
+/// on this disk.
 struct BareLog {
     file: File,
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What was measured, as flat rows of JSON: one row per stage, engine, size and measure.
+//! Results as flat rows of JSON: one row per stage, engine, size and measure.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Row {
     pub stage: String,
     pub engine: String,
-    /// What `Ok` of a write of this engine promised while this was measured.
+    /// The guarantee of a write of this engine during the measurement.
     pub durability: String,
     pub documents: u64,
     pub measure: String,
@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-/// The middle value; of an even number the mean of the two.
+/// The median; for an even number of values the mean of the middle two.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -44,7 +44,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// All that one stage measured, and where.
+/// All results of one stage, and the machine.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Results {
     pub command: String,
@@ -52,7 +52,7 @@ pub struct Results {
     pub rows: Vec<Row>,
 }
 
-/// The contender and the stage that a figure belongs to; the measure comes with the figure.
+/// The contender and the stage of a figure; the measure comes with the figure.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     pub stage: &'a str,
@@ -63,13 +63,13 @@ pub struct Subject<'a> {
 
 impl Results {
     pub fn new() -> Self {
-        // Where things lie on this machine is nobody's business.
+        // Paths of this machine are private.
         let shown = |word: String| if word.starts_with('/') { "PATH".to_owned() } else { word };
         let command = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");
         Self { command, machine: crate::machine::describe(), rows: Vec::new() }
     }
 
-    /// Notes a figure; one of a later run joins those of earlier runs.
+    /// Records a figure; the figures of later runs are added to it.
     pub fn note(&mut self, of: Subject<'_>, measure: &str, unit: &str, value: f64) {
         let same = |row: &&mut Row| {
             row.stage == of.stage
@@ -92,7 +92,7 @@ impl Results {
         });
     }
 
-    /// Notes the median of what was measured several times in one run.
+    /// Records the median of the figures measured several times in one run.
     pub fn note_medians(&mut self, run: &Self) {
         for row in &run.rows {
             let Row { stage, engine, durability, documents, .. } = row;
@@ -113,7 +113,7 @@ impl Results {
         Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
     }
 
-    /// One line per figure: least, median and most of the runs.
+    /// One line per figure: minimum, median and maximum of the runs.
     pub fn print(&self) {
         for row in &self.rows {
             println!(
@@ -131,7 +131,7 @@ impl Results {
     }
 }
 
-/// Three significant digits, thousands apart.
+/// Three significant digits, with thousands separators.
 pub fn figure(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();

@@ -1,7 +1,7 @@
-//! Text to signature by script: Nearkin beside gaoya on the words of UAX #29, one thread.
+//! Text to signature by script: Nearkin and gaoya on the words of UAX #29, one thread.
 //!
-//! gaoya has no code for a processor that it finds when it runs: what a build for this very machine
-//! (`-C target-cpu=native`) makes of it is measured by the same stage of such a build.
+//! gaoya has no run-time dispatch for processors, so the same stage also runs in a build with `-C
+//! target-cpu=native`.
 
 use crate::corpus::Corpus;
 use crate::engines::params;
@@ -14,16 +14,16 @@ use std::hint::black_box;
 use std::time::Instant;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Whether this is a build for the machine that it was built on.
+/// Whether this is a build for its own machine.
 pub const NATIVE: bool = cfg!(target_feature = "avx2");
-/// Where the results of such a build are kept, without `.json`.
+/// File name, without `.json`, of the results of such a build.
 pub const NATIVE_RESULTS: &str = "scripts-native";
-/// The text that the speed of others is compared with.
+/// The text that the others are compared with.
 pub const ASCII: &str = "English, ASCII";
 
 /// Characters of a document.
 const CHARS: usize = 1_200;
-/// How often each text has its turn in a run.
+/// Number of turns of each text per run.
 const TURNS: usize = 20;
 /// Languages by their code in the corpus, and their names.
 const LANGUAGES: [(&str, &str); 18] = [
@@ -52,7 +52,7 @@ struct Texts {
     name: String,
     documents: Vec<String>,
     sketcher: Sketcher,
-    /// What the time of a document is divided by.
+    /// Divisor of the time of a document.
     parts: f64,
 }
 
@@ -93,7 +93,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The words of UAX #29, which in ASCII are found in the plainest way.
+/// The words of UAX #29, found in the simplest way for ASCII.
 fn gaoya(hasher: &MinHasher32<impl std::hash::BuildHasher>, text: &str) -> Vec<u32> {
     if text.is_ascii() {
         let lower = text.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! All engines on made-up signatures, in turn, in one process.
+//! All engines on synthetic signatures, in turn, in one process.
 
 use crate::clock::{Latencies, TURNS, by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
@@ -10,27 +10,27 @@ use crate::results::{Result, Results, Subject, median};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Documents per durable batch, as an application that ingests would have them.
+/// Documents per durable batch, as in an application that ingests them.
 pub const BATCH: u32 = 1_000;
-/// Documents per batch in a bulk load into trees, which want as many sorted keys as possible.
+/// Documents per batch in a bulk load into trees, which prefer as many sorted keys as possible.
 const TREE_BATCH: u32 = 10_000;
-/// And in a second one, of more documents, for all that are durable: a crash takes a hundred times
-/// as many as of `BATCH`.
+/// Documents per batch in a second load, for all durable engines: a crash loses a hundred times as
+/// many as with `BATCH`.
 const LARGEST_BATCH: u32 = 100_000;
 pub const IN_LARGEST_BATCHES: &str = "insert, batches of 100,000";
-/// Up to this many documents the second one is that of the trees in small batches: of more it
-/// takes minutes.
+/// Up to this many documents, the second load of the trees uses small batches; with more it takes
+/// minutes.
 const SMALL_BATCHES_MAX: u32 = 100_000;
 /// Above this many documents SQLite and redb have fewer runs.
 const SLOW_ABOVE: u32 = 300_000;
 const REMOVED_MAX: u32 = 10_000;
-/// The first hits of an index that was just opened, and what it then may have to catch up with.
+/// The first hits after opening, while background work may still run.
 pub const FIRST: usize = 1_000;
 pub const FIRST_AT_ONCE: &str = "hit p50, the first 1,000 after opening";
 const FIRST_LATER: &str = "hit p50, the first 1,000, 0.25 s after opening";
 const CAUGHT_UP_MS: u64 = 250;
 
-/// Checks that all give the same answers, then measures every size.
+/// Checks that all engines give the same answers, then measures every size.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let chosen = |kind: &Kind| {
         options.engines.as_ref().is_none_or(|names| names.iter().any(|name| name == kind.name()))
@@ -45,8 +45,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// All engines at one size, once; who takes seconds before each of those who take minutes, in which
-/// the machine's pace changes: what counts of this run is the median.
+/// All engines at one size, once. Those that take seconds run before each of those that take
+/// minutes, during which the machine's speed changes; the median counts.
 fn one_run(
     options: &Options,
     kinds: &[Kind],
@@ -90,8 +90,8 @@ pub fn fresh_folder(options: &Options, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Every engine answers as the definition says, before and after a reopening and with some
-/// documents removed; else nothing is worth measuring.
+/// Checks that every engine answers by the definition, before and after reopening and with some
+/// documents removed; otherwise there is nothing to measure.
 fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
     let count = 10_000;
     let stored = made::documents(0, count);
@@ -193,7 +193,8 @@ impl Measured<'_> {
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
-    /// The batches of a second load, of nothing but its rate, and that rate's name.
+    /// The batch size of a second load, of which only the rate is measured, and the name of that
+    /// rate.
     fn other_batches(&self) -> Option<(u32, &'static str)> {
         if self.documents > SMALL_BATCHES_MAX {
             self.kind.is_durable().then_some((LARGEST_BATCH, IN_LARGEST_BATCHES))
@@ -206,7 +207,7 @@ impl Measured<'_> {
         f64::from(self.documents) / seconds
     }
 
-    /// Loads all documents, and does what makes reading best.
+    /// Loads all documents, and prepares for the best reads.
     fn loaded(&mut self) -> Result<Box<dyn Engine>> {
         let mut engine = self.kind.open(&self.folder)?;
         let batch = if self.kind.is_tree() { TREE_BATCH } else { BATCH };
@@ -248,7 +249,7 @@ impl Measured<'_> {
         if lines.take().is_some() {
             std::fs::remove_dir_all(options.work.join("lines"))?;
         }
-        // All of them for both threads, so that a core touches as much as one alone does.
+        // All queries for both threads, so that each core touches as much as a single one.
         let (left, right) = hits.split_at(hits.len() / 2);
         let rotated = [right, left].concat();
         let [one, two] = by_turns(|threads| match threads {
@@ -263,7 +264,7 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// What the limits are measured with, where they are.
+    /// The bare cache lines, if this run measures the limits.
     fn lines(&self, options: &Options) -> Result<Option<Tables>> {
         if self.kind != Kind::Nearkin || self.documents != options.ours {
             return Ok(None);
@@ -278,9 +279,8 @@ impl Measured<'_> {
         self.results.note(of, measure, "us", Latencies::of_all(rounds).quantile_us(0.5));
     }
 
-    /// Asks once, so that what is measured is warm, and again; where there are the bare lines of
-    /// memory, too, several rounds of this by turns with the same of them, so that both see the
-    /// same machine.
+    /// Runs all queries once as a warm-up, then again. With bare cache lines, several rounds
+    /// alternate with them, so that both see the same machine state.
     fn asked(
         &mut self,
         engine: &dyn Engine,
@@ -302,7 +302,7 @@ impl Measured<'_> {
         Ok((Latencies::of_all(&rounds), matches))
     }
 
-    /// Reopens it with a warm and with a cold cache.
+    /// Reopens the index with a warm and with a cold cache.
     fn reopened(&mut self, engine: Box<dyn Engine>, options: &Options) -> Result<Box<dyn Engine>> {
         let hits = made::hits(REOPENINGS, self.documents);
         engine.close()?;
@@ -319,8 +319,7 @@ impl Measured<'_> {
         self.cold(options)
     }
 
-    /// Misses with a cold cache; where there are the bare blocks, too, several rounds of this by
-    /// turns with them.
+    /// Misses with a cold cache; with bare blocks, several rounds alternate with them.
     fn cold(&mut self, options: &Options) -> Result<Box<dyn Engine>> {
         let misses = made::misses(1_000);
         let lines = self.lines(options)?;
@@ -333,7 +332,7 @@ impl Measured<'_> {
                 bare.push(lines.ask_cold(misses.len())?);
             }
             evict(&self.folder)?;
-            // What opening asks the disk for comes while queries run.
+            // Reads that opening has requested arrive while queries run.
             let before = disk_traffic().1;
             let engine = self.kind.open(&self.folder)?;
             let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
@@ -375,7 +374,7 @@ impl Measured<'_> {
     }
 }
 
-/// Inserts documents from 0; only inserting is on the clock.
+/// Inserts documents from 0; only inserting is timed.
 pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> {
     let mut seconds = 0.0;
     let mut first = 0;
@@ -388,11 +387,11 @@ pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> 
     Ok(seconds)
 }
 
-/// How often an index is reopened.
+/// Number of reopenings.
 pub const REOPENINGS: usize = 7;
 
-/// The median of the seconds from a closed index to the answer to a query, of as many as there are
-/// queries. Whatever lies in the page cache, it is warm: the rest is, after the first.
+/// The median time in seconds from a closed index to an answer, over as many reopenings as there
+/// are queries. The page cache is warm after the first.
 pub fn reopenings(
     queries: &[Signature],
     first_answer: impl Fn(&[Signature]) -> Result<Box<dyn Engine>>,

@@ -1,4 +1,4 @@
-//! From text: sketching alone, and text to searchable and durable beside sketchir.
+//! From text: sketching alone, and text to durable and searchable beside sketchir.
 
 use crate::clock::{Latencies, time};
 use crate::corpus::Corpus;
@@ -21,25 +21,25 @@ use sketchir_store::SketchirStore;
 pub const BATCH: usize = 1_000;
 const QUERIES: usize = 1_000;
 const REMOVED: usize = 1_000;
-/// Texts of a sketching measurement: the slowest takes a second.
+/// Texts of a sketching measurement: the slowest contender takes a second.
 const SKETCHED_MAX: usize = 20_000;
 
-/// A store of texts: what sketchir's and Nearkin's have in common.
+/// A store of texts: the common interface of sketchir and Nearkin.
 pub trait Store: Sized {
     const NAME: &'static str;
     const DURABILITY: &'static str;
-    /// The most documents that check-then-add is measured with.
+    /// Maximum number of documents for check-then-add.
     const CHECKED_MAX: usize;
 
     fn open(folder: &Path) -> Result<Self>;
     /// Inserts texts with numbers from `first`; durable on return.
     fn insert(&mut self, first: u32, texts: &[String]) -> Result<()>;
     fn compact(&mut self) -> Result<()>;
-    /// The documents like a text, sketching included.
+    /// The documents similar to a text, sketching included.
     fn query(&self, text: &str) -> Result<Vec<u32>>;
     /// Removes documents; durable on return.
     fn remove(&mut self, documents: &[u32]) -> Result<()>;
-    /// Inserts those of the texts that nothing stored is like; durable on return.
+    /// Inserts the texts without a similar stored one; durable on return.
     fn check_then_add(&mut self, first: u32, texts: &[String]) -> Result<()>;
     fn close(self) -> Result<()>;
 }
@@ -51,7 +51,7 @@ pub struct Texts {
     pub misses: Vec<String>,
 }
 
-/// Where the texts are written for other programs.
+/// The folder in which the texts are written for other programs.
 pub fn folder(options: &Options) -> PathBuf {
     options.work.join("texts")
 }
@@ -69,8 +69,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let sketched = &texts.documents[..texts.documents.len().min(SKETCHED_MAX)];
     let mut with_python = true;
     for run in 0..options.runs {
-        // As in stage `tables`: who takes seconds is measured before and after those who take a
-        // minute, and the median of that is what counts of this run.
+        // As in stage `tables`: contenders that take seconds run before and after those that take a
+        // minute, and the median counts.
         let (mut repeated, mut once) = (Results::default(), Results::default());
         let mut measure_quick = || -> Result<()> {
             sketching::run(sketched, &mut repeated)?;
@@ -91,7 +91,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// One text a line, which none contains; hits with the number of their document before.
+/// One text per line; hits are preceded by the number of their document.
 fn write(texts: &Texts, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let create = |name: &str| -> Result<_> {
@@ -114,7 +114,7 @@ fn write(texts: &Texts, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One store, through its life.
+/// One store through its whole life.
 fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> Result<()> {
     let of = Subject {
         stage: "text",
@@ -131,7 +131,7 @@ fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> R
     })?;
     results.note(of, "reopen to first answer, warm", "ms", seconds * 1e3);
     asked(&open, texts, of, results)?;
-    // It may open a log, which is no part of what comes after.
+    // This may create a log, which is not part of the later measurements.
     let (seconds, ()) = time(|| open.insert(texts.documents.len() as u32, &texts.misses[..1]))?;
     results.note(of, "first write of a session", "ms", seconds * 1e3);
     let removed: Vec<u32> = (0..REMOVED.min(texts.documents.len() / 2) as u32).collect();
@@ -176,7 +176,7 @@ fn filled<S: Store>(
     Ok(())
 }
 
-/// Queries of both kinds; the near-duplicates are asked once before, to warm up.
+/// Queries of both kinds; the near-duplicates run once before as a warm-up.
 fn asked<S: Store>(open: &S, texts: &Texts, of: Subject<'_>, results: &mut Results) -> Result<()> {
     ask(open, texts.hits.iter().map(|(_, text)| text))?;
     let (latencies, answers) = ask(open, texts.hits.iter().map(|(_, text)| text))?;

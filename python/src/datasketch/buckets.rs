@@ -1,10 +1,10 @@
-//! Hash tables of bands: which documents share the values of a band with a row.
+//! Hash tables of bands: finds the documents that share the values of a band with a row.
 //!
 //! A table has a slot of 64 bits for each bucket: a tag, which is half of the hash of the values,
 //! and the newest document. All documents of a bucket form a ring, so that the values of one of
-//! them are compared and answers are exact.
+//! them can be compared and answers are exact.
 
-/// No document has this number.
+/// The number of no document.
 const NOBODY: u32 = u32::MAX;
 const EMPTY: u64 = u64::MAX;
 const SLOTS_AT_FIRST: usize = 16;
@@ -23,7 +23,7 @@ fn slot_of(tag: u32, document: u32) -> u64 {
 
 /// The table of one band: open addressing by the tag, linear probing.
 struct Table {
-    /// A power of two of them, at most five in eight in use.
+    /// The number of slots is a power of two; at most five in eight are in use.
     slots: Vec<u64>,
     used: usize,
 }
@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// Empties a slot, and moves those after it that could not have its place.
+    /// Empties a slot, and moves back later entries of the same probe sequence.
     fn remove(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, self.after(at));
@@ -87,12 +87,12 @@ impl Table {
     }
 }
 
-/// One row: what a query reads of it lies together.
+/// One row: the fields that a query reads lie together.
 struct Document<K> {
-    /// The values that bands cover; `None` where the number is free.
+    /// The values that bands cover; `None` if the number is free.
     row: Option<Box<[u8]>>,
     key: Option<K>,
-    /// In which query it was last found.
+    /// The last query that found it.
     found: u32,
 }
 
@@ -101,12 +101,12 @@ pub(super) struct Buckets<K> {
     seed: u64,
     tables: Vec<Table>,
     documents: Vec<Document<K>>,
-    /// For each document and band the next document of the ring, and the one before.
+    /// For each document and band the next and the previous document of the ring.
     next: Vec<u32>,
     previous: Vec<u32>,
     free: Vec<u32>,
     query: u32,
-    /// The tags of the bands of the current query, and what is in their first slots.
+    /// The tags of the bands of the current query, and the contents of their first slots.
     tags: Vec<u32>,
     slots: Vec<u64>,
 }
@@ -119,8 +119,8 @@ fn folded(a: u64, b: u64) -> u64 {
     u64::try_from(low ^ high).unwrap_or(0)
 }
 
-/// A tag for the values of a band. Exact answers do not depend on it; its products do not wait for
-/// each other.
+/// A tag for the values of a band. Exact answers do not depend on it. Its multiplications are
+/// independent, so they overlap.
 #[inline]
 fn tag_for(seed: u64, values: &[u8]) -> u32 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -244,7 +244,7 @@ impl<K> Buckets<K> {
             self.query = 1;
         }
         let Self { seed, tables, documents, next, query, tags, slots, .. } = self;
-        // The first slots of all tables are read before any is looked at: these reads overlap.
+        // The first slots of all tables are read before any is examined, so that the reads overlap.
         tags.clear();
         tags.extend((0..bands).map(|band| tag_for(*seed, band_of(row, bands, band))));
         slots.clear();

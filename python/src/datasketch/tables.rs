@@ -1,6 +1,6 @@
 //! `_Tables`: the hash tables of a MinHash LSH in memory.
 //!
-//! Python maps keys to document numbers; here are the rows, and for each number its key.
+//! Python maps keys to document numbers; this object holds the rows, and the key of each number.
 
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ type Keys = Buckets<Py<PyAny>>;
 #[pyclass(frozen, name = "_Tables", module = "nearkin._nearkin")]
 pub(crate) struct Tables {
     bands: usize,
-    /// Values of a band; 0 where what is stored of a band is no values, but a number of Python's.
+    /// Values of a band; 0 if a band is stored as a number of Python's instead of values.
     lanes: usize,
     buckets: Mutex<Keys>,
 }
@@ -31,7 +31,7 @@ impl Tables {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of `part`, those of each value reversed: from bucket keys to values, and back.
+    /// Bytes of `part` with those of each value reversed: converts bucket keys to values, and back.
     fn swapped(&self, part: &[u8], lanes: usize) -> Vec<u8> {
         let mut part = part.to_vec();
         if self.lanes > 0 && part.len() >= lanes {
@@ -174,7 +174,7 @@ impl Tables {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Locked by a thread at work: the keys then count as used, and stay.
+        // Locked by a running thread: the keys then count as used, and are not collected.
         let Ok(buckets) = self.buckets.try_lock() else { return Ok(()) };
         buckets.keys().try_for_each(|key| visit.call(key))
     }

@@ -1,4 +1,4 @@
-//! fjall: keys (band, hash, document) with nothing behind them, read by prefix.
+//! fjall: keys (band, hash, document) with empty values, read by prefix.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};

@@ -1,7 +1,7 @@
-//! gaoya: the fastest index in memory. It forgets everything at exit.
+//! gaoya: the fastest index in memory. Its content is lost at exit.
 //!
-//! One byte per row like everybody else here (its own hashers make four, which is slower), and
-//! its container for small buckets, the fastest of the three.
+//! One byte per row as in all engines here (its own hashers make four, which is slower), and its
+//! container for small buckets, the fastest of the three.
 
 use super::{Engine, Reader};
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};

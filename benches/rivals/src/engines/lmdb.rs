@@ -1,4 +1,4 @@
-//! LMDB: from (band, hash) to the documents, as sorted duplicates of fixed length.
+//! LMDB: maps (band, hash) to documents, as sorted duplicates of fixed length.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};
@@ -20,7 +20,7 @@ impl Lmdb {
     pub fn open(folder: &Path) -> Result<Self> {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(64 << 30).max_dbs(2);
-        // SAFETY: nobody else opens or changes the files in this scratch folder while they are
+        // SAFETY: no other program opens or changes the files in this scratch folder while they are
         // mapped.
         let environment = unsafe { options.open(folder)? };
         let mut transaction = environment.write_txn()?;
@@ -110,7 +110,7 @@ impl Reader for Queries<'_> {
         for number in 0..BANDS {
             key[0] = number as u8;
             key[1..].copy_from_slice(&band(query, number).to_be_bytes());
-            // Most buckets hold nothing, and a plain get says so fastest.
+            // Most buckets are empty, and a plain get detects that fastest.
             if self.bands.get(&self.transaction, &key)?.is_none() {
                 continue;
             }

@@ -15,36 +15,35 @@ pub use nearkin::{Nearkin, key, params, threshold};
 
 /// An engine with an index open.
 pub trait Engine: Send {
-    /// Takes the documents `first`, `first + 1`, ... into the engine's own form. Not timed.
+    /// Converts the documents `first`, `first + 1`, ... to the engine's own form. Not timed.
     fn stage(&mut self, first: u32, signatures: &[Signature]) -> Result<()>;
 
-    /// Inserts what was staged: durable on return, for engines that can.
+    /// Inserts the staged documents: durable on return, for engines that can.
     fn insert(&mut self) -> Result<()>;
 
     /// Removes documents, as durable as an insert.
     fn remove(&mut self, documents: &[u32]) -> Result<()>;
 
-    /// Does what the engine wants done after a bulk load so that reading is at its best.
+    /// Does what the engine recommends after a bulk load for the best reads.
     fn settle(&mut self) -> Result<()>;
 
-    /// A handle for one thread of queries, holding what may be held: a read transaction or a
-    /// snapshot.
+    /// A handle for one query thread. It may hold a read transaction or a snapshot.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
-    /// Closes it in order.
+    /// Closes the index in an orderly way.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
 /// A handle for queries of one thread.
 pub trait Reader: Send {
-    /// Takes queries into the engine's own form. Not timed.
+    /// Converts queries to the engine's own form. Not timed.
     fn stage(&mut self, queries: &[Signature]) -> Result<()>;
 
-    /// Answers the staged query `at`: appends the documents that match, verified, in any order.
+    /// Answers the staged query `at`: appends the verified matches in any order.
     fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()>;
 
-    /// Answers the first `count` staged queries, however the engine does that best: one by one
-    /// where it has no way to take several. How many documents match in all.
+    /// Answers the first `count` staged queries in the engine's best way: one by one if it cannot
+    /// take several. Returns the total number of matches.
     fn query_all(&mut self, count: usize) -> Result<u64> {
         let (mut found, mut matches) = (Vec::new(), 0);
         for at in 0..count {
@@ -82,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// What a write that returned promises.
+    /// The guarantee of a write that returned.
     pub fn durability(self) -> &'static str {
         match self {
             Self::Nearkin => "sync per batch",
@@ -98,12 +97,12 @@ impl Kind {
         self != Self::Gaoya
     }
 
-    /// Whether it is a tree that wants large sorted batches in a bulk load.
+    /// Whether it is a tree that prefers large sorted batches in a bulk load.
     pub fn is_tree(self) -> bool {
         matches!(self, Self::Sqlite | Self::Lmdb | Self::Redb)
     }
 
-    /// Whether a million documents take it seconds and not minutes.
+    /// Whether it handles a million documents in seconds and not in minutes.
     pub fn is_quick(self) -> bool {
         matches!(self, Self::Nearkin | Self::Gaoya)
     }
@@ -122,7 +121,7 @@ impl Kind {
     }
 }
 
-/// One entry of a (band, hash) table: what the hand-made engines store.
+/// One entry of a (band, hash) table, as the hand-made engines store it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     band: u8,
@@ -131,7 +130,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// In the order of the table.
+    /// The key in table order.
     fn key(self) -> [u8; 13] {
         let mut key = [0; 13];
         key[0] = self.band;
@@ -141,7 +140,7 @@ impl Entry {
     }
 }
 
-/// The entries of documents, sorted: what a tree takes best.
+/// The entries of documents, sorted, which is best for a tree.
 fn entries<'a>(documents: impl Iterator<Item = (u32, &'a Signature)>) -> Vec<Entry> {
     let of_one = |(document, signature): (u32, &'a Signature)| {
         (0..BANDS as u8).map(move |at| Entry {
@@ -155,7 +154,7 @@ fn entries<'a>(documents: impl Iterator<Item = (u32, &'a Signature)>) -> Vec<Ent
     entries
 }
 
-/// Documents on their way in, for the hand-made engines.
+/// Documents staged for the hand-made engines.
 #[derive(Debug, Default)]
 struct Staged {
     first: u32,
@@ -174,7 +173,7 @@ impl Staged {
     }
 }
 
-/// The second half of a query in a hand-made engine: each candidate once, verified.
+/// The second half of a query in a hand-made engine: each candidate is verified once.
 fn verify(
     query: &Signature,
     candidates: &mut Vec<u32>,
@@ -193,7 +192,7 @@ fn verify(
     Ok(())
 }
 
-/// The signature in the bytes that an engine stored.
+/// The signature in an engine's stored bytes.
 fn stored(bytes: &[u8]) -> Result<Signature> {
     Ok(bytes.try_into()?)
 }

@@ -1,4 +1,4 @@
-//! Nearkin with its defaults, but for batches as large as there may be.
+//! Nearkin with its defaults, except for batches of the maximum size.
 
 use super::{Engine, Reader};
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};
@@ -6,13 +6,13 @@ use crate::results::Result;
 use nearkin::{Batch, Index, Options, Params, Shingles, Snapshot};
 use std::path::Path;
 
-/// The parameters that every engine is held to.
+/// The parameters of all engines.
 pub fn params() -> Result<Params> {
     let shape = Params::for_threshold(0.8).hashes(ROWS).bands(BANDS, BAND_ROWS);
     Ok(shape.lane_bits(8).shingles(Shingles::Words(3)).build()?)
 }
 
-/// The threshold that asks for `EQUAL_ROWS_MIN` equal rows and no fewer.
+/// The threshold that requires exactly `EQUAL_ROWS_MIN` equal rows.
 pub fn threshold(params: &Params) -> f64 {
     params.similarity(EQUAL_ROWS_MIN)
 }
@@ -22,13 +22,13 @@ pub fn key(document: u32) -> [u8; 8] {
     u64::from(document).to_be_bytes()
 }
 
-/// The most there may be: 100,000 documents are a little more than the default of half as much.
+/// The maximum: 100,000 documents are a little more than the default of half as much.
 const BATCH_BYTES_MAX: usize = 32 << 20;
 
-/// Queries asked for in one call, where all are known.
+/// Queries per call, if all are known in advance.
 const BATCH: usize = 1_000;
 
-/// An open index, and what is on its way in.
+/// An open index, and the documents staged for it.
 pub struct Nearkin {
     pub index: Index,
     first: u32,
@@ -112,7 +112,7 @@ impl Reader for Queries {
         Ok(())
     }
 
-    /// In batches, as a service would that has many to ask.
+    /// In batches, as a service with many queries would.
     fn query_all(&mut self, count: usize) -> Result<u64> {
         let mut matches = 0;
         for batch in self.staged[..count].chunks(BATCH) {

@@ -1,4 +1,4 @@
-//! redb: keys (band, hash, document) with nothing behind them, and a table of signatures.
+//! redb: keys (band, hash, document) with empty values, and a table of signatures.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};

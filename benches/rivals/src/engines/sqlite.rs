@@ -47,7 +47,7 @@ fn signature(connection: &Connection, document: u32) -> Result<Option<Signature>
     }
 }
 
-/// The 64 bits as the signed integer that SQLite knows.
+/// The 64 bits as SQLite's signed integer.
 fn integer(hash: u64) -> i64 {
     hash.cast_signed()
 }

@@ -1,5 +1,5 @@
-//! The lines of memory that a query cannot do without, read and nothing else; and how long it takes
-//! from closed files to the first of them.
+//! The minimum cost of a query: reading the cache lines that it needs, and nothing else; and the
+//! time from closed files to the first query.
 
 use crate::clock::{Latencies, ROUNDS, time};
 use crate::made::{BANDS, ROWS, Random};
@@ -17,30 +17,29 @@ use std::time::Instant;
 const GROUP: usize = 64;
 /// Fingerprints that a line of memory holds.
 const LINE: usize = 32;
-/// Bands that a hit shares with what it finds, on average: .925 of the rows agree.
+/// Average number of bands that a hit shares with its match: .925 of the rows agree.
 const SHARED_BANDS: usize = 9;
-/// Bytes that share a checksum.
+/// Bytes covered by one checksum.
 const BLOCK_BYTES: usize = 4096;
 const OPENINGS: usize = 25;
 
-/// As much as the bucket tables take, laid out like them, holding nothing of sense; mapped, as ours
-/// are.
+/// Mapped files of the size and layout of the bucket tables, with meaningless content.
 pub struct Tables {
     folder: PathBuf,
     documents: usize,
-    /// Per band a word per group.
+    /// Per band, a word per group.
     directories: Column<4>,
     /// Per band and document.
     fingerprints: Column<2>,
     ordinals: Column<4>,
     signatures: Column<ROWS>,
-    /// Where a document's key lies, and its time.
+    /// The offset of a document's key, and its time.
     starts: Column<4>,
     times: Column<8>,
     keys: Column<8>,
 }
 
-/// A mapped file of elements of so many bytes.
+/// A mapped file of elements of a fixed number of bytes.
 struct Column<const N: usize> {
     file: File,
     map: Mmap,
@@ -58,7 +57,7 @@ impl<const N: usize> Column<N> {
         self.map.as_chunks().0
     }
 
-    /// An element; the first time with its block read, and checked.
+    /// An element; on the first access its block is read and verified.
     #[inline]
     fn at<const FIRST: bool>(&self, at: usize) -> [u8; N] {
         if FIRST {
@@ -77,7 +76,8 @@ impl Tables {
         let random = &mut Random(1);
         let mut write = |name: &str, bytes: usize| -> Result<()> {
             let file = File::create_new(folder.join(name))?;
-            // As much at once as a huge page, so that the system may keep and map it as one.
+            // Writes of the size of a huge page, so that the system can cache and map the file with
+            // huge pages.
             let mut file = BufWriter::with_capacity(2 << 20, file);
             for _ in 0..bytes.div_ceil(8) {
                 file.write_all(&random.number().to_le_bytes())?;
@@ -113,8 +113,8 @@ impl Tables {
         &self.folder
     }
 
-    /// Seconds from nothing to the first hit, all of it in the page cache: the median. (Seven files
-    /// where one would do: some microseconds.)
+    /// The median time in seconds from closed files to the first hit, with a warm page cache.
+    /// (Seven files where one would do cost some microseconds.)
     pub fn opened(&self) -> Result<f64> {
         let mut random = Random(3);
         let mut taken = Vec::new();
@@ -131,7 +131,8 @@ impl Tables {
         Ok(median(&taken))
     }
 
-    /// Latencies of so many misses or hits, warmed up as the engines are: by asking the same once.
+    /// Latencies of this many misses or hits, after one warm-up pass over the same queries, as for
+    /// the engines.
     pub fn ask(&self, count: usize, hits: bool) -> Latencies {
         self.ask_once(count, hits);
         self.ask_once(count, hits)
@@ -149,8 +150,9 @@ impl Tables {
         Latencies::new(seconds)
     }
 
-    /// Latencies of so many misses when nothing is in memory: all blocks of one are asked for at
-    /// once, and awaited. Files opened anew, directories asked for and not awaited, as by ours.
+    /// Latencies of this many misses with a cold page cache. All blocks of a query are requested at
+    /// once, and awaited. The files are opened anew, and the directories requested without waiting,
+    /// as Nearkin does.
     pub fn ask_cold(&self, count: usize) -> Result<Latencies> {
         let again = Self::open(&self.folder, self.documents)?;
         again.directories.map.advise(Advice::WillNeed)?;
@@ -164,7 +166,7 @@ impl Tables {
         Ok(Latencies::new(seconds))
     }
 
-    /// The block of each band that holds the group, as far as one does.
+    /// The block of each band that holds the group, if there is one.
     fn miss_cold(&self, asked: &[u64; BANDS]) -> Result<()> {
         let mut blocks = [0; BANDS];
         for (band, (block, key)) in blocks.iter_mut().zip(asked).enumerate() {
@@ -184,8 +186,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Hits per second on so many threads, each of which asks as many as one alone does,
-    /// several times, after once to warm up.
+    /// Hits per second on this many threads. Each thread runs as many queries as a single one,
+    /// several times, after one warm-up pass.
     pub fn rate(&self, threads: usize, count: usize) -> f64 {
         let mut random = Random(4);
         let asked = || std::array::from_fn(|_| random.number());
@@ -196,7 +198,7 @@ impl Tables {
                 black_box(self.query::<false>(asked, SHARED_BANDS));
             }
         };
-        // Each asks all, from another place on.
+        // Each thread runs all queries, from a different start.
         let work = |nth: usize| {
             let mut share = all.clone();
             share.rotate_left(nth * count / threads);
@@ -215,22 +217,22 @@ impl Tables {
         (threads * ROUNDS * count) as f64 / slowest
     }
 
-    /// Reads what a query that shares so many bands with one document has to read, step by step:
-    /// what each step reads depends on what the one before has read.
+    /// Reads step by step what a query that shares this many bands with one document must read;
+    /// each step depends on the previous one.
     #[inline]
     fn query<const FIRST: bool>(&self, asked: &[u64; BANDS], shared: usize) -> u32 {
         let groups = self.documents / GROUP;
         let mut begins = [0; BANDS];
         for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
             let group = place(*key, groups);
-            // One bit of the word that was read is used: enough to depend on it.
+            // One bit of the word is used, which is enough to depend on it.
             let word = self.directories.at::<FIRST>(band * groups + group)[0];
-            // Within the group a fingerprint lies where its value says.
+            // Within its group a fingerprint lies where its value predicts.
             let place = group * GROUP + usize::from(*key as u16) * GROUP / (1 << 16);
             let begins_at = band * self.documents + place + usize::from(word & 1);
             *begin = begins_at.min(self.last(LINE));
         }
-        // First one of each line, so that all are on their way at once.
+        // First one of each line, so that all reads are in flight at once.
         let one = |begin| self.fingerprints.at::<FIRST>(begin)[0];
         let mut equal = black_box(begins.map(one)).into_iter().map(u32::from).sum::<u32>() & 1;
         let fingerprints = self.fingerprints.all();
@@ -259,7 +261,7 @@ impl Tables {
     }
 }
 
-/// One of so many places, as a key has it.
+/// One of this many positions, chosen by a key.
 #[inline]
 fn place(key: u64, of: usize) -> usize {
     ((u128::from(key) * of as u128) >> 64) as usize

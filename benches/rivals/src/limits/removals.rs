@@ -1,5 +1,5 @@
-//! What 1,000 removals cannot do without: the blocks that say where the keys are read and held
-//! against their checksums, and a record written and synced.
+//! The minimum cost of 1,000 removals: reading and checking the blocks that locate the keys, and
+//! writing and syncing a record.
 
 use super::{REMOVAL_BYTES, prepared};
 use crate::clock::time;
@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const BLOCK_BYTES: usize = 4096;
-/// Blocks read with one call, if they lie side by side.
+/// Maximum number of consecutive blocks read with one call.
 const READ_BLOCKS: usize = 16;
 /// Entries that share a word of a directory, on average.
 const GROUP: usize = 64;
@@ -22,7 +22,7 @@ const START_BYTES: usize = 4;
 const KEY_BYTES: usize = 10;
 const ROUNDS: usize = 15;
 
-/// The median of the seconds it takes: of rounds that each find all but the page cache cold.
+/// The median time in seconds, over rounds that each start with a cold page cache.
 pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
     std::fs::create_dir_all(folder)?;
     let table = Table::new(documents);
@@ -50,7 +50,7 @@ pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
     Ok(taken[taken.len() / 2])
 }
 
-/// Where the parts of a table of keys lie, and the documents it leads to.
+/// The layout of a table of keys, and of the documents it refers to.
 struct Table {
     documents: usize,
     fingerprints: usize,
@@ -73,8 +73,8 @@ impl Table {
         (self.keys + self.documents * KEY_BYTES).next_multiple_of(BLOCK_BYTES)
     }
 
-    /// Reads, step by step, what the keys lead to: each block once. The documents are the first
-    /// ones, which lie together, as those do that the stores are told to remove.
+    /// Reads step by step the blocks that the keys lead to, each block once. The documents are the
+    /// first ones, which lie together, like those that the stores are told to remove.
     fn find(&self, file: &File, keys: &[u64]) -> Result<u32> {
         let groups = self.documents / GROUP;
         let group = |key: &u64| ((u128::from(*key) * groups as u128) >> 64) as usize;
@@ -95,7 +95,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Reads the blocks with these bytes, and checks them.
+    /// Reads the blocks with these bytes, and verifies them.
     fn check(&mut self, places: impl Iterator<Item = usize>) -> Result<()> {
         let mut wanted: Vec<bool> = Vec::new();
         for block in places.map(|place| place / BLOCK_BYTES) {

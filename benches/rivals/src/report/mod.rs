@@ -1,4 +1,4 @@
-//! The report: what was measured, as a page with tables and plots.
+//! The report: the results as a page with tables and plots.
 
 mod figures;
 mod page;

@@ -1,4 +1,4 @@
-//! docs/reports/BENCHMARKS.md: words around the tables.
+//! docs/reports/BENCHMARKS.md: the text around the tables.
 
 use super::figures::{Figures, ratio};
 use super::plot::Plot;
@@ -8,7 +8,7 @@ use crate::results::{Result, Row, figure};
 use crate::scripts::ASCII;
 use std::fmt::Write;
 
-/// More than compiling this just before leaves behind on two processors.
+/// More than the load that compiling this leaves behind on two processors.
 const LOAD_MAX: f64 = 3.0;
 
 const HEAD: &str = "\
@@ -163,7 +163,7 @@ fn machine(page: &mut String, figures: &Figures) -> Result<()> {
     Ok(())
 }
 
-/// The versions of the engines, out of this crate's lock file.
+/// The versions of the engines, from this crate's lock file.
 fn versions() -> Result<Vec<(String, String)>> {
     let lock = std::fs::read_to_string(home().join("Cargo.lock"))?;
     let mut found = Vec::new();
@@ -230,7 +230,7 @@ fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &
     Ok(())
 }
 
-/// A line per kind of text: medians, and how they compare.
+/// A line per kind of text: medians and ratios.
 fn by_script(page: &mut String, figures: &Figures) -> Result<()> {
     let of = |engine: &str, text: &str| figures.get("scripts", engine, 1, text);
     let rows = figures.of("scripts", "nearkin", 1);
@@ -279,7 +279,7 @@ fn list(page: &mut String, rows: &[&Row], title: &str) -> Result<()> {
     Ok(())
 }
 
-/// Least, median and most; of one run the figure.
+/// Minimum, median and maximum; with one run, the figure.
 fn spread(row: Option<&Row>) -> String {
     match row {
         None => "-".to_owned(),

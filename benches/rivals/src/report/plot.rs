@@ -1,15 +1,15 @@
-//! Line plots as SVG, both axes logarithmic: what costs grow like is what they are for.
+//! Line plots as SVG with logarithmic axes, which show how costs grow.
 
 use super::figures::Figures;
 use crate::results::figure;
 use std::fmt::Write;
 
-/// What one plot shows of every engine.
+/// The figures that a plot shows of every engine.
 pub struct Plot {
     pub file: &'static str,
     pub title: &'static str,
     pub unit: &'static str,
-    /// The first that an engine has at a size is taken.
+    /// The first one that an engine has at a size is used.
     pub measures: &'static [&'static str],
 }
 
@@ -53,7 +53,7 @@ const RIGHT: f64 = 110.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 52.0;
 
-/// Colours that stay apart on white for the colour-blind, too; ours first.
+/// Colours that colour-blind readers can tell apart on white; ours first.
 const COLOURS: [(&str, &str); 6] = [
     ("nearkin", "#d55e00"),
     ("gaoya", "#0072b2"),
@@ -113,7 +113,7 @@ fn lines<'a>(figures: &'a Figures, plot: &Plot) -> Vec<Line<'a>> {
     lines
 }
 
-/// The plot, or nothing if there is nothing to show.
+/// The plot, or `None` if there is nothing to show.
 pub fn draw(figures: &Figures, plot: &Plot) -> Option<String> {
     let lines = lines(figures, plot);
     let points = || lines.iter().flat_map(|(_, _, points)| points);
@@ -170,7 +170,7 @@ pub fn draw(figures: &Figures, plot: &Plot) -> Option<String> {
 
 fn head(plot: &Plot) -> String {
     let (title, unit) = (plot.title, plot.unit);
-    // An own ground of white, so that it reads on a dark page too.
+    // A white background of its own, so that the plot is readable on a dark page.
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\" fill=\"#222222\" role=\"img\" \
@@ -184,7 +184,7 @@ fn head(plot: &Plot) -> String {
     )
 }
 
-/// Names at the ends of the lines, moved apart where they would overlap.
+/// Names at the ends of the lines, moved apart if they would overlap.
 fn name_lines(svg: &mut String, mut labels: Vec<(f64, f64, &str, &str)>) {
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut last = 0.0;

@@ -1,4 +1,4 @@
-//! The targets that the project set itself, and whether they are held.
+//! The targets of the project, and whether they are met.
 
 use super::figures::{Figures, least, ratio};
 use crate::limits::{
@@ -22,11 +22,11 @@ pub struct Target {
     bound: Bound,
     unit: &'static str,
     measured: Option<f64>,
-    /// What would be measured if nothing were done but what the machine must do.
+    /// The figure of a program that does only what the machine must do.
     limit: Option<f64>,
 }
 
-/// How near one has to come to a limit that lies on the wrong side of the target.
+/// If the limit itself misses the target, the figure must be within this factor of the limit.
 const OF_LIMIT: f64 = 1.5;
 
 impl Target {
@@ -35,7 +35,7 @@ impl Target {
         self
     }
 
-    /// How far from the limit: 1 is at it.
+    /// The ratio to the limit: 1 is at the limit.
     fn of_limit(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit?);
         Some(match self.bound {
@@ -55,12 +55,12 @@ impl Target {
         }
     }
 
-    /// Whether not even the limit holds the target.
+    /// Whether even the limit misses the target.
     fn is_beyond_limit(&self) -> bool {
         self.limit.is_some_and(|limit| !self.is_held_by(limit))
     }
 
-    /// Target, measured, limit, and whether it is held, as text.
+    /// Target, figure, limit, and whether the target is met, as text.
     pub fn columns(&self) -> [String; 4] {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         let bound = match self.bound {
@@ -100,7 +100,7 @@ fn middle(row: Option<&Row>) -> Option<f64> {
     row.map(Row::median)
 }
 
-/// All of them, in order.
+/// All targets in order.
 pub fn all(figures: &Figures) -> Vec<Target> {
     let parts = [
         from_text(figures),
@@ -137,7 +137,7 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             "x",
             least(less("sketchir", removal), less("lance", removal)),
         )
-        // The rivals neither sync then nor check what they read: what we cannot leave out.
+        // The rivals neither sync nor verify what they read, which Nearkin must do.
         .at_limit(least(
             ratio(text("sketchir", removal), removals_alone),
             ratio(text("lance", removal), removals_alone),
@@ -192,7 +192,7 @@ fn sketching(figures: &Figures) -> Vec<Target> {
     ]
 }
 
-/// What is measured beside the rivals, at the largest size.
+/// Figures measured beside the rivals, at the largest size.
 fn tables(figures: &Figures) -> Vec<Target> {
     let Some(size) = figures.sizes("tables").last().copied() else { return Vec::new() };
     let at = |engine: &str, measure: &str| figures.get("tables", engine, size, measure);
@@ -285,7 +285,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
     let busy = of("hit p99 while a writer runs", "hit p99, idle");
     let dead = middle(us("hit p50 with a fifth dead, against none"));
     let space = middle(us("disk after removing a fifth and compacting"));
-    // A later run's has what the allocator kept of the runs before.
+    // A later run's figure includes what the allocator kept from earlier runs.
     let of_first = |row: Option<&Row>| row?.values.first().copied();
     let memory = of_first(us("memory of the process with pairs"));
     let clusters_memory = of_first(us("memory of the process with clusters"));

@@ -52,7 +52,7 @@ impl Store for NearkinStore {
         Ok(())
     }
 
-    /// Duplicates within a batch do not see each other: sketchir's half does the same.
+    /// Duplicates within a batch are not detected; the same holds for sketchir.
     fn check_then_add(&mut self, first: u32, texts: &[String]) -> Result<()> {
         let mut batch = Batch::new();
         for (document, text) in (first..).zip(texts) {

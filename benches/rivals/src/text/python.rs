@@ -1,12 +1,12 @@
-//! datasketch, rensa and Lance, by a script, on the texts that this stage wrote.
+//! datasketch, rensa and Lance, run by a script on the texts that this stage wrote.
 
 use super::folder;
 use crate::options::{Options, home};
 use crate::results::{Result, Results};
 use std::process::Command;
 
-/// Runs all of them once, if a Python was named; whether they did. Where they did not, later runs
-/// must not ask again: what is held against them is of the same run.
+/// Runs all of them once, if a Python was named; returns whether they ran. If not, later runs must
+/// not run them: figures are compared only within a run.
 pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
     let Some(program) = &options.python else {
         println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");

@@ -1,5 +1,5 @@
-//! Text to signature, one thread: Nearkin, gaoya on the same words, and two marks: the smallest
-//! signature that there is, and splitting and hashing alone.
+//! Text to signature, one thread: Nearkin, gaoya on the same words, and two reference points: the
+//! smallest possible signature, and splitting and hashing alone.
 
 use crate::clock::time;
 use crate::engines::params;
@@ -9,10 +9,10 @@ use gaoya::minhash::{MinHasher, MinHasher32};
 use nearkin::{Params, Shingles, Sketcher};
 use std::hint::black_box;
 
-/// Texts that one sketches before it is the next one's turn.
+/// Texts that each contender sketches per turn.
 const TOGETHER: usize = 1_000;
 
-/// Sketches all texts with each, in turn.
+/// Sketches all texts with each contender, in turn.
 pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
     let sketcher = Sketcher::new(&params()?);
     let hasher = MinHasher32::new(ROWS);
@@ -45,8 +45,8 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
         ("split and hash", &mut mark),
     ];
     let mut seconds = [0.0; 4];
-    // By turns, so that all see the same machine; and each is first in turn, who fetches the texts
-    // for the others.
+    // In turn, so that all see the same machine state; each is first in turn, and then loads the
+    // texts into the cache for the others.
     for (first, texts) in texts.chunks(TOGETHER).enumerate() {
         for turn in 0..all.len() {
             let nth = (first + turn) % all.len();
@@ -66,20 +66,20 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The words of a text, as plainly as possible.
+/// The words of a text in the simplest way.
 fn words(text: &str) -> Vec<&str> {
     let other = |byte: char| !byte.is_ascii_alphanumeric();
     text.split(other).filter(|word| !word.is_empty()).collect()
 }
 
-/// Splits ASCII words, hashes each eight bytes at a time and combines three in a row: the front
-/// end of any sketch of `words:3`, without rows. Written for speed alone: blocks of 64 bytes are
-/// made lower case and classed at once, and words are found in the bits.
+/// Splits ASCII words, hashes eight bytes at a time and combines three in a row: the front end of
+/// any sketch of `words:3`, without rows. Written for speed alone: blocks of 64 bytes are converted
+/// to lower case and classified at once, and words are found in the bits.
 #[derive(Debug, Default)]
 struct Splitter {
-    /// The text in lower case, and eight bytes more.
+    /// The text in lower case, plus eight bytes.
     lower: Vec<u8>,
-    /// One bit per byte: is it in a word?
+    /// One bit per byte: whether it belongs to a word.
     bits: Vec<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Splitter {
         self.class(text);
         let (mut all, mut one, mut two) = (0_u64, 0_u64, 0_u64);
         let (mut block, mut at) = (0, 0);
-        // Ends at the word that ends the text at the latest: the last block has a bit to spare.
+        // Ends at the latest with the word that ends the text: the last block has a spare bit.
         while let Some(from) = self.next(&mut block, at, false) {
             let to = self.next(&mut block, from, true).unwrap_or(text.len());
             let three = self.hash(from, to);
@@ -123,7 +123,7 @@ impl Splitter {
         }
     }
 
-    /// The first byte from `at` on that is in a word, or that is not (`flip`).
+    /// The first byte from `at` on that belongs to a word, or that does not (`flip`).
     #[inline]
     fn next(&self, block: &mut usize, at: usize, flip: bool) -> Option<usize> {
         let mask = if flip { u64::MAX } else { 0 };

@@ -1,4 +1,4 @@
-//! Texts into sketchir's `store`. Only a checkpoint is a sync, so there is one per batch.
+//! Texts into sketchir's `store`. Only a checkpoint syncs, so there is one per batch.
 
 use super::Store;
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS};
@@ -8,8 +8,8 @@ use sketchir::BlockingConfig;
 use sketchir::store::UpdatableIndex;
 use std::path::Path;
 
-/// Documents buffered before a segment is sealed: the least that a checkpoint allows with one
-/// per batch, since whatever is not sealed is sketched again for every query.
+/// Documents buffered before a segment is sealed. This is the minimum with one checkpoint per
+/// batch, since unsealed documents are sketched again for every query.
 const BUFFERED: usize = super::BATCH;
 
 pub struct SketchirStore {
