@@ -5,9 +5,11 @@
 mod abandoned;
 #[cfg(test)]
 mod admit;
+#[cfg(test)]
 mod adopt;
 #[cfg(test)]
 mod containment;
+#[cfg(test)]
 mod copies;
 #[cfg(test)]
 mod crash_table;
@@ -15,6 +17,7 @@ mod crash_table;
 mod damage;
 #[cfg(test)]
 mod events;
+#[cfg(test)]
 mod exact;
 #[cfg(test)]
 mod expiry;
@@ -45,6 +48,7 @@ mod recovery;
 mod salvage;
 #[cfg(all(shuttle, test))]
 mod schedules;
+#[cfg(test)]
 mod sharded;
 #[cfg(test)]
 mod temporary;
