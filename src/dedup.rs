@@ -151,7 +151,7 @@ impl<'a> Dedup<'a> {
         let mut decided = Vec::with_capacity(documents.len());
         for (at, stored) in stored.iter().enumerate() {
             let mut candidates = fresh.candidates(at);
-            let of_stored = stored.matches.iter().map(|found| Candidate {
+            let of_stored = stored.matches.iter().map(|found| KeptCandidate {
                 rank: Key::from(&found.key).as_u64().unwrap_or(u64::MAX),
                 equal_rows: found.equal_rows,
                 fresh: None,
@@ -194,12 +194,12 @@ impl<'a> Dedup<'a> {
         &mut self,
         documents: &[(u64, Original)],
         at: usize,
-        candidates: &[Candidate],
+        candidates: &[KeptCandidate],
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Option<Duplicate>> {
         let (_, document) = &documents[at];
         let (mut best, mut alike) = (None::<Duplicate>, self.alike);
-        for Candidate { rank, fresh, .. } in candidates {
+        for KeptCandidate { rank, fresh, .. } in candidates {
             let overlap = match fresh {
                 Some(other) => alike.overlap(document, &documents[*other].1),
                 None => alike.overlap(document, &*self.fetched(*rank, fetch)?),
@@ -257,7 +257,7 @@ impl fmt::Debug for Dedup<'_> {
 
 /// A kept document that may be like the document under decision.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct KeptCandidate {
     rank: u64,
     equal_rows: u32,
     /// Its index in the current batch, if it is from this batch.
@@ -302,7 +302,7 @@ impl<'d> Fresh<'d> {
     }
 
     /// The candidates of a document, without repeats.
-    fn candidates(&self, at: usize) -> Vec<Candidate> {
+    fn candidates(&self, at: usize) -> Vec<KeptCandidate> {
         let mut met: Vec<usize> = Vec::new();
         for band in self.bands(at) {
             let mut next = self.bands.get(&band).copied();
@@ -321,7 +321,7 @@ impl<'d> Fresh<'d> {
             let equal_rows = agreement.equal_rows();
             let counts = (own.shingle_count(), self.signature(other).shingle_count());
             let rank = self.documents[other].0;
-            self.alike.holds(self.params, equal_rows, counts).then_some(Candidate {
+            self.alike.holds(self.params, equal_rows, counts).then_some(KeptCandidate {
                 rank,
                 equal_rows,
                 fresh: Some(other),

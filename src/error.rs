@@ -111,10 +111,10 @@ fn why_closed(lost: LockLost) -> String {
 /// `source()` returns the source of the cause, as for [`std::io::Error`]: a report that prints the
 /// whole chain repeats nothing. [`Error::get_ref`] returns the cause itself.
 pub struct Error {
-    inner: Box<Inner>,
+    inner: Box<ErrorParts>,
 }
 
-struct Inner {
+struct ErrorParts {
     kind: ErrorKind,
     message: String,
     cause: Option<Cause>,
@@ -189,7 +189,7 @@ impl Error {
     }
 
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, message: message.into(), cause: None }) }
+        Self { inner: Box::new(ErrorParts { kind, message: message.into(), cause: None }) }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {

@@ -75,7 +75,7 @@ pub(crate) struct Memtable {
 /// are added.
 #[derive(Debug)]
 pub(crate) struct Content {
-    documents: Vec<Entry>,
+    documents: Vec<StoredEntry>,
     /// Number of dead documents.
     dead: u32,
     signatures: Vec<u8>,
@@ -97,7 +97,7 @@ pub(crate) struct Content {
 pub(crate) struct Walk(Vec<(usize, usize, Chain)>);
 
 #[derive(Debug)]
-struct Entry {
+struct StoredEntry {
     born: u64,
     died: u64,
     time: u64,
@@ -296,7 +296,7 @@ impl Memtable {
         let content = self.read();
         let tables: usize = content.tables.iter().map(Table::bytes).sum();
         // A hash map entry takes 24 bytes and a control byte, at a load factor of 7/16 to 7/8.
-        content.documents.len() * size_of::<Entry>()
+        content.documents.len() * size_of::<StoredEntry>()
             + content.signatures.len()
             + content.texts.len()
             + tables
@@ -337,7 +337,7 @@ impl Content {
             self.documents.reserve(index(self.documents_expected));
             self.signatures.reserve(index(self.documents_expected) * self.signature_bytes);
         }
-        self.documents.push(Entry {
+        self.documents.push(StoredEntry {
             born: change,
             died: NEVER,
             time: document.time,

@@ -258,7 +258,7 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
 
 /// Every change of a log that still validates, whatever lies between them: for salvage. The
 /// identity is taken from the log itself.
-pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
+pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;
     let length = file.bytes().map_err(fail)?;
@@ -266,7 +266,7 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
     let mut bytes = vec![0; count];
     file.read_at(&mut bytes, 0).map_err(fail)?;
     let identity = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
-    let mut salvaged = Salvaged { identity, bytes, bodies: Vec::new() };
+    let mut salvaged = SalvagedLog { identity, bytes, bodies: Vec::new() };
     let mut offset = RECORDS_BEGIN;
     while offset < length {
         // A record of unknown kind cannot be applied.
@@ -289,13 +289,13 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<Salvaged> {
 
 /// The readable part of a log that may be damaged.
 #[derive(Debug)]
-pub(crate) struct Salvaged {
+pub(crate) struct SalvagedLog {
     pub(crate) identity: WalIdentity,
     bytes: Vec<u8>,
     bodies: Vec<(u64, std::ops::Range<usize>)>,
 }
 
-impl Salvaged {
+impl SalvagedLog {
     /// The changes in file order: their number and operations.
     pub(crate) fn changes(
         &self,

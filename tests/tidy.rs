@@ -13,6 +13,8 @@ mod layers;
 mod links;
 #[path = "tidy/scan.rs"]
 mod scan;
+#[path = "tidy/types.rs"]
+mod types;
 
 use scan::{code_of, functions};
 use std::fs;

@@ -50,17 +50,17 @@ impl Format {
 
 /// Writes documents to a file of either format.
 pub(crate) enum Writer {
-    Lines(lines::Writer),
-    Parquet(Box<parquet::Writer>),
+    Lines(lines::LinesWriter),
+    Parquet(Box<parquet::ParquetWriter>),
 }
 
 impl Writer {
     /// Starts a file. It gets its name in [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
         Ok(match Format::of(path, false)? {
-            Format::Lines => Self::Lines(lines::Writer::create(path, header)?),
+            Format::Lines => Self::Lines(lines::LinesWriter::create(path, header)?),
             Format::Parquet => {
-                Self::Parquet(Box::new(parquet::Writer::create(path, header, params)?))
+                Self::Parquet(Box::new(parquet::ParquetWriter::create(path, header, params)?))
             }
         })
     }
@@ -82,8 +82,8 @@ impl Writer {
 
 /// Reads documents from a file of either format.
 pub(crate) enum Reader {
-    Lines(lines::Reader),
-    Parquet(Box<parquet::Reader>),
+    Lines(lines::LinesReader),
+    Parquet(Box<parquet::ParquetReader>),
 }
 
 impl Reader {
@@ -91,11 +91,11 @@ impl Reader {
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
         Ok(match Format::of(path, true)? {
             Format::Lines => {
-                let (header, reader) = lines::Reader::open(path)?;
+                let (header, reader) = lines::LinesReader::open(path)?;
                 (header, Self::Lines(reader))
             }
             Format::Parquet => {
-                let (header, reader) = parquet::Reader::open(path)?;
+                let (header, reader) = parquet::ParquetReader::open(path)?;
                 (header, Self::Parquet(Box::new(reader)))
             }
         })

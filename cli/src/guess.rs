@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lines::{Fields, Kind};
+use crate::lines::{ContentKind, Fields};
 
 /// Common names of key and text fields, most common first.
 const KEYS: [&str; 9] =
@@ -24,7 +24,7 @@ pub(crate) struct Guess {
     /// A likely key field, if the named one is missing.
     key: Option<String>,
     /// A likely content field, if the named one is missing, and the kind of its content.
-    content: Option<(Kind, String)>,
+    content: Option<(ContentKind, String)>,
 }
 
 /// The option names that a command uses for fields.
@@ -52,15 +52,19 @@ impl Guess {
     }
 }
 
-fn content(object: &Map<String, Value>, kind: Kind, key: &str) -> Option<(Kind, String)> {
+fn content(
+    object: &Map<String, Value>,
+    kind: ContentKind,
+    key: &str,
+) -> Option<(ContentKind, String)> {
     let list = |kind| {
         let found = object.iter().find(|(_, value)| is_list(value));
         found.map(|(name, _)| (kind, name.clone()))
     };
     match kind {
-        Kind::Text => {
-            text(object, key).map(|name| (Kind::Text, name)).or_else(|| list(Kind::Items))
-        }
+        ContentKind::Text => text(object, key)
+            .map(|name| (ContentKind::Text, name))
+            .or_else(|| list(ContentKind::Items)),
         kind => list(kind),
     }
 }
@@ -103,8 +107,8 @@ impl Guess {
     pub(crate) fn options(&self, spelling: Spelling) -> String {
         let (of_key, of_content) = match (spelling, &self.content) {
             (Spelling::From, _) => ("--from-key-field", "--from-field"),
-            (_, Some((Kind::Items, _))) => ("--key-field", "--items-field"),
-            (_, Some((Kind::Rows, _))) => ("--key-field", "--rows-field"),
+            (_, Some((ContentKind::Items, _))) => ("--key-field", "--items-field"),
+            (_, Some((ContentKind::Rows, _))) => ("--key-field", "--rows-field"),
             _ => ("--key-field", "--text-field"),
         };
         let content = self.content.as_ref().map(|(_, name)| name);

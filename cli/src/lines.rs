@@ -27,7 +27,7 @@ pub(crate) enum Content {
 
 /// The kind of content that lines hold beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum ContentKind {
     Text,
     Items,
     Rows,
@@ -38,25 +38,25 @@ pub(crate) enum Kind {
 pub(crate) struct Fields {
     key: String,
     content: String,
-    kind: Kind,
+    kind: ContentKind,
     /// A line without a key, or with an invalid key, gets the empty key.
     key_optional: bool,
 }
 
 impl Fields {
     pub(crate) fn text(key: &str, text: &str) -> Self {
-        Self::new(key, text, Kind::Text)
+        Self::new(key, text, ContentKind::Text)
     }
 
     pub(crate) fn items(key: &str, items: &str) -> Self {
-        Self::new(key, items, Kind::Items)
+        Self::new(key, items, ContentKind::Items)
     }
 
     pub(crate) fn rows(key: &str, rows: &str) -> Self {
-        Self::new(key, rows, Kind::Rows)
+        Self::new(key, rows, ContentKind::Rows)
     }
 
-    fn new(key: &str, content: &str, kind: Kind) -> Self {
+    fn new(key: &str, content: &str, kind: ContentKind) -> Self {
         Self { key: key.to_owned(), content: content.to_owned(), kind, key_optional: false }
     }
 
@@ -70,7 +70,7 @@ impl Fields {
         self.key_optional
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ContentKind {
         self.kind
     }
 
@@ -99,14 +99,14 @@ impl Fields {
             None => return Err(format!("there is no {:?}", self.key)),
         };
         let content = match (content, self.kind) {
-            (Some(Value::String(text)), Kind::Text) => Content::Text(text),
-            (Some(Value::Array(items)), Kind::Items) => Content::Items(
+            (Some(Value::String(text)), ContentKind::Text) => Content::Text(text),
+            (Some(Value::Array(items)), ContentKind::Items) => Content::Items(
                 items.into_iter().map(|item| self.item(item)).collect::<Result<_, _>>()?,
             ),
-            (Some(Value::Array(rows)), Kind::Rows) => {
+            (Some(Value::Array(rows)), ContentKind::Rows) => {
                 Content::Rows(rows.iter().map(|row| self.row(row)).collect::<Result<_, _>>()?)
             }
-            (Some(_), Kind::Text) => return Err(format!("{name:?} is not a string")),
+            (Some(_), ContentKind::Text) => return Err(format!("{name:?} is not a string")),
             (Some(_), _) => return Err(format!("{name:?} is not an array")),
             (None, _) => return Err(format!("there is no {name:?}")),
         };

@@ -39,7 +39,7 @@ use carry_out::Run;
 use folder::Folder;
 use pass::{Mirroring, carry_out, check_not_empty, summarise};
 use plan::{check_folder, plan};
-use report::Counts;
+use report::FileCounts;
 use skip_cache::SkipCache;
 use store::Store;
 use walk::{Found, Rules, Scope};
@@ -116,7 +116,7 @@ pub(crate) fn follow(
         let folder = Folder::new(path)?;
         let mut told = SkipCache::read(place, &raw::key_of(path));
         let planned = plan(store.documents().as_ref(), &folder, &rules, &Scope::All, &mut told)?;
-        let (mut counts, mut output) = (Counts::default(), Output::new(false));
+        let (mut counts, mut output) = (FileCounts::default(), Output::new(false));
         let run = Run {
             store: &store,
             skip_cache: &mut told,
@@ -182,7 +182,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let keys = planned.to_read.iter().map(|file| &file.key).chain(gone);
     let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
     let store = Store::dry(documents, &params, gone)?;
-    let mut counts = Counts { dry_run: true, ..Counts::default() };
+    let mut counts = FileCounts { dry_run: true, ..FileCounts::default() };
     let run = Run {
         store: &store,
         skip_cache: &mut skip_cache,

@@ -119,7 +119,7 @@ impl Originals {
                 scratch.push(unpacked);
             }
             let mut file = open(&files[number], 0)?.named(&path.display().to_string());
-            let mut counted = skips::Lines::default();
+            let mut counted = skips::LineCounts::default();
             loop {
                 let at = file.bytes_read();
                 let Some(raw) = file.next()? else { break };

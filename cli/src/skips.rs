@@ -20,21 +20,21 @@ const NAMED_MAX: u64 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
     lenient: bool,
-    lines: Lines,
+    lines: LineCounts,
     /// Per kind of reason: how many were skipped, and how many of them were named.
     kinds: BTreeMap<&'static str, (u64, u64)>,
 }
 
 /// Counts of lines: read, skipped, malformed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineCounts {
     pub(crate) read: u64,
     pub(crate) skipped: u64,
     /// Skipped because the line is malformed; empty and too large documents do not count.
     pub(crate) bad: u64,
 }
 
-impl Lines {
+impl LineCounts {
     /// Whether so many lines are unusable that the options must be wrong.
     fn are_wrong(self) -> bool {
         self.read > 0 && (self.skipped == self.read || self.bad > self.read / 2)
@@ -101,7 +101,7 @@ fn is_bad(skipped: &Skipped) -> bool {
 
 /// Fails if most lines were unusable; the advice lists the fields that the lines do have.
 pub(crate) fn judge(
-    lines: Lines,
+    lines: LineCounts,
     lenient: bool,
     reading: &Reading,
     spelling: Spelling,

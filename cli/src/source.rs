@@ -34,7 +34,7 @@ use crate::threads;
 
 pub(crate) use rows::{column_names, not_for_json};
 pub(crate) use rows_copy::{RowCopy, check_same_columns};
-pub(crate) use table::Table;
+pub(crate) use table::CsvTable;
 
 /// Read size of a decoder.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -116,7 +116,7 @@ impl Packing {
 
 /// How a file of lines is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SourceKind {
     Lines,
     /// A table, detected by the file name.
     Table,
@@ -125,24 +125,24 @@ pub(crate) enum Kind {
 }
 
 /// Detects how a file of lines is stored; fails if it cannot be read.
-pub(crate) fn kind(path: &Path) -> Result<Kind, Failure> {
+pub(crate) fn kind(path: &Path) -> Result<SourceKind, Failure> {
     if path.as_os_str() == STDIN {
-        return Ok(Kind::Lines);
+        return Ok(SourceKind::Lines);
     }
     let failed = |error: io::Error| Failure::reading(path, &error);
     let (_, packing) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
     Ok(match packing {
-        Packing::Parquet => Kind::Parquet,
-        _ if table::is_one(path) => Kind::Table,
-        _ => Kind::Lines,
+        Packing::Parquet => SourceKind::Parquet,
+        _ if table::is_one(path) => SourceKind::Table,
+        _ => SourceKind::Lines,
     })
 }
 
 /// Opens a table for reading its rows unchanged.
-pub(crate) fn open_table(path: &Path) -> Result<Table<Box<dyn Read>>, Failure> {
+pub(crate) fn open_table(path: &Path) -> Result<CsvTable<Box<dyn Read>>, Failure> {
     let failed = |error: io::Error| Failure::reading(path, &error);
     let (reader, _) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
-    Table::open(path, reader).map_err(failed)
+    CsvTable::open(path, reader).map_err(failed)
 }
 
 /// Opens a file of lines, or stdin for `-`; table rows become JSON lines. `columns` selects columns

@@ -350,7 +350,7 @@ impl Step {
 fn table<N>(
     fields: &[Field; 2],
     edges: Vec<(N, N)>,
-    push: impl Fn(&mut crate::arrow::Column, &N),
+    push: impl Fn(&mut crate::arrow::ArrowColumn, &N),
 ) -> Table {
     let mut builder = Builder::new(fields);
     for (one, other) in edges {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
 
 use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME};
-use crate::arrow::{Column, Field, Kind, column_array};
+use crate::arrow::{ArrowColumn, Field, Kind, column_array};
 use crate::documents::Sink;
 use crate::error::{from_engine, raise};
 use crate::params::Params;
@@ -275,10 +275,10 @@ impl Signatures {
             .map_err(|error| from_engine(py, &error))
     }
 
-    fn column(&self) -> Arc<Column> {
+    fn column(&self) -> Arc<ArrowColumn> {
         let field = Field::nullable("signature", Kind::Fixed(self.params.signature_bytes()));
         let (data, validity) = (Arc::clone(&self.data), self.validity.to_vec());
-        Arc::new(Column::of_fixed(field, data, self.len(), validity))
+        Arc::new(ArrowColumn::of_fixed(field, data, self.len(), validity))
     }
 
     fn selected(&self, rows: impl ExactSizeIterator<Item = usize>) -> Self {

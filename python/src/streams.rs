@@ -10,7 +10,7 @@ use crate::answers::KeyType;
 use crate::arrow::{Batch, Builder, Field, Kind};
 use crate::error::{raise, unlocked};
 use crate::queries::key_kind;
-use crate::table::{Failed, Source};
+use crate::table::{BatchSource, Failed};
 
 /// Rows computed at a time.
 const ROWS: usize = 8_192;
@@ -37,7 +37,7 @@ impl PairsSource {
     }
 }
 
-impl Source for PairsSource {
+impl BatchSource for PairsSource {
     fn fields(&self) -> Vec<Field> {
         let kind = key_kind(self.keys);
         let mut fields = vec![Field::new("a", kind), Field::new("b", kind)];
@@ -81,7 +81,7 @@ impl ClustersSource {
     }
 }
 
-impl Source for ClustersSource {
+impl BatchSource for ClustersSource {
     fn fields(&self) -> Vec<Field> {
         vec![
             Field::new("cluster", Kind::Integer),

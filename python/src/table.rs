@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
-use crate::arrow::{Batch, Column, Field, Kind, Values, schema_of};
+use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
 use crate::error::{from_engine, message_of, raise, unlocked};
 
 /// Columns of equal length, in memory. Read by everything that knows the Arrow PyCapsule
@@ -42,7 +42,7 @@ impl Table {
 }
 
 /// A value as a Python object.
-fn value<'py>(py: Python<'py>, column: &Column, row: usize) -> PyResult<Bound<'py, PyAny>> {
+fn value<'py>(py: Python<'py>, column: &ArrowColumn, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));
     }
@@ -172,7 +172,7 @@ fn converted<'py>(object: &Bound<'py, Table>, how: &str) -> PyResult<Bound<'py, 
 }
 
 /// The source of a stream's batches.
-pub(crate) trait Source: Send + 'static {
+pub(crate) trait BatchSource: Send + 'static {
     fn fields(&self) -> Vec<Field>;
     /// The next rows; `None` at the end. At most a few thousand, so that signals are handled in
     /// time.
@@ -217,10 +217,10 @@ impl Failed {
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct Stream {
     fields: Vec<Field>,
-    source: Mutex<Option<Box<dyn Source>>>,
+    source: Mutex<Option<Box<dyn BatchSource>>>,
 }
 
-struct Exported(Box<dyn Source>);
+struct Exported(Box<dyn BatchSource>);
 
 impl Producer for Exported {
     fn schema(&self) -> ArrowSchema {
@@ -234,12 +234,12 @@ impl Producer for Exported {
 }
 
 impl Stream {
-    pub(crate) fn new(source: Box<dyn Source>) -> Self {
+    pub(crate) fn new(source: Box<dyn BatchSource>) -> Self {
         Self { fields: source.fields(), source: Mutex::new(Some(source)) }
     }
 
     /// Takes the source; `None` at the end. Waits while another thread is reading.
-    fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn Source>>> {
+    fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn BatchSource>>> {
         unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 

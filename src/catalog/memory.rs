@@ -4,7 +4,7 @@
 use super::slot;
 use crate::format::bytes::wide;
 use crate::storage::lock::Lock;
-use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,18 +25,18 @@ pub(super) enum Effect {
 
 /// Files in memory. The `countdown`-th change and later ones fail.
 #[derive(Debug)]
-pub(super) struct Memory {
-    files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
-    plan: Arc<Plan>,
+pub(super) struct CatalogMemory {
+    files: Mutex<BTreeMap<PathBuf, Arc<CatalogMemoryFile>>>,
+    plan: Arc<FaultPlan>,
 }
 
 #[derive(Debug)]
-struct Plan {
-    state: Mutex<PlanState>,
+struct FaultPlan {
+    state: Mutex<FaultState>,
 }
 
 #[derive(Debug, Clone)]
-struct PlanState {
+struct FaultState {
     changes: u64,
     fail_at: u64,
     once: bool,
@@ -46,8 +46,8 @@ struct PlanState {
     counters: Counters,
 }
 
-impl Plan {
-    fn state(&self) -> MutexGuard<'_, PlanState> {
+impl FaultPlan {
+    fn state(&self) -> MutexGuard<'_, FaultState> {
         self.state.lock().expect("no panic while held")
     }
 
@@ -66,16 +66,16 @@ impl Plan {
 }
 
 #[derive(Debug)]
-pub(super) struct MemoryFile {
+pub(super) struct CatalogMemoryFile {
     bytes: Mutex<Vec<u8>>,
     synced: Mutex<Vec<u8>>,
     /// Pages written since the last sync. A failed sync drops them, as on Linux: a later sync
     /// succeeds although they are not durable.
     dirty: Mutex<BTreeSet<usize>>,
-    plan: Arc<Plan>,
+    plan: Arc<FaultPlan>,
 }
 
-impl MemoryFile {
+impl CatalogMemoryFile {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.bytes.lock().expect("no panic while held")
     }
@@ -89,7 +89,7 @@ impl MemoryFile {
     }
 }
 
-impl File for MemoryFile {
+impl File for CatalogMemoryFile {
     fn bytes(&self) -> io::Result<u64> {
         Ok(wide(self.bytes().len()))
     }
@@ -152,9 +152,9 @@ impl File for MemoryFile {
     }
 }
 
-impl Memory {
+impl CatalogMemory {
     pub(super) fn new() -> Arc<Self> {
-        let state = PlanState {
+        let state = FaultState {
             changes: 0,
             fail_at: u64::MAX,
             once: true,
@@ -162,7 +162,7 @@ impl Memory {
             images: Vec::new(),
             counters: Counters::default(),
         };
-        let plan = Arc::new(Plan { state: Mutex::new(state) });
+        let plan = Arc::new(FaultPlan { state: Mutex::new(state) });
         Arc::new(Self { files: Mutex::default(), plan })
     }
 
@@ -175,17 +175,17 @@ impl Memory {
         memory
     }
 
-    fn new_file(&self) -> Arc<MemoryFile> {
+    fn new_file(&self) -> Arc<CatalogMemoryFile> {
         let plan = Arc::clone(&self.plan);
         let (bytes, synced, dirty) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Arc::new(MemoryFile { bytes, synced, dirty, plan })
+        Arc::new(CatalogMemoryFile { bytes, synced, dirty, plan })
     }
 
-    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<MemoryFile>>> {
+    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<CatalogMemoryFile>>> {
         self.files.lock().expect("no panic while held")
     }
 
-    fn file(&self) -> Arc<MemoryFile> {
+    fn file(&self) -> Arc<CatalogMemoryFile> {
         Arc::clone(&self.files()[Path::new(PATH)])
     }
 
@@ -219,7 +219,7 @@ impl Memory {
     }
 }
 
-impl Storage for Memory {
+impl Storage for CatalogMemory {
     fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -232,7 +232,7 @@ impl Storage for Memory {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn list(&self, _: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, _: &Path) -> io::Result<Vec<DirEntry>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -245,7 +245,7 @@ impl Storage for Memory {
         }
         let files = self.files();
         let file = files.get(path).ok_or(io::ErrorKind::NotFound)?;
-        let file: Arc<dyn File> = Arc::<MemoryFile>::clone(file);
+        let file: Arc<dyn File> = Arc::<CatalogMemoryFile>::clone(file);
         Ok(file)
     }
 

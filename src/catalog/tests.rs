@@ -1,6 +1,6 @@
 //! Tests of the catalog: loading damaged files, and failing commits.
 
-use super::memory::{Effect, Memory, PATH};
+use super::memory::{CatalogMemory, Effect, PATH};
 use super::*;
 use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
@@ -40,20 +40,20 @@ fn row(floor: u64, segments: u64) -> Row {
 }
 
 /// A catalog created with `old`, then committed with `new`.
-fn committed(old: &Row, new: &Row) -> Arc<Memory> {
-    let memory = Memory::new();
-    let storage: Arc<dyn Storage> = Arc::<Memory>::clone(&memory);
+fn committed(old: &Row, new: &Row) -> Arc<CatalogMemory> {
+    let memory = CatalogMemory::new();
+    let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&memory);
     create(&storage, Path::new(PATH), old).expect("created");
     catalog(&memory, old).commit(new.clone()).expect("committed");
     memory
 }
 
-fn catalog(memory: &Arc<Memory>, row: &Row) -> Catalog {
-    Catalog::new(Arc::<Memory>::clone(memory), PATH.into(), row.clone())
+fn catalog(memory: &Arc<CatalogMemory>, row: &Row) -> Catalog {
+    Catalog::new(Arc::<CatalogMemory>::clone(memory), PATH.into(), row.clone())
 }
 
 fn load_bytes(bytes: &[u8]) -> Result<Row> {
-    load(&*Memory::with(bytes), Path::new(PATH))
+    load(&*CatalogMemory::with(bytes), Path::new(PATH))
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_commit_refuses_a_file_that_changed_since_and_writes_nothing() {
     let good = committed(&old, &new).contents()[0].clone();
     let cut = good[..good.len() - 1].to_vec();
     for (bytes, known) in [(&cut, &new), (&Vec::new(), &new), (&good, &old)] {
-        let memory = Memory::with(bytes);
+        let memory = CatalogMemory::with(bytes);
         let mut handle = catalog(&memory, known);
         let error = handle.commit(row(3, 0)).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
@@ -115,17 +115,17 @@ fn the_file_stays_small() {
 #[test]
 fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
     let wanted = row(1, 2);
-    let whole = Memory::new();
-    let storage: Arc<dyn Storage> = Arc::<Memory>::clone(&whole);
+    let whole = CatalogMemory::new();
+    let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&whole);
     create(&storage, Path::new(PATH), &wanted).expect("created");
     for effect in [Effect::Nothing, Effect::Half, Effect::Whole] {
         for (once, at) in [true, false]
             .into_iter()
             .flat_map(|once| (1..=whole.changes()).map(move |at| (once, at)))
         {
-            let memory = Memory::new();
+            let memory = CatalogMemory::new();
             memory.fail(at, once, effect);
-            let storage: Arc<dyn Storage> = Arc::<Memory>::clone(&memory);
+            let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&memory);
             let error = create(&storage, Path::new(PATH), &wanted).expect_err("refused");
             let there = memory.has(Path::new(PATH));
             let expected = if there { ErrorKind::Unknown } else { ErrorKind::Io };
@@ -143,13 +143,13 @@ fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
 fn a_commit_that_fails_says_what_became_of_it() {
     let (old, new) = (row(1, 3), row(2, 4));
     let before = committed(&row(0, 0), &old).contents()[0].clone();
-    let whole = Memory::with(&before);
+    let whole = CatalogMemory::with(&before);
     catalog(&whole, &old).commit(new.clone()).expect("committed");
     let mut seen = [0; 3];
     for effect in [Effect::Nothing, Effect::Half, Effect::Whole] {
         for once in [true, false] {
             for at in 1..=whole.changes() {
-                let memory = Memory::with(&before);
+                let memory = CatalogMemory::with(&before);
                 memory.fail(at, once, effect);
                 let mut handle = catalog(&memory, &old);
                 let answer = handle.commit(new.clone());
@@ -199,7 +199,7 @@ fn a_commit_that_fails_says_what_became_of_it() {
 #[test]
 fn every_synced_state_is_the_old_row_or_the_new() {
     let (old, new) = (row(1, 3), row(2, 4));
-    let memory = Memory::with(&committed(&row(0, 0), &old).contents()[0]);
+    let memory = CatalogMemory::with(&committed(&row(0, 0), &old).contents()[0]);
     catalog(&memory, &old).commit(new.clone()).expect("committed");
     let rows = memory.images().into_iter().map(|image| load_bytes(&image).expect("readable"));
     let moved: Vec<bool> = rows
@@ -278,7 +278,7 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
 #[test]
 fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
     let (old, new) = (row(1, 3), row(2, 4));
-    let memory = Memory::with(&committed(&row(0, 0), &old).contents()[0]);
+    let memory = CatalogMemory::with(&committed(&row(0, 0), &old).contents()[0]);
     catalog(&memory, &old).commit(new.clone()).expect("committed");
     let images = memory.images();
     let first = images.iter().find(|image| load_bytes(image).is_ok_and(|row| row == new));

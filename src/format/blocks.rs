@@ -4,7 +4,7 @@
 //! a bucket table works.
 
 use super::DecodeError;
-use super::bytes::{Reader, narrow, wide};
+use super::bytes::{ByteReader, narrow, wide};
 use super::header::{FileHeader, FileKind};
 
 /// Block size in bytes: one CRC covers one block.
@@ -62,13 +62,13 @@ impl Footer {
     /// Decodes the footer of a file of `file_bytes` bytes, and checks that all its lengths are
     /// consistent.
     pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let whole = reader.clone().take(Self::BYTES, "file is shorter than its footer")?;
         let (covered, crc) = whole.split_at(60);
         if !covered.ends_with(&END_MAGIC) {
             return Err(DecodeError::damaged("file does not end as it should (is it cut?)", 56));
         }
-        if crc32fast::hash(covered) != Reader::new(crc).u32("footer checksum")? {
+        if crc32fast::hash(covered) != ByteReader::new(crc).u32("footer checksum")? {
             return Err(DecodeError::damaged("footer checksum does not match", 60));
         }
         let footer = Self {
@@ -187,7 +187,7 @@ impl Section {
         out.extend_from_slice(&self.bytes.to_le_bytes());
     }
 
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         let at = reader.offset();
         let kind = match reader.u32("kind of a section")? {
             1 => SectionKind::Signatures,
@@ -247,7 +247,7 @@ impl Tail {
         if crc32fast::hash(bytes) != footer.tail_crc {
             return Err(DecodeError::damaged("tail checksum does not match", 0));
         }
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let crc_table = footer.tail_offset.saturating_sub(footer.body_bytes);
         let blocks = narrow(crc_table, "CRC table")?.div_ceil(BLOCK_BYTES);
         let mut roots = Vec::new();
@@ -304,7 +304,7 @@ impl SegmentProperties {
         bytes: &[u8; PROPERTY_BYTES],
         sections: &[Section],
     ) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let docs = reader.u32("documents")?;
         let groups = reader.u32("groups")?;
         let directories = sections.iter().find(|one| one.kind == SectionKind::Directories);
@@ -421,7 +421,7 @@ impl DeadProperties {
     }
 
     pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let properties = Self {
             segment: reader.u64("segment number")?,
             docs: reader.u32("documents")?,

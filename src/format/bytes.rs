@@ -10,12 +10,12 @@ pub(crate) const NUMBER_MAX: u64 = 1 << 62;
 
 /// A cursor that reads field after field. A read past the end is an error that names the field.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
     offset: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::DecodeError;
-use super::bytes::{NUMBER_MAX, Reader, wide};
+use super::bytes::{ByteReader, NUMBER_MAX, wide};
 use crate::Params;
 
 /// Version of a row that uses no later feature.
@@ -106,7 +106,7 @@ impl Row {
 
     /// Reads and checks a row.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let version = reader.u8("catalog row is cut short")?;
         let crc = reader.u32("catalog row is cut short")?;
         let body = reader.take(reader.remaining(), "catalog row is cut short")?;

@@ -4,7 +4,7 @@
 //! Pure: the caller compares the hash with the catalog file before it trusts the copy.
 
 use super::DecodeError;
-use super::bytes::{Reader, narrow, wide};
+use super::bytes::{ByteReader, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
@@ -37,7 +37,7 @@ impl CatalogCopy {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let header =
             FileHeader::decode(reader.take(FileHeader::BYTES, "copy is cut short")?, false)?;
         if header.kind != FileKind::CatalogCopy {

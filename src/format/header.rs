@@ -2,7 +2,7 @@
 //!
 //! Pure, and the header only: `wal.rs` and `blocks.rs` define what follows it.
 
-use super::bytes::Reader;
+use super::bytes::ByteReader;
 use super::{DecodeError, FORMAT_VERSION};
 
 /// The first eight bytes of every file: a byte that no text file starts with, the name, and line
@@ -56,13 +56,13 @@ impl FileHeader {
     /// Decodes and checks a header. With `writing`, flags that only forbid writing are refused,
     /// too.
     pub(crate) fn decode(bytes: &[u8], writing: bool) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let whole = reader.clone().take(Self::BYTES, "file is shorter than its header")?;
         if reader.array::<8>("magic")? != MAGIC {
             return Err(DecodeError::damaged("not a nearkin file (magic does not match)", 0));
         }
         let (covered, crc) = whole.split_at(60);
-        if crc32fast::hash(covered) != Reader::new(crc).u32("header checksum")? {
+        if crc32fast::hash(covered) != ByteReader::new(crc).u32("header checksum")? {
             return Err(DecodeError::damaged("header checksum does not match", 60));
         }
         let kind = match reader.u16("kind")? {

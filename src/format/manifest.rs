@@ -3,7 +3,7 @@
 //! Pure: the caller lists the folder and chooses the newest manifest.
 
 use super::DecodeError;
-use super::bytes::{NUMBER_MAX, Reader, narrow, wide};
+use super::bytes::{ByteReader, NUMBER_MAX, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
@@ -18,7 +18,7 @@ const OWN_BYTES: usize = 16;
 
 /// A generation of a sharded index.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Manifest {
+pub(crate) struct ManifestContent {
     pub(crate) shards: u32,
     /// Free bytes of the committer, as the id of its batch.
     pub(crate) note: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Manifest {
     pub(crate) row: Row,
 }
 
-impl Manifest {
+impl ManifestContent {
     pub(crate) fn generation(&self) -> u64 {
         self.row.floor
     }
@@ -59,7 +59,7 @@ impl Manifest {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         const CUT: &str = "manifest is cut short";
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let header = FileHeader::decode(reader.take(FileHeader::BYTES, CUT)?, true)?;
         if header.kind != FileKind::Manifest {
             return Err(DecodeError::damaged("not a manifest", 8));
@@ -128,10 +128,10 @@ mod tests {
     use super::*;
     use crate::format::tests::example;
 
-    fn manifest() -> Manifest {
+    fn manifest() -> ManifestContent {
         let row = Row::decode(&example("catalog row")).expect("decodes");
         let row = Row { floor: 3, wal: None, ..row };
-        Manifest { shards: 4, note: b"batch 9".to_vec(), shard_of: vec![2], row }
+        ManifestContent { shards: 4, note: b"batch 9".to_vec(), shard_of: vec![2], row }
     }
 
     #[test]
@@ -139,29 +139,29 @@ mod tests {
         let bytes = manifest().encode();
         let printed = [example("manifest"), example("row of a manifest")].concat();
         assert_eq!(bytes[64..], printed, "{bytes:02X?}");
-        assert_eq!(Manifest::decode(&bytes), Ok(manifest()));
+        assert_eq!(ManifestContent::decode(&bytes), Ok(manifest()));
     }
 
     #[test]
     fn a_manifest_that_is_cut_or_changed_or_longer_is_an_error() {
         let whole = manifest().encode();
         for at in 0..whole.len() {
-            Manifest::decode(&whole[..at]).expect_err("cut");
+            ManifestContent::decode(&whole[..at]).expect_err("cut");
             for bit in 0..8 {
                 let mut changed = whole.clone();
                 changed[at] ^= 1 << bit;
-                Manifest::decode(&changed).expect_err("changed");
+                ManifestContent::decode(&changed).expect_err("changed");
             }
         }
-        Manifest::decode(&[&whole[..], &[0]].concat()).expect_err("longer");
+        ManifestContent::decode(&[&whole[..], &[0]].concat()).expect_err("longer");
     }
 
     #[test]
     fn what_no_committer_writes_is_an_error_under_a_checksum_that_holds() {
-        let changed = |change: fn(&mut Manifest)| {
+        let changed = |change: fn(&mut ManifestContent)| {
             let mut manifest = manifest();
             change(&mut manifest);
-            Manifest::decode(&manifest.encode()).expect_err("refused");
+            ManifestContent::decode(&manifest.encode()).expect_err("refused");
         };
         changed(|manifest| manifest.shards = 0);
         changed(|manifest| manifest.shards = SHARDS_MAX + 1);
@@ -183,7 +183,7 @@ mod tests {
         for at in [68, 72, 76] {
             let mut hostile = whole.clone();
             hostile[at..at + 4].fill(0xff);
-            Manifest::decode(&hostile).expect_err("cut short");
+            ManifestContent::decode(&hostile).expect_err("cut short");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::DecodeError;
 use super::blocks::{
     DeadProperties, Footer, Grouping, Section, SectionKind, SegmentLayout, SegmentProperties, Tail,
 };
-use super::bytes::Reader;
+use super::bytes::ByteReader;
 use super::header::{FileHeader, FileKind};
 
 pub(super) const DOCUMENT: &str = include_str!("../../docs/reference/FILE_FORMAT.md");
@@ -58,7 +58,7 @@ fn the_example_of_a_footer() {
 #[test]
 fn the_example_of_a_section_table() {
     let bytes = example("section table");
-    let mut reader = Reader::new(&bytes);
+    let mut reader = ByteReader::new(&bytes);
     let mut encoded = Vec::new();
     let mut sections = Vec::new();
     while reader.remaining() > 0 {
@@ -148,7 +148,7 @@ fn a_codec_of_tomorrow_is_not_guessed() {
         for codec in 0..4_u32 {
             let mut bytes = [kind.to_le_bytes(), codec.to_le_bytes()].concat();
             bytes.extend([0; 16]);
-            let decoded = Section::decode(&mut Reader::new(&bytes));
+            let decoded = Section::decode(&mut ByteReader::new(&bytes));
             assert_eq!(decoded.is_ok(), codec <= known, "kind {kind}, codec {codec}");
             if let Err(error) = decoded {
                 assert_eq!(error, DecodeError::unsupported("unknown codec of a section", 0));

@@ -3,7 +3,7 @@
 //! Handles one record at a time. `crate::wal` decides which records of a file are valid.
 
 use super::DecodeError;
-use super::bytes::{Reader, narrow, wide};
+use super::bytes::{ByteReader, narrow, wide};
 
 /// Offset of the first record. The header fills a block of its own, so that no append rewrites it.
 pub(crate) const RECORDS_BEGIN: u64 = 4096;
@@ -40,7 +40,7 @@ impl WalHeader {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let covered = reader.clone().take(28, "WAL header is cut short")?;
         let header = Self {
             salt: reader.u64("salt")?,
@@ -85,7 +85,7 @@ impl RecordHeader {
         salt: u64,
         offset: u64,
     ) -> Result<Option<Self>, DecodeError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let Ok(whole) = reader.clone().take(Self::BYTES, "") else { return Ok(None) };
         let Some(covered) = whole.get(4..) else { return Ok(None) };
         // Cheap tests come first: at most positions of a scan there are zeros or signature bytes.
@@ -241,14 +241,14 @@ impl RecordBuilder {
 /// Iterates over the operations of a body, in order. Ends after the first that does not decode.
 #[derive(Debug, Clone)]
 pub(crate) struct Operations<'a> {
-    reader: Reader<'a>,
+    reader: ByteReader<'a>,
     signature_bytes: usize,
     failed: bool,
 }
 
 impl<'a> Operations<'a> {
     pub(crate) fn new(body: &'a [u8], signature_bytes: usize) -> Self {
-        Self { reader: Reader::new(body), signature_bytes, failed: false }
+        Self { reader: ByteReader::new(body), signature_bytes, failed: false }
     }
 
     fn decode(&mut self) -> Result<LoggedOperation<'a>, DecodeError> {

@@ -5,7 +5,7 @@ use super::catalog::sealed;
 use super::engine::{Base, DIR, names, options};
 use super::input::Input;
 use crate::format::header::{FileHeader, FileKind};
-use crate::format::manifest::Manifest;
+use crate::format::manifest::ManifestContent;
 use crate::shards::{Manifest as Listed, Shards};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
@@ -96,13 +96,13 @@ fn narrow(value: u64) -> u32 {
 }
 
 /// The manifest is refused, or it encodes and decodes to the same value, and its files have names.
-fn check(bytes: &[u8]) -> Option<Manifest> {
+fn check(bytes: &[u8]) -> Option<ManifestContent> {
     let listed = Listed::decode(bytes);
-    let manifest = Manifest::decode(bytes).ok();
+    let manifest = ManifestContent::decode(bytes).ok();
     assert_eq!(listed.is_ok(), manifest.is_some());
     let manifest = manifest?;
     // Not byte by byte: a row may encode a small number in the long form.
-    let again = Manifest::decode(&manifest.encode()).expect("it was decoded before");
+    let again = ManifestContent::decode(&manifest.encode()).expect("it was decoded before");
     assert_eq!(format!("{again:?}"), format!("{manifest:?}"));
     assert_eq!(bytes[40..48], manifest.generation().to_le_bytes(), "the header says the same");
     let files = listed.ok()?.files();

@@ -8,7 +8,7 @@ use crate::index::core::{Core, Writer};
 use crate::index::key::Key;
 use crate::index::plan::key_hashes;
 use crate::index::read::excerpt::Excerpt;
-use crate::index::read::scratch::Scratch;
+use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::{Alike, Match};
 use crate::index::state::Snapshot;
@@ -132,7 +132,7 @@ impl Admit {
     }
 
     /// The thresholds as numbers of equal rows.
-    fn in_rows(self, applied: &Snapshot) -> Result<Terms> {
+    fn in_rows(self, applied: &Snapshot) -> Result<AdmitTerms> {
         let Self { reject, relate, keep, limit } = self;
         let reject = reject.check()?;
         let reject_min = reject.equal_rows_min(applied.params());
@@ -146,13 +146,13 @@ impl Admit {
             )));
         }
         let search_min = relate_min.map_or(reject_min, |relate| relate.min(reject_min));
-        Ok(Terms { reject, reject_min, relate_min, search_min, keep, limit })
+        Ok(AdmitTerms { reject, reject_min, relate_min, search_min, keep, limit })
     }
 }
 
 /// [`Admit`], checked.
 #[derive(Debug, Clone, Copy)]
-struct Terms {
+struct AdmitTerms {
     reject: Alike,
     /// Minimum equal rows of a duplicate.
     reject_min: u32,
@@ -164,7 +164,7 @@ struct Terms {
     limit: usize,
 }
 
-impl Terms {
+impl AdmitTerms {
     /// Splits the matches of a newcomer into duplicates and related documents.
     fn part<'f>(
         self,
@@ -328,14 +328,14 @@ impl Core {
         &self,
         writer: &mut Writer,
         newcomer: &Operation<'_>,
-        terms: Terms,
+        terms: AdmitTerms,
     ) -> Result<Admission> {
         let Operation::Insert { key, signature, shingle_count, .. } = *newcomer else {
             return Err(Error::invalid("a newcomer is an insert"));
         };
         let before = self.applied(writer);
         let change = writer.change;
-        let mut scratch = Scratch::take();
+        let mut scratch = SearchScratch::take();
         let searched = Search::new(&before, &mut scratch)
             .run(&[signature], terms.search_min)
             .map(std::mem::take);
@@ -345,7 +345,7 @@ impl Core {
             let itself = before.locate(key)?;
             found.retain(|found| Some(found.place) != itself);
         }
-        let Terms { keep, limit, .. } = terms;
+        let AdmitTerms { keep, limit, .. } = terms;
         let counts = &[shingle_count][..];
         let counts = terms.reject.asks_for_counts().then_some(counts);
         let (duplicates, related) = terms.part(&before, &mut found, counts)?;

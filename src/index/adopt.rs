@@ -70,7 +70,7 @@ impl Core {
         planted!(AdoptedOverLog, (), self.flush_locked(&mut writer, NextWal::None)?);
         self.refuse_if_stopped()?;
         let before = self.applied(&writer);
-        let plan = Plan::new(&before, &copied, how)?;
+        let plan = AdoptionPlan::new(&before, &copied, how)?;
         let imported = plan.imported();
         planted!(AdoptedInTwo => {
             crate::index::tests::planted::list_early(self, &mut writer, &copied)?;
@@ -110,7 +110,7 @@ impl Core {
         &self,
         writer: &mut Writer,
         copied: &[LiveSegment],
-        plan: &Plan,
+        plan: &AdoptionPlan,
     ) -> Result<Draft> {
         let mut draft = Draft::of(self, writer);
         planted!(AdoptedInTwo => {
@@ -138,7 +138,7 @@ impl Core {
 
 /// The documents that die when segments are adopted.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct AdoptionPlan {
     /// Documents of the index, by the number of their segment.
     dying: BTreeMap<u64, Vec<u32>>,
     /// Documents of the segments themselves that a later one replaces.
@@ -147,7 +147,7 @@ pub(crate) struct Plan {
     replaced: u64,
 }
 
-impl Plan {
+impl AdoptionPlan {
     /// `before` has no memtable to speak of.
     pub(crate) fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
         let superseded = superseded(copied, how)?;

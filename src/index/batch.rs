@@ -36,7 +36,7 @@ use std::fmt;
 /// ```
 #[derive(Clone, Default)]
 pub struct Batch {
-    entries: Vec<Entry>,
+    entries: Vec<EditEntry>,
     /// Fields that only inserts have, in order. They are stored apart because a batch may have many
     /// removes, which are small.
     inserts: Vec<Insert>,
@@ -46,7 +46,7 @@ pub struct Batch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EditKind {
     Insert,
     /// An insert that keeps the stored payload.
     InsertOnly,
@@ -56,8 +56,8 @@ enum Kind {
 
 /// The position of an operation in the bytes of its batch.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    kind: Kind,
+struct EditEntry {
+    kind: EditKind,
     key_begin: usize,
     payload_begin: usize,
     end: usize,
@@ -308,17 +308,17 @@ impl Batch {
                     shingle_count: signature.shingle_count(),
                 });
                 self.bytes.extend_from_slice(signature.as_bytes());
-                if edit.payload.is_some() { Kind::Insert } else { Kind::InsertOnly }
+                if edit.payload.is_some() { EditKind::Insert } else { EditKind::InsertOnly }
             }
-            What::SetPayload => Kind::SetPayload,
-            What::Remove => Kind::Remove,
+            What::SetPayload => EditKind::SetPayload,
+            What::Remove => EditKind::Remove,
         };
         let key_begin = self.bytes.len();
         self.bytes.extend_from_slice(edit.key.as_bytes());
         let payload_begin = self.bytes.len();
         self.bytes.extend_from_slice(edit.payload.unwrap_or_default());
         let end = self.bytes.len();
-        self.entries.push(Entry { kind, key_begin, payload_begin, end });
+        self.entries.push(EditEntry { kind, key_begin, payload_begin, end });
     }
 
     /// The operations, each with the fingerprint of its signature's parameters (0 without a
@@ -326,18 +326,18 @@ impl Batch {
     pub(crate) fn operations(&self, now: u64) -> impl Iterator<Item = (Operation<'_>, u64)> {
         let mut inserts = self.inserts.iter();
         self.entries.iter().map(move |entry| {
-            let Entry { kind, key_begin, payload_begin, end } = *entry;
+            let EditEntry { kind, key_begin, payload_begin, end } = *entry;
             let key = &self.bytes[key_begin..payload_begin];
             let payload = &self.bytes[payload_begin..end];
             let insert = match kind {
-                Kind::Insert | Kind::InsertOnly => inserts.next(),
-                Kind::SetPayload => return (Operation::SetPayload { key, payload }, 0),
-                Kind::Remove => None,
+                EditKind::Insert | EditKind::InsertOnly => inserts.next(),
+                EditKind::SetPayload => return (Operation::SetPayload { key, payload }, 0),
+                EditKind::Remove => None,
             };
             let Some(insert) = insert else { return (Operation::Remove { key }, 0) };
             let operation = Operation::Insert {
                 key,
-                payload: (kind == Kind::Insert).then_some(payload),
+                payload: (kind == EditKind::Insert).then_some(payload),
                 time: insert.time.unwrap_or(now),
                 shingle_count: insert.shingle_count,
                 signature: &self.bytes[insert.signature_begin..key_begin],
@@ -422,7 +422,7 @@ impl Written {
 impl fmt::Debug for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut batch = f.debug_struct("Batch");
-        let removes = self.entries.iter().filter(|entry| entry.kind == Kind::Remove).count();
+        let removes = self.entries.iter().filter(|entry| entry.kind == EditKind::Remove).count();
         batch.field("inserts", &self.inserts.len()).field("removes", &removes);
         batch.field("bytes", &self.bytes.len()).finish()
     }

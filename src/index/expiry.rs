@@ -19,7 +19,7 @@ impl Core {
     /// Removes all documents older than a time. See [`crate::Index::remove_before`].
     pub(crate) fn remove_before(&self, time: u64) -> Result<u64> {
         let snapshot = self.all_applied();
-        let mut keys = Keys::new(self);
+        let mut keys = QueuedKeys::new(self);
         let mut removed = 0;
         for source in 0..=snapshot.state.segments.len() {
             if !may_be_older(&snapshot, source, time) {
@@ -65,7 +65,7 @@ impl Core {
         let snapshot = self.all_applied();
         expiry.forget_gone(&snapshot);
         let mut looks = LOOKS_MAX;
-        let mut keys = Keys::new(self);
+        let mut keys = QueuedKeys::new(self);
         for source in 0..=snapshot.state.segments.len() {
             if !may_be_older(&snapshot, source, limit) {
                 continue;
@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Removes the documents with these keys that are older than a time, as one change.
-    fn remove_older(&self, keys: &mut Keys, time: u64) -> Result<u64> {
+    fn remove_older(&self, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
         let keys = keys.take();
         let written = {
             let mut writer = self.writer();
@@ -123,14 +123,14 @@ fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
 }
 
 /// The keys of a batch.
-struct Keys {
+struct QueuedKeys {
     found: Vec<Vec<u8>>,
     bytes: usize,
     count_max: usize,
     bytes_max: usize,
 }
 
-impl Keys {
+impl QueuedKeys {
     fn new(core: &Core) -> Self {
         let (count_max, bytes_max) = (core.options.removes_max, core.options.batch_bytes_max);
         Self { found: Vec::new(), bytes: 0, count_max, bytes_max }

@@ -3,7 +3,7 @@
 use crate::format::bytes::{index, wide};
 use crate::index::core::Core;
 use crate::index::read::locate::locate_all;
-use crate::index::read::{Progress, Stats, Verification};
+use crate::index::read::{Progress, ProgressReport, Stats, Verification};
 use crate::index::state::{Place, Snapshot};
 use crate::segment::Watch;
 use crate::sketch::key_hash;
@@ -16,9 +16,6 @@ use std::path::Path;
 
 /// Number of keys looked up together.
 const KEYS_TOGETHER: u32 = if cfg!(test) { 3 } else { 1024 };
-
-/// Called with the progress since the last call; returns whether to continue.
-type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 impl Core {
     /// See [`crate::Index::stats`].
@@ -87,7 +84,7 @@ impl Core {
     }
 
     /// See [`crate::Index::verify_with`].
-    pub(crate) fn verify(&self, report: Report<'_>) -> Result<Verification> {
+    pub(crate) fn verify(&self, report: ProgressReport<'_>) -> Result<Verification> {
         let snapshot = self.snapshot();
         let mut problems = Vec::new();
         let keys = snapshot.place_count();
@@ -132,7 +129,7 @@ impl Core {
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,
         progress: &mut Progress,
-        report: Report<'_>,
+        report: ProgressReport<'_>,
     ) -> Result<()> {
         let mut live_count = 0;
         let seed = snapshot.params().seed();
@@ -206,7 +203,7 @@ impl Core {
     }
 }
 
-fn advance(progress: &mut Progress, bytes: u64, report: Report<'_>) -> ControlFlow<()> {
+fn advance(progress: &mut Progress, bytes: u64, report: ProgressReport<'_>) -> ControlFlow<()> {
     progress.done = progress.total.min(progress.done + bytes);
     report(*progress)
 }

@@ -57,7 +57,7 @@ pub enum Maintenance {
 }
 
 /// A source of time or randomness; a function, so that tests can simulate it.
-pub(crate) type Source = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub(crate) type NumberSource = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Options of one open index. `Options::default()` suits most programs.
 ///
@@ -95,8 +95,8 @@ pub struct Options {
     pub(crate) ttl: Option<Duration>,
     /// Maximum removes in a batch of `remove_before` or of the expiry.
     pub(crate) removes_max: usize,
-    pub(crate) clock: Source,
-    pub(crate) random: Source,
+    pub(crate) clock: NumberSource,
+    pub(crate) random: NumberSource,
     pub(crate) on_event: Option<Listener>,
 }
 

@@ -39,13 +39,13 @@ pub(crate) struct Plan<'a> {
 struct Merged {
     time: u64,
     shingle_count: u32,
-    signature: Source,
-    payload: Source,
+    signature: BytesSource,
+    payload: BytesSource,
 }
 
 /// The source of the bytes of a document.
 #[derive(Debug, Clone)]
-enum Source {
+enum BytesSource {
     /// An operation.
     Operation(usize),
     /// Kept bytes of the stored document.
@@ -54,7 +54,7 @@ enum Source {
 
 /// The combined effect of the operations on a key, in order.
 #[derive(Debug, Clone, Copy)]
-struct Folded {
+struct KeyOutcome {
     exists: bool,
     /// The insert with the signature; `None`: the signature of the stored document.
     insert: Option<usize>,
@@ -143,14 +143,14 @@ fn fold(
     earlier: &[(usize, usize)],
     at: usize,
     is_stored: bool,
-) -> Folded {
+) -> KeyOutcome {
     let before = |at| {
         let found = earlier.binary_search_by_key(&at, |(later, _)| *later).ok()?;
         Some(earlier[found].1)
     };
     let mut first: Vec<usize> = std::iter::successors(before(at), |at| before(*at)).collect();
     first.reverse();
-    let mut folded = Folded { exists: is_stored, insert: None, payload: Payload::Stored };
+    let mut folded = KeyOutcome { exists: is_stored, insert: None, payload: Payload::Stored };
     for at in first.into_iter().chain([at]) {
         match &operations[at] {
             Operation::Insert { payload, .. } => {
@@ -201,7 +201,7 @@ impl Plan<'_> {
         let place = self.places[at];
         let folded = match &self.operations[at] {
             Operation::Insert { payload: Some(_), .. } => {
-                Folded { exists: true, insert: Some(at), payload: Payload::Given(at) }
+                KeyOutcome { exists: true, insert: Some(at), payload: Payload::Given(at) }
             }
             _ => fold(self.operations, earlier, at, place.is_some()),
         };
@@ -221,7 +221,7 @@ impl Plan<'_> {
     }
 
     /// Whether the stored document is equal to the requested one.
-    fn is_stored(&mut self, before: &Snapshot, place: Place, folded: Folded) -> Result<bool> {
+    fn is_stored(&mut self, before: &Snapshot, place: Place, folded: KeyOutcome) -> Result<bool> {
         if let Some(Operation::Insert { signature, .. }) =
             folded.insert.map(|at| &self.operations[at])
             && *before.signature_bytes(place)? != **signature
@@ -247,7 +247,7 @@ impl Plan<'_> {
         before: &Snapshot,
         at: usize,
         stored: Option<Place>,
-        folded: Folded,
+        folded: KeyOutcome,
     ) -> Result<()> {
         let says_itself = match folded.payload {
             Payload::Given(of) => of == at,
@@ -258,24 +258,24 @@ impl Plan<'_> {
             return Ok(());
         }
         let begin = self.kept.len();
-        let mut payload = Source::Kept(begin..begin);
+        let mut payload = BytesSource::Kept(begin..begin);
         match (folded.payload, stored) {
-            (Payload::Given(of), _) => payload = Source::Operation(of),
+            (Payload::Given(of), _) => payload = BytesSource::Operation(of),
             (Payload::Stored, Some(place)) => {
                 before.payload_onto(place, &mut self.kept)?;
-                payload = Source::Kept(begin..self.kept.len());
+                payload = BytesSource::Kept(begin..self.kept.len());
             }
             (Payload::Stored, None) | (Payload::Empty, _) => {}
         }
         let insert = folded.insert.map(|of| (of, &self.operations[of]));
         let (time, shingle_count, signature) = match (insert, stored) {
             (Some((of, Operation::Insert { time, shingle_count, .. })), _) => {
-                (*time, *shingle_count, Source::Operation(of))
+                (*time, *shingle_count, BytesSource::Operation(of))
             }
             (_, Some(place)) => {
                 let begin = self.kept.len();
                 self.kept.extend_from_slice(&before.signature_bytes(place)?);
-                let signature = Source::Kept(begin..self.kept.len());
+                let signature = BytesSource::Kept(begin..self.kept.len());
                 (before.time(place)?, before.shingle_count(place)?, signature)
             }
             // A document that exists was stored or inserted.
@@ -340,12 +340,12 @@ impl Plan<'_> {
 
     fn bytes<'s>(
         &'s self,
-        source: &Source,
+        source: &BytesSource,
         of: impl Fn(&'s Operation<'s>) -> Option<&'s [u8]>,
     ) -> &'s [u8] {
         match source {
-            Source::Operation(at) => of(&self.operations[*at]).unwrap_or_default(),
-            Source::Kept(range) => &self.kept[range.clone()],
+            BytesSource::Operation(at) => of(&self.operations[*at]).unwrap_or_default(),
+            BytesSource::Kept(range) => &self.kept[range.clone()],
         }
     }
 

@@ -32,14 +32,14 @@ use std::path::{Path, PathBuf};
 /// memory, which takes up to as much as the writer's memtable.
 pub struct Reader {
     params: Arc<Params>,
-    current: RwLock<Current>,
+    current: RwLock<CurrentCore>,
     /// `None` for a sharded index, whose content is listed by manifests.
     follower: Mutex<Option<Follower>>,
 }
 
 /// The view of a reader until its next refresh.
 #[derive(Clone)]
-struct Current {
+struct CurrentCore {
     core: Arc<Core>,
     snapshot: Snapshot,
 }
@@ -68,11 +68,11 @@ impl Reader {
             (core, Some(follower))
         };
         let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
-        let current = RwLock::new(Current { core: Arc::new(core), snapshot });
+        let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
         Ok(Self { params, current, follower: Mutex::new(follower) })
     }
 
-    fn current(&self) -> Current {
+    fn current(&self) -> CurrentCore {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -110,7 +110,7 @@ impl Reader {
     /// ```
     pub fn refresh(&self) -> Result<bool> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        let Current { mut core, snapshot } = self.current();
+        let CurrentCore { mut core, snapshot } = self.current();
         let refreshed = match &mut *follower {
             Some(follower) => follower.refresh(&mut core),
             None => sharded::refresh(&mut core),
@@ -118,7 +118,7 @@ impl Reader {
         let next = core.snapshot();
         let is_later = next.change() > snapshot.change();
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *current, Current { core, snapshot: next });
+        let before = std::mem::replace(&mut *current, CurrentCore { core, snapshot: next });
         drop(current);
         // Drops the old state outside the lock.
         drop(before);
@@ -252,7 +252,7 @@ impl Reader {
     /// Makes a copy of the index as this reader sees it, in a new folder. Concurrent writes are not
     /// in it. See [`Index::backup_of`](crate::Index::backup_of).
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
-        let Current { core, snapshot } = self.current();
+        let CurrentCore { core, snapshot } = self.current();
         core.backup_of(&snapshot, dir.as_ref())
     }
 
@@ -281,7 +281,7 @@ impl Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reader = f.debug_struct("Reader");
-        let Current { core, snapshot } = self.current();
+        let CurrentCore { core, snapshot } = self.current();
         reader.field("dir", &core.names.root()).field("params", &self.params);
         reader.field("snapshot", &snapshot).finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@
 //! so that a task that runs twice makes the same file twice.
 
 use crate::format::DecodeError;
-use crate::format::bytes::{NUMBER_MAX, Reader};
+use crate::format::bytes::{ByteReader, NUMBER_MAX};
 use crate::format::catalog::SegmentEntry;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
 use crate::index::core::Core;
@@ -105,7 +105,7 @@ impl Sealed {
 
     fn decode(bytes: &[u8]) -> std::result::Result<Self, DecodeError> {
         let damaged = |what| DecodeError::damaged(what, 0);
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let uuid = reader.array("uuid")?;
         let mut next = || reader.u64("field");
         let (params_id, number, length) = (next()?, next()?, next()?);

@@ -24,10 +24,10 @@ pub(crate) struct View {
 /// One of the copies. Padded to 128 bytes: adjacent cache lines are prefetched together.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Copied(RwLock<Current>);
+struct Copied(RwLock<CurrentView>);
 
 #[derive(Debug)]
-struct Current {
+struct CurrentView {
     state: Arc<Held>,
     visible: u64,
     /// The number of live documents at `visible`.
@@ -39,7 +39,7 @@ impl View {
         let state = Arc::new(state);
         let copied = |_| {
             let state = Arc::new(Held(Arc::clone(&state)));
-            Copied(RwLock::new(Current { state, visible, documents }))
+            Copied(RwLock::new(CurrentView { state, visible, documents }))
         };
         Self { copies: std::array::from_fn(copied), past: Mutex::new(Vec::new()) }
     }
@@ -84,7 +84,7 @@ impl View {
         past.retain(|past| past.strong_count() > 0);
         past.push(Arc::downgrade(&all[0].state.0));
         drop(past);
-        let renew = |current: &mut RwLockWriteGuard<'_, Current>| {
+        let renew = |current: &mut RwLockWriteGuard<'_, CurrentView>| {
             if let Some((visible, documents)) = shown {
                 (current.visible, current.documents) = (visible, documents);
             }
@@ -103,7 +103,7 @@ impl View {
         past.iter().filter(|past| past.strong_count() > 0).count()
     }
 
-    fn lock_all(&self) -> [RwLockWriteGuard<'_, Current>; COPIES] {
+    fn lock_all(&self) -> [RwLockWriteGuard<'_, CurrentView>; COPIES] {
         std::array::from_fn(|at| self.copies[at].0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::cut::{self, Passages};
-use super::words::{Hit, Rules, Run, Tracer};
+use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
 use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
@@ -163,7 +163,7 @@ impl PassageQuery<'_> {
         let places = cut::words_of(self.text);
         let pieces = cutter.of_query(self.text, &places)?;
         let mut complete = true;
-        let mut found: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
+        let mut found: BTreeMap<Vec<u8>, FoundPassage> = BTreeMap::new();
         for together in pieces.chunks(TOGETHER) {
             let signatures: Vec<Signature> =
                 together.iter().map(|piece| piece.signature.clone()).collect();
@@ -182,11 +182,11 @@ impl PassageQuery<'_> {
             }
         }
         let words = places.len();
-        let rules = Rules::of(snapshot.params(), cutter.windows().window());
+        let rules = QuotationRules::of(snapshot.params(), cutter.windows().window());
         let mut tracer = Tracer::new(self.text, &places, cutter.sketcher(), rules);
         let mut texts = Vec::new();
         for (key, text) in found {
-            let asked = Asked { view: self.view, places: &places, rules };
+            let asked = QuotationQuery { view: self.view, places: &places, rules };
             texts.extend(asked.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
@@ -207,14 +207,14 @@ struct Hold<'a> {
 
 /// The matches in one stored text.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundPassage {
     /// Byte range of each stored passage.
     places: BTreeMap<u32, Range<u64>>,
     /// Per match: number of the stored passage, words of the query window, similarity.
     alike: Vec<(u32, Range<usize>, f64)>,
 }
 
-impl Found {
+impl FoundPassage {
     fn add(&mut self, hold: &Hold<'_>) -> Result<()> {
         let Hold { number, words, matched } = hold;
         self.alike.push((*number, words.clone(), matched.similarity));
@@ -227,19 +227,19 @@ impl Found {
 
 /// The context of one query.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct QuotationQuery<'a> {
     view: &'a PassageView,
     places: &'a [(usize, usize)],
-    rules: Rules,
+    rules: QuotationRules,
 }
 
-impl Asked<'_> {
+impl QuotationQuery<'_> {
     /// The answer for one text. `None` if the text is incomplete, as after a salvage, or if no word
     /// matches.
     fn contained(
         &self,
         key: Vec<u8>,
-        found: &Found,
+        found: &FoundPassage,
         tracer: &mut Tracer<'_>,
     ) -> Result<Option<Contained>> {
         let Some(first) = self.view.snapshot.get(cut::inner_key(&key, 0))? else {
@@ -275,10 +275,10 @@ impl Asked<'_> {
     fn group(
         &self,
         key: &[u8],
-        found: &Found,
+        found: &FoundPassage,
         numbers: &Range<u32>,
         tracer: &mut Tracer<'_>,
-    ) -> Result<Group> {
+    ) -> Result<PassageGroup> {
         let around = self.view.cutter.windows().stride();
         let mut compared = BTreeSet::new();
         for (number, words, _) in &found.alike {
@@ -303,11 +303,16 @@ impl Asked<'_> {
                 tracer.hits(*piece, (number, &stored.signature), &mut hits)?;
             }
         }
-        Ok(Group { runs: self.rules.runs(hits), places })
+        Ok(PassageGroup { runs: self.rules.runs(hits), places })
     }
 
     /// The answer for one run of words.
-    fn passage(&self, run: &Run, group: &Group, found: &Found) -> Option<PassageMatch> {
+    fn passage(
+        &self,
+        run: &WordRun,
+        group: &PassageGroup,
+        found: &FoundPassage,
+    ) -> Option<PassageMatch> {
         let extent = run.extent();
         let begin = self.places.get(extent.start)?.0;
         let end = self.places.get(extent.end.checked_sub(1)?)?.1;
@@ -326,15 +331,15 @@ impl Asked<'_> {
 }
 
 /// Consecutive stored passages, and the runs of query words that they contain.
-struct Group {
-    runs: Vec<Run>,
+struct PassageGroup {
+    runs: Vec<WordRun>,
     places: BTreeMap<u32, Range<u64>>,
 }
 
-impl Group {
+impl PassageGroup {
     /// Byte range of a run in the stored text, bounded by the passages that contain its first and
     /// its last shingle.
-    fn stored(&self, run: &Run, rules: Rules) -> Option<Range<u64>> {
+    fn stored(&self, run: &WordRun, rules: QuotationRules) -> Option<Range<u64>> {
         let (first, last) = (run.hits.first()?.word, run.hits.last()?.word);
         let first_ones = run.hits.iter().filter(|hit| hit.word <= first + rules.gap());
         let last_ones = run.hits.iter().filter(|hit| hit.word + rules.gap() >= last);

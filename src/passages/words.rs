@@ -31,13 +31,13 @@ pub(super) struct Hit {
 
 /// Words of the query that occur in a stored text, with small gaps.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct WordRun {
     /// Ranges of matching words, ascending.
     pub(super) words: Vec<Range<usize>>,
     pub(super) hits: Vec<Hit>,
 }
 
-impl Run {
+impl WordRun {
     /// The range from the first word to the last.
     pub(super) fn extent(&self) -> Range<usize> {
         let begin = self.words.first().map_or(0, |words| words.start);
@@ -53,13 +53,13 @@ pub(super) struct Tracer<'a> {
     /// An id per word; words that differ only in case have the same id.
     same: Vec<u32>,
     sketcher: &'a Sketcher,
-    rules: Rules,
+    rules: QuotationRules,
     traced: BTreeMap<usize, Option<Traced>>,
 }
 
 /// Constants that follow from the parameters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct QuotationRules {
     /// Number of words in a shingle.
     units: usize,
     /// Length of a piece in words. Consecutive pieces overlap by half.
@@ -85,7 +85,7 @@ struct Traced {
     ends: Vec<Vec<usize>>,
 }
 
-impl Rules {
+impl QuotationRules {
     pub(super) fn of(params: &Params, window: usize) -> Self {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
@@ -117,7 +117,7 @@ impl Rules {
     }
 
     /// Groups hits into runs and drops accidental ones. Runs are in the order of their words.
-    pub(super) fn runs(self, mut hits: Vec<Hit>) -> Vec<Run> {
+    pub(super) fn runs(self, mut hits: Vec<Hit>) -> Vec<WordRun> {
         hits.sort_unstable();
         hits.dedup();
         let mut runs = Vec::new();
@@ -127,7 +127,7 @@ impl Rules {
             let (Some(first), Some(last)) = (hits.first(), hits.last()) else { continue };
             let span = (last.word - first.word + 1) as f64;
             if hits.len() >= HITS_MIN && hits.len() as f64 >= 0.4 * self.hits_per_word * span {
-                runs.push(Run { words: self.words(hits), hits: hits.to_vec() });
+                runs.push(WordRun { words: self.words(hits), hits: hits.to_vec() });
             }
         }
         runs
@@ -176,7 +176,7 @@ impl<'a> Tracer<'a> {
         text: &'a str,
         places: &'a [(usize, usize)],
         sketcher: &'a Sketcher,
-        rules: Rules,
+        rules: QuotationRules,
     ) -> Self {
         let mut numbers = HashMap::new();
         let same = places.iter().map(|(begin, end)| {

@@ -6,7 +6,7 @@
 //! read by system calls.
 
 use super::blocks::{Block, BlockFile};
-use super::verified_blocks::Fetch;
+use super::verified_blocks::BlockFetch;
 use crate::Result;
 use crate::format::blocks::BLOCK_BYTES;
 use crate::format::bytes::wide;
@@ -22,7 +22,7 @@ const CRCS_PER_BLOCK: usize = BLOCK_BYTES / 4;
 
 impl BlockFile {
     /// Verifies consecutive blocks of the map.
-    pub(super) fn check(&self, blocks: Range<usize>, fetch: Fetch) -> Result<()> {
+    pub(super) fn check(&self, blocks: Range<usize>, fetch: BlockFetch) -> Result<()> {
         let mut buffer = Vec::new();
         for begin in blocks.clone().step_by(BLOCKS_PER_CHECK) {
             let part = begin..blocks.end.min(begin + BLOCKS_PER_CHECK);
@@ -30,7 +30,7 @@ impl BlockFile {
             for (block, bytes) in part.zip(bytes.chunks_exact(BLOCK_BYTES)) {
                 match self.check_block(block, bytes) {
                     Ok(()) => self.verified.set(block),
-                    Err(error) if fetch == Fetch::Wait => return Err(error),
+                    Err(error) if fetch == BlockFetch::Wait => return Err(error),
                     Err(_) => {}
                 }
             }
@@ -42,15 +42,15 @@ impl BlockFile {
     fn bring<'a>(
         &'a self,
         blocks: Range<usize>,
-        fetch: Fetch,
+        fetch: BlockFetch,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Option<&'a [u8]>> {
         let (begin, end) = (blocks.start * BLOCK_BYTES, blocks.end * BLOCK_BYTES);
         if let Some(map) = &self.map {
-            if fetch == Fetch::Resident && !map.is_resident(begin, end - begin) {
+            if fetch == BlockFetch::Resident && !map.is_resident(begin, end - begin) {
                 return Ok(None);
             }
-            if map.bring(begin, end - begin) || fetch == Fetch::Resident {
+            if map.bring(begin, end - begin) || fetch == BlockFetch::Resident {
                 return Ok(map.bytes().get(begin..end));
             }
         }
@@ -81,12 +81,12 @@ impl BlockFile {
         let mut run = 0..0;
         for block in blocks {
             if block != run.end {
-                self.check(run, Fetch::Wait)?;
+                self.check(run, BlockFetch::Wait)?;
                 run = block..block;
             }
             run.end = block + 1;
         }
-        self.check(run, Fetch::Wait)
+        self.check(run, BlockFetch::Wait)
     }
 
     /// Starts reading the blocks under these extents without waiting, so that all reads are in
@@ -140,7 +140,7 @@ impl BlockFile {
         // All blocks or none: pages that were not read recently are resident in runs. The blocks
         // share a block of the CRC table.
         if !(begin..end).all(|block| self.verified.has(block)) && self.are_crcs_resident(begin) {
-            let checked = self.check(begin..end, Fetch::Resident);
+            let checked = self.check(begin..end, BlockFetch::Resident);
             debug_assert!(checked.is_ok(), "an error is left to the read that needs the block");
         }
         begin

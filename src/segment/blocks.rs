@@ -6,7 +6,7 @@
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
-use super::verified_blocks::{Fetch, VerifiedBlocks};
+use super::verified_blocks::{BlockFetch, VerifiedBlocks};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
@@ -201,7 +201,7 @@ impl BlockFile {
     /// Verifies every block of the map now, which also maps its pages.
     pub(super) fn read_back(&self) -> Result<()> {
         match self.map {
-            Some(_) => self.check(0..self.blocks(), Fetch::Wait),
+            Some(_) => self.check(0..self.blocks(), BlockFetch::Wait),
             None => Ok(()),
         }
     }

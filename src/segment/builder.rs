@@ -31,7 +31,7 @@ pub(crate) struct Builder {
     docs: u32,
     memory_bytes: usize,
     main: Stream,
-    phase: Phase,
+    phase: BuildPhase,
     /// Number of documents pushed in this phase.
     pushed: u32,
     /// Start offsets of the documents, needed for the table of keys.
@@ -40,21 +40,21 @@ pub(crate) struct Builder {
     documents_bytes: u64,
     time_min: u64,
     time_max: u64,
-    tables: Option<Tables>,
+    tables: Option<TableProgress>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum BuildPhase {
     Signatures,
     Documents,
     Times,
     ShingleCounts,
-    Tables,
+    TableProgress,
 }
 
 /// The state of the last phase.
 #[derive(Debug)]
-struct Tables {
+struct TableProgress {
     layout: SegmentLayout,
     /// `None` before the first `step`: the caller may push runs instead.
     rebuild: Option<Rebuild>,
@@ -101,7 +101,7 @@ impl Builder {
             docs,
             memory_bytes: merge_bytes_max,
             main: Stream::at(0),
-            phase: Phase::Signatures,
+            phase: BuildPhase::Signatures,
             pushed: 0,
             bases: Vec::new(),
             starts: Vec::new(),
@@ -119,7 +119,7 @@ impl Builder {
         let count = signatures.len() / self.shape.signature_bytes;
         assert!(count * self.shape.signature_bytes == signatures.len(), "whole signatures");
         self.write(signatures)?;
-        self.pushed(Phase::Signatures, count)
+        self.pushed(BuildPhase::Signatures, count)
     }
 
     /// Step 2: key and payload of the next document.
@@ -137,7 +137,7 @@ impl Builder {
         self.write(key)?;
         self.write(payload)?;
         self.documents_bytes += 2 + wide(key.len()) + wide(payload.len());
-        self.pushed(Phase::Documents, 1)
+        self.pushed(BuildPhase::Documents, 1)
     }
 
     /// Step 3: the time of the next document.
@@ -145,19 +145,19 @@ impl Builder {
         self.time_min = self.time_min.min(time);
         self.time_max = self.time_max.max(time);
         self.write(&time.to_le_bytes())?;
-        self.pushed(Phase::Times, 1)
+        self.pushed(BuildPhase::Times, 1)
     }
 
     /// Step 4: the shingle count of the next document.
     pub(crate) fn push_shingle_count(&mut self, count: u32) -> Result<()> {
         self.write(&count.to_le_bytes())?;
-        self.pushed(Phase::ShingleCounts, 1)
+        self.pushed(BuildPhase::ShingleCounts, 1)
     }
 
     /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes`, but makes
     /// at least some progress. Returns true when all tables are done.
     pub(crate) fn step(&mut self, budget_bytes: usize) -> Result<bool> {
-        assert!(self.phase == Phase::Tables, "tables come after all documents");
+        assert!(self.phase == BuildPhase::TableProgress, "tables come after all documents");
         let mut spent = 0;
         loop {
             spent += match self.rebuild().need() {
@@ -235,7 +235,7 @@ impl Builder {
     }
 
     /// Counts pushed documents, and starts the next phase after the last one.
-    fn pushed(&mut self, phase: Phase, count: usize) -> Result<()> {
+    fn pushed(&mut self, phase: BuildPhase, count: usize) -> Result<()> {
         assert!(self.phase == phase, "sections are pushed whole and in order");
         let left = self.docs - self.pushed;
         assert!(count <= index(left), "more documents than were announced");
@@ -246,15 +246,15 @@ impl Builder {
         self.pushed = 0;
         self.align()?;
         self.phase = match phase {
-            Phase::Signatures => Phase::Documents,
-            Phase::Documents => {
+            BuildPhase::Signatures => BuildPhase::Documents,
+            BuildPhase::Documents => {
                 self.write_starts()?;
-                Phase::Times
+                BuildPhase::Times
             }
-            Phase::Times => Phase::ShingleCounts,
-            Phase::ShingleCounts | Phase::Tables => {
+            BuildPhase::Times => BuildPhase::ShingleCounts,
+            BuildPhase::ShingleCounts | BuildPhase::TableProgress => {
                 self.begin_tables()?;
-                Phase::Tables
+                BuildPhase::TableProgress
             }
         };
         Ok(())
@@ -281,7 +281,7 @@ impl Builder {
         let output = self.output.as_mut().expect("only finish takes it");
         self.main.flush(output)?;
         output.write_until(self.main.position())?;
-        self.tables = Some(Tables {
+        self.tables = Some(TableProgress {
             rebuild: None,
             ended: 0,
             run: Run::default(),

@@ -10,12 +10,12 @@
 //!
 //! Works on bytes and positions only.
 
-use crate::sketch::{Window, equal_bits};
+use crate::sketch::{BitWindow, equal_bits};
 use std::ops::Range;
 
 /// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;
-const _: () = assert!(size_of::<Window>() == 64, "a window is as long as a line");
+const _: () = assert!(size_of::<BitWindow>() == 64, "a window is as long as a line");
 
 /// A quarter of a cache line: 8 fingerprints.
 /// Minimum slack around the predicted position: the rank of the median among 64 random
@@ -42,7 +42,7 @@ pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy one is a branch that nothing foretells")]
 pub(super) fn run_in(
-    window: &Window,
+    window: &BitWindow,
     begin: u64,
     group: Range<u64>,
     fingerprint: u16,

@@ -11,7 +11,7 @@ use super::reader::Segment;
 use super::tables::{key_hash, split};
 use crate::format::blocks::STARTS_PER_BASE;
 use crate::format::bytes::{index, wide};
-use crate::sketch::Window;
+use crate::sketch::BitWindow;
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -100,7 +100,7 @@ impl LookUp {
 
     /// The entries of the group with the fingerprint, if the window determines them.
     #[inline]
-    fn presumed_run(&self, window: &Window) -> Option<Range<u32>> {
+    fn presumed_run(&self, window: &BitWindow) -> Option<Range<u32>> {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
         run_in(window, self.window, group, self.fingerprint)
     }

@@ -35,7 +35,7 @@ pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use verify::Watch;
-pub(crate) use walk::Entry;
+pub(crate) use walk::TableEntry;
 
 /// The parameters that a segment needs: lengths, and the seed of key hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

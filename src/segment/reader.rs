@@ -31,7 +31,7 @@ pub(crate) struct Segment {
 
 /// The key and payload of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Document<'a> {
+pub(crate) struct StoredDocument<'a> {
     pub(crate) key: Cow<'a, [u8]>,
     pub(crate) payload: Cow<'a, [u8]>,
 }
@@ -130,18 +130,18 @@ impl Segment {
         self.blocks.read(offset, ordinals.len() * stride)
     }
 
-    pub(crate) fn document(&self, ordinal: u32) -> Result<Document<'_>> {
+    pub(crate) fn document(&self, ordinal: u32) -> Result<StoredDocument<'_>> {
         let bytes = self.document_bytes(ordinal)?;
         let key_end = 2 + self.key_bytes(ordinal, &bytes)?;
         Ok(match bytes {
-            Cow::Borrowed(bytes) => Document {
+            Cow::Borrowed(bytes) => StoredDocument {
                 key: Cow::Borrowed(&bytes[2..key_end]),
                 payload: Cow::Borrowed(&bytes[key_end..]),
             },
             Cow::Owned(mut bytes) => {
                 let payload = bytes.split_off(key_end);
                 bytes.drain(..2);
-                Document { key: Cow::Owned(bytes), payload: Cow::Owned(payload) }
+                StoredDocument { key: Cow::Owned(bytes), payload: Cow::Owned(payload) }
             }
         })
     }

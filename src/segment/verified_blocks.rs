@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The allowed source of a block to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fetch {
+pub(super) enum BlockFetch {
     /// Memory or disk. An unreadable or damaged block is an error.
     Wait,
     /// Memory only. A block that is not resident or is damaged stays unverified, and a later read

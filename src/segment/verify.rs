@@ -148,7 +148,7 @@ fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
 /// Checks start offsets and keys. Returns true if all keys are readable.
 fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;
-    let mut chunk = Documents::default();
+    let mut chunk = DocumentWalk::default();
     let mut from = 0;
     while from < segment.docs() {
         if let Err(error) = chunk.read(segment, from) {
@@ -163,23 +163,23 @@ fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
 
 /// The documents of one start base.
 #[derive(Default)]
-struct Documents {
+struct DocumentWalk {
     /// Start offsets of the documents in their section, and the end of the last one.
     starts: Vec<u64>,
     bytes: Vec<u8>,
-    bases: Window,
-    offsets: Window,
-    entries: Window,
+    bases: KeyWindow,
+    offsets: KeyWindow,
+    entries: KeyWindow,
 }
 
 /// A read-ahead buffer for a section that is read sequentially.
 #[derive(Default)]
-struct Window {
+struct KeyWindow {
     begin: u64,
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl KeyWindow {
     /// Reads bytes of a section from the disk and verifies them.
     fn read(&mut self, segment: &Segment, section: &Section, at: u64, count: u64) -> Result<&[u8]> {
         let held = self.begin..self.begin + wide(self.bytes.len());
@@ -195,7 +195,7 @@ impl Window {
     }
 }
 
-impl Documents {
+impl DocumentWalk {
     /// Reads and checks documents from `from` on, a multiple of 64.
     fn read(&mut self, segment: &Segment, from: u32) -> Result<()> {
         let [_, documents, bases, starts, ..] = &segment.layout.sections;
@@ -276,7 +276,7 @@ fn tables(
     let mut rebuild = Rebuild::of(&segment.shape, segment.docs(), grouping, MEMORY_BYTES);
     let mut run = Run::default();
     let mut chunk = Vec::new();
-    let mut documents = Documents::default();
+    let mut documents = DocumentWalk::default();
     let mut hashes = Vec::new();
     loop {
         let read = match rebuild.need() {

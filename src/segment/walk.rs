@@ -16,7 +16,7 @@ const SLACK: u64 = 1 << 16;
 
 /// A table entry: a document and the range of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub(crate) key_first: u64,
     pub(crate) key_last: u64,
     pub(crate) ordinal: u32,
@@ -31,7 +31,7 @@ impl Segment {
         table: usize,
         next: &mut u32,
         end: Option<u64>,
-        take: &mut dyn FnMut(Entry) -> Result<()>,
+        take: &mut dyn FnMut(TableEntry) -> Result<()>,
     ) -> Result<()> {
         let past = match end {
             Some(end) => (split(end, self.groups).0.saturating_add(1)).min(self.groups),
@@ -54,7 +54,7 @@ impl Segment {
         &self,
         table: usize,
         groups: std::ops::Range<u32>,
-        take: &mut dyn FnMut(Entry) -> Result<()>,
+        take: &mut dyn FnMut(TableEntry) -> Result<()>,
     ) -> Result<()> {
         let [.., tables, directories] = &self.layout.sections;
         let table = crate::format::bytes::wide(table);
@@ -90,7 +90,7 @@ impl Segment {
                     return Err(self.blocks.corrupt(at, what));
                 }
                 let key_last = key(place + 1).saturating_add(SLACK);
-                take(Entry { key_first: key(place), key_last, ordinal })?;
+                take(TableEntry { key_first: key(place), key_last, ordinal })?;
             }
         }
         Ok(())

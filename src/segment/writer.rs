@@ -27,7 +27,7 @@ pub(super) struct Output {
     /// CRC per block, for blocks that one stream wrote completely.
     crcs: Vec<u32>,
     /// CRCs of pieces, for blocks shared by several streams.
-    pieces: Vec<Piece>,
+    pieces: Vec<BlockPart>,
     /// Size and alignment of a write.
     write_bytes: usize,
     /// Units that are not written yet. At most five, for any number of bands: at the current and
@@ -44,7 +44,7 @@ pub(super) struct Output {
 
 /// A piece of a block that one stream wrote.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct BlockPart {
     offset: u64,
     bytes: u64,
     crc: u32,
@@ -162,7 +162,7 @@ impl Output {
                 }
                 self.crcs[block] = crc;
             } else {
-                self.pieces.push(Piece { offset: at, bytes: wide(piece.len()), crc });
+                self.pieces.push(BlockPart { offset: at, bytes: wide(piece.len()), crc });
             }
             at += wide(piece.len());
             rest = later;
@@ -275,7 +275,7 @@ impl Output {
     /// The CRC of the `bytes` from `offset`, which pieces must cover exactly.
     fn combined(&self, offset: u64, bytes: u64) -> u32 {
         let end = offset + bytes;
-        let mut pieces: Vec<Piece> = self.pieces.clone();
+        let mut pieces: Vec<BlockPart> = self.pieces.clone();
         pieces.retain(|piece| piece.offset >= offset && piece.offset < end);
         pieces.sort_by_key(|piece| piece.offset);
         let mut hasher = crc32fast::Hasher::new();

@@ -113,18 +113,18 @@ fn wide_of(rows: u32) -> usize {
 }
 
 /// 16-bit little-endian integers compared together: one cache line.
-pub(crate) type Window = [u8; 64];
+pub(crate) type BitWindow = [u8; 64];
 
 /// Bit i: integer i equals `wanted`.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+pub(crate) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
     let (integers, wanted) = (integers.as_chunks::<2>().0, wanted.to_le_bytes());
     integers.iter().rev().fold(0, |bits, integer| bits << 1 | u64::from(*integer == wanted))
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(crate) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+pub(crate) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
     // SAFETY: the function needs SSE2, which is part of x86-64.
     unsafe { sse2::equal_bits(integers, wanted) }
 }
@@ -169,7 +169,7 @@ fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; B
 
 #[cfg(target_arch = "x86_64")]
 mod sse2 {
-    use super::{WORD, Window};
+    use super::{BitWindow, WORD};
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16,
         _mm_set_epi64x, _mm_set1_epi16,
@@ -190,7 +190,7 @@ mod sse2 {
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn equal_bits(integers: &Window, wanted: u16) -> u64 {
+    pub(super) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
         let wanted = _mm_set1_epi16(wanted.cast_signed());
         let (eights, _) = integers.as_chunks();
         let equal = |eight: usize| _mm_cmpeq_epi16(load(&eights[eight]), wanted);

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::fold::{CASE, FOLD, Table, slow};
+use super::fold::{CASE, FOLD, FoldTable, slow};
 use crate::{FoldOptions, Normalise, Params};
 
 /// The Unicode versions used. They are recorded with an index and shown, but a different version is
@@ -57,7 +57,7 @@ impl Rules {
     }
 
     /// The tables for `letters` in one pass, if there are any.
-    pub(crate) fn table(self) -> Option<&'static Table> {
+    pub(crate) fn table(self) -> Option<&'static FoldTable> {
         match self.letters {
             Normalise::Case => Some(&CASE),
             Normalise::Fold(FoldOptions { diacritics: false, .. }) => Some(&FOLD),

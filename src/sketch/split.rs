@@ -19,7 +19,7 @@ const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// The kind of the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum UnitKind {
     Words,
     Tokens,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 /// How a text is divided into units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
-    pub(crate) kind: Kind,
+    pub(crate) kind: UnitKind,
     /// Upper-case letters are converted to lower case.
     pub(crate) lower: bool,
 }
@@ -81,8 +81,8 @@ impl Split {
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
                 let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
                 match rules.kind {
-                    Kind::Words => piece.unicode_words().for_each(add),
-                    Kind::Tokens => tokens(piece).for_each(add),
+                    UnitKind::Words => piece.unicode_words().for_each(add),
+                    UnitKind::Tokens => tokens(piece).for_each(add),
                 }
             }
             rest = after;
@@ -161,10 +161,10 @@ impl Cut {
     /// The length of the first piece of a text: it ends where no unit spans the boundary.
     fn piece(self, text: &[u8]) -> usize {
         let ends = |byte: &u8| match self.kind {
-            Kind::Words => {
+            UnitKind::Words => {
                 !matches!(byte, b'\''..=b';' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | 0x80..)
             }
-            Kind::Tokens => *byte == b' ',
+            UnitKind::Tokens => *byte == b' ',
         };
         let beyond = text.get(PIECE_BYTES..).and_then(|beyond| beyond.iter().position(ends));
         beyond.map_or(text.len(), |at| PIECE_BYTES + at + 1)
@@ -176,10 +176,10 @@ impl Cut {
 #[inline(always)]
 pub(crate) fn edges(piece: &[u8], text: &mut [u8], edges: &mut [u32], rules: Cut) -> (usize, bool) {
     match (rules.kind, rules.lower) {
-        (Kind::Words, true) => edges_of::<true, true>(piece, text, edges),
-        (Kind::Words, false) => edges_of::<true, false>(piece, text, edges),
-        (Kind::Tokens, true) => edges_of::<false, true>(piece, text, edges),
-        (Kind::Tokens, false) => edges_of::<false, false>(piece, text, edges),
+        (UnitKind::Words, true) => edges_of::<true, true>(piece, text, edges),
+        (UnitKind::Words, false) => edges_of::<true, false>(piece, text, edges),
+        (UnitKind::Tokens, true) => edges_of::<false, true>(piece, text, edges),
+        (UnitKind::Tokens, false) => edges_of::<false, false>(piece, text, edges),
     }
 }
 

@@ -4,10 +4,10 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::fold::{Pass, Stop, Table};
+use super::fold::{FoldTable, Pass, PassStop};
 use super::normalise::{Rules, is_white_space, tokens};
 use super::simd::Processor;
-use super::split::{Cut, Kind, Split};
+use super::split::{Cut, Split, UnitKind};
 use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
@@ -45,8 +45,8 @@ impl Units {
     ) {
         let text = &*self.rules.options(text);
         let kind = match shingles {
-            Shingles::Words(_) => Some(Kind::Words),
-            Shingles::Tokens(_) => Some(Kind::Tokens),
+            Shingles::Words(_) => Some(UnitKind::Words),
+            Shingles::Tokens(_) => Some(UnitKind::Tokens),
             _ => None,
         };
         if let Some(kind) = kind
@@ -60,11 +60,11 @@ impl Units {
         // A separate buffer, because the rest of `split` is in use.
         let mut folded = std::mem::take(&mut split.folded);
         match (self.rules.table(), kind) {
-            (Some(table), Some(Kind::Words)) => {
+            (Some(table), Some(UnitKind::Words)) => {
                 self.words(text, table, &mut folded, split, processor, units);
             }
-            (Some(table), Some(Kind::Tokens)) => {
-                let cut = Cut { kind: Kind::Tokens, lower: false };
+            (Some(table), Some(UnitKind::Tokens)) => {
+                let cut = Cut { kind: UnitKind::Tokens, lower: false };
                 let letters = self.letters(text, table, processor, &mut folded);
                 split.hash(letters, cut, self.hash, processor, units);
             }
@@ -83,13 +83,13 @@ impl Units {
     fn words(
         &self,
         text: &str,
-        table: &'static Table,
+        table: &'static FoldTable,
         folded: &mut Vec<u8>,
         split: &mut Split,
         processor: Option<Processor>,
         units: &mut Vec<u64>,
     ) {
-        let cut = Cut { kind: Kind::Words, lower: false };
+        let cut = Cut { kind: UnitKind::Words, lower: false };
         let mut pass = Pass::<true>::new(table, text);
         if folded.len() < FOLDED_BYTES {
             folded.resize(FOLDED_BYTES, 0);
@@ -97,21 +97,21 @@ impl Units {
         loop {
             let stop = pass.run(processor, folded);
             let (at, end) = match stop {
-                Stop::End => (text.len(), pass.written()),
-                Stop::Full | Stop::Slow => pass.cut(folded),
+                PassStop::End => (text.len(), pass.written()),
+                PassStop::Full | PassStop::Slow => pass.cut(folded),
             };
-            if stop == Stop::Full && end == 0 && folded.len() < FOLDED_BYTES_MAX {
+            if stop == PassStop::Full && end == 0 && folded.len() < FOLDED_BYTES_MAX {
                 folded.resize(2 * folded.len(), 0);
                 continue;
             }
             split.hash(&folded[..end], cut, self.hash, processor, units);
             match stop {
-                Stop::End => return,
-                Stop::Full if end > 0 => {
+                PassStop::End => return,
+                PassStop::Full if end > 0 => {
                     folded.copy_within(end..pass.written(), 0);
                     pass.keep(at, pass.written() - end, 0);
                 }
-                Stop::Full | Stop::Slow => {
+                PassStop::Full | PassStop::Slow => {
                     self.of_any(pass.slow_part(at), Shingles::Words(1), split, units);
                     pass.keep(pass.read(), 0, 0);
                 }
@@ -125,7 +125,7 @@ impl Units {
     fn letters<'a>(
         &self,
         text: &str,
-        table: &'static Table,
+        table: &'static FoldTable,
         processor: Option<Processor>,
         out: &'a mut Vec<u8>,
     ) -> &'a [u8] {
@@ -136,9 +136,9 @@ impl Units {
         }
         loop {
             match pass.run(processor, out) {
-                Stop::End => return &out[..pass.written()],
-                Stop::Full => out.resize(2 * out.len(), 0),
-                Stop::Slow => {
+                PassStop::End => return &out[..pass.written()],
+                PassStop::Full => out.resize(2 * out.len(), 0),
+                PassStop::Slow => {
                     let (at, end) = pass.cut(out);
                     let blank = |c: char| is_white_space(c) && !c.is_ascii();
                     let slow = self.rules.letters(pass.slow_part(at)).replace(blank, "\t");
@@ -183,7 +183,7 @@ impl Units {
         match shingles {
             // A combining mark forms a word with the white space before it.
             Shingles::Words(_) => {
-                let cut = Cut { kind: Kind::Words, lower: false };
+                let cut = Cut { kind: UnitKind::Words, lower: false };
                 for stretch in words::stretches(&self.rules.blanks(text)) {
                     if stretch.is_ascii() {
                         split.hash(stretch.as_bytes(), cut, self.hash, None, units);

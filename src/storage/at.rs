@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "std has no calls relative to a folder: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
-use super::{Entry, OpenMode};
+use super::{DirEntry, OpenMode};
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use libc::{fstat, fstatat, openat, stat};
 // On 32-bit systems the other calls are limited to 2 GiB.
@@ -98,16 +98,16 @@ pub(super) fn remove(folder: Option<&File>, path: &Path) -> io::Result<()> {
 }
 
 /// The location of a file: the folder that its name is relative to, and its name.
-pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
+pub(super) type FileLocation<'a> = (Option<&'a File>, &'a Path);
 
-pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn rename(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
     // SAFETY: as in `open_with`, of two names and two folders.
     call(|| unsafe { libc::renameat(old_at, old.as_ptr(), new_at, new.as_ptr()) }).map(|_| ())
 }
 
-pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
     // SAFETY: as in `open_with`, of two names and two folders.
@@ -119,7 +119,7 @@ pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
 /// Renames only if the new name is free. Uses one system call where the system and the file system
 /// have it, otherwise a hard link and an unlink. On a file system without links (exFAT) it checks
 /// for the name first, which leaves a race of microseconds.
-pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     match rename_if_new(from, to) {
         Err(error) if is_unknown(&error) => {}
         renamed => return renamed,
@@ -144,7 +144,7 @@ fn is_unknown(error: &io::Error) -> bool {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let [old_at, new_at] = [from.0, to.0].map(|at| libc::c_long::from(number_of(at)));
     // SAFETY: as in `open_with`, of two names and two folders. Called by number, since the C
@@ -163,7 +163,7 @@ fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
 }
 
 #[cfg(target_vendor = "apple")]
-fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
     // SAFETY: as in `open_with`, of two names and two folders.
@@ -174,7 +174,7 @@ fn rename_if_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn rename_if_new(_: Place<'_>, _: Place<'_>) -> io::Result<()> {
+fn rename_if_new(_: FileLocation<'_>, _: FileLocation<'_>) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
@@ -211,7 +211,7 @@ pub(super) fn bytes_of(folder: Option<&File>, path: &Path) -> io::Result<u64> {
 
 /// The names in a folder, in the system's order.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<Entry>> {
+pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<DirEntry>> {
     let dir = open_folder(folder, path)?;
     let mut entries = Vec::new();
     let mut buffer = vec![0_u8; 4096];
@@ -249,7 +249,7 @@ fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The content of an entry; `None` for the folder itself, its parent, and files that are gone.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<Entry>> {
+fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<DirEntry>> {
     let Ok(name) = CStr::from_bytes_until_nul(&record[NAME_BEGINS..]) else { return Ok(None) };
     if [c".", c".."].contains(&name) {
         return Ok(None);
@@ -263,12 +263,12 @@ fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<Entry>> {
         kind => kind == libc::DT_DIR,
     };
     // A name that is not Unicode is none of ours; it must only differ from ours.
-    Ok(Some(Entry { name: name.to_string_lossy().into_owned(), is_dir }))
+    Ok(Some(DirEntry { name: name.to_string_lossy().into_owned(), is_dir }))
 }
 
 /// The names in a folder: by the folder's own path, if that still leads to it.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<Entry>> {
+pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<DirEntry>> {
     if let Some(folder) = folder {
         let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held))?;
         let now = open_folder(None, named).and_then(|now| identity_of(&now)).ok();

@@ -6,13 +6,13 @@
     reason = "disk.rs alone uses this module"
 )]
 
-use super::{Entry, OpenMode};
+use super::{DirEntry, OpenMode};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 /// The location of a file: never relative to a folder here.
-pub(super) type Place<'a> = (Option<&'a File>, &'a Path);
+pub(super) type FileLocation<'a> = (Option<&'a File>, &'a Path);
 
 pub(super) fn open(_: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
@@ -41,19 +41,19 @@ pub(super) fn remove(_: Option<&File>, path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-pub(super) fn rename(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn rename(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     fs::rename(from.1, to.1)
 }
 
 /// Renames a file; `AlreadyExists` if the new name is taken.
-pub(super) fn rename_new(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     if fs::symlink_metadata(to.1).is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     fs::rename(from.1, to.1)
 }
 
-pub(super) fn link(from: Place<'_>, to: Place<'_>) -> io::Result<()> {
+pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     fs::hard_link(from.1, to.1)
 }
 
@@ -61,6 +61,6 @@ pub(super) fn bytes_of(_: Option<&File>, path: &Path) -> io::Result<u64> {
     Ok(fs::symlink_metadata(path)?.len())
 }
 
-pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<Entry>> {
+pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<DirEntry>> {
     super::entries_of(fs::read_dir(path)?)
 }

@@ -5,9 +5,9 @@
 
 #[cfg(unix)]
 use super::at::Identity;
-use super::at::{self, Place};
+use super::at::{self, FileLocation};
 use super::lock::{Guard, Lock, LockLost};
-use super::{Counters, Entry, File, Map, OpenMode, Storage, sys};
+use super::{Counters, DirEntry, File, Map, OpenMode, Storage, sys};
 #[cfg(unix)]
 use std::ffi::CString;
 use std::fs;
@@ -34,7 +34,7 @@ struct HeldFolder {
 
 impl Disk {
     /// Resolves a path: the held folder that it is relative to, if any, and the rest.
-    fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
+    fn place<'a>(&'a self, path: &'a Path) -> FileLocation<'a> {
         for held in self.held.iter().rev() {
             if let (Some(folder), Ok(rest)) = (&held.folder, path.strip_prefix(&held.root)) {
                 return (Some(folder), rest);
@@ -120,7 +120,7 @@ impl Storage for Disk {
         at::create_folder(at, path)
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let (at, path) = self.place(dir);
         let mut entries = at::list(at, path, dir)?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -170,7 +170,7 @@ impl Storage for Disk {
         taken(file.try_lock())?;
         let held = self.folder_of(path).filter(|_| name.parent() == Some(Path::new("")));
         let folder_lock = self.lock_folder(path, held, fs::File::try_lock)?;
-        Held::lock(file, folder_lock, self.folder_of(path), name)
+        LockedFile::lock(file, folder_lock, self.folder_of(path), name)
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
@@ -185,7 +185,7 @@ impl Storage for Disk {
         };
         taken(file.try_lock_shared())?;
         let folder_lock = self.lock_folder(path, None, fs::File::try_lock_shared)?;
-        Held::lock(file, folder_lock, self.folder_of(path), name)
+        LockedFile::lock(file, folder_lock, self.folder_of(path), name)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -210,7 +210,7 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
 }
 
 /// A locked file, and the path by which it was found.
-struct Held {
+struct LockedFile {
     file: fs::File,
     /// Its folder, locked as well, so that deleting the lock file does not release the lock. `None`
     /// if the system locks no folders.
@@ -221,7 +221,7 @@ struct Held {
     name: (Option<Arc<fs::File>>, CString, Identity),
 }
 
-impl Held {
+impl LockedFile {
     /// `WouldBlock` if the locked file has lost its name meanwhile: another process would lock the
     /// new file of that name and not see this lock.
     fn lock(
@@ -251,7 +251,7 @@ impl Held {
     }
 }
 
-impl Guard for Held {
+impl Guard for LockedFile {
     fn check(&self) -> io::Result<()> {
         if std::process::id() != self.process {
             return Err(LockLost::Forked.into());
@@ -273,7 +273,7 @@ impl Guard for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // In a forked child the lock belongs to the parent.
         if std::process::id() == self.process {

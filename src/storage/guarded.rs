@@ -5,7 +5,7 @@
 //! are refused.
 
 use super::lock::{Lock, LockLost};
-use super::{Counters, Entry, File, OpenMode, Storage};
+use super::{Counters, DirEntry, File, OpenMode, Storage};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -51,7 +51,7 @@ impl Storage for Guarded {
         self.checked()?.create_dir(dir)
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.storage()?.list(dir)
     }
 

@@ -2,7 +2,7 @@
 //! nothing is durable and no other process can open it.
 
 use super::lock::{Guard, Lock};
-use super::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
+use super::{Counters, DirEntry, File, Map, OpenMode, Storage, parent_of};
 use crate::format::bytes::wide;
 use std::collections::BTreeMap;
 use std::io;
@@ -74,7 +74,7 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let nodes = self.nodes();
         if !is_folder(&nodes, dir) {
             return missing();
@@ -82,7 +82,7 @@ impl Storage for Memory {
         let within = nodes.iter().filter(|(path, _)| parent_of(path) == dir);
         let entries = within.filter_map(|(path, node)| {
             let name = path.file_name()?.to_str()?.to_owned();
-            Some(Entry { name, is_dir: matches!(node, Node::Folder) })
+            Some(DirEntry { name, is_dir: matches!(node, Node::Folder) })
         });
         Ok(entries.collect())
     }
@@ -137,7 +137,7 @@ impl Storage for Memory {
         if self.is_locked.swap(true, Ordering::AcqRel) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Lock::new(Held(Arc::clone(&self.is_locked))))
+        Ok(Lock::new(LockedName(Arc::clone(&self.is_locked))))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
@@ -167,15 +167,15 @@ impl Storage for Memory {
 }
 
 /// The exclusive lock.
-struct Held(Arc<AtomicBool>);
+struct LockedName(Arc<AtomicBool>);
 
-impl Guard for Held {
+impl Guard for LockedName {
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl Drop for Held {
+impl Drop for LockedName {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }

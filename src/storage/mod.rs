@@ -42,14 +42,14 @@ pub(crate) enum OpenMode {
 
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct DirEntry {
     pub(crate) name: String,
     pub(crate) is_dir: bool,
 }
 
 /// Converts the entries that `std` lists.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<Entry>> {
+fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for entry in listed {
         let entry = entry?;
@@ -61,7 +61,7 @@ fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<Entry>> {
             Err(error) => return Err(error),
         };
         let name = entry.file_name().to_string_lossy().into_owned();
-        entries.push(Entry { name, is_dir: kind.is_dir() });
+        entries.push(DirEntry { name, is_dir: kind.is_dir() });
     }
     Ok(entries)
 }
@@ -85,7 +85,7 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Creates a folder; its parent must exist. `AlreadyExists` if the name is taken.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// The entries of a folder, sorted by name. `NotFound` if the folder does not exist.
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
     /// The length in bytes of the file or other entry with this name (links are not followed).
     /// `NotFound` if there is none.
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {

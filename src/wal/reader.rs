@@ -165,7 +165,7 @@ impl LogReader {
         look: Look,
         signature_bytes: usize,
     ) -> Result<Records> {
-        let mut window = Window { reader: self, bytes: Vec::new() };
+        let mut window = LogWindow { reader: self, bytes: Vec::new() };
         let mut records: Vec<Record> = Vec::new();
         let (mut stop, mut horizon) = (self.offset, self.horizon);
         let mut stopped_before = None;
@@ -213,12 +213,12 @@ const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
 const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
 /// The part of a log read so far, from the first new record.
-struct Window<'a> {
+struct LogWindow<'a> {
     reader: &'a LogReader,
     bytes: Vec<u8>,
 }
 
-impl Window<'_> {
+impl LogWindow<'_> {
     /// The position of an offset in the window.
     fn at(&self, offset: u64) -> Result<usize> {
         let within = offset.saturating_sub(self.reader.offset);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::raw::STDIN;
-use crate::source::{self, Kind};
+use crate::source::{self, SourceKind};
 
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,8 @@ const OF_OTHERS: [&str; 7] = ["arrow", "feather", "orc", "avro", "xlsx", "xls", 
 /// Chooses the format of OUT; fails if it cannot hold the inputs.
 pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
     let kinds = files.iter().map(|path| source::kind(path)).collect::<Result<Vec<_>, _>>()?;
-    let other = |kind: Kind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
+    let other =
+        |kind: SourceKind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
     let (ending, is_packed) = ending(out);
     let name = out.display();
     match ending.as_str() {
@@ -38,14 +39,14 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
                     "give a name that ends in .parquet",
                 ));
             }
-            if let Some(other) = other(Kind::Parquet) {
+            if let Some(other) = other(SourceKind::Parquet) {
                 return Err(cannot_hold(out, other, "Parquet"));
             }
             source::check_same_columns(files)?;
             Ok(Format::Parquet)
         }
         "csv" | "tsv" | "tab" => {
-            if let Some(other) = other(Kind::Table) {
+            if let Some(other) = other(SourceKind::Table) {
                 return Err(cannot_hold(out, other, "a table"));
             }
             check_same_header(files)?;
@@ -54,19 +55,21 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
             }
             Ok(Format::Table)
         }
-        "" if out.as_os_str() == STDIN && other(Kind::Table).is_none() => {
+        "" if out.as_os_str() == STDIN && other(SourceKind::Table).is_none() => {
             check_same_header(files)?;
             Ok(Format::Table)
         }
         ending => {
             let is_of_lines = OF_LINES.contains(&ending) || out.as_os_str() == STDIN;
-            if OF_OTHERS.contains(&ending) || (!is_of_lines && other(Kind::Lines).is_some()) {
+            if OF_OTHERS.contains(&ending) || (!is_of_lines && other(SourceKind::Lines).is_some()) {
                 return Err(Failure::new(
                     format!("{name}: unknown output format"),
                     "use the ending .jsonl, or that of the input: .csv, .tsv, .parquet",
                 ));
             }
-            for (path, _) in files.iter().zip(&kinds).filter(|(_, kind)| **kind == Kind::Parquet) {
+            for (path, _) in
+                files.iter().zip(&kinds).filter(|(_, kind)| **kind == SourceKind::Parquet)
+            {
                 check_as_json(path, out)?;
             }
             Ok(Format::Lines)

@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::raw::STDIN;
 use crate::raw::{self, Origin, Raw, Skipped};
 use crate::repetitive::Repetitive;
-use crate::skips::{self, Lines, Skips};
+use crate::skips::{self, LineCounts, Skips};
 use crate::source;
 
 /// A line with a document.
@@ -79,7 +79,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let position = input.position().unwrap_or_default();
     ended?;
     let counts = &work.state.counts;
-    let lines = Lines { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
+    let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
     skips::judge(lines, asked.args.lenient, &reading, Spelling::Lines)?;
     checkpoint(work, position, true)?;
     work.enter(Stage::Decide)

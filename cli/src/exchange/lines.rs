@@ -97,7 +97,7 @@ impl Line {
 }
 
 /// Writes an export as lines.
-pub(crate) struct Writer {
+pub(crate) struct LinesWriter {
     out: BufWriter<Out>,
 }
 
@@ -131,7 +131,7 @@ impl Out {
     }
 }
 
-impl Writer {
+impl LinesWriter {
     pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, Failure> {
         let out = if path.as_os_str() == "-" {
             Out::Stdout(io::stdout())
@@ -171,11 +171,11 @@ impl Writer {
 }
 
 /// Reads an export from lines.
-pub(crate) struct Reader {
+pub(crate) struct LinesReader {
     lines: Lines,
 }
 
-impl Reader {
+impl LinesReader {
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
         files::length(path)?;
         let (name, reader) = files::open(path)?;

@@ -8,10 +8,10 @@ use super::header::Header;
 use crate::failure::Failure;
 
 /// Uninhabited in this build.
-pub(crate) enum Writer {}
+pub(crate) enum ParquetWriter {}
 
 /// Uninhabited in this build.
-pub(crate) enum Reader {}
+pub(crate) enum ParquetReader {}
 
 fn missing(path: &Path) -> Failure {
     Failure::new(
@@ -20,7 +20,7 @@ fn missing(path: &Path) -> Failure {
     )
 }
 
-impl Writer {
+impl ParquetWriter {
     pub(crate) fn create(path: &Path, _: &Header, _: &Params) -> Result<Self, Failure> {
         Err(missing(path))
     }
@@ -34,7 +34,7 @@ impl Writer {
     }
 }
 
-impl Reader {
+impl ParquetReader {
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
         Err(missing(path))
     }

@@ -45,14 +45,14 @@ fn failed(path: &Path, doing: &str, error: &ParquetError) -> Failure {
 }
 
 /// Writes a file, row group by row group.
-pub(crate) struct Writer {
+pub(crate) struct ParquetWriter {
     file: SerializedFileWriter<Target>,
     path: std::path::PathBuf,
     group: Vec<Document>,
     group_bytes: usize,
 }
 
-impl Writer {
+impl ParquetWriter {
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
         let schema = format!(
             "message nearkin {{
@@ -153,7 +153,7 @@ impl Columns<'_, '_> {
 }
 
 /// Reads a file, a batch of documents at a time.
-pub(crate) struct Reader {
+pub(crate) struct ParquetReader {
     file: SerializedFileReader<File>,
     path: std::path::PathBuf,
     /// Positions of the columns in the file.
@@ -174,7 +174,7 @@ struct Row {
     signature: Vec<u8>,
 }
 
-impl Reader {
+impl ParquetReader {
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
         files::length(path)?;
         let name = path.display();

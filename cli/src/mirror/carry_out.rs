@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::folder::mark;
 use super::memo::{self, Memo, Stat};
 use super::plan::{Gone, Known, Plan, Planned};
-use super::report::{self, Counts};
+use super::report::{self, FileCounts};
 use super::skip_cache::{self, SkipCache};
 use super::store::Store;
 use crate::content::{Reading, Sketched};
@@ -71,7 +71,7 @@ enum Said {
 pub(crate) struct Run<'a> {
     pub(crate) store: &'a Store,
     pub(crate) skip_cache: &'a mut SkipCache,
-    pub(crate) counts: &'a mut Counts,
+    pub(crate) counts: &'a mut FileCounts,
     pub(crate) output: &'a mut Output,
     /// Maximum near-duplicates to name.
     pub(crate) limit: usize,

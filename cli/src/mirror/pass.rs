@@ -7,7 +7,7 @@ use nearkin::{Params, Snapshot};
 use super::carry_out::Run;
 use super::folder::Folder;
 use super::plan::{Gone, Plan, plan};
-use super::report::Counts;
+use super::report::FileCounts;
 use super::skip_cache::SkipCache;
 use super::store::Store;
 use super::walk::{Rules, Scope};
@@ -35,7 +35,7 @@ impl Mirroring<'_> {
         if scope.is_all() {
             check_not_empty(&planned, &self.folder, self.args.force)?;
         }
-        let mut counts = Counts::default();
+        let mut counts = FileCounts::default();
         let run = Run {
             store: &self.store,
             skip_cache: &mut self.skip_cache,
@@ -68,7 +68,7 @@ pub(super) fn carry_out(mut run: Run<'_>, planned: Plan, params: &Params) -> Res
     })
 }
 
-pub(super) fn summarise(counts: &Counts, output: &mut Output) -> Result<(), Failure> {
+pub(super) fn summarise(counts: &FileCounts, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
         output.object(counts)?;
     }

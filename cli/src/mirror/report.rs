@@ -12,7 +12,7 @@ use crate::raw::Skipped;
 
 /// Counts of files by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct FileCounts {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) removed: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Counts {
     pub(crate) changes: BTreeMap<&'static str, u64>,
 }
 
-impl Counts {
+impl FileCounts {
     pub(crate) fn skip(&mut self, skipped: &Skipped) {
         self.skip_kind(skipped.reason.kind(), 1);
     }
@@ -52,7 +52,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for FileCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.dry_run {
             write!(f, "dry run, nothing was changed: ")?;

@@ -63,7 +63,7 @@ impl<R: Read> Read for Kept<R> {
 }
 
 /// The rows of a table, one by one.
-pub(crate) struct Table<R> {
+pub(crate) struct CsvTable<R> {
     reader: csv::Reader<Kept<io::Chain<Cursor<Vec<u8>>, R>>>,
     ahead: Arc<Mutex<Ahead>>,
     /// The first row: its raw bytes, and the column names, each unique.
@@ -76,7 +76,7 @@ pub(crate) struct Table<R> {
     record: ByteRecord,
 }
 
-impl<R: Read> Table<R> {
+impl<R: Read> CsvTable<R> {
     /// Reads the first row.
     pub(crate) fn open(path: &Path, mut reader: R) -> io::Result<Self> {
         let mut head = Vec::new();
@@ -180,7 +180,7 @@ fn names_of(record: &ByteRecord) -> Vec<String> {
 
 /// The rows of a table as JSON lines.
 pub(crate) struct TableLines<R> {
-    table: Table<R>,
+    table: CsvTable<R>,
     /// The current line; `given` of its bytes have been returned.
     line: Vec<u8>,
     given: usize,
@@ -188,7 +188,7 @@ pub(crate) struct TableLines<R> {
 
 impl<R: Read> TableLines<R> {
     pub(crate) fn open(path: &Path, reader: R) -> io::Result<Self> {
-        Ok(Self { table: Table::open(path, reader)?, line: Vec::new(), given: 0 })
+        Ok(Self { table: CsvTable::open(path, reader)?, line: Vec::new(), given: 0 })
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn rows(text: &str) -> Vec<String> {
-        let mut table = Table::open(Path::new("a.csv"), text.as_bytes()).unwrap();
+        let mut table = CsvTable::open(Path::new("a.csv"), text.as_bytes()).unwrap();
         let header = String::from_utf8(table.header.clone()).unwrap();
         let rows = std::iter::from_fn(move || table.raw_row().unwrap());
         let rows = rows.map(|row| String::from_utf8(row).unwrap());
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_quotation_mark_that_nothing_closes_is_an_error() {
         let text = [b"id,text\n1,\"".to_vec(), vec![b'x'; DOCUMENT_BYTES_MAX + (2 << 20)]].concat();
-        let mut table = Table::open(Path::new("a.csv"), &*text).unwrap();
+        let mut table = CsvTable::open(Path::new("a.csv"), &*text).unwrap();
         assert!(table.raw_row().unwrap_err().to_string().contains("unclosed quotation mark"));
     }
 }

@@ -94,7 +94,7 @@ pub(crate) enum Values {
 
 /// A column of a batch.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub(crate) struct ArrowColumn {
     pub(crate) field: Field,
     pub(crate) values: Values,
     length: usize,
@@ -112,7 +112,7 @@ fn set_bit(bits: &mut Vec<u8>, at: usize, is_set: bool) {
     }
 }
 
-impl Column {
+impl ArrowColumn {
     pub(crate) fn new(field: Field) -> Self {
         let values = match field.kind {
             Kind::Integer | Kind::Time => Values::Integer(Vec::new()),
@@ -184,7 +184,7 @@ impl Column {
 /// A record batch: columns of one length. Shared, so that exporting it costs no copy.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
-    pub(crate) columns: Vec<Arc<Column>>,
+    pub(crate) columns: Vec<Arc<ArrowColumn>>,
     pub(crate) rows: usize,
 }
 
@@ -197,13 +197,13 @@ const STRING_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Builder {
     fields: Vec<Field>,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<ArrowColumn>,
     full: Vec<Batch>,
 }
 
 impl Builder {
     pub(crate) fn new(fields: &[Field]) -> Self {
-        let columns = fields.iter().copied().map(Column::new).collect();
+        let columns = fields.iter().copied().map(ArrowColumn::new).collect();
         Self { fields: fields.to_vec(), columns, full: Vec::new() }
     }
 
@@ -221,7 +221,7 @@ impl Builder {
 
     fn cut(&mut self) {
         let rows = self.rows();
-        let fresh = self.fields.iter().copied().map(Column::new).collect();
+        let fresh = self.fields.iter().copied().map(ArrowColumn::new).collect();
         let columns = std::mem::replace(&mut self.columns, fresh);
         let columns = columns.into_iter().map(Arc::new).collect();
         self.full.push(Batch { columns, rows });
@@ -237,7 +237,7 @@ impl Builder {
 }
 
 /// A column that an exported array keeps.
-struct Exported(Arc<Column>);
+struct Exported(Arc<ArrowColumn>);
 
 impl Buffers for Exported {
     fn buffers(&self) -> Vec<Option<&[u8]>> {
@@ -266,7 +266,7 @@ impl Buffers for Rows {
     }
 }
 
-pub(crate) fn column_array(column: &Arc<Column>) -> ArrowArray {
+pub(crate) fn column_array(column: &Arc<ArrowColumn>) -> ArrowArray {
     let (length, nulls) = (column.length, column.nulls);
     ArrowArray::export(Box::new(Exported(Arc::clone(column))), length, nulls, Vec::new())
 }

@@ -53,7 +53,7 @@ impl Core {
 
     /// Writes the part of a snapshot that only a memtable holds: a segment, and dead files. Returns
     /// the row of the complete copy.
-    fn write_rest(&self, snapshot: &Snapshot, target: &Target) -> Result<Row> {
+    fn write_rest(&self, snapshot: &Snapshot, target: &CopyTarget) -> Result<Row> {
         let (row, file_next) = {
             let writer = self.writer();
             (writer.catalog.row().clone(), writer.file_next)
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Creates the folders of a copy if nothing is there yet, and locks them.
-    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<Target> {
+    pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<CopyTarget> {
         let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
         // Paths below this one lie in the index's own folder.
         if dir.starts_with(self.names.root()) {
@@ -95,7 +95,7 @@ impl Core {
             storage = Arc::new(Guarded::by(lock, storage));
         }
         refuse_all(&*storage, dir, lock.as_deref())?;
-        Ok(Target { storage, links: !is_temporary, names, _lock: lock })
+        Ok(CopyTarget { storage, links: !is_temporary, names, _lock: lock })
     }
 
     /// Flushes, and returns the catalog's row with the state it describes. A listed WAL is empty
@@ -121,7 +121,7 @@ fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<(
 }
 
 /// The folder of a copy that is being made.
-pub(in crate::index) struct Target {
+pub(in crate::index) struct CopyTarget {
     /// The storage of both folders: of the copy and of the index.
     storage: Arc<dyn Storage>,
     /// Whether the index is on the same storage, so that its files may get a second name.
@@ -132,7 +132,7 @@ pub(in crate::index) struct Target {
     _lock: Option<Arc<Lock>>,
 }
 
-impl Target {
+impl CopyTarget {
     fn link_all(&self, state: &State) -> Result<()> {
         for live in &state.segments {
             let path = &live.file.path;

@@ -6,7 +6,7 @@ use crate::index::Index;
 use crate::index::batch::{Operation, Outcome};
 use crate::index::core::Core;
 use crate::index::options::{Durability, Options};
-use crate::index::read::Progress;
+use crate::index::read::{Progress, ProgressReport};
 use crate::index::state::{Place, Snapshot};
 use crate::sketch::{convert_lanes, lanes_are_convertible};
 use crate::{Error, ErrorKind, Params, Result};
@@ -18,9 +18,6 @@ use std::path::Path;
 const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
 /// Bytes of a document in a batch besides key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
-
-/// Called with the documents done and in total; its result says whether to continue.
-type Report<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// The number of imported documents by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -183,7 +180,7 @@ impl<'a> Import<'a> {
         Self { core, from, bits, batch_bytes_max, batch, batch_bytes, imported }
     }
 
-    fn run(mut self, report: Report<'_>) -> Result<Imported> {
+    fn run(mut self, report: ProgressReport<'_>) -> Result<Imported> {
         let total = self.from.len();
         for place in self.from.places() {
             let place = place?;

@@ -59,7 +59,7 @@ impl Input {
 
 /// The section being copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum MergePass {
     Signatures,
     Documents,
     Times,
@@ -67,7 +67,7 @@ enum Pass {
     Tables,
 }
 
-impl Pass {
+impl MergePass {
     fn next(self) -> Self {
         match self {
             Self::Signatures => Self::Documents,
@@ -83,7 +83,7 @@ impl Pass {
 pub(crate) struct Merge {
     inputs: Vec<Input>,
     builder: Builder,
-    pass: Pass,
+    pass: MergePass,
     input: usize,
     position: usize,
 }
@@ -103,7 +103,7 @@ impl Merge {
             options.merge_bytes_max,
             if compacts { options.compaction_write_bytes } else { options.flush_write_bytes },
         )?;
-        Ok(Self { inputs, builder, pass: Pass::Signatures, input: 0, position: 0 })
+        Ok(Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 })
     }
 
     /// Does about `budget` bytes of work; true if only `finish` is left.
@@ -117,7 +117,7 @@ impl Merge {
     /// Copies sections until the budget is used up (`None`) or all are copied (the budget left).
     fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
         let mut left = budget;
-        while self.pass != Pass::Tables {
+        while self.pass != MergePass::Tables {
             if left == 0 {
                 return Ok(None);
             }
@@ -143,11 +143,11 @@ impl Merge {
     /// The fraction done, from 0 to 1: half of the work is copying, the other half the tables.
     pub(crate) fn share_done(&self) -> f64 {
         let pass = match self.pass {
-            Pass::Signatures => 0.0,
-            Pass::Documents => 1.0,
-            Pass::Times => 2.0,
-            Pass::ShingleCounts => 3.0,
-            Pass::Tables => return 0.5 + 0.5 * self.builder.share_done(),
+            MergePass::Signatures => 0.0,
+            MergePass::Documents => 1.0,
+            MergePass::Times => 2.0,
+            MergePass::ShingleCounts => 3.0,
+            MergePass::Tables => return 0.5 + 0.5 * self.builder.share_done(),
         };
         let all: usize = self.inputs.iter().map(Input::positions).sum();
         let before: usize = self.inputs[..self.input].iter().map(Input::positions).sum();
@@ -158,7 +158,7 @@ impl Merge {
 /// Copies from `position` on until the budget is used up or the input ends; returns the bytes.
 fn copy(
     builder: &mut Builder,
-    pass: Pass,
+    pass: MergePass,
     input: &Input,
     position: &mut usize,
     budget: usize,
@@ -182,19 +182,19 @@ fn copy(
                 next += 1;
                 let segment = &live.segment;
                 moved += match pass {
-                    Pass::Signatures => {
+                    MergePass::Signatures => {
                         let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
                         next = end;
                         let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
                         push_signatures(builder, &segment.signatures(run)?)?
                     }
-                    Pass::Documents => {
+                    MergePass::Documents => {
                         let stored = segment.document(ordinal)?;
                         let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
                         push_document(builder, &stored.key, payload)?
                     }
-                    Pass::Times => push_time(builder, segment.time(ordinal)?)?,
-                    Pass::ShingleCounts | Pass::Tables => {
+                    MergePass::Times => push_time(builder, segment.time(ordinal)?)?,
+                    MergePass::ShingleCounts | MergePass::Tables => {
                         push_shingle_count(builder, segment.shingle_count(ordinal)?)?
                     }
                 };
@@ -210,13 +210,13 @@ fn copy(
 /// backup.
 fn copy_some(
     builder: &mut Builder,
-    pass: Pass,
+    pass: MergePass,
     content: &Content,
     live: &[u32],
     position: &mut usize,
 ) -> Result<usize> {
     let rest = &live[*position..];
-    if pass == Pass::Signatures {
+    if pass == MergePass::Signatures {
         let run = run(rest);
         *position += run.len();
         return push_signatures(builder, content.signatures(run));
@@ -226,10 +226,10 @@ fn copy_some(
     let mut moved = 0;
     for &ordinal in some {
         moved += match pass {
-            Pass::Documents => {
+            MergePass::Documents => {
                 push_document(builder, content.key(ordinal), content.payload(ordinal))?
             }
-            Pass::Times => push_time(builder, content.time(ordinal))?,
+            MergePass::Times => push_time(builder, content.time(ordinal))?,
             _ => push_shingle_count(builder, content.shingle_count(ordinal))?,
         };
     }

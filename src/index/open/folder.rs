@@ -8,7 +8,7 @@ use crate::index::follow::PAUSE;
 use crate::index::sharded::newest_generation;
 use crate::storage::lock::Lock;
 use crate::storage::names::{self, Names};
-use crate::storage::{Entry, Storage};
+use crate::storage::{DirEntry, Storage};
 use crate::sync::thread;
 use crate::{Error, ErrorKind, Result};
 use std::io;
@@ -49,7 +49,7 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
         }
         Err(error) => return Err(Error::io("read", dir, error)),
     };
-    let is = |entry: &Entry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
+    let is = |entry: &DirEntry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
     if entries.iter().any(|entry| is(entry, names.catalog())) {
         return Ok(true);
     }

@@ -2,14 +2,14 @@
 
 use crate::format::catalog::Row;
 use crate::storage::names::{self, Ending, Names};
-use crate::storage::{Entry, Storage};
+use crate::storage::{DirEntry, Storage};
 use crate::wal::holds_a_record;
 use crate::{Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The names in a folder, if it exists.
-pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<Entry>>> {
+pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<DirEntry>>> {
     match storage.list(dir) {
         Ok(entries) => Ok(Some(entries)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

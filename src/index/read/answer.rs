@@ -4,6 +4,7 @@ use crate::index::read::excerpt::Excerpt;
 use crate::params::{Containment, Params};
 use crate::sketch::Signature;
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// A stored document. (`Debug` shows the beginnings of long keys and payloads.)
 #[derive(Clone, PartialEq, Eq)]
@@ -240,6 +241,9 @@ pub struct Progress {
     /// Total number of units.
     pub total: u64,
 }
+
+/// Called with the progress of an operation; the result says whether to continue.
+pub(crate) type ProgressReport<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// What [`Index::maintain`](crate::Index::maintain) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
-use super::sweep::{Entry, Sweep};
+use super::sweep::{RangeEntry, Sweep};
 use crate::index::read::answer::Progress;
 use crate::index::state::{Place, Snapshot};
 use crate::sketch::{Agreement, first_shared_band};
@@ -74,11 +74,11 @@ struct Bucket<'a> {
 struct Component {
     /// The number of one of its documents.
     number: u32,
-    members: Vec<Member>,
+    members: Vec<BucketMember>,
 }
 
 #[derive(Clone, Copy)]
-struct Member {
+struct BucketMember {
     key_last: u64,
     place: Place,
 }
@@ -100,7 +100,7 @@ impl<'a> Bucket<'a> {
         }
     }
 
-    fn is_reached_by(&self, entry: Entry) -> bool {
+    fn is_reached_by(&self, entry: RangeEntry) -> bool {
         self.members > 0 && entry.key_first <= self.reached
     }
 
@@ -111,7 +111,7 @@ impl<'a> Bucket<'a> {
 
     /// Unites the next document with all similar documents of the bucket, and adds it to the
     /// bucket.
-    fn meet(&mut self, entry: Entry, numbers: &Numbers, forest: &mut Forest) -> Result<()> {
+    fn meet(&mut self, entry: RangeEntry, numbers: &Numbers, forest: &mut Forest) -> Result<()> {
         if !self.is_reached_by(entry) {
             self.clear();
         } else if self.members >= self.members_max {
@@ -146,7 +146,7 @@ impl<'a> Bucket<'a> {
             self.components.push(Component { number, members: Vec::new() });
             self.components.len() - 1
         });
-        let member = Member { key_last: entry.key_last, place: entry.place };
+        let member = BucketMember { key_last: entry.key_last, place: entry.place };
         self.components[own].members.push(member);
         self.members += 1;
         self.reached = self.reached.max(entry.key_last);
@@ -155,7 +155,7 @@ impl<'a> Bucket<'a> {
 
     /// Whether any document of a component is a pair with this one, and the number of comparisons.
     /// The first one mostly decides, so the others are prefetched only if it does not.
-    fn is_like(&self, entry: Entry, component: &Component) -> Result<(bool, u64)> {
+    fn is_like(&self, entry: RangeEntry, component: &Component) -> Result<(bool, u64)> {
         let mut compared = 0;
         let params = self.snapshot.params();
         let (rows, lane_bits) = (params.rows_per_band(), params.lane_bits());

@@ -4,7 +4,7 @@
 //! Without this, every document would be compared once per shared band. Here the ordinals of all
 //! bands are marked in a window of the segment, and the marked signatures are read sequentially.
 
-use super::search::{Asked, Found};
+use super::search::{Found, SearchTerms};
 use super::terms::Stop;
 use crate::Result;
 use crate::format::bytes::index;
@@ -21,11 +21,11 @@ const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
 const AHEAD: usize = 16;
 
 /// One bit for each document of a window.
-type Window = [u64; (WINDOW / 64) as usize];
+type MarkWindow = [u64; (WINDOW / 64) as usize];
 
 /// The signature that a crowd is compared with, and the output.
 pub(super) struct Crowd<'a, 's> {
-    pub(super) asked: Asked<'s>,
+    pub(super) asked: SearchTerms<'s>,
     pub(super) probe: u32,
     pub(super) last_band: u32,
     pub(super) source: usize,
@@ -47,7 +47,7 @@ impl Crowd<'_, '_> {
             if self.stop.is_due() {
                 return Ok(false);
             }
-            let mut window: Window = [0; (WINDOW / 64) as usize];
+            let mut window: MarkWindow = [0; (WINDOW / 64) as usize];
             for list in &mut lists {
                 *list = mark(list, first, &mut window);
             }
@@ -94,7 +94,7 @@ impl Crowd<'_, '_> {
 
 /// Marks the ordinals of a list that lie in the window starting at `first`. Returns the rest of the
 /// list.
-fn mark<'l>(list: &'l [[u8; 4]], first: u32, window: &mut Window) -> &'l [[u8; 4]] {
+fn mark<'l>(list: &'l [[u8; 4]], first: u32, window: &mut MarkWindow) -> &'l [[u8; 4]] {
     // The ordinals ascend, so each word is written once for all its bits.
     let (mut word, mut bits) = (0, 0);
     for (at, ordinal) in list.iter().enumerate() {

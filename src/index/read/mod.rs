@@ -24,6 +24,7 @@ mod terms;
 
 pub use crate::index::state::Snapshot;
 pub use alike::Alike;
+pub(crate) use answer::ProgressReport;
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
     Verification,

@@ -4,8 +4,8 @@
 use crate::Query;
 use crate::format::bytes::index;
 use crate::index::read::alike::Alike;
-use crate::index::read::query::{Asked, TOGETHER};
-use crate::index::read::scratch::Scratch;
+use crate::index::read::query::{CheckedTerms, TOGETHER};
+use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Terms;
 use crate::index::state::Snapshot;
 use crate::sketch::Signature;
@@ -101,12 +101,12 @@ impl<'a> Queries<'a> {
     /// more, give each thread a part of the signatures. Errors: those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
-        let asked = Asked::new(snapshot, &self.terms)?;
+        let asked = CheckedTerms::new(snapshot, &self.terms)?;
         for signature in self.signatures {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
-        let mut scratch = Scratch::take();
+        let mut scratch = SearchScratch::take();
         let mut search = asked.search(snapshot, &mut scratch);
         let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
         for together in self.signatures.chunks(TOGETHER) {

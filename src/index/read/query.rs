@@ -7,7 +7,7 @@
 use crate::format::bytes::wide;
 use crate::index::key::Key;
 use crate::index::read::alike::Alike;
-use crate::index::read::scratch::Scratch;
+use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::terms::Terms;
 use crate::index::state::Snapshot;
@@ -24,12 +24,12 @@ use std::time::Instant;
 #[must_use = "a query does nothing until it is run"]
 pub struct Query<'a> {
     snapshot: Snapshot,
-    target: Target<'a>,
+    target: QueryTarget<'a>,
     terms: Terms<'a>,
 }
 
 #[derive(Clone)]
-enum Target<'a> {
+enum QueryTarget<'a> {
     Signature(&'a Signature),
     Keys(Vec<Key<'a>>),
 }
@@ -78,15 +78,15 @@ impl Snapshot {
 impl<'a> Query<'a> {
     /// A query for documents similar to this signature.
     pub(crate) fn of_signature(snapshot: Snapshot, signature: &'a Signature) -> Self {
-        Self::new(snapshot, Target::Signature(signature))
+        Self::new(snapshot, QueryTarget::Signature(signature))
     }
 
     /// A query for documents similar to any of the documents with these keys.
     pub(crate) fn of_keys(snapshot: Snapshot, keys: Vec<Key<'a>>) -> Self {
-        Self::new(snapshot, Target::Keys(keys))
+        Self::new(snapshot, QueryTarget::Keys(keys))
     }
 
-    fn new(snapshot: Snapshot, target: Target<'a>) -> Self {
+    fn new(snapshot: Snapshot, target: QueryTarget<'a>) -> Self {
         Self { snapshot, target, terms: Terms::new() }
     }
 
@@ -255,13 +255,13 @@ impl<'a> Query<'a> {
     /// `NoSuchKey` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
-        let asked = Asked::new(snapshot, &self.terms)?;
+        let asked = CheckedTerms::new(snapshot, &self.terms)?;
         let signature = match &self.target {
-            Target::Signature(signature) => signature,
-            Target::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
+            QueryTarget::Signature(signature) => signature,
+            QueryTarget::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
         };
         snapshot.check_signature(signature)?;
-        let mut scratch = Scratch::take();
+        let mut scratch = SearchScratch::take();
         let mut search = asked.search(snapshot, &mut scratch);
         search.run(&[signature.as_bytes()], asked.equal_rows_min)?;
         let complete = !search.is_cut(0);
@@ -274,7 +274,7 @@ impl<'a> Query<'a> {
 
 impl Snapshot {
     /// The documents similar to any of some stored documents.
-    fn answer_by_keys(&self, keys: &[Key<'_>], asked: &Asked<'_>) -> Result<Answer> {
+    fn answer_by_keys(&self, keys: &[Key<'_>], asked: &CheckedTerms<'_>) -> Result<Answer> {
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
         let mut counts = Vec::new();
         for key in keys {
@@ -289,7 +289,7 @@ impl Snapshot {
             counts.push(self.shingle_count(place)?);
             themselves.push(place);
         }
-        let (mut found, mut scratch) = (Vec::new(), Scratch::take());
+        let (mut found, mut scratch) = (Vec::new(), SearchScratch::take());
         let mut complete = true;
         for (number, together) in signatures.chunks(TOGETHER).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
@@ -323,19 +323,23 @@ fn keep_best(found: &mut Vec<Found>) {
 }
 
 /// The validated terms of a query in an index.
-pub(super) struct Asked<'a> {
+pub(super) struct CheckedTerms<'a> {
     terms: &'a Terms<'a>,
     alike: Alike,
     pub(super) equal_rows_min: u32,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CheckedTerms<'a> {
     pub(super) fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
         let alike = terms.alike_in(snapshot)?;
         Ok(Self { terms, alike, equal_rows_min: alike.equal_rows_min(snapshot.params()) })
     }
 
-    pub(super) fn search<'s>(&self, snapshot: &'s Snapshot, scratch: &'s mut Scratch) -> Search<'s>
+    pub(super) fn search<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        scratch: &'s mut SearchScratch,
+    ) -> Search<'s>
     where
         'a: 's,
     {
@@ -369,7 +373,7 @@ impl Snapshot {
     pub(super) fn answer(
         &self,
         found: &mut [Found],
-        asked: &Asked<'_>,
+        asked: &CheckedTerms<'_>,
         counts: &[u32],
         complete: bool,
     ) -> Result<Answer> {
@@ -401,8 +405,8 @@ impl fmt::Debug for Query<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut query = f.debug_struct("Query");
         match &self.target {
-            Target::Signature(_) => query.field("like", &format_args!("a signature")),
-            Target::Keys(keys) => match &keys[..] {
+            QueryTarget::Signature(_) => query.field("like", &format_args!("a signature")),
+            QueryTarget::Keys(keys) => match &keys[..] {
                 [key] => query.field("like", key),
                 keys => query.field("like", &format_args!("{} keys", keys.len())),
             },

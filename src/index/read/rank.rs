@@ -184,8 +184,8 @@ impl Snapshot {
         Ok((&found[..end], is_whole))
     }
 
-    /// Of the findings from `begin` on with this many equal rows: those with the smallest keys, as
-    /// many as there are places.
+    /// The findings with the smallest keys among those from `begin` on with this many equal rows,
+    /// as many as there are places.
     fn least_keys(
         &self,
         found: &[Found],

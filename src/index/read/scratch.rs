@@ -10,7 +10,7 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// Buffers for searches. Their content has no meaning between two searches.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct SearchScratch {
     /// The BandKeys of the first signature, then of the second, and so on.
     pub(super) band_keys: Vec<u64>,
     /// One per signature, segment and band of a round, in this order. Never shrinks.
@@ -22,10 +22,10 @@ pub(crate) struct Scratch {
 }
 
 thread_local! {
-    static KEPT: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+    static KEPT: Cell<Option<Box<SearchScratch>>> = const { Cell::new(None) };
 }
 
-impl Scratch {
+impl SearchScratch {
     /// The buffers that this thread kept, or new ones.
     pub(crate) fn take() -> Box<Self> {
         KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()

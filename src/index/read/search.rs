@@ -6,7 +6,7 @@
 
 use crate::format::bytes::index;
 use crate::index::read::crowd::{CROWD_MIN, Crowd};
-use crate::index::read::scratch::Scratch;
+use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Stop;
 use crate::index::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{Entries, LookUp, Segment, Tables};
@@ -36,14 +36,14 @@ pub(crate) struct Found {
 
 /// The terms of the search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'s> {
+pub(super) struct SearchTerms<'s> {
     pub(super) signatures: &'s [&'s [u8]],
     equal_rows_min: u32,
     band_rows: usize,
     lane_bits: u32,
 }
 
-impl<'s> Asked<'s> {
+impl<'s> SearchTerms<'s> {
     pub(super) fn new(params: &Params, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Self {
         let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
         Self { signatures, equal_rows_min, band_rows, lane_bits }
@@ -76,7 +76,7 @@ pub(super) struct Candidate {
 pub(crate) struct Search<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) bands: usize,
-    pub(super) scratch: &'a mut Scratch,
+    pub(super) scratch: &'a mut SearchScratch,
     /// Maximum number of candidates that each signature is compared with. A candidate found in
     /// several bands counts several times.
     candidates_max: usize,
@@ -96,7 +96,8 @@ impl Bounds {
         self.0.is_empty()
     }
 
-    /// Of this many further candidates, the number that a signature may be compared with.
+    /// The number of candidates, out of `count` further ones, that a signature may be compared
+    /// with.
     #[inline]
     pub(super) fn take(&mut self, probe: u32, count: u32) -> u32 {
         let Some((left, cut)) = self.0.get_mut(index(probe)) else { return count };
@@ -108,7 +109,7 @@ impl Bounds {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, scratch: &'a mut Scratch) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, scratch: &'a mut SearchScratch) -> Self {
         let bands = snapshot.params().bands();
         let (bounds, candidates_max) = (Bounds::default(), usize::MAX);
         Self { snapshot, bands, scratch, candidates_max, bounds, stop: None, is_stopped: false }
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
         &mut self.scratch.found
     }
 
-    fn begin<'s>(&mut self, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Asked<'s> {
+    fn begin<'s>(&mut self, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> SearchTerms<'s> {
         let params = self.snapshot.params();
         self.scratch.found.clear();
         self.scratch.band_keys.clear();
@@ -174,10 +175,10 @@ impl<'a> Search<'a> {
             self.bounds.0.clear();
             self.bounds.0.resize(signatures.len(), (self.candidates_max, false));
         }
-        Asked::new(params, signatures, equal_rows_min)
+        SearchTerms::new(params, signatures, equal_rows_min)
     }
 
-    fn search_segments(&mut self, asked: Asked<'_>) -> Result<()> {
+    fn search_segments(&mut self, asked: SearchTerms<'_>) -> Result<()> {
         // Candidates may be left from a search that ended with an error.
         self.scratch.candidates.clear();
         let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
@@ -200,12 +201,12 @@ impl<'a> Search<'a> {
     /// segment and band.
     fn advance(
         &mut self,
-        asked: Asked<'_>,
+        asked: SearchTerms<'_>,
         probes: Range<usize>,
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments[sources.clone()];
-        let Scratch { band_keys, look_ups, matching, .. } = &mut *self.scratch;
+        let SearchScratch { band_keys, look_ups, matching, .. } = &mut *self.scratch;
         let bands = self.bands;
         let keys = &band_keys[probes.start * bands..probes.end * bands];
         let count = keys.len() * segments.len();
@@ -241,7 +242,7 @@ impl<'a> Search<'a> {
     /// Reads the ordinals of the hits, and compares the signatures.
     fn collect(
         &mut self,
-        asked: Asked<'_>,
+        asked: SearchTerms<'_>,
         probes: Range<usize>,
         sources: Range<usize>,
     ) -> Result<()> {
@@ -250,7 +251,7 @@ impl<'a> Search<'a> {
         let (mut rest, mut first) = (0, 0);
         let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
         for (probe, source) in pairs {
-            let Scratch { matching, candidates, found, .. } = &mut *self.scratch;
+            let SearchScratch { matching, candidates, found, .. } = &mut *self.scratch;
             let (probe, begin, end) = (small(probe), first, first + small(self.bands));
             first = end;
             let of_this = matching[rest..].iter().take_while(|entries| entries.number < end);
@@ -287,7 +288,7 @@ impl<'a> Search<'a> {
                 return Ok(());
             }
         }
-        let Scratch { candidates, found, .. } = &mut *self.scratch;
+        let SearchScratch { candidates, found, .. } = &mut *self.scratch;
         score(segments, asked, candidates, found)
     }
 
@@ -319,7 +320,7 @@ impl<'a> Search<'a> {
 /// Queues the candidates of a look-up, and compares the queued ones if there are many.
 fn take_candidates(
     segments: &[Arc<LiveSegment>],
-    asked: Asked<'_>,
+    asked: SearchTerms<'_>,
     (segment, entries): (&Segment, &Entries),
     (probe, source, band): (u32, usize, u32),
     candidates: &mut Vec<Candidate>,
@@ -360,7 +361,7 @@ fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> 
 /// Compares the candidates with the query.
 fn score(
     segments: &[Arc<LiveSegment>],
-    asked: Asked<'_>,
+    asked: SearchTerms<'_>,
     candidates: &mut Vec<Candidate>,
     found: &mut Vec<Found>,
 ) -> Result<()> {

@@ -4,8 +4,8 @@
 //! are marked first and then compared once each, in storage order.
 
 use super::crowd::{CROWD_MIN, Crowd};
-use super::scratch::Scratch;
-use super::search::{Asked, Found, Search, small};
+use super::scratch::SearchScratch;
+use super::search::{Found, Search, SearchTerms, small};
 use super::terms::Stop;
 use crate::format::bytes::index;
 use crate::index::state::{Place, Snapshot};
@@ -13,7 +13,7 @@ use crate::memtable::Content;
 
 impl Search<'_> {
     /// Drops findings that died in segments since the floor, and adds those of the memtable.
-    pub(super) fn search_memtable(&mut self, asked: Asked<'_>) {
+    pub(super) fn search_memtable(&mut self, asked: SearchTerms<'_>) {
         let Snapshot { state, visible, .. } = self.snapshot;
         if state.memtable.is_untouched() {
             return;
@@ -30,15 +30,15 @@ impl Search<'_> {
     }
 
     /// Adds the memtable's findings for one of the signatures.
-    fn search_memtable_for(&mut self, asked: Asked<'_>, probe: usize) {
+    fn search_memtable_for(&mut self, asked: SearchTerms<'_>, probe: usize) {
         let Snapshot { state, visible, .. } = self.snapshot;
         let source = state.segments.len();
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // If the number of candidates is limited, bands are searched one by one: a document that
-        // was met in a band after its first one would be compared for nothing. The same if the
-        // caller may stop the query: no lock is held between bands.
+        // One band at a time if candidates are limited, since a document that was met before its
+        // first band is compared for nothing; or if the caller may stop: no lock is held in
+        // between.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
@@ -50,7 +50,7 @@ impl Search<'_> {
                 return;
             }
             let content = state.memtable.read();
-            let Scratch { band_keys, found, walk, .. } = &mut *self.scratch;
+            let SearchScratch { band_keys, found, walk, .. } = &mut *self.scratch;
             let bands = begin..self.bands.min(begin + together);
             let keys = &band_keys[keys.start + bands.start..keys.start + bands.end];
             let keys = keys.iter().zip(begin..).map(|(key, band)| (band, *key));
@@ -103,7 +103,7 @@ impl Search<'_> {
     }
 
     /// Compares the marked documents of the memtable, each once.
-    fn compare_marked(&mut self, asked: Asked<'_>, probe: u32, marks: &[u64]) {
+    fn compare_marked(&mut self, asked: SearchTerms<'_>, probe: u32, marks: &[u64]) {
         let Snapshot { state, .. } = self.snapshot;
         let never = Stop::default();
         let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));

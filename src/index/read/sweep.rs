@@ -21,7 +21,7 @@ const TOGETHER: usize = if cfg!(test) { 5 } else { 64 };
 
 /// A document, and the range of BandKeys that contains its own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct RangeEntry {
     pub(super) key_first: u64,
     pub(super) key_last: u64,
     pub(super) place: Place,
@@ -51,7 +51,7 @@ pub(super) struct Sweep {
     /// The width of the widest range of an entry.
     key_width: u64,
     /// Sorted by `key_first`. Includes entries of earlier ranges that may overlap later ones.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RangeEntry>,
     /// The number of entries that can only overlap collected ones.
     complete: usize,
     /// The first entry of the next pair.
@@ -150,7 +150,7 @@ impl Sweep {
             let place = Place { source: memtable, ordinal };
             self.collected += 1;
             if !skipped(place) {
-                self.entries.push(Entry { key_first: key, key_last: key, place });
+                self.entries.push(RangeEntry { key_first: key, key_last: key, place });
             }
         }
         // The entries consist of sorted runs, and a stable sort is fast on those.
@@ -177,8 +177,8 @@ impl Sweep {
                 let place = Place { source, ordinal: entry.ordinal };
                 *collected += 1;
                 if !skipped(place) && (!deaths || snapshot.is_live(place)?) {
-                    let crate::segment::Entry { key_first, key_last, .. } = entry;
-                    entries.push(Entry { key_first, key_last, place });
+                    let crate::segment::TableEntry { key_first, key_last, .. } = entry;
+                    entries.push(RangeEntry { key_first, key_last, place });
                 }
                 Ok(())
             })?;
@@ -242,13 +242,13 @@ impl Sweep {
     }
 
     /// The collected entries that cannot overlap later ones, sorted by `key_first`.
-    pub(super) fn complete(&self) -> &[Entry] {
+    pub(super) fn complete(&self) -> &[RangeEntry] {
         &self.entries[..self.complete]
     }
 
     /// Whether the range of an entry overlaps that of the next entry.
     pub(super) fn meets_next(&self, at: usize) -> bool {
-        let reaches = |pair: &[Entry]| pair[1].key_first <= pair[0].key_last;
+        let reaches = |pair: &[RangeEntry]| pair[1].key_first <= pair[0].key_last;
         self.entries.get(at..at + 2).is_some_and(reaches)
     }
 

@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    manifest: format::Manifest,
+    manifest: format::ManifestContent,
 }
 
 /// A file that a manifest lists.
@@ -68,7 +68,7 @@ pub struct ManifestFile {
 impl Manifest {
     /// Reads a manifest. Errors: `Corrupt`, `Unsupported`.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let manifest = format::Manifest::decode(bytes);
+        let manifest = format::ManifestContent::decode(bytes);
         let manifest = manifest.map_err(|error| error.in_file(Path::new("manifest"), 0))?;
         Ok(Self { manifest })
     }

@@ -50,7 +50,7 @@ pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
 }
 
 /// The newest manifest.
-pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::Manifest> {
+pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::ManifestContent> {
     let Some(generation) = newest_generation(storage, names)? else {
         let dir = names.root().display();
         let message = format!("{dir}: there is no sharded index; create one first");
@@ -65,7 +65,8 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     }
     let mut bytes = vec![0; narrow(length, "manifest").map_err(|error| error.in_file(&path, 0))?];
     file.read_at(&mut bytes, 0).map_err(fail)?;
-    let manifest = manifest::Manifest::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
+    let manifest =
+        manifest::ManifestContent::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
     if manifest.generation() != generation {
         return Err(Error::corrupt(&path, 40, "the manifest is of another generation"));
     }
@@ -77,7 +78,7 @@ fn core_of(
     storage: &Arc<dyn Storage>,
     names: &Names,
     options: &Options,
-    manifest: &manifest::Manifest,
+    manifest: &manifest::ManifestContent,
     known: &[Arc<LiveSegment>],
 ) -> Result<Core> {
     let (storage, row) = (Arc::clone(storage), manifest.row.clone());

@@ -3,8 +3,8 @@
 
 use super::{core_of, newest, newest_generation};
 use crate::format::bytes::NUMBER_MAX;
-use crate::format::manifest::{Manifest, NOTE_BYTES_MAX, SHARDS_MAX};
-use crate::index::adopt::{Adopt, Plan};
+use crate::format::manifest::{ManifestContent, NOTE_BYTES_MAX, SHARDS_MAX};
+use crate::index::adopt::{Adopt, AdoptionPlan};
 use crate::index::copy::{Imported, check_of_documents};
 use crate::index::core::{Core, Writer};
 use crate::index::key::Key;
@@ -66,7 +66,7 @@ pub struct Shards {
     storage: Arc<dyn Storage>,
     names: Names,
     options: Options,
-    manifest: Manifest,
+    manifest: ManifestContent,
 }
 
 impl Shards {
@@ -101,7 +101,7 @@ impl Shards {
         let folder = names.manifest_dir();
         create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
         let row = row_of_new(params, &options);
-        let manifest = Manifest { shards, note: Vec::new(), shard_of: Vec::new(), row };
+        let manifest = ManifestContent { shards, note: Vec::new(), shard_of: Vec::new(), row };
         let mut made = Self { storage, names, options, manifest };
         made.commit(made.manifest.clone())?;
         Ok(made)
@@ -241,14 +241,14 @@ impl Shards {
         segments.iter().try_for_each(|(_, sealed)| self.check_placed(sealed))?;
         let opened = segments.iter().map(|(_, sealed)| core.open_segment(&sealed.entry));
         let opened = opened.collect::<Result<Vec<_>>>()?;
-        let mut plan = Plan::default();
+        let mut plan = AdoptionPlan::default();
         let mut begin = 0;
         for same in segments.chunk_by(|one, next| one.0 == next.0) {
             let shard = same[0].0;
             let of_shard = &opened[begin..begin + same.len()];
             begin += same.len();
             of_shard.iter().try_for_each(|live| self.check_keys(live, shard))?;
-            plan.extend(Plan::new(&self.snapshot_of(&core, shard), of_shard, how)?);
+            plan.extend(AdoptionPlan::new(&self.snapshot_of(&core, shard), of_shard, how)?);
         }
         let imported = plan.imported();
         let mut writer = core.writer();
@@ -406,7 +406,7 @@ impl Shards {
     }
 
     /// The next manifest: the files that a draft lists, with the shards of new segments.
-    fn next(&self, draft: Draft, writer: &Writer, new: &[(u32, Sealed)]) -> Manifest {
+    fn next(&self, draft: Draft, writer: &Writer, new: &[(u32, Sealed)]) -> ManifestContent {
         let row = draft.into_row(writer);
         let listed = self.manifest.row.segments.iter().map(|entry| entry.number);
         let mut shards: BTreeMap<u64, u32> =
@@ -416,11 +416,11 @@ impl Shards {
             shards.get(&entry.number).copied().unwrap_or(0)
         };
         let shard_of = row.segments.iter().map(shard).collect();
-        Manifest { shard_of, row, ..self.manifest.clone() }
+        ManifestContent { shard_of, row, ..self.manifest.clone() }
     }
 
     /// Publishes the next generation unless it exists already.
-    fn commit(&mut self, mut next: Manifest) -> Result<()> {
+    fn commit(&mut self, mut next: ManifestContent) -> Result<()> {
         if next.note.len() > NOTE_BYTES_MAX {
             let message = format!("a note has at most {NOTE_BYTES_MAX} bytes");
             return Err(Error::invalid(message));

@@ -2,7 +2,7 @@
 
 use crate::sketch::Signature;
 use crate::storage::lock::Lock;
-use crate::storage::{Counters, Disk, Entry, File, Map, OpenMode, Storage};
+use crate::storage::{Counters, DirEntry, Disk, File, Map, OpenMode, Storage};
 use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
 use std::io;
 use std::path::Path;
@@ -78,7 +78,7 @@ impl Storage for Gated {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.create_dir(dir)
     }
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.disk.list(dir)
     }
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {

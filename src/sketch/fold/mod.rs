@@ -11,9 +11,9 @@ pub(crate) mod scripts;
 pub(crate) mod slow;
 mod table;
 
-pub(crate) use pass::{Pass, Stop};
-pub(crate) use table::{CASE, FOLD, Table};
-use table::{MOVED, Record, class};
+pub(crate) use pass::{Pass, PassStop};
+pub(crate) use table::{CASE, FOLD, FoldTable};
+use table::{CharRecord, MOVED, class};
 
 /// Marks a word boundary: a byte that is not part of a word, and that no rule of UAX #29 joins to
 /// anything.
@@ -27,7 +27,11 @@ fn is_joint(byte: u8) -> bool {
 
 /// The table's record of the composite of two characters, if there is one; an error if the
 /// composite would change again.
-fn composite(table: &Table, first: char, second: char) -> Result<Option<(char, Record)>, ()> {
+fn composite(
+    table: &FoldTable,
+    first: char,
+    second: char,
+) -> Result<Option<(char, CharRecord)>, ()> {
     let Some(whole) = compose(first, second) else { return Ok(None) };
     let record = table.get(whole.into());
     if record.is_moved() && record.value() == 0 { Ok(Some((whole, record))) } else { Err(()) }

@@ -5,7 +5,7 @@
 
 use self::ascii::few_ascii;
 use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
-use super::{BOUNDARY, MOVED, Record, Table, class, decode, encode, four, is_joint};
+use super::{BOUNDARY, CharRecord, FoldTable, MOVED, class, decode, encode, four, is_joint};
 use crate::sketch::simd::Processor;
 
 mod ascii;
@@ -20,7 +20,7 @@ const ROOM: usize = 80;
 
 /// Why the pass stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum PassStop {
     End,
     /// The buffer is full.
     Full,
@@ -43,7 +43,7 @@ enum Last {
 /// A text during the pass. With `WORDS`, it will be cut into words.
 #[derive(Debug)]
 pub(crate) struct Pass<'a, const WORDS: bool> {
-    table: &'static Table,
+    table: &'static FoldTable,
     text: &'a str,
     /// The read position in the text, and the number of bytes written.
     at: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Pass<'a, const WORDS: bool> {
 }
 
 impl<'a, const WORDS: bool> Pass<'a, WORDS> {
-    pub(crate) fn new(table: &'static Table, text: &'a str) -> Self {
+    pub(crate) fn new(table: &'static FoldTable, text: &'a str) -> Self {
         Self { table, text, at: 0, len: 0, base: (0, 0), last: Last::Ascii, combining: 0 }
     }
 
@@ -67,12 +67,12 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
 
     /// Continues until the text ends, `out` is full or the slow way is needed.
     #[inline(always)]
-    pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> Stop {
+    pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> PassStop {
         let text = self.text.as_bytes();
         let limit = out.len().saturating_sub(ROOM);
         while let Some(&first) = text.get(self.at) {
             if self.len > limit {
-                return Stop::Full;
+                return PassStop::Full;
             }
             if let Some(processor) = processor
                 && self.begins_plainly(text, first)
@@ -100,10 +100,10 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                 }
             };
             if !done {
-                return Stop::Slow;
+                return PassStop::Slow;
             }
         }
-        Stop::End
+        PassStop::End
     }
 
     /// Whether a run for `Processor::letters` starts here.
@@ -268,7 +268,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
 
     /// A character other than a plain letter; false for the slow way.
     #[inline(always)]
-    fn other(&mut self, number: u32, bytes: usize, record: Record, out: &mut [u8]) -> bool {
+    fn other(&mut self, number: u32, bytes: usize, record: CharRecord, out: &mut [u8]) -> bool {
         let number = number.wrapping_add(record.value());
         if let Some(pair) = record.pair() {
             return self.both(pair, bytes, out);

@@ -14,7 +14,7 @@ const RECORDS: usize = 1024;
 
 /// The tables of one normalisation.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct FoldTable {
     records: &'static [[u8; 8]; RECORDS],
     numbers: &'static [[u8; 2]; CHARS / BLOCK],
     blocks: &'static [[u8; 2]],
@@ -30,21 +30,21 @@ pub(crate) struct Table {
 }
 
 /// Normalisation `fold`.
-pub(crate) static FOLD: Table =
-    Table::new(include_bytes!("fold.bin"), &FOLD_LETTERS, &FOLD_STAY, &FOLD_SCRIPTS);
+pub(crate) static FOLD: FoldTable =
+    FoldTable::new(include_bytes!("fold.bin"), &FOLD_LETTERS, &FOLD_STAY, &FOLD_SCRIPTS);
 static FOLD_STAY: [u64; 16] = all_that_stay(include_bytes!("fold.bin"));
 static FOLD_LETTERS: [u16; 2048] = all_letters(include_bytes!("fold.bin"));
 static FOLD_SCRIPTS: Scripts = scripts(include_bytes!("fold.bin"));
 /// Normalisation `case`.
-pub(crate) static CASE: Table =
-    Table::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_STAY, &CASE_SCRIPTS);
+pub(crate) static CASE: FoldTable =
+    FoldTable::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_STAY, &CASE_SCRIPTS);
 static CASE_STAY: [u64; 16] = all_that_stay(include_bytes!("case.bin"));
 static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
 static CASE_SCRIPTS: Scripts = scripts(include_bytes!("case.bin"));
 
 /// The mapping of the characters of a record, and properties of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Record(u64);
+pub(crate) struct CharRecord(u64);
 
 /// Word classes as numbered in the records: `definition::Class` of the tests.
 pub(crate) mod class {
@@ -79,7 +79,7 @@ const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
 const MAYBE: u8 = 1;
 const DECOMPOSES: u8 = 2;
 
-impl Table {
+impl FoldTable {
     const fn new(
         bytes: &'static [u8],
         letters: &'static [u16; 2048],
@@ -127,14 +127,14 @@ impl Table {
 
     /// The record of the character with this number.
     #[inline(always)]
-    pub(crate) fn get(&self, number: u32) -> Record {
+    pub(crate) fn get(&self, number: u32) -> CharRecord {
         let number = number as usize;
         let block = self.numbers.get(number / BLOCK).map(|block| u16::from_le_bytes(*block));
         let place = block.map(|block| usize::from(block) * BLOCK + number % BLOCK);
         let record = place.and_then(|place| self.blocks.get(place)).copied().unwrap_or([0; 2]);
         // No number is larger; the mask only tells the compiler.
         let record = usize::from(u16::from_le_bytes(record)) & (RECORDS - 1);
-        Record(u64::from_le_bytes(self.records[record]))
+        CharRecord(u64::from_le_bytes(self.records[record]))
     }
 }
 
@@ -213,7 +213,7 @@ const fn scripts(bytes: &[u8]) -> Scripts {
     Scripts::new(&all_letters(bytes), &kinds)
 }
 
-impl Record {
+impl CharRecord {
     #[inline(always)]
     fn byte(self, nth: usize) -> u8 {
         self.0.to_le_bytes()[nth]

@@ -7,7 +7,7 @@ use super::steps;
 use crate::sketch::hash::split_mix;
 use crate::sketch::scratch::{self, Scratch};
 use crate::sketch::simd::{self, Processor};
-use crate::sketch::split::{Cut, Kind, Split, plain_blanks, plain_masks};
+use crate::sketch::split::{Cut, Split, UnitKind, plain_blanks, plain_masks};
 use crate::sketch::unit::UnitHash;
 use crate::sketch::{Inner, fast};
 use crate::{Params, Scheme, Shingles, Signature, Sketcher};
@@ -39,8 +39,8 @@ fn check(text: &str) {
         let cut = |kind| Split::units(text, Cut { kind, lower: true });
         let lower = text.to_ascii_lowercase();
         let tokens: Vec<_> = lower.split_whitespace().map(str::to_owned).collect();
-        assert_eq!(cut(Kind::Tokens), tokens, "{text:?}");
-        assert_eq!(cut(Kind::Words), steps::words(&lower), "{text:?}");
+        assert_eq!(cut(UnitKind::Tokens), tokens, "{text:?}");
+        assert_eq!(cut(UnitKind::Words), steps::words(&lower), "{text:?}");
     }
 }
 
@@ -187,7 +187,7 @@ proptest! {
         units in prop::collection::vec("[a-z0-9]{1,20}", 1..40), seed in any::<u64>()
     ) {
         let text = units.join(" ");
-        let cut = Cut { kind: Kind::Words, lower: true };
+        let cut = Cut { kind: UnitKind::Words, lower: true };
         for hash in [0, seed, u64::MAX].map(UnitHash::new) {
             let expected: Vec<_> = units.iter().map(|unit| hash.of(unit.as_bytes())).collect();
             for processor in Processor::all().map(Some).chain([None]) {
@@ -279,7 +279,7 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
         let text = format!("{}a._ _.a 1,_ _'_ __ _b c_ _", " ".repeat(before));
         check_units(&text);
         let mut found = Vec::new();
-        let (cut, hash) = (Cut { kind: Kind::Words, lower: true }, UnitHash::new(3));
+        let (cut, hash) = (Cut { kind: UnitKind::Words, lower: true }, UnitHash::new(3));
         Split::default().hash(text.as_bytes(), cut, hash, None, &mut found);
         let words = ["a", "a", "1", "_b", "c_"].map(|word| hash.of(word.as_bytes()));
         assert_eq!(found, words, "{before}");
@@ -323,7 +323,9 @@ fn the_way_of_this_processor_is_tested() {
 /// Fails unless all paths divide a text into the same units, with fresh buffers.
 fn check_units(text: &str) {
     let hash = UnitHash::new(3);
-    for (kind, lower) in [(Kind::Words, true), (Kind::Words, false), (Kind::Tokens, true)] {
+    for (kind, lower) in
+        [(UnitKind::Words, true), (UnitKind::Words, false), (UnitKind::Tokens, true)]
+    {
         let units = |processor| {
             let mut found = Vec::new();
             Split::default().hash(

@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::sketch::distinct::{self, Seen};
 use crate::sketch::simd::Processor;
-use crate::sketch::split::{Cut, Kind, Split};
+use crate::sketch::split::{Cut, Split, UnitKind};
 use crate::sketch::unit::UnitHash;
 use crate::sketch::{fast, textbook, words};
 
@@ -14,7 +14,7 @@ pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
 
 /// The words of a text, with unchanged letters.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let cut = Cut { kind: Kind::Words, lower: false };
+    let cut = Cut { kind: UnitKind::Words, lower: false };
     let words = |stretch: &str| {
         if stretch.is_ascii() {
             Split::units(stretch, cut)

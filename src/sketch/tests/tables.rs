@@ -12,13 +12,13 @@ const CHARS: u32 = 0x3_2400;
 /// Characters per block.
 const BLOCK: usize = 64;
 /// The stored form of a record: value, bytes, class, combining class, flags.
-type Record = [u8; 8];
+type CharRecord = [u8; 8];
 
 /// Number of records.
 const RECORDS: usize = 1024;
 
 /// The record for characters without a record of their own.
-const UNKNOWN: Record = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
+const UNKNOWN: CharRecord = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
 const UNKNOWN_BYTES: u8 = 255;
 /// The mapping adds the value to the code point.
 const MOVED: u8 = 254;
@@ -32,7 +32,7 @@ const DECOMPOSES: u8 = 2;
 /// The bytes of the table for a normalisation of single characters.
 pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
     let mut classes = HashMap::new();
-    let of_chars: Vec<Record> = (0..CHARS)
+    let of_chars: Vec<CharRecord> = (0..CHARS)
         .map(|number| match char::from_u32(number) {
             Some(c) => record(c, &normalise(&c.to_string()), &mut classes),
             None => UNKNOWN,
@@ -40,7 +40,7 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
         .collect();
     // The records of characters without algorithmic decomposition come first, then those of many
     // characters, then those in common use.
-    let mut weights: BTreeMap<Record, u64> = BTreeMap::new();
+    let mut weights: BTreeMap<CharRecord, u64> = BTreeMap::new();
     for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
         let Some(c) = c else { continue };
         let alone = c.nfkd().eq([c]) || record[..5] == [0, 0, 0, 0, MOVED];
@@ -48,11 +48,12 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
         *weights.entry(*record).or_default() += if alone { 1 << 32 } else { weight };
     }
     weights.remove(&UNKNOWN);
-    let mut order: Vec<(u64, Record)> = weights.into_iter().map(|(r, w)| (w, r)).collect();
+    let mut order: Vec<(u64, CharRecord)> = weights.into_iter().map(|(r, w)| (w, r)).collect();
     order.sort_by(|a, b| b.cmp(a));
     order.truncate(RECORDS - 1);
-    let records: Vec<Record> = [UNKNOWN].into_iter().chain(order.iter().map(|(_, r)| *r)).collect();
-    let number: HashMap<Record, u16> = records.iter().copied().zip(0..).collect();
+    let records: Vec<CharRecord> =
+        [UNKNOWN].into_iter().chain(order.iter().map(|(_, r)| *r)).collect();
+    let number: HashMap<CharRecord, u16> = records.iter().copied().zip(0..).collect();
     let numbers: Vec<u16> = of_chars.iter().map(|r| number.get(r).copied().unwrap_or(0)).collect();
     let (mut first, mut blocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
     for block in numbers.chunks(BLOCK) {
@@ -64,13 +65,13 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
         first.extend(u16::try_from(at).expect("few blocks").to_le_bytes());
     }
     let mut bytes = records.concat();
-    bytes.resize(RECORDS * size_of::<Record>(), 0);
+    bytes.resize(RECORDS * size_of::<CharRecord>(), 0);
     bytes.extend(first);
     bytes.extend(blocks);
     bytes
 }
 
-fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> Record {
+fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> CharRecord {
     if c.to_string().nfd().any(|c| c == '\u{345}') {
         return UNKNOWN;
     }
@@ -100,7 +101,7 @@ fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> Record {
 }
 
 /// The record of a character that maps to two, neither beyond the first plane nor white space.
-fn pair(normal: &str) -> Record {
+fn pair(normal: &str) -> CharRecord {
     let units: Vec<u16> = normal.encode_utf16().collect();
     match units[..] {
         [first, second] if normal.chars().count() == 2 && !normal.contains(' ') => {
@@ -111,7 +112,7 @@ fn pair(normal: &str) -> Record {
     }
 }
 
-fn with_value(value: [u8; 4], rest: [u8; 4]) -> Record {
+fn with_value(value: [u8; 4], rest: [u8; 4]) -> CharRecord {
     let mut record = [0; 8];
     record[..4].copy_from_slice(&value);
     record[4..].copy_from_slice(&rest);

@@ -8,7 +8,7 @@ use super::state::{Id, Node, State, clean};
 use super::{Sim, Stopped};
 use crate::format::bytes::wide;
 use crate::storage::lock::Lock;
-use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage, parent_of};
+use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage, parent_of};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -192,13 +192,13 @@ impl Storage for Sim {
         Ok(())
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let mut machine = self.shared.enter()?;
         let dir = self.place(&machine, dir)?;
         machine.folder(&dir)?;
         machine.step(Call::List)?;
         let names = machine.disk.live.iter().filter(|(path, _)| parent_of(path) == dir);
-        let entries = names.map(|(path, node)| Entry {
+        let entries = names.map(|(path, node)| DirEntry {
             name: path.file_name().expect("a cleaned path").to_string_lossy().into_owned(),
             is_dir: *node == Node::Folder,
         });

@@ -10,7 +10,7 @@ use crate::catalog;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::sim::Sim;
-use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
 use std::io;
@@ -91,7 +91,7 @@ impl Storage for TurnDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.sim.create_dir(dir)
     }
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.sim.list(dir)
     }
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {

@@ -2,13 +2,13 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::super::{Record, class, composite, is_joint, last_char};
+use super::super::{CharRecord, class, composite, is_joint, last_char};
 use super::{Last, Pass};
 
 impl<const WORDS: bool> Pass<'_, WORDS> {
     /// What extends the character before it.
     #[inline(always)]
-    pub(super) fn extend(&mut self, number: u32, record: Record, out: &mut [u8]) -> bool {
+    pub(super) fn extend(&mut self, number: u32, record: CharRecord, out: &mut [u8]) -> bool {
         if self.last == Last::Ascii {
             match self.previous(out) {
                 byte if byte.is_ascii_alphabetic() => self.last = Last::Letter,
@@ -29,7 +29,7 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
 
     /// What may compose with the character before it.
     #[inline(never)]
-    pub(super) fn composed(&mut self, number: u32, record: Record, out: &mut [u8]) -> bool {
+    pub(super) fn composed(&mut self, number: u32, record: CharRecord, out: &mut [u8]) -> bool {
         let written = out.get(..self.len).unwrap_or_default();
         let Some(second) = char::from_u32(number) else { return false };
         let extends = matches!(record.class(), class::EXTEND | class::EXTEND_ALPHABETIC);
@@ -70,7 +70,13 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
 
     /// A mark behind a character that has marks already: these may change places.
     #[inline(never)]
-    fn composed_anew(&mut self, first: char, mark: char, before: Record, out: &mut [u8]) -> bool {
+    fn composed_anew(
+        &mut self,
+        first: char,
+        mark: char,
+        before: CharRecord,
+        out: &mut [u8],
+    ) -> bool {
         let mut composed = [first, mark].into_iter().nfc();
         let (Some(whole), rest, None) = (composed.next(), composed.next(), composed.next()) else {
             return false;

@@ -16,7 +16,7 @@ use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
-type Folded = (__m256i, u32);
+type FoldedLetters = (__m256i, u32);
 
 /// Folds ASCII and plain letters until another character follows, `limit` bytes are written or
 /// fewer than 32 are left.
@@ -63,7 +63,7 @@ pub(crate) fn letters(
 /// Two-byte characters, the first of which has the pair of leading bytes of `first`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> Folded {
+fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLetters {
     let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
@@ -86,7 +86,13 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> Folded {
 /// Three-byte characters that do not change; all in the window of the first one.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn of_three(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, lead: u32, open: bool) -> Folded {
+fn of_three(
+    scripts: &Scripts,
+    block: &[u8; 32],
+    bytes: __m256i,
+    lead: u32,
+    open: bool,
+) -> FoldedLetters {
     let second = block.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
     let kinds = looked_up(&scripts.of_three[usize::from(second >> 1 & 0xf)], numbers_of(bytes));
     let known = !mask(is(kinds, 0));

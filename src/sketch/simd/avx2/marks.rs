@@ -9,15 +9,15 @@ use std::arch::x86_64::{
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
 };
 
-use crate::sketch::split::{Cut, Kind};
+use crate::sketch::split::{Cut, UnitKind};
 
 /// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends with the
 /// text, and whether any unit starts with `_`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
     match rules.kind {
-        Kind::Words => marks_of::<true>(piece, text, marks, rules.lower),
-        Kind::Tokens => marks_of::<false>(piece, text, marks, rules.lower),
+        UnitKind::Words => marks_of::<true>(piece, text, marks, rules.lower),
+        UnitKind::Tokens => marks_of::<false>(piece, text, marks, rules.lower),
     }
 }
 
@@ -37,7 +37,7 @@ fn marks_of<const WORDS: bool>(
     let places = text.as_chunks_mut::<64>().0;
     for (at, (place, mark)) in places.iter_mut().zip(marks).enumerate() {
         let block = blocks.get(at).unwrap_or(&last);
-        let bytes = Block::load(block);
+        let bytes = Bytes64::load(block);
         let letters = bytes.map(|bytes| letters(bytes));
         let bytes = bytes.with(letters, |bytes, letters| {
             _mm256_or_si256(bytes, _mm256_and_si256(letters, case))
@@ -77,7 +77,7 @@ fn around(piece: &[u8], base: usize) -> [u8; 2] {
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
-    let bytes = Block::load(bytes);
+    let bytes = Bytes64::load(bytes);
     // A class is extended by a bit at both ends.
     let between = |class: u64, before: bool, after: bool| {
         (class << 1 | u64::from(before)) & (class >> 1 | u64::from(after) << 63)
@@ -96,9 +96,9 @@ fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
 
 /// 64 bytes.
 #[derive(Clone, Copy)]
-struct Block([__m256i; 2]);
+struct Bytes64([__m256i; 2]);
 
-impl Block {
+impl Bytes64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load(bytes: &[u8; 64]) -> Self {

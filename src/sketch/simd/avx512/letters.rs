@@ -31,7 +31,7 @@ const fn numbers(plus: usize) -> [u8; 64] {
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
-type Folded = (__m512i, u64);
+type FoldedBytes = (__m512i, u64);
 
 /// Folds ASCII and plain letters until another character follows, `limit` bytes are written or the
 /// text ends.
@@ -79,7 +79,7 @@ pub(crate) fn letters(
 /// Two-byte characters, the first of which has the pair of leading bytes of `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
+fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedBytes {
     let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
@@ -102,7 +102,7 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> Folded {
 /// Three-byte characters that do not change; all in the window of the first one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> Folded {
+fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> FoldedBytes {
     let second = rest.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
     let kinds = looked_up(&scripts.of_three[usize::from(second >> 1 & 0xf)], numbers_of(bytes));
     let known = _mm512_test_epi8_mask(kinds, kinds);

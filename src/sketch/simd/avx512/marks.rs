@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
 };
 
-use crate::sketch::split::{Cut, Kind};
+use crate::sketch::split::{Cut, UnitKind};
 
 /// Classes of a byte, a bit each. This one: part of a unit.
 const IN_UNIT: u8 = 1 << 7;
@@ -27,29 +27,29 @@ const BAR: u8 = 1 << 1;
 const BEYOND: u8 = IN_UNIT | LETTER;
 
 /// The classes of ASCII bytes if units are words.
-static OF_WORDS: [u8; 128] = classes(Kind::Words);
+static OF_WORDS: [u8; 128] = classes(UnitKind::Words);
 /// The classes of ASCII bytes if units are tokens.
-static OF_TOKENS: [u8; 128] = classes(Kind::Tokens);
+static OF_TOKENS: [u8; 128] = classes(UnitKind::Tokens);
 /// The ASCII bytes as they are hashed: in lower case, or unchanged.
 static LOWER: [u8; 128] = letters(true);
 static AS_IT_WAS: [u8; 128] = letters(false);
 
 #[expect(clippy::cast_possible_truncation, reason = "they are below 128")]
-const fn classes(kind: Kind) -> [u8; 128] {
+const fn classes(kind: UnitKind) -> [u8; 128] {
     let mut classes = [0; 128];
     let mut at = 0;
     while at < classes.len() {
         classes[at] = match (kind, at as u8) {
-            (Kind::Tokens, b'\t'..=b'\r' | b' ') => 0,
-            (Kind::Tokens, _) => IN_UNIT,
-            (Kind::Words, b'a'..=b'z' | b'A'..=b'Z') => IN_UNIT | LETTER,
-            (Kind::Words, b'0'..=b'9') => IN_UNIT | DIGIT,
-            (Kind::Words, b'_') => IN_UNIT | RARE | BAR,
+            (UnitKind::Tokens, b'\t'..=b'\r' | b' ') => 0,
+            (UnitKind::Tokens, _) => IN_UNIT,
+            (UnitKind::Words, b'a'..=b'z' | b'A'..=b'Z') => IN_UNIT | LETTER,
+            (UnitKind::Words, b'0'..=b'9') => IN_UNIT | DIGIT,
+            (UnitKind::Words, b'_') => IN_UNIT | RARE | BAR,
             // As `split::joins` says.
-            (Kind::Words, b'.' | b'\'') => RARE | JOINS_LETTERS | JOINS_DIGITS,
-            (Kind::Words, b':') => RARE | JOINS_LETTERS,
-            (Kind::Words, b',' | b';') => RARE | JOINS_DIGITS,
-            (Kind::Words, _) => 0,
+            (UnitKind::Words, b'.' | b'\'') => RARE | JOINS_LETTERS | JOINS_DIGITS,
+            (UnitKind::Words, b':') => RARE | JOINS_LETTERS,
+            (UnitKind::Words, b',' | b';') => RARE | JOINS_DIGITS,
+            (UnitKind::Words, _) => 0,
         };
         at += 1;
     }
@@ -73,8 +73,9 @@ const fn letters(lower: bool) -> [u8; 128] {
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
-    let classes = Table::new(if rules.kind == Kind::Words { &OF_WORDS } else { &OF_TOKENS });
-    let letters = Table::new(if rules.lower { &LOWER } else { &AS_IT_WAS });
+    let classes =
+        LookupTable::new(if rules.kind == UnitKind::Words { &OF_WORDS } else { &OF_TOKENS });
+    let letters = LookupTable::new(if rules.lower { &LOWER } else { &AS_IT_WAS });
     let blanks = each(b' ');
     let (mut inside, mut bars) = (0, 0);
     let places = text.as_chunks_mut::<64>().0;
@@ -122,9 +123,9 @@ fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
 
 /// A table with an entry per ASCII byte.
 #[derive(Clone, Copy)]
-struct Table([__m512i; 2]);
+struct LookupTable([__m512i; 2]);
 
-impl Table {
+impl LookupTable {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new(bytes: &[u8; 128]) -> Self {

@@ -5,7 +5,7 @@
 use super::super::script::Rng;
 use crate::storage::lock::{Guard, Lock};
 use crate::storage::sim::Sim;
-use crate::storage::{Counters, Entry, File, Map, OpenMode, Storage};
+use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -135,7 +135,7 @@ impl Storage for Disk {
         self.sim.create_dir(dir)
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.shared.meet();
         self.sim.list(dir)
     }
