@@ -72,13 +72,11 @@ impl Search<'_> {
                 }
                 met += 1;
                 if met == CROWD_MIN {
-                    // From here on documents are marked and compared once, including those found so
-                    // far.
+                    // From here on documents, and those found so far, are marked and compared once.
                     marks.resize(index(content.document_count()).div_ceil(64), 0);
                     mark(&mut marks, ordinal);
-                    found
-                        .drain(first_found..)
-                        .for_each(|found| mark(&mut marks, found.place.ordinal));
+                    let earlier = found.drain(first_found..);
+                    earlier.for_each(|found| mark(&mut marks, found.place.ordinal));
                     return true;
                 }
                 if last_found == ordinal {
