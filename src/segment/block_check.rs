@@ -170,6 +170,13 @@ impl BlockFile {
         self.check_block(block, bytes)
     }
 
+    /// Reads consecutive blocks from the disk and verifies them.
+    pub(super) fn fetch_all(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
+        self.read_disk(bytes, wide(first * BLOCK_BYTES))?;
+        let blocks = bytes.chunks_exact(BLOCK_BYTES);
+        (first..).zip(blocks).try_for_each(|(block, bytes)| self.check_block(block, bytes))
+    }
+
     /// Compares the bytes of a block with its checksum.
     fn check_block(&self, block: usize, bytes: &[u8]) -> Result<()> {
         let index = block / CRCS_PER_BLOCK;

@@ -237,15 +237,21 @@ impl BlockFile {
         }
     }
 
-    /// Copies a range of the body from newly read and verified blocks.
+    /// Copies a range of the body from newly read and verified blocks. Whole blocks are read in one
+    /// piece.
     fn copy_blocks(&self, mut begin: usize, mut out: &mut [u8]) -> Result<()> {
         let mut bytes = [0; BLOCK_BYTES];
         while !out.is_empty() {
-            self.fetch(begin / BLOCK_BYTES, &mut bytes)?;
-            let within = begin % BLOCK_BYTES;
-            let count = out.len().min(BLOCK_BYTES - within);
+            let (block, within) = (begin / BLOCK_BYTES, begin % BLOCK_BYTES);
+            let whole = if within == 0 { out.len() / BLOCK_BYTES * BLOCK_BYTES } else { 0 };
+            let count = if whole > 0 { whole } else { out.len().min(BLOCK_BYTES - within) };
             let (now, later) = out.split_at_mut(count);
-            now.copy_from_slice(&bytes[within..within + count]);
+            if whole > 0 {
+                self.fetch_all(block, now)?;
+            } else {
+                self.fetch(block, &mut bytes)?;
+                now.copy_from_slice(&bytes[within..within + count]);
+            }
             out = later;
             begin += count;
         }

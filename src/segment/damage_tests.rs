@@ -332,6 +332,36 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
     }
 }
 
+/// The entries are a permutation of the right ones, so only their order can tell.
+#[test]
+fn forged_tables_of_the_right_entries_in_another_order_are_found() {
+    let place = Place::new();
+    let path = place.path("a.seg");
+    let model = Model::random(9, 2_000, shape(8, 4), 1 << 40);
+    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed;
+    let bytes = place.bytes(&path);
+    let footer = footer_of(&bytes);
+    let layout =
+        place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens").layout;
+    let [.., tables, _] = layout.sections;
+    for (table, entry) in (0..3).flat_map(|table| [0, 777, 1_998].map(|entry| (table, entry))) {
+        let fingerprint = tables.offset + table * layout.table_stride + 2 * entry;
+        let ordinal =
+            tables.offset + table * layout.table_stride + layout.table_ordinals + 4 * entry;
+        let mut forged = bytes.clone();
+        for (at, width) in [(fingerprint, 2), (ordinal, 4)] {
+            let at = usize::try_from(at).expect("small");
+            forged[at..at + 2 * width].rotate_left(width);
+        }
+        let listed = repair(&mut forged, &footer, &listed);
+        place.write(&path, &forged);
+        let segment = place.segment(&path, &listed, &model.shape, ReadMode::Pread).expect("opens");
+        let found = problems(|watch| segment.verify(None, watch));
+        let of_table = format!("of bucket table {table}");
+        assert!(found.iter().any(|error| error.to_string().contains(&of_table)), "{entry}");
+    }
+}
+
 /// A segment whose checksums take several blocks, one for 4 MiB each.
 fn long(place: &Place, path: &Path) -> (Model, Listed) {
     let mut model = Model::random(3, 200, shape(24, 4), 3);

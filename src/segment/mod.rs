@@ -17,12 +17,14 @@ mod look_up;
 mod read_mode;
 mod reader;
 mod rebind;
+mod table_check;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod verified_blocks;
 mod verify;
 mod walk;
+mod watch;
 #[cfg(test)]
 mod write_tests;
 mod writer;
@@ -34,8 +36,8 @@ pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;
 pub(crate) use tables::{Need, Rebuild, Run};
-pub(crate) use verify::Watch;
 pub(crate) use walk::TableEntry;
+pub(crate) use watch::Watch;
 
 /// The parameters that a segment needs: lengths, and the seed of key hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

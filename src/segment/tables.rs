@@ -18,7 +18,7 @@ pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
 
 /// The same in one word, with the fingerprint in the low bits.
 #[inline]
-fn word(key: u64, groups: u32) -> u64 {
+pub(super) fn word(key: u64, groups: u32) -> u64 {
     let (group, fingerprint) = split(key, groups);
     u64::from(group) << 16 | u64::from(fingerprint)
 }

@@ -1,42 +1,26 @@
-//! The full check of segments and dead files: verifies every block, and recomputes everything that
-//! is derived.
+//! The full check of segments and dead files: verifies every block, and everything that is derived.
+//!
+//! `table_check.rs` says whether the tables are right. Only if they are not, they are recomputed
+//! here, to say where.
 //!
 //! Reads from the disk and not through the map, so that it sees the same bytes as a reopen.
 
 use super::blocks::BlockFile;
 use super::reader::Segment;
+use super::table_check::{ExpectedSums, each_piece};
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of, u64_of};
+use super::watch::{CHUNK_BYTES, Watch, fresh};
 use super::{Dead, Ranks};
+use crate::Result;
 use crate::format::blocks::{
     BLOCK_BYTES, DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, Section,
 };
 use crate::format::bytes::{index, wide};
-use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
-/// Memory for recomputing tables, and size of a read, in bytes.
+/// Memory for recomputing tables, in bytes.
 const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
-const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
-
-/// Receives problems and progress of `verify`.
-pub(crate) struct Watch<'a> {
-    /// Called with every problem. `verify` stores none, so the caller can bound their number.
-    pub(crate) problem: &'a mut dyn FnMut(Error),
-    /// Called with the number of bytes checked since the last call; `Break` cancels.
-    pub(crate) progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
-}
-
-impl Watch<'_> {
-    fn progress(&mut self, bytes: usize) -> Result<()> {
-        match (self.progress)(wide(bytes)) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => {
-                Err(Error::new(ErrorKind::Cancelled, "verification was cancelled"))
-            }
-        }
-    }
-}
 
 impl Segment {
     /// Verifies every block again, but not the content of the blocks.
@@ -59,9 +43,17 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
         note(file.verify_crc_block(block), watch);
         watch.progress(BLOCK_BYTES)?;
     }
-    for block in 0..file.blocks() {
-        note(file.verify_block(block), watch);
-        watch.progress(BLOCK_BYTES)?;
+    let mut buffer = Vec::new();
+    for first in (0..file.blocks()).step_by(CHUNK_BYTES.div_ceil(BLOCK_BYTES)) {
+        let part = first..file.blocks().min(first + CHUNK_BYTES.div_ceil(BLOCK_BYTES));
+        buffer.resize(part.len() * BLOCK_BYTES, 0);
+        if file.read_fresh(wide(first * BLOCK_BYTES), &mut buffer).is_err() {
+            // Block by block, so that every damaged one is named.
+            for block in part.clone() {
+                note(file.verify_block(block), watch);
+            }
+        }
+        watch.progress(part.len() * BLOCK_BYTES)?;
     }
     Ok(whole)
 }
@@ -92,14 +84,35 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     }
     gaps(segment, watch);
     times(segment, watch)?;
-    let keys_are_whole = documents(segment, watch)?;
+    let mut sums = ExpectedSums::new(segment);
+    let keys_are_whole = documents(segment, &mut sums, watch)?;
     let ranks = match dead.map(Dead::bits).transpose() {
         Ok(Some(bits)) => Some(Ranks::new(bits, segment.docs())),
         Ok(None) => Some(Ranks::all_live(segment.docs())),
         // The check of the dead file has reported it.
         Err(_) => None,
     };
-    tables(segment, ranks.as_ref(), keys_are_whole, watch)
+    if !sums.add_signatures(segment, watch)? {
+        return Ok(());
+    }
+    let mut is_right = keys_are_whole;
+    for table in 0..segment.properties.tables {
+        is_right = is_right && sums.is_right(segment, table, watch)?;
+    }
+    if !is_right {
+        return tables(segment, ranks.as_ref(), keys_are_whole, watch);
+    }
+    if let Some(ranks) = &ranks {
+        let mut live = LiveKeys::new(segment, ranks);
+        let last = segment.properties.tables - 1;
+        let read = each_piece(segment, last, &mut |fingerprints, ordinals| {
+            live.check(fingerprints, ordinals, watch);
+        });
+        if let Err(error) = read {
+            (watch.problem)(error);
+        }
+    }
+    Ok(())
 }
 
 fn gaps(segment: &Segment, watch: &mut Watch<'_>) {
@@ -146,14 +159,18 @@ fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
 }
 
 /// Checks start offsets and keys. Returns true if all keys are readable.
-fn documents(segment: &Segment, watch: &mut Watch<'_>) -> Result<bool> {
+fn documents(segment: &Segment, sums: &mut ExpectedSums, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;
     let mut chunk = DocumentWalk::default();
+    let mut hashes = Vec::new();
     let mut from = 0;
     while from < segment.docs() {
         if let Err(error) = chunk.read(segment, from) {
             (watch.problem)(error);
             whole = false;
+        } else {
+            chunk.hashes(segment.shape.key_seed, &mut hashes);
+            sums.add_keys(from, &hashes);
         }
         watch.progress(chunk.bytes.len())?;
         from = from.saturating_add(STARTS_PER_BASE);
@@ -264,8 +281,8 @@ impl DocumentWalk {
     }
 }
 
-/// Recomputes all tables and compares them. The table of keys is skipped unless all keys are
-/// readable.
+/// Recomputes all tables to say where they are wrong. The table of keys is skipped unless all keys
+/// are readable.
 fn tables(
     segment: &Segment,
     ranks: Option<&Ranks>,
@@ -273,6 +290,7 @@ fn tables(
     watch: &mut Watch<'_>,
 ) -> Result<()> {
     let grouping = segment.properties.grouping;
+    let mut live = ranks.map(|ranks| LiveKeys::new(segment, ranks));
     let mut rebuild = Rebuild::of(&segment.shape, segment.docs(), grouping, MEMORY_BYTES);
     let mut run = Run::default();
     let mut chunk = Vec::new();
@@ -304,9 +322,9 @@ fn tables(
                 rebuild.emit(&mut run);
                 compare(segment, &run, &mut chunk, watch);
                 if run.table + 1 == segment.properties.tables
-                    && let Some(ranks) = ranks
+                    && let Some(live) = &mut live
                 {
-                    live_keys(segment, &run, ranks, watch);
+                    live.check(&run.fingerprints, &run.ordinals, watch);
                 }
                 Ok(run.ordinals.len())
             }
@@ -351,49 +369,53 @@ fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<
     }
 }
 
-/// Checks that live documents have distinct keys: equal keys would be adjacent in the table of
-/// keys.
-fn live_keys(segment: &Segment, run: &Run, ranks: &Ranks, watch: &mut Watch<'_>) {
-    let mut seen = BTreeSet::new();
-    let mut last = None;
-    let mut first: Option<u32> = None;
-    for (fingerprint, ordinal) in run.fingerprints.chunks(2).zip(run.ordinals.chunks(4)) {
-        let ordinal = u32_of(ordinal);
-        if ranks.is_dead(ordinal) {
-            continue;
-        }
-        if last != Some(fingerprint) {
-            last = Some(fingerprint);
-            first = Some(ordinal);
-            seen.clear();
-            continue;
-        }
-        // Keys are read only for adjacent live entries.
-        for ordinal in first.take().into_iter().chain([ordinal]) {
-            match segment.document(ordinal).map(|document| document.key.into_owned()) {
-                Err(error) => (watch.problem)(error),
-                Ok(key) if seen.contains(&key) => {
-                    let at = segment.documents().offset;
-                    let what = format_args!("document {ordinal} has the key of another live one");
-                    (watch.problem)(segment.blocks.corrupt(at, what));
-                }
-                Ok(key) => {
-                    seen.insert(key);
-                }
+/// Checks that live documents have distinct keys: equal keys are adjacent in the table of keys.
+struct LiveKeys<'a> {
+    segment: &'a Segment,
+    ranks: &'a Ranks,
+    /// The fingerprint of the last live entry.
+    last: Option<u16>,
+    /// The first live document with this fingerprint, until its key was read.
+    first: Option<u32>,
+    /// The keys of the live documents with this fingerprint, if there are several.
+    seen: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> LiveKeys<'a> {
+    fn new(segment: &'a Segment, ranks: &'a Ranks) -> Self {
+        Self { segment, ranks, last: None, first: None, seen: BTreeSet::new() }
+    }
+
+    /// Checks the next entries.
+    fn check(&mut self, fingerprints: &[u8], ordinals: &[u8], watch: &mut Watch<'_>) {
+        for (fingerprint, ordinal) in fingerprints.chunks(2).zip(ordinals.chunks(4)) {
+            let (fingerprint, ordinal) = (u16_of(fingerprint), u32_of(ordinal));
+            if self.ranks.is_dead(ordinal) {
+                continue;
+            }
+            if self.last != Some(fingerprint) {
+                self.last = Some(fingerprint);
+                self.first = Some(ordinal);
+                self.seen.clear();
+                continue;
+            }
+            // Keys are read only for adjacent live entries.
+            for ordinal in self.first.take().into_iter().chain([ordinal]) {
+                self.note(ordinal, watch);
             }
         }
     }
-}
 
-/// Fills `out` with verified bytes from the disk.
-fn fresh(segment: &Segment, at: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
-    out.clear();
-    let fits = at.checked_add(count).is_some_and(|end| end <= segment.layout.body_bytes);
-    match usize::try_from(count) {
-        Ok(count) if fits => {
-            out.resize(count, 0);
-            segment.blocks.read_fresh(at, out)
+    fn note(&mut self, ordinal: u32, watch: &mut Watch<'_>) {
+        match self.segment.document(ordinal).map(|document| document.key.into_owned()) {
+            Err(error) => (watch.problem)(error),
+            Ok(key) => {
+                if !self.seen.insert(key) {
+                    let at = self.segment.documents().offset;
+                    let what = format_args!("document {ordinal} has the key of another live one");
+                    (watch.problem)(self.segment.blocks.corrupt(at, what));
+                }
+            }
         }
-        _ => Err(segment.blocks.corrupt(at, "a reference leads out of the file")),
     }
 }
