@@ -5,9 +5,14 @@
 //! fiftieth, a tenth and the whole of DOCUMENTS (100,000). Crowds of similar but different
 //! documents are not clustered above CLUSTERS_MAX. Memory is the peak of the process (Linux), minus
 //! its memory at the start.
+//!
+//! `cargo bench --bench crowd -- scan DIR [DOCUMENTS]` measures the time per candidate in a table
+//! that is in effect a scan: with 3,000 candidates among DOCUMENTS, and with nine documents in ten.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 #![expect(clippy::disallowed_methods, reason = "resets the peak of memory in /proc")]
+
+mod support;
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,10 +21,15 @@ use nearkin::{Admit, Batch, Collapsed, Index, Newcomer, Options, Params, Result,
 use nearkin::{Signature, Sketcher};
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let mut args = std::env::args().skip(1).filter(|argument| argument != "--bench").peekable();
+    let is_scan = args.next_if(|first| first == "scan").is_some();
     let dir = args.next().ok_or("which directory?")?;
     let documents = args.next().map_or(Ok(100_000), |text| text.parse::<usize>())?;
     let clusters_max = args.next().map_or(Ok(usize::MAX), |text| text.parse::<usize>())?;
+    if is_scan {
+        scan(&Path::new(&dir).join("sparse"), documents, 3_000)?;
+        return Ok(scan(&Path::new(&dir).join("dense"), documents, documents * 9 / 10)?);
+    }
     for part in [50, 10, 1] {
         for alike in [false, true] {
             let name = format!("{part}-{alike}");
@@ -28,6 +38,45 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+/// Measures queries whose candidates share one band of two rows by accident, and nothing else.
+fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
+    let params = Params::for_threshold(0.3).shingles(Shingles::Items).build()?;
+    let index = Index::create(dir, &params, Options::default())?;
+    let mut state = 1;
+    let mut rows = || -> Vec<u8> {
+        let words = 0..params.signature_bytes() / 8;
+        words.flat_map(|_| support::random(&mut state).to_le_bytes()).collect()
+    };
+    let asked = rows();
+    let band = params.signature_bytes() / params.hashes() * params.rows_per_band();
+    let mut batch = Batch::new();
+    let (mut left, mut draw) = (candidates, 2);
+    for number in 0..documents {
+        let mut other = rows();
+        if support::random(&mut draw) % ((documents - number) as u64) < left as u64 {
+            let shared = number % params.bands() * band;
+            other[shared..shared + band].copy_from_slice(&asked[shared..shared + band]);
+            left -= 1;
+        }
+        let signature = Signature::from_bytes(&params, &other, 200)?;
+        batch = batch.insert(format!("{number:09}"), &signature);
+        if batch.len() == 10_000 || number + 1 == documents {
+            index.write(std::mem::take(&mut batch))?;
+        }
+    }
+    index.compact()?;
+    let asked = Signature::from_bytes(&params, &asked, 200)?;
+    let (mut shortest, mut found) = (f64::MAX, 0);
+    for _ in 0..200 {
+        let begun = Instant::now();
+        found += index.query(&asked).run()?.found;
+        shortest = shortest.min(begun.elapsed().as_secs_f64());
+    }
+    let each = shortest * 1e9 / candidates as f64;
+    println!("{candidates} candidates of {documents}: {each:.1} ns each; {found} found");
+    index.close()
 }
 
 struct Crowd {

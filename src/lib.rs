@@ -176,10 +176,11 @@ mod wal;
 pub use dedup::{Dedup, Duplicate, FetchByRank};
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
-    Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs, Decision,
-    Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported, Index, Keep, Key, Keys,
-    Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair, Pairs, Progress, Queries,
-    Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification, Written,
+    Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
+    Comparisons, Decision, Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported,
+    Index, Keep, Key, Keys, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair,
+    Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification,
+    Written,
 };
 pub use params::{
     Containment, FoldOptions, Maker, Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles,

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use nearkin::passages::PassageView;
-use nearkin::{ErrorKind, Normalise, Options, Params, Reader, Scheme, Shingles};
+use nearkin::{Comparisons, ErrorKind, Normalise, Options, Params, Reader, Scheme, Shingles};
 use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};
@@ -96,7 +96,62 @@ struct StatsObject {
     files_swept: u64,
     unicode: String,
     #[serde(flatten)]
+    comparisons: ComparisonsObject,
+    #[serde(flatten)]
     params: ParamsObject,
+}
+
+/// What queries compare, on average of a sample of the stored documents.
+#[derive(Serialize)]
+struct ComparisonsObject {
+    /// Stored documents that were queried with.
+    sampled: u64,
+    compared_per_query: f64,
+    /// Dissimilar documents: those below the index's threshold.
+    in_vain_per_query: f64,
+    /// Whether the averages are lower bounds.
+    at_least: bool,
+    /// Whether the bands are in effect a scan.
+    scan: bool,
+}
+
+impl ComparisonsObject {
+    fn new(sample: &Comparisons) -> Self {
+        Self {
+            sampled: sample.queries,
+            compared_per_query: sample.compared_per_query(),
+            in_vain_per_query: sample.in_vain_per_query(),
+            at_least: sample.is_cut,
+            scan: sample.is_scan(),
+        }
+    }
+}
+
+/// Describes what queries compare.
+fn compared(sample: &Comparisons) -> String {
+    if sample.queries == 0 {
+        return "no documents to measure with".to_owned();
+    }
+    let at_least = if sample.is_cut { "at least " } else { "" };
+    format!(
+        "{at_least}{:.1} a query, {:.1} of them in vain ({} sampled)",
+        sample.compared_per_query(),
+        sample.in_vain_per_query(),
+        counted(sample.queries, "document")
+    )
+}
+
+/// Warns if the bands are in effect a scan.
+fn warn_of_scan(sample: &Comparisons) {
+    if sample.is_scan() {
+        output::note(format!(
+            "warning: the bands are in effect a scan: a query compares {:.0} dissimilar documents \
+             of {}, and the more the larger the index; build it again with more rows per band, a \
+             higher --threshold or longer shingles (`nearkin tune` shows what each choice costs)",
+            sample.in_vain_per_query(),
+            grouped(sample.documents)
+        ));
+    }
 }
 
 /// The number of documents; for an index of passages, the numbers of texts and passages.
@@ -113,6 +168,7 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
     let index = opened::to_read(&args.index)?;
     let stats = index.stats()?;
     let params = index.params();
+    let sample = index.snapshot().sample_comparisons()?;
     let texts = match params.passages() {
         Some(_) => Some(PassageView::new(&index.snapshot())?.count_texts()?),
         None => None,
@@ -131,8 +187,11 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
             bytes_cut: stats.recovery.bytes_cut,
             files_swept: stats.recovery.files_swept,
             unicode: stats.unicode,
+            comparisons: ComparisonsObject::new(&sample),
             params: ParamsObject::new(params),
         })?;
+        output.flush()?;
+        warn_of_scan(&sample);
         return Ok(Ended::Well);
     }
     let per_document = stats.bytes_on_disk.checked_div(stats.documents + stats.dead);
@@ -156,12 +215,15 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
             ("bands", format!("{} of {} rows", params.bands(), params.rows_per_band())),
             ("threshold", params.threshold().to_string()),
             ("expected recall", chances(params)),
+            ("comparisons", compared(&sample)),
             ("changes", format!("{}, {} durable", stats.change, stats.durable_change)),
             ("recovery", recovered(&stats)),
             ("unicode", unicode(&stats)),
         ],
         output,
     )?;
+    output.flush()?;
+    warn_of_scan(&sample);
     Ok(Ended::Well)
 }
 

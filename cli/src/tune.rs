@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::Path;
 
-use nearkin::{Params, Shingles, Sketcher};
+use nearkin::{Comparisons, Params, Shingles, Sketcher};
 use serde::Serialize;
 
 use crate::args::Tune;
@@ -34,9 +34,6 @@ use advice::{Looks, Measured};
 use choices::Choice;
 use plot::Curve;
 use sample::{Agreement, Costs, Reservoir, Sample};
-
-/// A choice that compares each document with more others than this makes queries slow.
-const COMPARED_MAX: f64 = 1_000.0;
 
 /// When the threshold is derived from known pairs: how many of a hundred may lie below it.
 const BELOW: usize = 5;
@@ -236,6 +233,11 @@ impl Sampled {
         compared as f64 / self.costs.pairs as f64 * 1e6
     }
 
+    /// Whether the bands of a choice are in effect a scan, as the library judges it.
+    fn is_scan(&self, at: usize) -> bool {
+        self.per_million(self.costs.each[at].in_vain) > Comparisons::IN_VAIN_PER_MILLION_MAX
+    }
+
     /// The fraction of the known pairs that a choice returns.
     fn known_found(&self, choice: &Choice) -> Option<f64> {
         let bar = choice.params.equal_rows_min(choice.params.threshold());
@@ -274,6 +276,9 @@ struct ChoiceObject {
     compared_per_million: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_vain_per_million: Option<f64>,
+    /// Whether an index of a million such documents is in effect scanned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     known_found: Option<f64>,
 }
@@ -316,6 +321,7 @@ impl Findings {
                 compared_per_query: sampled.map(|sampled| sampled.each(at)),
                 compared_per_million: sampled.map(|s| s.per_million(cost(s).compared)),
                 in_vain_per_million: sampled.map(|s| s.per_million(cost(s).in_vain)),
+                scan: sampled.map(|sampled| sampled.is_scan(at)),
                 known_found: sampled.and_then(|sampled| sampled.known_found(choice)),
             })?;
         }
@@ -407,11 +413,16 @@ impl Findings {
             return;
         };
         let per_million = sampled.per_million(sampled.costs.each[recommended].in_vain);
-        if per_million > COMPARED_MAX {
+        if sampled.is_scan(recommended) {
+            let longer = (0..recommended).rev().find(|at| !sampled.is_scan(*at));
+            let rows = longer.map_or_else(String::new, |at| {
+                let rows = self.choices[at].params.rows_per_band();
+                format!(", {rows} rows per band (finds less)")
+            });
             output::note(format!(
-                "warning: each of a million such documents would be compared with {} dissimilar \
-                 ones; use longer shingles (words:3 for texts, not chars:5), a stop list, or a \
-                 higher --threshold",
+                "warning: these bands are in effect a scan: each of a million such documents would \
+                 be compared with {} dissimilar ones; use longer shingles (words:3 for texts, not \
+                 chars:5), a stop list, or a higher --threshold{rows}",
                 rate(per_million)
             ));
         }

@@ -49,9 +49,9 @@ pub use key::Key;
 pub use options::{Durability, Maintenance, Options};
 pub(crate) use read::query::check_threshold;
 pub use read::{
-    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Document, Documents, Exact, Fetch,
-    Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery, Snapshot, Stats,
-    Verification,
+    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document, Documents,
+    Exact, Fetch, Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,
+    Snapshot, Stats, Verification,
 };
 pub use reader::Reader;
 pub use seal::{Sealed, Ticket, seal};

@@ -142,9 +142,43 @@ fn stats_are_complete() {
     for field in ["dead", "segments", "bytes_on_disk"] {
         assert!(stats[field].is_u64(), "{field}");
     }
+    assert_eq!((&stats["sampled"], &stats["scan"]), (&5.into(), &false.into()));
+    assert!(stats["compared_per_query"].is_f64() && stats["in_vain_per_query"].is_f64());
     let ran = scratch.run("stats i").ends_with(0);
     assert!(ran.stdout.starts_with("documents        5\n"), "{}", ran.stdout);
     assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn bands_that_are_a_scan_are_told_by_stats_and_tune() {
+    let scratch = Scratch::new();
+    fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
+    for (settings, is_scan) in
+        [("--shingles chars:5 --threshold 0.3", true), ("--threshold 0.7", false)]
+    {
+        scratch.run(&format!("add i{is_scan} --jsonl docs.jsonl {settings}")).ends_with(0);
+        let json = scratch.run(&format!("stats i{is_scan} --json")).ends_with(0);
+        let stats = &json.objects()[0];
+        assert_eq!((&stats["scan"], &stats["at_least"]), (&is_scan.into(), &false.into()));
+        let in_vain = stats["in_vain_per_query"].as_f64().unwrap();
+        assert!(in_vain <= stats["compared_per_query"].as_f64().unwrap());
+        let text = scratch.run(&format!("stats i{is_scan}")).ends_with(0);
+        let line = format!(" of them in vain ({} documents sampled)\n", stats["sampled"]);
+        assert!(text.stdout.contains(&line), "{}", text.stdout);
+        let tuned = scratch.run(&format!("tune --jsonl docs.jsonl {settings} --json")).ends_with(0);
+        let choices = tuned.objects();
+        let one = choices.iter().find(|choice| choice["recommended"] == true).unwrap();
+        assert_eq!(one["scan"], is_scan, "{one}");
+        for ran in [&json, &text] {
+            let warned = format!("a query compares {in_vain:.0} dissimilar documents of 350");
+            assert_eq!(ran.stderr.contains(&warned), is_scan, "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("in effect a scan"), is_scan, "{}", ran.stderr);
+        }
+        assert_eq!(tuned.stderr.contains("in effect a scan"), is_scan, "{}", tuned.stderr);
+    }
+    let empty = Scratch::new();
+    empty.run("create i").ends_with(0);
+    assert!(empty.run("stats i").ends_with(0).stdout.contains("no documents to measure with"));
 }
 
 #[test]

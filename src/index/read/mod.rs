@@ -5,6 +5,7 @@
 mod alike;
 mod answer;
 mod clusters;
+mod comparisons;
 mod connect;
 mod crowd;
 mod exact;
@@ -30,6 +31,7 @@ pub use answer::{
     Verification,
 };
 pub use clusters::Clusters;
+pub use comparisons::Comparisons;
 pub use exact::{Exact, Fetch};
 pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};

@@ -8,6 +8,7 @@ mod admit;
 #[cfg(test)]
 mod adopt;
 #[cfg(test)]
+mod comparisons;
 mod containment;
 #[cfg(test)]
 mod copies;

@@ -1,0 +1,132 @@
+//! What a query costs in comparisons, measured on a sample of the stored documents; and whether
+//! that makes the band tables a scan of the index.
+
+use crate::Result;
+use crate::index::read::scratch::SearchScratch;
+use crate::index::read::search::Search;
+use crate::index::state::{Place, Snapshot};
+
+/// Documents that are queried with.
+const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
+/// Bounds of the cost: candidates of one query, and of all queries together.
+const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
+const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
+/// Fewer dissimilar candidates a query than this say nothing about a larger index.
+const IN_VAIN_MIN: f64 = 10.0;
+
+/// What queries at the index's own threshold compare: see [`Snapshot::sample_comparisons`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Comparisons {
+    /// Live documents of the index.
+    pub documents: u64,
+    /// Stored documents that were queried with, evenly spaced.
+    pub queries: u64,
+    /// Other documents that these queries compared: those that share a band.
+    pub compared: u64,
+    /// The compared documents below the index's threshold.
+    pub in_vain: u64,
+    /// Whether a query had more candidates than the sample looks at. The averages are then lower
+    /// bounds.
+    pub is_cut: bool,
+}
+
+impl Comparisons {
+    /// More documents than this, compared in vain by each query of a million stored documents, make
+    /// a band table a scan.
+    pub const IN_VAIN_PER_MILLION_MAX: f64 = 1_000.0;
+
+    /// The average number of documents that a query compares.
+    pub fn compared_per_query(&self) -> f64 {
+        self.compared as f64 / self.queries.max(1) as f64
+    }
+
+    /// The average number of dissimilar documents that a query compares.
+    pub fn in_vain_per_query(&self) -> f64 {
+        self.in_vain as f64 / self.queries.max(1) as f64
+    }
+
+    /// Whether the band tables are in effect a scan: bands are equal by accident so often that a
+    /// query is slow, and the slower the larger the index. More rows per band, a higher threshold
+    /// or longer shingles avoid it. (Similar documents do not count: a crowd is no scan.)
+    ///
+    /// False where an index is too small to tell.
+    pub fn is_scan(&self) -> bool {
+        let in_vain = self.in_vain_per_query();
+        let in_a_million = in_vain * (1e6 / self.documents.max(1) as f64).max(1.0);
+        in_vain >= IN_VAIN_MIN && in_a_million > Self::IN_VAIN_PER_MILLION_MAX
+    }
+}
+
+impl Snapshot {
+    /// Queries with a sample of the stored documents, and counts what the queries compare.
+    ///
+    /// The cost is bounded: 64 queries, and no more than about 100,000 comparisons. Errors:
+    /// `Corrupt`, `Io`, `Closed`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use nearkin::{Batch, Index, Options, Params, Shingles};
+    ///
+    /// // Each text has half of its words in common with each other text.
+    /// let params = Params::for_threshold(0.5).shingles(Shingles::Words(1)).build()?;
+    /// let index = Index::create(folder.path().join("x.nearkin"), &params, Options::default())?;
+    /// let sketcher = index.sketcher();
+    /// let mut batch = Batch::new();
+    /// for at in 0..200 {
+    ///     let text = format!("Invoice of today for {at}a {at}b {at}c {at}d");
+    ///     batch = batch.insert(text.clone(), &sketcher.text(&text)?);
+    /// }
+    /// index.write(batch)?;
+    /// let comparisons = index.snapshot().sample_comparisons()?;
+    /// assert!(comparisons.is_scan(), "{comparisons:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sample_comparisons(&self) -> Result<Comparisons> {
+        self.refuse_if_closed()?;
+        let equal_rows_min = self.params().equal_rows_min(self.params().threshold());
+        let mut sum = Comparisons { documents: self.len(), ..Comparisons::default() };
+        let mut scratch = SearchScratch::take();
+        for place in self.spaced_places(QUERIES_MAX) {
+            if sum.compared >= CANDIDATES_OF_ALL_MAX {
+                break;
+            }
+            if !self.is_live(place)? {
+                continue;
+            }
+            let signature = self.signature_bytes(place)?;
+            let mut search = Search::new(self, &mut scratch).bounded(CANDIDATES_MAX);
+            search.run(&[&signature], 0)?;
+            sum.is_cut |= search.is_cut(0);
+            let others = search.found().iter().filter(|found| found.place != place);
+            for found in others {
+                sum.compared += 1;
+                sum.in_vain += u64::from(found.equal_rows < equal_rows_min);
+            }
+            sum.queries += 1;
+        }
+        scratch.keep();
+        Ok(sum)
+    }
+
+    /// At most `count` places, evenly spaced over all sources.
+    fn spaced_places(&self, count: u64) -> Vec<Place> {
+        let sources = 0..=self.state.segments.len();
+        let counts: Vec<u32> = sources.map(|source| self.document_count(source)).collect();
+        let total: u64 = counts.iter().copied().map(u64::from).sum();
+        let count = count.min(total);
+        let (mut places, mut source, mut first) = (Vec::new(), 0, 0);
+        for nth in 0..count {
+            let number = nth * total / count;
+            while number - first >= u64::from(counts[source]) {
+                first += u64::from(counts[source]);
+                source += 1;
+            }
+            let ordinal = u32::try_from(number - first).unwrap_or(u32::MAX);
+            places.push(Place { source, ordinal });
+        }
+        places
+    }
+}

@@ -1,0 +1,81 @@
+//! The sample of comparisons counts what queries compare, within its bounds, and tells a scan from
+//! a crowd.
+
+use crate::index::options::{Durability, Maintenance};
+use crate::{Comparisons, Index, Options, Params, Shingles, Signature};
+
+fn index(dir: &std::path::Path) -> Index {
+    let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
+    let params = builder.bands(16, 4).build().unwrap();
+    let options =
+        Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline);
+    Index::create(dir, &params, options).unwrap()
+}
+
+/// Signatures that agree in the first two bands, and in `equal` rows in all.
+fn signature(index: &Index, number: u8, equal: usize) -> Signature {
+    let row = |row| if row < equal { 7 } else { number };
+    let rows: Vec<u8> = (0..64).map(row).collect();
+    Signature::from_bytes(index.params(), &rows, 100).unwrap()
+}
+
+fn sampled(index: &Index) -> Comparisons {
+    index.snapshot().sample_comparisons().unwrap()
+}
+
+#[test]
+fn comparisons_are_counted_as_brute_force_counts_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = index(&dir.path().join("x"));
+    assert_eq!(sampled(&index), Comparisons::default());
+    // Segment, segment, memtable; every second document shares bands with all others of its kind.
+    let equal = |number: u8| [0, 8, 0, 60][usize::from(number % 4)];
+    for number in 10..34 {
+        index.insert([number], &signature(&index, number, equal(number))).unwrap();
+        if number == 17 || number == 25 {
+            index.flush().unwrap();
+        }
+    }
+    index.remove([11]).unwrap();
+    let mut expected = Comparisons { documents: 23, ..Comparisons::default() };
+    for number in (10..34).step_by(3) {
+        expected.queries += 1;
+        let others = (10..34).filter(|other| *other != number && *other != 11);
+        for other in others.filter(|other| equal(*other).min(equal(number)) > 0) {
+            expected.compared += 1;
+            expected.in_vain += u64::from(equal(other).min(equal(number)) == 8);
+        }
+    }
+    assert!(expected.in_vain > 20 && expected.in_vain < expected.compared, "{expected:?}");
+    assert_eq!(sampled(&index), expected);
+    assert!(!expected.is_scan(), "too few documents to tell");
+}
+
+#[test]
+fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    // Their first bands are equal, and all else differs: compared in vain.
+    let scan = index(&dir.path().join("scan"));
+    let crowd = index(&dir.path().join("crowd"));
+    for number in 10..110 {
+        scan.insert([number], &signature(&scan, number, 8)).unwrap();
+        crowd.insert([number], &signature(&crowd, number, 60)).unwrap();
+    }
+    for flushed in [false, true] {
+        if flushed {
+            scan.flush().unwrap();
+            crowd.flush().unwrap();
+        }
+        let told = sampled(&scan);
+        assert!(told.is_scan() && !told.is_cut, "{told:?}");
+        // Two queries of 99 others stop short of the bound of all queries, a third goes beyond it.
+        assert_eq!((told.queries, told.compared, told.in_vain), (3, 297, 297));
+        assert_eq!(told.in_vain_per_query(), 99.0);
+        let told = sampled(&crowd);
+        assert!(!told.is_scan() && told.is_cut && told.in_vain == 0, "{told:?}");
+        assert!(told.compared >= 200 && told.compared_per_query() <= 99.0, "{told:?}");
+    }
+    scan.shutdown().unwrap();
+    let error = scan.snapshot().sample_comparisons().unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Closed);
+}
