@@ -99,6 +99,59 @@ pub(crate) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize)
     (0..=last).find(|band| agreement.all_equal(band * rows, rows))
 }
 
+/// The number of equal rows of two signatures of equal length. Cheaper than an [`Agreement`], which
+/// also says which rows are equal.
+#[inline]
+pub(crate) fn count_equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
+    match lane_bits {
+        8 => count_narrow(a, b),
+        16 => count_wide(a, b),
+        _ => Agreement::of(a, b, lane_bits, 0).map_or(0, |agreement| agreement.equal_rows()),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn count_narrow(a: &[u8], b: &[u8]) -> u32 {
+    count_of(a, b)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn count_wide(a: &[u8], b: &[u8]) -> u32 {
+    count_of(pairs(a), pairs(b))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn count_narrow(a: &[u8], b: &[u8]) -> u32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    // SAFETY: the function needs SSE2, which is part of x86-64.
+    unsafe { sse2::count_narrow(a, b) + count_of(a_rest, b_rest) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn count_wide(a: &[u8], b: &[u8]) -> u32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    // SAFETY: the function needs SSE2, which is part of x86-64.
+    unsafe { sse2::count_wide(a, b) + count_of(pairs(a_rest), pairs(b_rest)) }
+}
+
+#[inline]
+fn pairs(bytes: &[u8]) -> &[[u8; 2]] {
+    bytes.as_chunks().0
+}
+
+#[inline]
+fn count_of<T: PartialEq>(a: &[T], b: &[T]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
+}
+
+/// Whether two signatures share one of the first `bands` bands.
+#[inline]
+pub(crate) fn shares_a_band(a: &[u8], b: &[u8], band_bytes: usize, bands: usize) -> bool {
+    a.chunks_exact(band_bytes).zip(b.chunks_exact(band_bytes)).take(bands).any(|(a, b)| a == b)
+}
+
 /// The definition: the number of equal lanes of two signatures, up to the length of the shorter
 /// one.
 #[cfg(test)]
@@ -171,8 +224,9 @@ fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; B
 mod sse2 {
     use super::{BitWindow, WORD};
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi16,
-        _mm_set_epi64x, _mm_set1_epi16,
+        __m128i, _mm_add_epi8, _mm_add_epi16, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cvtsi128_si32,
+        _mm_movemask_epi8, _mm_packs_epi16, _mm_packus_epi16, _mm_sad_epu8, _mm_set_epi64x,
+        _mm_set1_epi16, _mm_setzero_si128, _mm_sub_epi8, _mm_sub_epi16, _mm_unpackhi_epi64,
     };
 
     #[inline]
@@ -186,6 +240,47 @@ mod sse2 {
     fn halves(bytes: &[u8; 16]) -> [i64; 2] {
         let (halves, _) = bytes.as_chunks::<8>();
         [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
+    }
+
+    /// Equal bytes. Counters do not overflow: each counts at most 1,024 / 16 rows in the end.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn count_narrow(a: &[BitWindow], b: &[BitWindow]) -> u32 {
+        // A counter for each vector of a cache line: additions do not wait for each other.
+        let mut counts = [_mm_setzero_si128(); 4];
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+            for (count, (a, b)) in counts.iter_mut().zip(a.iter().zip(b)) {
+                // Lanes that are equal are -1.
+                *count = _mm_sub_epi8(*count, _mm_cmpeq_epi8(load(a), load(b)));
+            }
+        }
+        let [a, b, c, d] = counts;
+        sum(_mm_add_epi8(_mm_add_epi8(a, b), _mm_add_epi8(c, d)))
+    }
+
+    /// Equal pairs of bytes. Counters are at most 1,024 / 16 in the end, so that packing keeps
+    /// them.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn count_wide(a: &[BitWindow], b: &[BitWindow]) -> u32 {
+        let mut counts = [_mm_setzero_si128(); 4];
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+            for (count, (a, b)) in counts.iter_mut().zip(a.iter().zip(b)) {
+                *count = _mm_sub_epi16(*count, _mm_cmpeq_epi16(load(a), load(b)));
+            }
+        }
+        let [a, b, c, d] = counts;
+        sum(_mm_packus_epi16(_mm_add_epi16(a, b), _mm_add_epi16(c, d)))
+    }
+
+    /// The sum of 16 bytes.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn sum(bytes: __m128i) -> u32 {
+        let sums = _mm_sad_epu8(bytes, _mm_setzero_si128());
+        _mm_cvtsi128_si32(_mm_add_epi16(sums, _mm_unpackhi_epi64(sums, sums))).cast_unsigned()
     }
 
     #[inline]
@@ -232,7 +327,7 @@ mod sse2 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agreement, equal_bits};
+    use super::{Agreement, count_equal_rows, equal_bits, first_shared_band, shares_a_band};
     use proptest::prelude::*;
 
     proptest! {
@@ -277,6 +372,13 @@ mod tests {
             prop_assert!(Agreement::of(a, &b, bits, least + 1).is_none());
             let agreement = Agreement::of(a, &b, bits, least).expect("as many are equal");
             prop_assert_eq!(agreement.equal_rows(), least);
+            prop_assert_eq!(count_equal_rows(a, &b, bits), least);
+            for band in [1, 3, 7] {
+                let bands = rows.len() / band;
+                let first = first_shared_band(&agreement, bands.saturating_sub(1), band);
+                let shares = shares_a_band(a, &b, band * lane_bytes, bands);
+                prop_assert_eq!(shares, bands > 0 && first.is_some());
+            }
             for first in (0..rows.len()).step_by(5) {
                 for count in [0, 1, 2, 3, 8, 63, 64, 65, 130] {
                     if first + count <= rows.len() {

@@ -37,7 +37,9 @@ mod words;
 pub(crate) use band::{band_key, key_hash};
 #[cfg(test)]
 pub(crate) use compare::equal_rows;
-pub(crate) use compare::{Agreement, BitWindow, equal_bits, first_shared_band};
+pub(crate) use compare::{
+    Agreement, BitWindow, count_equal_rows, equal_bits, first_shared_band, shares_a_band,
+};
 pub use item::Item;
 pub(crate) use lane::{convert as convert_lanes, is_convertible as lanes_are_convertible};
 use large::Large;

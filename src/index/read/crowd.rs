@@ -27,7 +27,6 @@ type MarkWindow = [u64; (WINDOW / 64) as usize];
 pub(super) struct Crowd<'a, 's> {
     pub(super) asked: SearchTerms<'s>,
     pub(super) probe: u32,
-    pub(super) last_band: u32,
     pub(super) source: usize,
     pub(super) stop: &'a Stop<'a>,
     pub(super) found: &'a mut Vec<Found>,
@@ -85,7 +84,7 @@ impl Crowd<'_, '_> {
 
     #[inline]
     fn hold_against(&mut self, ordinal: u32, signature: &[u8]) {
-        if let Some(equal_rows) = self.asked.score(self.probe, (0, self.last_band), signature) {
+        if let Some(equal_rows) = self.asked.score_in_any_band(self.probe, signature) {
             let place = Place { source: self.source, ordinal };
             self.found.push(Found { probe: self.probe, place, equal_rows });
         }

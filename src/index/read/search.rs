@@ -10,7 +10,7 @@ use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Stop;
 use crate::index::state::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{Entries, LookUp, Segment, Tables};
-use crate::sketch::{Agreement, first_shared_band};
+use crate::sketch::{Agreement, count_equal_rows, first_shared_band, shares_a_band};
 use crate::sync::Arc;
 use crate::{Params, Result};
 use std::ops::Range;
@@ -39,14 +39,15 @@ pub(crate) struct Found {
 pub(super) struct SearchTerms<'s> {
     pub(super) signatures: &'s [&'s [u8]],
     equal_rows_min: u32,
+    bands: usize,
     band_rows: usize,
     lane_bits: u32,
 }
 
 impl<'s> SearchTerms<'s> {
     pub(super) fn new(params: &Params, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Self {
-        let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
-        Self { signatures, equal_rows_min, band_rows, lane_bits }
+        let (bands, band_rows) = (params.bands(), params.rows_per_band());
+        Self { signatures, equal_rows_min, bands, band_rows, lane_bits: params.lane_bits() }
     }
 
     /// The equal rows of a candidate that was found in `first_band` and in all bands up to
@@ -59,6 +60,18 @@ impl<'s> SearchTerms<'s> {
         let agreement = Agreement::of(self.signatures[index(probe)], candidate, bits, least)?;
         let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
+    }
+
+    /// The equal rows of a candidate if there are enough and it shares any band. Of many candidates
+    /// most have too few: counting costs less than finding out which rows are equal.
+    #[inline]
+    pub(super) fn score_in_any_band(&self, probe: u32, candidate: &[u8]) -> Option<u32> {
+        let signature = self.signatures[index(probe)];
+        let equal_rows = count_equal_rows(signature, candidate, self.lane_bits);
+        let band_bytes = self.band_rows * index(self.lane_bits / 8);
+        let is_match = equal_rows >= self.equal_rows_min
+            && shares_a_band(signature, candidate, band_bytes, self.bands);
+        is_match.then_some(equal_rows)
     }
 }
 
@@ -279,10 +292,9 @@ impl<'a> Search<'a> {
                 continue;
             }
             score(segments, asked, candidates, found)?;
-            let last_band = small(self.bands.saturating_sub(1));
             let never = Stop::default();
             let stop = self.stop.unwrap_or(&never);
-            let mut crowd = Crowd { asked, probe, last_band, source, stop, found };
+            let mut crowd = Crowd { asked, probe, source, stop, found };
             if !crowd.compare(&segments[source].segment, these)? {
                 self.is_stopped = true;
                 return Ok(());

@@ -9,6 +9,7 @@ mod admit;
 mod adopt;
 #[cfg(test)]
 mod comparisons;
+#[cfg(test)]
 mod containment;
 #[cfg(test)]
 mod copies;
