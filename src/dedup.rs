@@ -94,8 +94,11 @@ pub struct Duplicate {
 impl<'a> Dedup<'a> {
     /// Parameters for the index of kept documents: the given ones with other bands. The bands reach
     /// the recall target three standard errors below the threshold, or as near to it as the number
-    /// of hashes allows. The signatures stay the same. Errors: `Invalid` (a threshold outside 0 to
-    /// 1, or one that needs more hashes).
+    /// of hashes allows. The signatures stay the same.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a threshold outside 0 to 1, or one that needs more hashes).
     pub fn params(params: &Params, alike: impl Into<Alike>) -> Result<Params> {
         let needed = alike.into().check()?.similarity_needed();
         let low = params.search_threshold(needed).max(0.05).min(needed);
@@ -107,7 +110,11 @@ impl<'a> Dedup<'a> {
     }
 
     /// Starts with the index of kept documents, which may contain some from earlier runs. Nothing
-    /// else may write to it. Errors: `Invalid` (a threshold outside 0 to 1, or a passage index).
+    /// else may write to it.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a threshold outside 0 to 1, or a passage index).
     pub fn new(kept: &'a Index, alike: impl Into<Alike>) -> Result<Self> {
         if kept.params().passages().is_some() {
             return Err(Error::invalid("the index of those kept must be one of documents"));

@@ -39,8 +39,10 @@ impl Index {
     /// `unchanged` of what is returned is always 0. Writers wait while the keys are looked for;
     /// readers go on.
     ///
-    /// Errors: `Mismatch` (a segment of other parameters), `Exists` ([`Adopt::Refuse`], and a key
-    /// is live already or is in two of the segments), `Corrupt` (a damaged file), and those of
+    /// # Errors
+    ///
+    /// `Mismatch` (a segment of other parameters), `Exists` ([`Adopt::Refuse`], and a key is live
+    /// already or is in two of the segments), `Corrupt` (a damaged file), and those of
     /// [`Index::write`]; after each of them nothing has changed.
     pub fn adopt(&self, sealed: &[impl AsRef<Path>], how: Adopt) -> Result<Imported> {
         check_of_documents(self.params())?;

@@ -10,9 +10,7 @@ use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
 use crate::index::open;
 use crate::index::options::Options;
-use crate::index::read::{Alike, Clusters, Pairs};
-use crate::index::read::{Document, Maintained, Progress, Stats, Verification};
-use crate::index::read::{Queries, Query};
+use crate::index::read::{Maintained, Progress, Stats, Verification};
 use crate::index::state::Snapshot;
 use crate::sketch::{Signature, Sketcher};
 use crate::storage::Storage;
@@ -24,6 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod payloads;
+mod reading;
 
 /// An open index: the one read-write handle on a directory. Share it by reference or in an `Arc`:
 /// any number of threads may read and write through it.
@@ -46,8 +45,12 @@ impl Index {
     ///
     /// `params` are needed only if both the catalog and the copy of the parameters are lost.
     /// Recovered documents keep their time. If removals were lost, removed documents may return.
-    /// The report says what was lost and what is in doubt. Errors: `Invalid` (parameters needed, or
-    /// `out` exists), `Locked` (open for writing), `Corrupt` (nothing to recover from), `Io`.
+    /// The report says what was lost and what is in doubt.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (parameters needed, or `out` exists), `Locked` (open for writing), `Corrupt`
+    /// (nothing to recover from), `Io`.
     pub fn salvage(
         dir: impl AsRef<Path>,
         out: impl AsRef<Path>,
@@ -59,9 +62,12 @@ impl Index {
 
     /// Whether there is an index in `dir`: `false` if `dir` does not exist, or is an empty folder.
     ///
-    /// Errors: `Invalid` (a file, or a folder with other content), `Corrupt` (an index that has
-    /// lost its catalog), `Locked` (a backup is being made there), `Io`. Only lists names; reads no
-    /// file.
+    /// Only lists names; reads no file.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a file, or a folder with other content), `Corrupt` (an index that has lost its
+    /// catalog), `Locked` (a backup is being made there), `Io`.
     pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
         open::exists(&*Core::disk(), dir.as_ref())
     }
@@ -69,8 +75,10 @@ impl Index {
     /// Creates an empty index and opens it. The parameters can never be changed. Missing parent
     /// folders are created; everything is durable on return.
     ///
-    /// Errors: `Invalid` (bad options, or there is an index or something else in `dir`), `Corrupt`
-    /// (an index that has lost its catalog), `Locked`, `Io`.
+    /// # Errors
+    ///
+    /// `Invalid` (bad options, or there is an index or something else in `dir`), `Corrupt` (an
+    /// index that has lost its catalog), `Locked`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Core::disk(), dir.as_ref(), params, options)
     }
@@ -78,8 +86,12 @@ impl Index {
     /// Opens an index for reading and writing. Its parameters come from the index itself.
     ///
     /// After a clean close this reads a few KiB per segment and writes nothing; after a crash it
-    /// replays the WAL and flushes. Errors: `NotFound`, `Invalid` (bad options, or `dir` is no
-    /// index), `Locked`, `Corrupt`, `Unsupported`, `Io`.
+    /// replays the WAL and flushes.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked`, `Corrupt`,
+    /// `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
@@ -87,8 +99,10 @@ impl Index {
     /// Opens an index, or creates it if there is nothing yet. If several callers do so at once, one
     /// of them creates the index; the others can open it after the first has closed it.
     ///
-    /// Errors: those of [`Index::create`] and [`Index::open`] (`Locked` while another handle is
-    /// open), and `Mismatch` if the index has other parameters; the message says which differ.
+    /// # Errors
+    ///
+    /// Those of [`Index::create`] and [`Index::open`] (`Locked` while another handle is open), and
+    /// `Mismatch` if the index has other parameters; the message says which differ.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
@@ -169,15 +183,22 @@ impl Index {
     /// the same signature again writes nothing.
     ///
     /// `Ok` promises what [`Durability`](crate::Durability) says, and that queries see the change.
-    /// Errors: `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written),
-    /// `Corrupt` (not written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
     /// Costs a look-up of the key and one append; under `Sync` one sync, shared with other threads.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written), `Corrupt` (not
+    /// written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
 
-    /// Removes the document with this key. Promises and errors are those of [`Index::insert`].
-    /// Compaction frees the space.
+    /// Removes the document with this key. Promises are those of [`Index::insert`]. Compaction
+    /// frees the space.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`].
     pub fn remove<'k>(&self, key: impl Into<Key<'k>>) -> Result<Outcome> {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
@@ -187,16 +208,25 @@ impl Index {
     ///
     /// The removes are written in batches of up to 1,000. Each batch is one change: after a crash
     /// or an error, some batches may be written and the rest not. Covers all documents written
-    /// before the call. Promises and errors are those of [`Index::insert`]. In every segment with a
-    /// document below `time`, reads the time of each document: 8 bytes each.
+    /// before the call. Promises are those of [`Index::insert`]. In every segment with a document
+    /// below `time`, reads the time of each document: 8 bytes each.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`].
     pub fn remove_before(&self, time: u64) -> Result<u64> {
         self.check_of_documents()?;
         self.here()?.remove_before(time)
     }
 
-    /// Writes a batch as one change: atomic, one append, one sync. Promises and errors are those of
-    /// [`Index::insert`]; `Invalid` also if the batch is longer than [`Options::batch_bytes_max`],
-    /// or if the stored payloads that it keeps take more than 256 MiB.
+    /// Writes a batch as one change: atomic, one append, one sync. Promises are those of
+    /// [`Index::insert`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`]; `Invalid` also if the batch is longer than
+    /// [`Options::batch_bytes_max`], or if the stored payloads that it keeps take more than 256
+    /// MiB.
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
         self.check_of_documents()?;
         self.here()?.write(batch.borrow())
@@ -211,9 +241,12 @@ impl Index {
     ///
     /// For an admitted document, `Ok` promises the same as [`Index::insert`]. A rejection writes
     /// nothing; the documents it is based on are as durable as if the caller had written them.
-    /// Errors: those of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if the
-    /// documents to replace do not fit into a batch of [`Options::batch_bytes_max`]. Costs a query
-    /// and, if admitted, an insert.
+    /// Costs a query and, if admitted, an insert.
+    ///
+    /// # Errors
+    ///
+    /// Those of an insert; `Invalid` also unless 0 <= relate <= reject <= 1, or if the documents to
+    /// replace do not fit into a batch of [`Options::batch_bytes_max`].
     pub fn admit<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -227,9 +260,13 @@ impl Index {
     /// Admits newcomers one after the other, in order. Each is compared also with those before it,
     /// and each is a separate change. One sync covers all of them.
     ///
-    /// Promises and errors are those of [`Index::admit`]. Arguments are checked before anything is
-    /// written. After another error, the newcomers before the failed one may be stored. It is safe
-    /// to retry the whole call: newcomers that are stored already are `Unchanged`.
+    /// Promises are those of [`Index::admit`]. Arguments are checked before anything is written.
+    /// After another error, the newcomers before the failed one may be stored. It is safe to retry
+    /// the whole call: newcomers that are stored already are `Unchanged`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::admit`].
     pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
         self.check_of_documents()?;
         self.here()?.admit_all(newcomers, admit)
@@ -254,94 +291,12 @@ impl Index {
         }
     }
 
-    /// A frozen view of the index: later writes do not change its answers. Cheap.
-    pub fn snapshot(&self) -> Snapshot {
-        self.core.snapshot()
-    }
-
-    /// The number of live documents. Constant time.
-    pub fn len(&self) -> u64 {
-        self.snapshot().len()
-    }
-
-    /// Whether no document is live.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Whether there is a document with this key. Errors and costs are those of [`Index::get`].
-    pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
-        self.snapshot().contains(key)
-    }
-
-    /// The document with this key. Costs a probe per segment, and reading its block. Errors:
-    /// `Corrupt`, `Io`.
-    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
-        self.snapshot().get(key)
-    }
-
-    /// The documents with these keys, in their order: see [`Snapshot::get_many`].
-    pub fn get_many<'k>(
-        &self,
-        keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
-    ) -> Result<Vec<Option<Document>>> {
-        self.snapshot().get_many(keys)
-    }
-
-    /// The signature of the document with this key. Errors and costs are those of [`Index::get`].
-    pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
-        self.snapshot().signature(key)
-    }
-
-    /// Finds documents similar to this signature. See [`Query`] for threshold and limit.
-    pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
-        Query::of_signature(self.snapshot(), signature)
-    }
-
-    /// Finds documents similar to each of these signatures. One call costs less than separate
-    /// queries: see [`Queries`].
-    pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries::of(self.snapshot(), signatures)
-    }
-
-    /// Finds documents similar to the document with this key, which is never in the answer itself.
-    /// `NoSuchKey` if no document has the key.
-    pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
-        self.snapshot().query_key(key)
-    }
-
-    /// Finds documents similar to any of the documents with these keys. See
-    /// [`Snapshot::query_keys`].
-    pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
-        self.snapshot().query_keys(keys)
-    }
-
-    /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
-    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
-        self.snapshot().pairs(alike)
-    }
-
-    /// The clusters of documents linked by pairs that reach a threshold ([`Alike`]). Errors:
-    /// `Invalid` (the threshold), `Corrupt`, `Io`. See [`Index::clusters_with`].
-    pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
-        self.clusters_with(alike, &mut go_on)
-    }
-
-    /// The clusters, with progress in documents; cancelling returns `Cancelled`.
-    ///
-    /// Takes the time of [`Index::pairs`], and memory of 4 bytes per document and 16 bytes per
-    /// member of a cluster.
-    pub fn clusters_with(
-        &self,
-        alike: impl Into<Alike>,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Clusters> {
-        self.snapshot().clusters_with(alike, progress)
-    }
-
     /// Makes every write before the call durable, whatever the durability of the handle; returns
-    /// the number of the last durable change. Errors: `Unknown` (a sync failed, and the handle is
-    /// poisoned).
+    /// the number of the last durable change.
+    ///
+    /// # Errors
+    ///
+    /// `Unknown` (a sync failed, and the handle is poisoned).
     pub fn sync(&self) -> Result<u64> {
         self.here()?.sync_all()
     }
@@ -351,8 +306,11 @@ impl Index {
         self.core.group.durable_change()
     }
 
-    /// Writes the memtable to a segment now. Blocks writers but not readers. Errors: `Io` (nothing
-    /// has changed), `Corrupt`, `Unknown`, `Poisoned`.
+    /// Writes the memtable to a segment now. Blocks writers but not readers.
+    ///
+    /// # Errors
+    ///
+    /// `Io` (nothing has changed), `Corrupt`, `Unknown`, `Poisoned`.
     pub fn flush(&self) -> Result<()> {
         let core = self.here()?;
         core.flush_locked(&mut core.writer(), NextWal::None)
@@ -360,13 +318,20 @@ impl Index {
 
     /// Merges everything into one segment without dead documents. Blocks neither readers nor
     /// writers. Needs disk space for the result in addition to the existing files. Also rewrites
-    /// the copy of the parameters if it is damaged or missing. Errors are those of
-    /// [`Index::flush`].
+    /// the copy of the parameters if it is damaged or missing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::flush`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut go_on)
     }
 
     /// Compacts, with progress in documents; cancelling returns `Cancelled` and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Index::compact`].
     pub fn compact_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -375,9 +340,13 @@ impl Index {
     }
 
     /// Does one due step of maintenance and returns which: a flush of a full memtable, or about 16
-    /// MiB of a compaction. Only useful with [`Maintenance`](crate::Maintenance)`::Inline`. Errors
-    /// are those of [`Index::flush`]. Also records in the log, unsynced, how far the log is synced:
-    /// readers in other processes rely on it.
+    /// MiB of a compaction. Only useful with [`Maintenance`](crate::Maintenance)`::Inline`. Also
+    /// records in the log, unsynced, how far the log is synced: readers in other processes rely on
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::flush`].
     pub fn maintain(&self) -> Result<Maintained> {
         self.here()?.maintain()
     }
@@ -385,12 +354,21 @@ impl Index {
     /// Verifies everything: every checksum, every bucket table against the signatures, that each
     /// key has one live document, the catalog, the copy of the parameters, the WAL. Reports all
     /// damage it finds.
+    ///
+    /// # Errors
+    ///
+    /// `Io` or `Closed` if the verification could not be completed. Damage is not an error: it is
+    /// in the report.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut go_on)
     }
 
     /// Verifies, with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
     /// index, most of them twice. `Err` only if the verification could not be completed.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Index::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -407,8 +385,10 @@ impl Index {
     /// then its lock is held (if the file system has locks). Hard links share their bytes: later
     /// damage to one is damage to both, so copy a backup elsewhere.
     ///
-    /// Errors: `Invalid` (there is something already), `Locked` (another process is making an index
-    /// or a backup there), `Io`, and those of a flush.
+    /// # Errors
+    ///
+    /// `Invalid` (there is something already), `Locked` (another process is making an index or a
+    /// backup there), `Io`, and those of a flush.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.here()?.backup(dir.as_ref())
     }
@@ -417,7 +397,9 @@ impl Index {
     /// writers. The index itself is not written to: the documents of the memtable are written to a
     /// segment of the copy. Everything else is as in [`Index::backup`].
     ///
-    /// Errors: those of [`Index::backup`]; `Invalid` also for a snapshot of another handle.
+    /// # Errors
+    ///
+    /// Those of [`Index::backup`]; `Invalid` also for a snapshot of another handle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -441,8 +423,11 @@ impl Index {
     }
 
     /// The state of the index in numbers. Lists the folders; if a folder was removed while the
-    /// handle is open, its size is 0 bytes and everything else is reported as usual. Errors: `Io`,
-    /// `Closed`.
+    /// handle is open, its size is 0 bytes and everything else is reported as usual.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, `Closed`.
     pub fn stats(&self) -> Result<Stats> {
         self.here()?.stats()
     }

@@ -29,8 +29,11 @@ impl Index {
     /// answers. The content of the files is kept in memory, in addition to the memtable.
     ///
     /// Nothing of it survives the process, whatever the durability; a backup of it is an ordinary
-    /// index in a folder. It has no path: [`Index::path`] is a name for messages. Errors: `Invalid`
-    /// (bad options).
+    /// index in a folder. It has no path: [`Index::path`] is a name for messages.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (bad options).
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -74,7 +77,9 @@ impl Index {
     /// Closes the index: flushes, so that reopening replays and writes nothing. Writes nothing if
     /// the handle wrote nothing; does nothing after [`Index::shutdown`].
     ///
-    /// Errors: those of a flush; the index stays intact, and the WAL keeps what was not flushed.
+    /// # Errors
+    ///
+    /// Those of a flush; the index stays intact, and the WAL keeps what was not flushed.
     pub fn close(self) -> Result<()> {
         self.core.refuse_in_child()?;
         if self.core.shut_down.load(Ordering::Acquire) {
@@ -96,7 +101,9 @@ impl Index {
     /// `durable_change`. Existing snapshots, queries and readers keep working. A second shutdown
     /// does nothing.
     ///
-    /// Errors: those of [`Index::close`]; the WAL then keeps what was not flushed.
+    /// # Errors
+    ///
+    /// Those of [`Index::close`]; the WAL then keeps what was not flushed.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -49,9 +49,13 @@ impl Reader {
     /// index, made by [`Shards`](crate::shards::Shards).
     ///
     /// Costs the same as opening for writing, except that the WAL is replayed into memory at every
-    /// opening, instead of being flushed once. Errors: `NotFound`, `Invalid` (bad options, or `dir`
-    /// is no index), `Locked` (a backup is being made there), `Unsettled` (for a second, the index
-    /// kept changing while it was read), `Corrupt`, `Unsupported`, `Io`.
+    /// opening, instead of being flushed once.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked` (a backup is being made
+    /// there), `Unsettled` (for a second, the index kept changing while it was read), `Corrupt`,
+    /// `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
@@ -83,9 +87,12 @@ impl Reader {
     /// refresh. Concurrent refreshes run one after the other.
     ///
     /// Costs 50 us if nothing has changed; otherwise the replay of new records, and after a flush
-    /// or compaction of the writer, opening new segments and replaying the log. Errors: those of
-    /// [`Reader::open`], and `Mismatch` if another index is in the folder now; the reader then
-    /// keeps its state.
+    /// or compaction of the writer, opening new segments and replaying the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::open`], and `Mismatch` if another index is in the folder now; the reader
+    /// then keeps its state.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -170,16 +177,28 @@ impl Reader {
     }
 
     /// Whether there is a document with this key. See [`Snapshot::contains`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::contains`].
     pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         self.snapshot().contains(key)
     }
 
     /// The document with this key. See [`Snapshot::get`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get`].
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
         self.snapshot().get(key)
     }
 
     /// The documents with these keys, in their order. See [`Snapshot::get_many`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get_many`].
     pub fn get_many<'k>(
         &self,
         keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
@@ -188,6 +207,10 @@ impl Reader {
     }
 
     /// The signature of the document with this key. See [`Snapshot::signature`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::signature`].
     pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         self.snapshot().signature(key)
     }
@@ -220,22 +243,38 @@ impl Reader {
     }
 
     /// All keys in ascending order. See [`Snapshot::keys`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::keys`].
     pub fn keys(&self) -> Result<Keys> {
         self.snapshot().keys()
     }
 
     /// The keys that begin with these bytes. See [`Snapshot::keys_with_prefix`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::keys_with_prefix`].
     pub fn keys_with_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<Keys> {
         self.snapshot().keys_with_prefix(prefix)
     }
 
     /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::pairs`].
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.snapshot().pairs(alike)
     }
 
     /// The clusters of documents linked by such pairs. See
     /// [`Index::clusters_with`](crate::Index::clusters_with).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::clusters_with`](crate::Index::clusters_with).
     pub fn clusters_with(
         &self,
         alike: impl Into<Alike>,
@@ -251,25 +290,41 @@ impl Reader {
 
     /// Makes a copy of the index as this reader sees it, in a new folder. Concurrent writes are not
     /// in it. See [`Index::backup_of`](crate::Index::backup_of).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::backup_of`](crate::Index::backup_of).
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         let CurrentCore { core, snapshot } = self.current();
         core.backup_of(&snapshot, dir.as_ref())
     }
 
     /// The state of the index in numbers. See [`Index::stats`](crate::Index::stats).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::stats`](crate::Index::stats).
     pub fn stats(&self) -> Result<Stats> {
         self.current().core.stats()
     }
 
-    /// Verifies everything, as [`Index::verify`](crate::Index::verify) does. `Err` only if the
-    /// verification could not be completed, even if damage was found before: `NotFound` if the
-    /// index no longer exists, `Mismatch` if it is another one, `Unsettled` if it changes too fast.
+    /// Verifies everything, as [`Index::verify`](crate::Index::verify) does.
+    ///
+    /// # Errors
+    ///
+    /// `Err` only if the verification could not be completed, even if damage was found before:
+    /// `NotFound` if the index no longer exists, `Mismatch` if it is another one, `Unsettled` if it
+    /// changes too fast.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut |_| ControlFlow::Continue(()))
     }
 
     /// The same with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
     /// index, most of them twice.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Reader::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

@@ -29,7 +29,11 @@ pub struct Ticket {
 impl Ticket {
     /// A ticket for file `number` of the index `uuid`. No number is used twice in one index: a
     /// manifest sees to that. For [`Index::adopt`](crate::Index::adopt) any will do, because a
-    /// segment gets a new header there. Errors: `Invalid` (a number of 2^62 or more).
+    /// segment gets a new header there.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a number of 2^62 or more).
     pub fn new(uuid: [u8; 16], number: u64) -> Result<Self> {
         if number < NUMBER_MAX {
             return Ok(Self { uuid, number });
@@ -97,7 +101,11 @@ impl Sealed {
         fixed
     }
 
-    /// The inverse of [`Sealed::to_bytes`]. Errors: `Invalid` (not such bytes, or damaged).
+    /// The inverse of [`Sealed::to_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (not such bytes, or damaged).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let decoded = Self::decode(bytes);
         decoded.map_err(|_| Error::invalid("these bytes do not describe a sealed segment"))
@@ -134,10 +142,13 @@ impl Sealed {
 /// own. It belongs to no index until [`Index::adopt`](crate::Index::adopt) or a manifest of shards
 /// takes it in.
 ///
-/// All documents of a segment are in memory meanwhile, and 4 bytes a document. Errors: `Invalid`
-/// (no documents, a key twice, a key or payload of a wrong length, parameters of passages),
-/// `Mismatch` (a signature of other parameters), `Exists` (there is a file at `path`; nothing was
-/// written), `Io`.
+/// All documents of a segment are in memory meanwhile, and 4 bytes a document.
+///
+/// # Errors
+///
+/// `Invalid` (no documents, a key twice, a key or payload of a wrong length, parameters of
+/// passages), `Mismatch` (a signature of other parameters), `Exists` (there is a file at `path`;
+/// nothing was written), `Io`.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {

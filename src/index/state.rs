@@ -167,17 +167,29 @@ impl Snapshot {
 
     /// Whether there is a document with this key. Costs a probe of the memtable and of each
     /// segment's key table.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get`].
     pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         Ok(self.locate(key.into().as_bytes())?.is_some())
     }
 
     /// The document with this key.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
         self.locate(key.into().as_bytes())?.map(|place| self.document(place)).transpose()
     }
 
     /// The signature of the document with this key, to store it elsewhere or to compare it. Costs
     /// the same as [`Snapshot::get`], without the payload.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get`].
     pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         let Some(place) = self.locate(key.into().as_bytes())? else { return Ok(None) };
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();

@@ -24,7 +24,11 @@ impl Windows {
     pub(super) const QUOTES: Self = Self { window: 50, stride: 25 };
 
     /// Windows of `window` words (1 to 2^20), one every `stride` words (1 to `window`, so that
-    /// every word is in a window). `Invalid` outside these ranges.
+    /// every word is in a window).
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` outside these ranges.
     pub fn new(window: u32, stride: u32) -> Result<Self> {
         if !(1..=WINDOW_WORDS_MAX).contains(&window) || !(1..=window).contains(&stride) {
             return Err(Error::invalid(format!(

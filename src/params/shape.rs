@@ -110,8 +110,11 @@ pub enum Scheme {
 
 impl Scheme {
     /// An external scheme of this name. The name should contain all that the signatures depend on,
-    /// as in `datasketch-seed1-words3`. `Invalid` unless it has 1 to 64 ASCII letters, digits, `-`,
-    /// `_` and `.`.
+    /// as in `datasketch-seed1-words3`.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` unless it has 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
     pub fn external(name: &str) -> Result<Self> {
         Maker::new(name).map(Self::External)
     }

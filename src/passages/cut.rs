@@ -72,8 +72,11 @@ pub(super) struct Piece {
 }
 
 impl Passages {
-    /// A cutter for passage indexes with these parameters. `Invalid` if they are not those of a
-    /// passage index.
+    /// A cutter for passage indexes with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if they are not those of a passage index.
     pub fn new(params: &Params) -> Result<Self> {
         let windows = params.passages().ok_or_else(|| {
             Error::invalid("the index is of documents; one of passages is created with windows")

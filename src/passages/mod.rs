@@ -29,8 +29,12 @@ pub struct PassageIndex {
 }
 
 impl PassageIndex {
-    /// Wraps an open index. `Invalid` if its parameters are not those of a passage index, or if it
-    /// has a time to live, which could remove a part of a text.
+    /// Wraps an open index.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if its parameters are not those of a passage index, or if it has a time to live,
+    /// which could remove a part of a text.
     pub fn new(index: Index) -> Result<Self> {
         let cutter = Passages::new(index.params())?;
         if index.core().options.ttl.is_some() {
@@ -42,15 +46,21 @@ impl PassageIndex {
     }
 
     /// Creates an empty index. The parameters need
-    /// [`ParamsBuilder::passages`](crate::ParamsBuilder::passages). Errors: those of
-    /// [`Index::create`] and [`PassageIndex::new`].
+    /// [`ParamsBuilder::passages`](crate::ParamsBuilder::passages).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::create`] and [`PassageIndex::new`].
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Passages::new(params)?;
         Self::new(Index::create(dir, params, options)?)
     }
 
-    /// Opens an index for reading and writing. Errors: those of [`Index::open`] and
-    /// [`PassageIndex::new`].
+    /// Opens an index for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::open`] and [`PassageIndex::new`].
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::new(Index::open(dir, options)?)
     }
@@ -69,9 +79,13 @@ impl PassageIndex {
     /// Inserts a text, or replaces the one with this key (1 to 4,092 bytes), whose payload stays.
     /// The same text again writes nothing.
     ///
-    /// Errors: `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of
-    /// one text do not fit into a batch. Costs a look-up and an append per passage; under `Sync`
-    /// one sync, for which other writers wait.
+    /// Costs a look-up and an append per passage; under `Sync` one sync, for which other writers
+    /// wait.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of one text
+    /// do not fit into a batch.
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
         self.insert_prepared(self.cutter.prepare(key, text, None)?)
     }
@@ -82,6 +96,10 @@ impl PassageIndex {
 
     /// Inserts or replaces a text that carries the caller's own bytes, at most 64 KiB less 20
     /// bytes; none clear what is stored. As [`PassageIndex::insert`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PassageIndex::insert`]. `Invalid` also for a longer payload.
     pub fn insert_with_payload<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -93,7 +111,11 @@ impl PassageIndex {
 
     /// Gives the text with this key another payload, at most 64 KiB less 20 bytes; its passages
     /// stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
-    /// payload. Errors: those of [`Index::set_payload`].
+    /// payload.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::set_payload`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -132,7 +154,11 @@ impl PassageIndex {
     }
 
     /// Writes texts as one change: atomic, one sync. Returns one outcome per text, in order. If a
-    /// key occurs more than once, the last text counts. Errors: those of [`Index::write`].
+    /// key occurs more than once, the last text counts.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::write`].
     pub fn write(&self, texts: &[Prepared]) -> Result<Vec<Outcome>> {
         let _writing = self.lock();
         let snapshot = self.index.snapshot();
@@ -172,8 +198,11 @@ impl PassageIndex {
         Ok(before.into_iter().map(outcome).collect())
     }
 
-    /// Removes the text with this key, all of its passages at once. Errors: those of
-    /// [`Index::remove`].
+    /// Removes the text with this key, all of its passages at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::remove`].
     pub fn remove<'k>(&self, key: impl Into<Key<'k>>) -> Result<Outcome> {
         let key = key.into();
         let key = key.as_bytes();
@@ -194,6 +223,10 @@ impl PassageIndex {
     }
 
     /// Closes the index: see [`Index::close`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::close`].
     pub fn close(self) -> Result<()> {
         self.index.close()
     }

@@ -84,7 +84,11 @@ pub struct PassageQuery<'a> {
 }
 
 impl PassageView {
-    /// Wraps a snapshot of an index or of a reader. `Invalid` if it is not of a passage index.
+    /// Wraps a snapshot of an index or of a reader.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if it is not of a passage index.
     pub fn new(snapshot: &Snapshot) -> Result<Self> {
         let cutter = Passages::new(snapshot.params())?;
         Ok(Self { snapshot: snapshot.clone(), cutter })
@@ -102,6 +106,10 @@ impl PassageView {
     }
 
     /// Whether a text with this key is stored.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::contains`].
     pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
         let key = key.into();
         cut::check_key(key.as_bytes())?;
@@ -109,6 +117,10 @@ impl PassageView {
     }
 
     /// Counts the texts. The count is not stored: this reads all passages.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
     pub fn count_texts(&self) -> Result<u64> {
         let mut texts = 0;
         for document in self.snapshot.iter() {
@@ -156,7 +168,11 @@ impl PassageQuery<'_> {
 
     /// Runs the query. Costs one query of the index per quarter of a stride; for parts that match,
     /// also two signatures per word and a look-up per matching passage. A text without a shingle
-    /// matches nothing. Errors: those of [`Query::run`](crate::Query::run).
+    /// matches nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
         let snapshot = &self.view.snapshot;
         let cutter = &self.view.cutter;

@@ -33,16 +33,22 @@ pub struct VerifiedPair {
 }
 
 impl Verifier {
-    /// A verifier for pairs of at least this similarity. Errors: `Invalid` (a threshold outside 0
-    /// to 1).
+    /// A verifier for pairs of at least this similarity.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a threshold outside 0 to 1).
     pub fn new(params: &Params, threshold: f64) -> Result<Self> {
         check_threshold(threshold)?;
         Ok(Self { params: params.clone(), equal_rows_min: params.equal_rows_min(threshold) })
     }
 
     /// The number of equal rows of two documents of a bucket of `band`, if they are a pair that
-    /// counts in this band. Errors: `Invalid` (a signature of another length, or a band that does
-    /// not exist).
+    /// counts in this band.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (a signature of another length, or a band that does not exist).
     pub fn pair(&self, band: u16, a: &[u8], b: &[u8]) -> Result<Option<u32>> {
         self.check_band(band)?;
         let bytes = self.params.signature_bytes();
@@ -55,7 +61,11 @@ impl Verifier {
     }
 
     /// The pairs among the documents of a bucket or of a block of one. `signatures` are their
-    /// concatenated bytes. Costs n^2 / 2 comparisons. Errors: `Invalid`.
+    /// concatenated bytes. Costs n^2 / 2 comparisons.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`.
     pub fn bucket(&self, band: u16, signatures: &[u8]) -> Result<Vec<VerifiedPair>> {
         self.check_band(band)?;
         count_of(&self.params, signatures)?;
@@ -69,7 +79,11 @@ impl Verifier {
         Ok(pairs)
     }
 
-    /// The pairs between two disjoint blocks of a bucket. Errors: `Invalid`.
+    /// The pairs between two disjoint blocks of a bucket.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`.
     pub fn between(&self, band: u16, left: &[u8], right: &[u8]) -> Result<Vec<VerifiedPair>> {
         self.check_band(band)?;
         count_of(&self.params, left)?;

@@ -108,8 +108,12 @@ impl Sketcher {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The signature of a text. `Empty` if it has no shingle (for words: no letter or digit, or
-    /// only stop words). `Invalid` if the parameters are for items or of an external scheme.
+    /// The signature of a text.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if it has no shingle (for words: no letter or digit, or only stop words). `Invalid`
+    /// if the parameters are for items or of an external scheme.
     pub fn text(&self, text: &str) -> Result<Signature> {
         scratch::with(|scratch| self.text_in(text, scratch))
     }
@@ -130,11 +134,14 @@ impl Sketcher {
     }
 
     /// The signature of a text and the variety of its shingles, which says whether the set of
-    /// shingles is too small to tell such texts apart ([`Variety::is_too_small`]). Fails like
-    /// [`Sketcher::text`].
+    /// shingles is too small to tell such texts apart ([`Variety::is_too_small`]).
     ///
     /// Costs the same as [`Sketcher::text`], unless a third of the shingles are repeats: then the
     /// text is cut into shingles a second time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sketcher::text`].
     pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -148,8 +155,12 @@ impl Sketcher {
         })
     }
 
-    /// The signature of a text with all its shingles, for exact comparison. Fails like
-    /// [`Sketcher::text`]. Costs an additional sort of the shingles.
+    /// The signature of a text with all its shingles, for exact comparison. Costs an additional
+    /// sort of the shingles.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sketcher::text`].
     pub fn original_text(&self, text: &str) -> Result<Original> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -157,8 +168,11 @@ impl Sketcher {
         })
     }
 
-    /// The signature of a set with all its items, for exact comparison. Fails like
-    /// [`Sketcher::items`].
+    /// The signature of a set with all its items, for exact comparison.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sketcher::items`].
     pub fn original_items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -172,9 +186,13 @@ impl Sketcher {
     }
 
     /// The signature of a set of strings, byte strings or integers: see [`Item`]. Strings (and
-    /// bytes that are UTF-8) are folded only if the parameters ask for it. `Empty` if there is no
-    /// item. `Invalid` if the parameters are not for items or of an external scheme. One pass,
-    /// without allocation per item.
+    /// bytes that are UTF-8) are folded only if the parameters ask for it. One pass, without
+    /// allocation per item.
+    ///
+    /// # Errors
+    ///
+    /// `Empty` if there is no item. `Invalid` if the parameters are not for items or of an external
+    /// scheme.
     pub fn items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -198,8 +216,11 @@ impl Sketcher {
         sums.extend(items.into_iter().map(Into::into).map(hash));
     }
 
-    /// The signature of rows (u32 or u64) that another program made. Fails like
-    /// [`Signature::from_rows`].
+    /// The signature of rows (u32 or u64) that another program made.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Signature::from_rows`].
     pub fn rows<T: Into<u64> + Copy>(&self, rows: &[T], shingle_count: u32) -> Result<Signature> {
         let Inner { id, scheme, rows: hashes, lane_bits, .. } = *self.inner;
         Signature::of_rows((id, scheme, hashes, lane_bits), rows, shingle_count)

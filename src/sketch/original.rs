@@ -31,8 +31,11 @@ impl Original {
         &self.signature
     }
 
-    /// Rebuilds a document from its signature and its [`Original::shingle_hashes`]. `Invalid` if
-    /// the hashes are not in ascending order.
+    /// Rebuilds a document from its signature and its [`Original::shingle_hashes`].
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if the hashes are not in ascending order.
     pub fn from_shingle_hashes(signature: Signature, shingles: Vec<u64>) -> Result<Self> {
         if shingles.is_sorted() {
             return Ok(Self { signature, shingles });

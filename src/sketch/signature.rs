@@ -80,7 +80,10 @@ impl Signature {
     /// Restores a signature from the bytes of [`Signature::as_bytes`].
     ///
     /// The bytes must have been made with `params`: this cannot be checked, and other bytes give
-    /// wrong similarities. `shingle_count` is stored with the signature. Copies the bytes. Errors:
+    /// wrong similarities. `shingle_count` is stored with the signature. Copies the bytes.
+    ///
+    /// # Errors
+    ///
     /// `Invalid` unless there are [`Params::signature_bytes`] bytes.
     pub fn from_bytes(params: &Params, bytes: &[u8], shingle_count: u32) -> Result<Self> {
         let expected = params.signature_bytes();

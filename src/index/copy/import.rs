@@ -44,12 +44,21 @@ impl Index {
     /// there. Errors: `Mismatch` (nothing is written; the message says what differs), those of
     /// reading the other index, and those of [`Index::write`]. Costs the same as inserting, without
     /// the sketching.
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch` (nothing is written; the message says what differs), those of reading the other
+    /// index, and those of [`Index::write`].
     pub fn import(&self, from: &Snapshot) -> Result<Imported> {
         self.import_with(from, &mut |_| ControlFlow::Continue(()))
     }
 
     /// Imports with progress in documents. If `progress` breaks off, the error is `Cancelled`, and
     /// the documents written before remain.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Index::import`].
     pub fn import_with(
         &self,
         from: &Snapshot,
@@ -77,6 +86,11 @@ impl Index {
     /// crash or an error there may be an incomplete index at `out`, which should be deleted. Other
     /// errors: those of [`Index::create`], of reading the other index, and of [`Index::write`].
     /// Costs the same as [`Index::import`].
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch` if the change of the parameters needs the texts, those of [`Index::create`], of
+    /// reading the other index, and of [`Index::write`].
     pub fn rebuild(
         from: &Snapshot,
         out: impl AsRef<Path>,
@@ -88,6 +102,10 @@ impl Index {
 
     /// Rebuilds with progress in documents. If `progress` breaks off, the error is `Cancelled`, and
     /// an incomplete index remains at `out`.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Index::rebuild`].
     pub fn rebuild_with(
         from: &Snapshot,
         out: impl AsRef<Path>,

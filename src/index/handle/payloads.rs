@@ -13,6 +13,10 @@ impl Index {
     /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
     /// payload clears the stored one. All else as of [`Index::insert`].
     ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`]. `Invalid` also for a payload above 64 KiB.
+    ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
     /// # let folder = tempfile::tempdir().unwrap();
@@ -37,9 +41,13 @@ impl Index {
         self.write(batch).map(|written| written.outcomes[0])
     }
 
-    /// Gives the document with this key another payload of up to 64 KiB; its signature and its
-    /// time stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
-    /// payload. Promises and errors as [`Index::insert`]; costs what that does, without sketching.
+    /// Gives the document with this key another payload of up to 64 KiB; its signature and its time
+    /// stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
+    /// payload. Promises as [`Index::insert`]; costs what that does, without sketching.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`]. `Invalid` also for a payload above 64 KiB.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -68,9 +76,13 @@ impl Index {
     ///
     /// One change if the removes fit into a batch of [`Options::batch_bytes_max`] (by default 16
     /// MiB: 400,000 keys of 20 bytes), otherwise several, in the order of the keys: after a crash
-    /// or an error those that were written are there whole, and the later ones are not. Covers
-    /// what was written before the call. Promises and errors as [`Index::insert`]. Costs a look at
-    /// every key of the index, and memory for those that begin so.
+    /// or an error those that were written are there whole, and the later ones are not. Covers what
+    /// was written before the call. Promises as [`Index::insert`]. Costs a look at every key of the
+    /// index, and memory for those that begin so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::insert`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -113,6 +125,10 @@ impl Index {
     }
 
     /// Admits one newcomer, which may bring a payload and a time. All else as of [`Index::admit`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::admit`]. `Invalid` also for a payload above 64 KiB.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -26,6 +26,10 @@ pub struct Clusters {
 impl Snapshot {
     /// The clusters: documents connected by pairs that satisfy [`Alike`]. See
     /// [`crate::Index::clusters_with`].
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (threshold not from 0 to 1), `Cancelled` (`progress` broke off), `Corrupt`, `Io`.
     pub fn clusters_with(
         &self,
         alike: impl Into<Alike>,
@@ -47,8 +51,11 @@ impl Snapshot {
     /// pair with a stale or missing document connects nothing.
     ///
     /// Costs the work of [`Snapshot::pairs`], and one comparison for each pair of documents that
-    /// are not connected yet. `fetch` is called repeatedly for the same documents. Errors: those of
-    /// [`Snapshot::clusters_with`] and of `fetch`.
+    /// are not connected yet. `fetch` is called repeatedly for the same documents.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::clusters_with`] and of `fetch`.
     pub fn exact_clusters(
         &self,
         alike: impl Into<Alike>,

@@ -37,8 +37,11 @@ impl Snapshot {
     /// similarity (0 for all), or an [`Alike`]. The comparison ends as soon as it is certain that
     /// the condition fails. Use [`Query::for_verification`] (for pairs and clusters,
     /// [`Alike::for_verification`]) to find all matches, since the estimates of some are below the
-    /// minimum. Errors: `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading
-    /// signatures.
+    /// minimum.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading signatures.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -80,6 +83,10 @@ impl Snapshot {
     }
 
     /// The exact similarity of a pair. Otherwise as [`Snapshot::exact_matches`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::exact_matches`].
     pub fn exact_pair(
         &self,
         pair: &Pair,

@@ -59,6 +59,10 @@ impl Snapshot {
     /// [`Snapshot::for_each_key`] is several times as fast. Errors are returned here, not later:
     /// `Invalid` (2^32 keys or more), `Corrupt`, `Io`.
     ///
+    /// # Errors
+    ///
+    /// Returned here, not later: `Invalid` (2^32 keys or more), `Corrupt`, `Io`.
+    ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
     /// # let folder = tempfile::tempdir().unwrap();
@@ -80,6 +84,10 @@ impl Snapshot {
 
     /// The keys that begin with these bytes, in ascending order. Costs and errors as
     /// [`Snapshot::keys`]: every key is looked at, but memory is for those that begin so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::keys`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -105,7 +113,11 @@ impl Snapshot {
     }
 
     /// Calls `each` with every key, in no particular order, until it breaks off: the fastest way to
-    /// read all keys. Reads no signatures. Errors: `Corrupt`, `Io`.
+    /// read all keys. Reads no signatures.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -131,7 +143,10 @@ impl Snapshot {
     }
 
     /// The documents with these keys, in the given order; `None` for a key that is not stored. The
-    /// keys are looked up together, which costs less than a [`Snapshot::get`] for each. Errors:
+    /// keys are looked up together, which costs less than a [`Snapshot::get`] for each.
+    ///
+    /// # Errors
+    ///
     /// `Corrupt`, `Io`.
     ///
     /// ```

@@ -23,8 +23,11 @@ impl Snapshot {
     /// A stream that walks the bucket tables once. It uses some MiB of memory, and 32 bytes for
     /// each document of the largest crowd that shares one band. Its cost is linear in the number of
     /// documents and of pairs that share a band: a crowd of n similar documents costs n^2 / 2
-    /// comparisons per shared band. Errors: `Invalid` (threshold not from 0 to 1); while it runs
-    /// `Corrupt` and `Io`.
+    /// comparisons per shared band.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (threshold not from 0 to 1); while it runs `Corrupt` and `Io`.
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.refuse_if_closed()?;
         Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?) })
@@ -43,7 +46,11 @@ impl Pairs {
     /// Costs one more walk of the first band's table than [`Snapshot::pairs`], but only n log n
     /// comparisons for a crowd of n copies. Uses 4 bytes of memory per document while it runs, and
     /// then a key per crowd. If counts of shingles decide ([`Alike::contained`]), the documents of
-    /// a crowd have one signature and one count. Errors: `Corrupt`, `Io`.
+    /// a crowd have one signature and one count.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
         CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike)
     }

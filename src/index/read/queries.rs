@@ -98,7 +98,11 @@ impl<'a> Queries<'a> {
     /// Runs the queries. Returns the answers in the order of the signatures.
     ///
     /// Costs somewhat less than the same number of single queries. It uses one thread only: to use
-    /// more, give each thread a part of the signatures. Errors: those of [`Query::run`].
+    /// more, give each thread a part of the signatures.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
         let asked = CheckedTerms::new(snapshot, &self.terms)?;

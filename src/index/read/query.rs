@@ -250,8 +250,11 @@ impl<'a> Query<'a> {
 
     /// Runs the query.
     ///
-    /// Costs a probe per band and segment, and a comparison per candidate. Errors: `Invalid`
-    /// (threshold not from 0 to 1), `Mismatch` (a signature made with other parameters),
+    /// Costs a probe per band and segment, and a comparison per candidate.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (threshold not from 0 to 1), `Mismatch` (a signature made with other parameters),
     /// `NoSuchKey` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;

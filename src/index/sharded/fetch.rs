@@ -66,7 +66,11 @@ pub struct ManifestFile {
 }
 
 impl Manifest {
-    /// Reads a manifest. Errors: `Corrupt`, `Unsupported`.
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Unsupported`.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let manifest = format::ManifestContent::decode(bytes);
         let manifest = manifest.map_err(|error| error.in_file(Path::new("manifest"), 0))?;
@@ -118,7 +122,11 @@ impl Manifest {
     /// Reads all files in a folder without mapping them. An error if one is missing, has another
     /// length, belongs to another index or generation, or has a damaged block.
     ///
-    /// Reads every byte. Errors: `NotFound`, `Corrupt`, `Unsupported`, `Io`.
+    /// Reads every byte.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Corrupt`, `Unsupported`, `Io`.
     pub fn check(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.check_on(&Core::disk(), dir.as_ref())
     }

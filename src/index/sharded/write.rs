@@ -71,13 +71,15 @@ pub struct Shards {
 
 impl Shards {
     /// Creates a sharded index without documents. The number of shards, 1 to 65,536, is fixed.
-    /// Errors: `Exists`, `Invalid`, `Io`.
+    /// # Errors
+    /// `Exists`, `Invalid`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, shards: u32) -> Result<Self> {
         Self::create_on(&Core::disk(), dir.as_ref(), params, shards, Options::default())
     }
 
-    /// Opens a sharded index at its newest generation. Errors: `NotFound`, `Corrupt`,
-    /// `Unsupported`, `Io`.
+    /// Opens a sharded index at its newest generation.
+    /// # Errors
+    /// `NotFound`, `Corrupt`, `Unsupported`, `Io`.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         Self::open_on(&Core::disk(), dir.as_ref(), Options::default())
     }
@@ -119,6 +121,8 @@ impl Shards {
     }
 
     /// Moves on to the newest generation: after a commit that failed because another one was first.
+    /// # Errors
+    /// Those of [`Shards::open`].
     pub fn refresh(&mut self) -> Result<()> {
         self.manifest = newest(&*self.storage, &self.names)?;
         Ok(())
@@ -146,8 +150,9 @@ impl Shards {
     }
 
     /// The ticket of a task. A job draws a random number once and numbers its tasks. A repeated
-    /// attempt of a task gets the same ticket; no other job gets it. Errors: `Invalid` (a task of
-    /// 2^24 or above).
+    /// attempt of a task gets the same ticket; no other job gets it.
+    /// # Errors
+    /// `Invalid` (a task of 2^24 or above).
     pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
         if task >> TASK_BITS > 0 {
             return Err(Error::invalid(format!("a job has 2^24 tasks at most, not {task}")));
@@ -157,9 +162,10 @@ impl Shards {
     }
 
     /// Moves a sealed file to its place in the index; it is not read before it is listed. Placing
-    /// the file of a second attempt is no error, since both are identical. Errors: `Invalid` (the
-    /// file is not the sealed one), `Exists` (another file has its number), `Io` (also if `path` is
-    /// on another file system: copy the file first).
+    /// the file of a second attempt is no error, since both are identical.
+    /// # Errors
+    /// `Invalid` (the file is not the sealed one), `Exists` (another file has its number), `Io`
+    /// (also if `path` is on another file system: copy the file first).
     pub fn place(&self, path: impl AsRef<Path>, sealed: &Sealed) -> Result<()> {
         self.check_sealed(sealed)?;
         let path = path.as_ref();
@@ -216,9 +222,10 @@ impl Shards {
     ///
     /// Keys that are live already are refused or replaced; the old document of a replaced key is
     /// dead from this generation on. Costs a look-up per document in the segments of its shard.
-    /// Errors: `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note
-    /// above 64 KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first:
-    /// refresh), `Corrupt`, `Io`. After an error nothing has changed.
+    /// # Errors
+    /// `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note above 64
+    /// KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: refresh),
+    /// `Corrupt`, `Io`. After an error nothing has changed.
     pub fn append(
         &mut self,
         segments: &[(u32, Sealed)],
@@ -263,7 +270,9 @@ impl Shards {
     }
 
     /// Removes the documents with these keys in one commit; returns their number. Keys that are not
-    /// stored are skipped. Errors: `Unsettled`, `Corrupt`, `Io`.
+    /// stored are skipped.
+    /// # Errors
+    /// `Unsettled`, `Corrupt`, `Io`.
     pub fn remove<'k>(
         &mut self,
         keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
@@ -300,8 +309,9 @@ impl Shards {
     }
 
     /// Merges the segments of a shard into one without dead documents, in one commit. Returns
-    /// whether there was anything to merge. Errors: `Invalid` (no such shard), `Unsettled`,
-    /// `Corrupt`, `Io`.
+    /// whether there was anything to merge.
+    /// # Errors
+    /// `Invalid` (no such shard), `Unsettled`, `Corrupt`, `Io`.
     pub fn compact(&mut self, shard: u32) -> Result<bool> {
         if shard >= self.shards() {
             return Err(Error::invalid(format!("there is no shard {shard}")));
@@ -344,6 +354,8 @@ impl Shards {
     /// since the files of a running job are not listed yet. A reader of an older generation that
     /// has its files open keeps them. Manifests stay: they prevent a generation from being
     /// committed twice.
+    /// # Errors
+    /// Those of [`Shards::open`].
     pub fn sweep(&mut self) -> Result<u64> {
         self.refresh()?;
         let folder = self.names.segments_dir();

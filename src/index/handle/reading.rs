@@ -1,0 +1,124 @@
+//! More of the public handle: reading. Each method reads a snapshot made by the call.
+
+use super::go_on;
+use crate::Result;
+use crate::index::Index;
+use crate::index::key::Key;
+use crate::index::read::{Alike, Clusters, Document, Pairs, Progress, Queries, Query};
+use crate::index::state::Snapshot;
+use crate::sketch::Signature;
+use std::ops::ControlFlow;
+
+impl Index {
+    /// A frozen view of the index: later writes do not change its answers. Cheap.
+    pub fn snapshot(&self) -> Snapshot {
+        self.core.snapshot()
+    }
+
+    /// The number of live documents. Constant time.
+    pub fn len(&self) -> u64 {
+        self.snapshot().len()
+    }
+
+    /// Whether no document is live.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is a document with this key. Costs are those of [`Index::get`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::get`].
+    pub fn contains<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool> {
+        self.snapshot().contains(key)
+    }
+
+    /// The document with this key. Costs a probe per segment, and reading its block.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
+        self.snapshot().get(key)
+    }
+
+    /// The documents with these keys, in their order: see [`Snapshot::get_many`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::get_many`].
+    pub fn get_many<'k>(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key<'k>>>,
+    ) -> Result<Vec<Option<Document>>> {
+        self.snapshot().get_many(keys)
+    }
+
+    /// The signature of the document with this key. Costs are those of [`Index::get`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::get`].
+    pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
+        self.snapshot().signature(key)
+    }
+
+    /// Finds documents similar to this signature. See [`Query`] for threshold and limit.
+    pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
+        Query::of_signature(self.snapshot(), signature)
+    }
+
+    /// Finds documents similar to each of these signatures. One call costs less than separate
+    /// queries: see [`Queries`].
+    pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
+        Queries::of(self.snapshot(), signatures)
+    }
+
+    /// Finds documents similar to the document with this key, which is never in the answer itself.
+    /// `NoSuchKey` if no document has the key.
+    pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
+        self.snapshot().query_key(key)
+    }
+
+    /// Finds documents similar to any of the documents with these keys. See
+    /// [`Snapshot::query_keys`].
+    pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
+        self.snapshot().query_keys(keys)
+    }
+
+    /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::pairs`].
+    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
+        self.snapshot().pairs(alike)
+    }
+
+    /// The clusters of documents linked by pairs that reach a threshold ([`Alike`]). See
+    /// [`Index::clusters_with`].
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (the threshold), `Corrupt`, `Io`.
+    pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
+        self.clusters_with(alike, &mut go_on)
+    }
+
+    /// The clusters, with progress in documents; cancelling returns `Cancelled`.
+    ///
+    /// Takes the time of [`Index::pairs`], and memory of 4 bytes per document and 16 bytes per
+    /// member of a cluster.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` breaks off, and those of [`Index::clusters`].
+    pub fn clusters_with(
+        &self,
+        alike: impl Into<Alike>,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Clusters> {
+        self.snapshot().clusters_with(alike, progress)
+    }
+}
