@@ -73,6 +73,10 @@ impl BlockFile {
     /// is an error of the later read.
     #[inline(never)]
     pub(super) fn check_extents(&self, extents: impl Iterator<Item = (u64, usize)>) -> Result<()> {
+        // Without a map every read verifies its blocks.
+        if self.map.is_none() {
+            return Ok(());
+        }
         self.check_all(self.unverified(extents).into_iter())
     }
 
@@ -93,23 +97,29 @@ impl BlockFile {
     /// flight before the first is needed. Prefetches blocks that were verified before.
     #[cold]
     pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
-        let Some(map) = &self.map else { return };
         let blocks = self.unverified(extents.inspect(|(offset, _)| {
             let at = usize::try_from(*offset).unwrap_or(usize::MAX);
-            if let Some(byte) = map.bytes().get(at) {
+            if let Some(byte) = self.map.as_ref().and_then(|map| map.bytes().get(at)) {
                 prefetch(byte);
             }
         }));
         for run in blocks.chunk_by(|block, next| block + 1 == *next) {
-            map.will_need(run[0] * BLOCK_BYTES, run.len() * BLOCK_BYTES);
+            self.will_need(run[0] * BLOCK_BYTES, run.len() * BLOCK_BYTES);
             let crcs = run[0] / CRCS_PER_BLOCK;
             if self.crc_table.get(crcs).is_some_and(|crcs| crcs.get().is_none()) {
-                map.will_need(self.body_bytes + crcs * BLOCK_BYTES, BLOCK_BYTES);
+                self.will_need(self.body_bytes + crcs * BLOCK_BYTES, BLOCK_BYTES);
             }
         }
     }
 
-    /// The unverified blocks under these extents, ascending.
+    fn will_need(&self, begin: usize, count: usize) {
+        match &self.map {
+            Some(map) => map.will_need(begin, count),
+            None => self.file.will_need(wide(begin), wide(count)),
+        }
+    }
+
+    /// The unverified blocks under these extents, ascending: all of them without a map.
     fn unverified(&self, extents: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
         let (mut blocks, end) = (Vec::new(), self.blocks());
         for (offset, count) in extents {
@@ -117,9 +127,6 @@ impl BlockFile {
             let last = begin.saturating_add(count).div_ceil(BLOCK_BYTES).min(end);
             let under = begin / BLOCK_BYTES..last;
             blocks.extend(under.filter(|block| !self.verified.has(*block)));
-        }
-        if self.map.is_none() {
-            blocks.clear();
         }
         blocks.sort_unstable();
         blocks.dedup();

@@ -302,6 +302,10 @@ impl File for DiskFile {
         read_exact_at(&self.file, buffer, offset)
     }
 
+    fn will_need(&self, offset: u64, bytes: u64) {
+        sys::will_need(&self.file, offset, bytes);
+    }
+
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         add(&self.tally.bytes_written, buffer.len());
         write_all_at(&self.file, buffer, offset)

@@ -126,6 +126,8 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn bytes(&self) -> io::Result<u64>;
     /// Fills `buffer` from `offset`. `UnexpectedEof` if the file is too short.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Starts reading bytes that `read_at` will read soon, without waiting. Promises nothing.
+    fn will_need(&self, _offset: u64, _bytes: u64) {}
     /// Writes all of `buffer` at `offset`, and extends the file if needed. After an error any part
     /// may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;

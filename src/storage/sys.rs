@@ -19,6 +19,18 @@ pub(crate) fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
+/// Starts reading these bytes of a file into the page cache, if the system can.
+pub(crate) fn will_need(file: &std::fs::File, offset: u64, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
+        use std::os::fd::AsRawFd;
+        // SAFETY: a call for an open file, borrowed as long, which touches no memory. Advice that
+        // is refused changes nothing but the time.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, libc::POSIX_FADV_WILLNEED) };
+    }
+    let _ = (file, offset, bytes);
+}
+
 /// Has the system begin to bring these bytes of a file to the disk, if it can.
 pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
