@@ -39,15 +39,14 @@ pub(crate) struct Found {
 pub(super) struct SearchTerms<'s> {
     pub(super) signatures: &'s [&'s [u8]],
     equal_rows_min: u32,
-    bands: usize,
     band_rows: usize,
     lane_bits: u32,
 }
 
 impl<'s> SearchTerms<'s> {
     pub(super) fn new(params: &Params, signatures: &'s [&'s [u8]], equal_rows_min: u32) -> Self {
-        let (bands, band_rows) = (params.bands(), params.rows_per_band());
-        Self { signatures, equal_rows_min, bands, band_rows, lane_bits: params.lane_bits() }
+        let (band_rows, lane_bits) = (params.rows_per_band(), params.lane_bits());
+        Self { signatures, equal_rows_min, band_rows, lane_bits }
     }
 
     /// The equal rows of a candidate that was found in `first_band` and in all bands up to
@@ -62,15 +61,20 @@ impl<'s> SearchTerms<'s> {
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }
 
-    /// The equal rows of a candidate if there are enough and it shares any band. Of many candidates
+    /// The equal rows of a candidate if there are enough and it shares one of `bands` bands. Of many candidates
     /// most have too few: counting costs less than finding out which rows are equal.
     #[inline]
-    pub(super) fn score_in_any_band(&self, probe: u32, candidate: &[u8]) -> Option<u32> {
+    pub(super) fn score_in_any_band(
+        &self,
+        probe: u32,
+        bands: usize,
+        candidate: &[u8],
+    ) -> Option<u32> {
         let signature = self.signatures[index(probe)];
         let equal_rows = count_equal_rows(signature, candidate, self.lane_bits);
         let band_bytes = self.band_rows * index(self.lane_bits / 8);
         let is_match = equal_rows >= self.equal_rows_min
-            && shares_a_band(signature, candidate, band_bytes, self.bands);
+            && shares_a_band(signature, candidate, band_bytes, bands);
         is_match.then_some(equal_rows)
     }
 }
@@ -294,7 +298,7 @@ impl<'a> Search<'a> {
             score(segments, asked, candidates, found)?;
             let never = Stop::default();
             let stop = self.stop.unwrap_or(&never);
-            let mut crowd = Crowd { asked, probe, source, stop, found };
+            let mut crowd = Crowd { asked, probe, bands: self.bands, source, stop, found };
             if !crowd.compare(&segments[source].segment, these)? {
                 self.is_stopped = true;
                 return Ok(());

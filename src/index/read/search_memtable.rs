@@ -105,8 +105,8 @@ impl Search<'_> {
         let Snapshot { state, .. } = self.snapshot;
         let never = Stop::default();
         let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
-        let source = state.segments.len();
-        let mut crowd = Crowd { asked, probe, source, stop, found };
+        let (source, bands) = (state.segments.len(), self.bands);
+        let mut crowd = Crowd { asked, probe, bands, source, stop, found };
         self.is_stopped |= !crowd.compare_recent(&state.memtable, marks);
     }
 }
