@@ -29,6 +29,7 @@ fn main() {
         Some("load") => load(args[1].as_ref(), number(2)),
         Some("sweep") => sweep(args[1].as_ref()),
         Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
+        Some("compact") => compact(&Path::new(&args[1]).join(&args[2])),
         Some("verify") => verify(&Path::new(&args[1]).join(&args[2])),
         Some("open") => {
             let is_pread = args.last().is_some_and(|arg| arg == "pread");
@@ -198,6 +199,20 @@ fn verify(path: &Path) {
             bytes / 1e6 / wall,
             bytes / 1e6 / cpu
         );
+    }
+    index.close().unwrap();
+}
+
+fn compact(path: &Path) {
+    let index = Index::open(path, Options::default().maintenance(Maintenance::Inline)).unwrap();
+    let mut keys = index.snapshot().iter().map(|document| document.unwrap().key);
+    let keys: Vec<_> = keys.by_ref().take(3).collect();
+    for key in keys {
+        index.remove(&key).unwrap();
+        let (begin, cpu) = (Instant::now(), thread_seconds());
+        index.compact().unwrap();
+        let (wall, cpu) = (begin.elapsed().as_secs_f64(), thread_seconds() - cpu);
+        println!("compact() of {}: {wall:.2} s, {cpu:.2} of processor time", index.len());
     }
     index.close().unwrap();
 }

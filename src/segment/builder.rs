@@ -303,10 +303,10 @@ impl Builder {
         let [signatures, ..] = &tables.layout.sections;
         let begin = signatures.offset + wide(index(from) * stride);
         let range = begin..begin + wide(count * stride);
-        output.read_back(range, &mut tables.chunk)?;
+        let chunk = output.read_back(range, &mut tables.chunk)?;
         let rebuild = tables.rebuild.as_mut().expect("it has asked for them");
-        rebuild.signatures(&tables.chunk);
-        Ok(tables.chunk.len())
+        rebuild.signatures(chunk);
+        Ok(chunk.len())
     }
 
     fn feed_keys(&mut self, from: u32) -> Result<usize> {
@@ -320,18 +320,18 @@ impl Builder {
         let output = self.output.as_ref().expect("only finish takes it");
         let [_, documents, ..] = &tables.layout.sections;
         let range = documents.offset + begin..documents.offset + end;
-        output.read_back(range, &mut tables.chunk)?;
+        let chunk = output.read_back(range, &mut tables.chunk)?;
         tables.hashes.clear();
         for ordinal in index(from)..index(to) {
             let start =
                 self.bases[ordinal / index(STARTS_PER_BASE)] + u64::from(self.starts[ordinal]);
             let at = usize::try_from(start - begin).expect("within the chunk");
-            let document = &tables.chunk[at..];
+            let document = &chunk[at..];
             let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
         tables.rebuild.as_mut().expect("it has asked for them").keys(&tables.hashes);
-        Ok(tables.chunk.len())
+        Ok(chunk.len())
     }
 
     /// Start offset of a document in its section; for one past the last document, the end.

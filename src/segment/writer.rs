@@ -233,15 +233,19 @@ impl Output {
         Ok(())
     }
 
-    /// Reads written bytes back, checked: a disk that returns other bytes than it was given must
-    /// not end in tables built from them.
-    pub(super) fn read_back(&self, range: std::ops::Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+    /// Reads written bytes back into a buffer, checked: a disk that returns other bytes than it was
+    /// given must not end in tables built from them.
+    pub(super) fn read_back<'b>(
+        &self,
+        range: std::ops::Range<u64>,
+        out: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8]> {
         let (block, end) = (wide(BLOCK_BYTES), self.written_until);
         let begin = range.start / block * block;
         let until = range.end.next_multiple_of(block).min(end);
         assert!(range.start <= range.end && range.end <= end, "only what was written is read back");
         let count = usize::try_from(until - begin).expect("a caller reads what fits in memory");
-        out.clear();
+        // All of it is overwritten, so the last bytes read may stay.
         out.resize(count, 0);
         self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;
         for (index, bytes) in out.chunks(BLOCK_BYTES).enumerate() {
@@ -262,9 +266,8 @@ impl Output {
             }
         }
         let skip = usize::try_from(range.start - begin).expect("less than a block");
-        out.truncate(usize::try_from(range.end - begin).expect("less than was read"));
-        out.drain(..skip);
-        Ok(())
+        let end = usize::try_from(range.end - begin).expect("less than was read");
+        Ok(&out[skip..end])
     }
 
     fn is_shared(&self, block: u64) -> bool {
