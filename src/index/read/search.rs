@@ -61,8 +61,9 @@ impl<'s> SearchTerms<'s> {
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }
 
-    /// The equal rows of a candidate if there are enough and it shares one of `bands` bands. Of many candidates
-    /// most have too few: counting costs less than finding out which rows are equal.
+    /// The equal rows of a candidate if there are enough and it shares one of `bands` bands. Of
+    /// many candidates most have too few: counting costs less than finding out which rows are
+    /// equal.
     #[inline]
     pub(super) fn score_in_any_band(
         &self,
