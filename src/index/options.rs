@@ -85,6 +85,7 @@ pub struct Options {
     pub(crate) tiny_bytes_max: u64,
     pub(crate) tier_segments_max: usize,
     pub(crate) merge_when_idle: bool,
+    pub(crate) keep_mapped: bool,
     /// Bytes that a step of a compaction reads and writes. Small enough that a flush does not wait
     /// long for a step.
     pub(crate) step_bytes: usize,
@@ -117,6 +118,7 @@ impl Default for Options {
             tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
             tier_segments_max: 4,
             merge_when_idle: true,
+            keep_mapped: true,
             step_bytes: 16 << 20,
             gather_pause: Duration::from_micros(300),
             ttl: None,
@@ -193,6 +195,20 @@ impl Options {
     #[must_use]
     pub fn merge_when_idle(mut self, merge: bool) -> Self {
         self.merge_when_idle = merge;
+        self
+    }
+
+    /// Whether the pages of a segment stay mapped after a flush or a merge has read them. Default:
+    /// true, for queries. They count as resident memory of the process, although the system can
+    /// take them back at any time.
+    ///
+    /// With false, maintenance gives them up at once. A program that loads documents and ends then
+    /// has less resident memory: 330 MiB instead of 720 to 1,010 MiB for 1,750,000 documents. The
+    /// first query of each part of a new segment takes a page fault, about a microsecond. Applies
+    /// to [`ReadMode::Mmap`] only.
+    #[must_use]
+    pub fn keep_mapped(mut self, keep: bool) -> Self {
+        self.keep_mapped = keep;
         self
     }
 

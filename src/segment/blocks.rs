@@ -23,6 +23,9 @@ pub(super) type Block = [u8; BLOCK_BYTES];
 /// slow down.
 const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
+/// Number of blocks that are verified before their pages are given up.
+const BLOCKS_PER_RELEASE: usize = if cfg!(test) { 3 } else { 1024 };
+
 /// An open block file.
 pub(super) struct BlockFile {
     pub(super) path: PathBuf,
@@ -198,11 +201,23 @@ impl BlockFile {
         map.will_need(self.body_bytes, self.crc_table.len() * BLOCK_BYTES);
     }
 
-    /// Verifies every block of the map now, which also maps its pages.
-    pub(super) fn read_back(&self) -> Result<()> {
-        match self.map {
-            Some(_) => self.check(0..self.blocks(), BlockFetch::Wait),
-            None => Ok(()),
+    /// Verifies every block of the map now, which also maps its pages; `keep` leaves them mapped.
+    pub(super) fn read_back(&self, keep: bool) -> Result<()> {
+        let Some(map) = &self.map else { return Ok(()) };
+        for begin in (0..self.blocks()).step_by(BLOCKS_PER_RELEASE) {
+            let end = self.blocks().min(begin + BLOCKS_PER_RELEASE);
+            self.check(begin..end, BlockFetch::Wait)?;
+            if !keep {
+                map.release(begin * BLOCK_BYTES, (end - begin) * BLOCK_BYTES);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up all mapped pages of the body; the next reads map them again.
+    pub(super) fn release(&self) {
+        if let Some(map) = &self.map {
+            map.release(0, self.body_bytes);
         }
     }
 

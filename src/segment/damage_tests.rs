@@ -54,14 +54,17 @@ fn a_segment_that_is_read_back_is_checked_whole() {
     // A byte in each block, except the header, which opening reads.
     for at in (100..body).step_by(BLOCK_BYTES / 3) {
         file.write_at(&[bytes[at] ^ 1], at as u64).expect("written");
-        let error = open(ReadMode::Mmap).expect("opens").read_back().expect_err("damaged");
+        let error = open(ReadMode::Mmap).expect("opens").read_back(true).expect_err("damaged");
         assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
         assert!(error.to_string().contains("a.seg"), "{error}");
-        open(ReadMode::Pread).expect("opens").read_back().expect("every touch is the first there");
+        open(ReadMode::Pread)
+            .expect("opens")
+            .read_back(true)
+            .expect("every touch is the first there");
         file.write_at(&[bytes[at]], at as u64).expect("written");
     }
     let segment = open(ReadMode::Mmap).expect("opens");
-    segment.read_back().expect("sound");
+    segment.read_back(true).expect("sound");
     let before = place.disk.counters().bytes_read;
     assert_eq!(model.check(&segment), 0);
     assert_eq!(place.disk.counters().bytes_read, before, "nothing is left to be touched first");
@@ -421,7 +424,7 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         for other in &chosen {
             read_in_every_way(&open, *other, *other == block);
         }
-        open(ReadMode::Mmap).read_back().expect_err("damaged");
+        open(ReadMode::Mmap).read_back(true).expect_err("damaged");
         let found = found();
         let named = format!("at byte {};", block * BLOCK_BYTES);
         assert!(found.iter().any(|problem| problem.to_string().contains(&named)), "{found:?}");
@@ -434,7 +437,7 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         for block in &chosen {
             read_in_every_way(&open, *block, is_hit(block));
         }
-        open(ReadMode::Mmap).read_back().expect_err("damaged");
+        open(ReadMode::Mmap).read_back(true).expect_err("damaged");
         assert!(!found().is_empty());
         damage(blocks + crcs);
     }

@@ -100,9 +100,14 @@ impl Segment {
     }
 
     /// Verifies the whole body now, so that queries need not. Does nothing in `ReadMode::Pread`,
-    /// where every read verifies.
-    pub(crate) fn read_back(&self) -> Result<()> {
-        self.blocks.read_back()
+    /// where every read verifies. `keep`: the pages stay mapped.
+    pub(crate) fn read_back(&self, keep: bool) -> Result<()> {
+        self.blocks.read_back(keep)
+    }
+
+    /// Gives up all mapped pages of the body; the next reads map them again.
+    pub(crate) fn release(&self) {
+        self.blocks.release();
     }
 
     /// Number of documents, including dead ones.

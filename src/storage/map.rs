@@ -82,6 +82,20 @@ impl Map {
         matches!(self, Self::Heap(_))
     }
 
+    /// Gives up the mapped pages of these bytes, which then no longer count as memory of the
+    /// process. The next access maps them again.
+    pub(crate) fn release(&self, offset: usize, count: usize) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the map is shared and read-only, and its file does not change (see `of`): a
+            // page that is mapped again has the same bytes. Refused advice changes nothing.
+            let _ = unsafe { map.unchecked_advise_range(advice, offset, count) };
+        }
+        #[cfg(not(unix))]
+        let _ = (offset, count);
+    }
+
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {

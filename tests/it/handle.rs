@@ -362,3 +362,51 @@ fn after_a_panic_in_a_closure_of_the_caller_the_index_goes_on() {
     assert!(index.verify().unwrap().problems.is_empty());
     index.close().unwrap();
 }
+
+/// Resident bytes of the mapped segments of an index.
+#[cfg(target_os = "linux")]
+fn mapped_bytes(dir: &std::path::Path) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let segments = dir.join("segments");
+    let mut is_of = false;
+    let mut kibibytes = 0;
+    for line in maps.lines() {
+        // The first line of a map: its addresses, and its file if it has one.
+        if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
+            is_of = line.contains(segments.to_str().unwrap());
+        } else if let Some(rest) = line.strip_prefix("Rss:").filter(|_| is_of) {
+            kibibytes += rest.trim_end_matches("kB").trim().parse::<u64>().unwrap();
+        }
+    }
+    kibibytes << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_load_that_keeps_nothing_mapped_takes_less_memory_and_finds_the_same() {
+    let load = |keep: bool| {
+        let scratch = Scratch::new();
+        let options = Options::default().maintenance(Maintenance::Inline).keep_mapped(keep);
+        let index = Index::create(scratch.dir(), &params(), options).unwrap();
+        for part in 0..3 {
+            let keys = (part * 4_000)..(part + 1) * 4_000;
+            index
+                .write(keys.fold(Batch::new(), |batch, at| {
+                    batch.insert(format!("k{at}"), &run(at * 20, 10))
+                }))
+                .unwrap();
+            index.flush().unwrap();
+        }
+        let flushed = mapped_bytes(&scratch.dir());
+        index.compact().unwrap();
+        let compacted = mapped_bytes(&scratch.dir());
+        let found = index.query(&run(70_020, 10)).run().unwrap().matches;
+        assert_whole(&index);
+        (flushed, compacted, found.into_iter().map(|found| found.key).collect::<Vec<_>>())
+    };
+    let (kept, given_up) = (load(true), load(false));
+    assert!(kept.0 > 2 << 20 && kept.1 > 2 << 20, "{kept:?}");
+    assert!(given_up.0 < 1 << 20 && given_up.1 < 1 << 20, "{given_up:?}");
+    assert_eq!(kept.2, [b"k3501".to_vec()]);
+    assert_eq!(kept.2, given_up.2);
+}

@@ -197,7 +197,15 @@ impl Core {
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
         let result = self.refuse_if_stopped().and_then(|()| match &mut compaction.merge {
-            Some(merge) => merge.step(self.options.step_bytes),
+            Some(merge) => {
+                let stepped = merge.step(self.options.step_bytes);
+                if !self.options.keep_mapped {
+                    for input in &compaction.inputs {
+                        input.live.segment.release();
+                    }
+                }
+                stepped
+            }
             None => Ok(true),
         });
         match result {
@@ -250,6 +258,12 @@ impl Core {
         }
         let made = draft.last_made();
         draft.commit(self, &mut writer)?;
+        if !self.options.keep_mapped {
+            // Before their files are deleted, which takes longer: queries now map the output.
+            for input in &inputs {
+                input.live.segment.release();
+            }
+        }
         let (segments, (documents, bytes)) = (wide(inputs.len()), made.unwrap_or_default());
         let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
         self.events.note(|| Event::Compacted { segments, documents, bytes, duration });

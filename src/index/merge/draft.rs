@@ -173,7 +173,7 @@ pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
         core.options.read_mode,
     )?;
     if built.listed.length <= READ_BACK_BYTES_MAX {
-        segment.read_back()?;
+        segment.read_back(core.options.keep_mapped)?;
     } else {
         segment.request_directories();
     }

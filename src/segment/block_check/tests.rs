@@ -288,7 +288,7 @@ fn both_faces_find_the_same() {
     let listed = model.build(&disk, "a".as_ref(), 1 << 20, 1 << 20).listed;
     let open = |mode| Segment::open(&*disk, "a".as_ref(), &listed, &model.shape, mode);
     let verified = open(ReadMode::Mmap).expect("opens");
-    verified.read_back().expect("sound");
+    verified.read_back(true).expect("sound");
     assert!(verified.blocks.verified().is_some());
     let copied = open(ReadMode::Pread).expect("opens");
     for doc in (0..2500).step_by(100) {
