@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use nearkin::passages::{Passages, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
@@ -187,12 +188,14 @@ impl Reading {
     fn named<T>(
         &self,
         origin: &Origin,
-        body: Result<Vec<u8>, Reason>,
+        body: Result<Bytes, Reason>,
         make: impl Fn(&Content) -> Result<T, Reason>,
     ) -> Result<(Vec<u8>, T), Reason> {
         let body = body?;
         let (name, content) = match origin {
-            Origin::File { path, name } => (name.clone(), Content::Text(texts::text(path, body)?)),
+            Origin::File { path, name } => {
+                (name.clone(), Content::Text(texts::text(path, body.into())?))
+            }
             Origin::Line { file, number } => self.fields.parse(&body).map_err(|why| {
                 self.note_fault(file, *number, &why, &body);
                 Reason::BadLine(why)
@@ -254,20 +257,20 @@ mod tests {
         Reading::new(Sketcher::new(&params), Fields::text("id", "text"))
     }
 
-    fn file(body: Result<Vec<u8>, Reason>) -> Result<Sketched, Skipped> {
+    fn file(body: Result<Bytes, Reason>) -> Result<Sketched, Skipped> {
         let origin = Origin::File { path: "a.txt".into(), name: b"a.txt".to_vec() };
         reading().sketch(Raw { origin, body })
     }
 
     #[test]
     fn text_is_sketched_and_named() {
-        let sketched = file(Ok(b"four words of text".to_vec())).unwrap();
+        let sketched = file(Ok(Bytes::from("four words of text"))).unwrap();
         assert_eq!(sketched.name, b"a.txt");
     }
 
     #[test]
     fn binary_and_empty_files_say_which() {
-        let skipped = |body: &[u8]| file(Ok(body.to_vec())).unwrap_err().to_string();
+        let skipped = |body: &[u8]| file(Ok(Bytes::copy_from_slice(body))).unwrap_err().to_string();
         assert_eq!(skipped(b"ab\0c"), "skipped a.txt: binary (a NUL byte at 2)");
         assert_eq!(skipped(b" \n"), "skipped a.txt: empty (nothing to compare)");
     }
@@ -276,7 +279,7 @@ mod tests {
     fn a_line_with_a_key_too_long_is_skipped() {
         let raw = |key: &str| Raw {
             origin: Origin::Line { file: "l".into(), number: 3 },
-            body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into_bytes()),
+            body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into()),
         };
         assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());
         let long = reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX + 1))).unwrap_err().to_string();

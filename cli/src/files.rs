@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::vec;
 
+use bytes::Bytes;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
@@ -85,7 +86,7 @@ impl Files {
     pub(crate) fn next(&mut self) -> Option<Raw> {
         let (path, file) = self.next_entry()?;
         self.read += 1;
-        let body = file.and_then(|()| read(&path));
+        let body = file.and_then(|()| read(&path)).map(Bytes::from);
         Some(Raw { origin: Origin::File { name: raw::key_of(&path), path }, body })
     }
 
@@ -205,7 +206,7 @@ mod tests {
         while let Some(raw) = files.next() {
             let Origin::File { path, .. } = raw.origin else { panic!("not a file") };
             let name = path.strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned();
-            assert_eq!(raw.body, Ok(name.replace('\\', "/").into_bytes()));
+            assert_eq!(raw.body, Ok(name.replace('\\', "/").into()));
             found.push(name.replace('\\', "/"));
         }
         assert_eq!(found, ["a", "b/1", "b/2", "b/my.nearkin/x", "c"]);
@@ -225,7 +226,7 @@ mod tests {
             let mut files = Files::new(vec![path(root)]).unwrap();
             std::iter::from_fn(move || files.next()).map(|raw| raw.body).collect::<Vec<_>>()
         };
-        let text = Ok(b"text".to_vec());
+        let text = Ok(Bytes::from("text"));
         let link = Err(Reason::NotAFile("a symbolic link"));
         assert_eq!(bodies("folder"), [text.clone(), link.clone()]);
         assert_eq!(bodies("link"), [text.clone(), link]);

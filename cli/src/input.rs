@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::vec;
 
+use bytes::Bytes;
 use nearkin::{Params, Scheme, Shingles};
 use serde::{Deserialize, Serialize};
 
@@ -171,13 +172,14 @@ impl Input {
                 Ok(raws.next())
             }
             Self::Lines(lines) => lines.next(),
-            Self::Sets(sets) => {
-                Ok(sets.next()?.map(|(key, body)| Raw { origin: Origin::Set { key }, body }))
-            }
+            Self::Sets(sets) => Ok(sets.next()?.map(|(key, body)| Raw {
+                origin: Origin::Set { key },
+                body: body.map(Bytes::from),
+            })),
             Self::Named { files, read } => {
                 *read += 1;
                 Ok(files.next().map(|path| Raw {
-                    body: files::read(&path),
+                    body: files::read(&path).map(Bytes::from),
                     origin: Origin::File {
                         name: path.as_os_str().as_encoded_bytes().to_vec(),
                         path,

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
@@ -202,6 +203,8 @@ fn not_an_object(error: &serde_json::Error) -> String {
 /// Reads line after line; a line that is too long is skipped without being stored.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
+    /// The rest of the block that was read last.
+    block: Bytes,
     /// For messages: the file name, or "stdin".
     name: Arc<str>,
     bytes_max: usize,
@@ -220,8 +223,9 @@ impl Lines {
 
     fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
+        let (name, block) = (name.into(), Bytes::new());
         let (taken, ends_ahead) = (None, None);
-        Self { reader, name: name.into(), bytes_max, number: 0, bytes_read: 0, taken, ends_ahead }
+        Self { reader, block, name, bytes_max, number: 0, bytes_read: 0, taken, ends_ahead }
     }
 
     /// Opens a file at line `number` and byte `at`, both counted from 0 in the uncompressed lines;
@@ -262,7 +266,7 @@ impl Lines {
     /// Whether no complete line is buffered, so that reading the next one may block.
     pub(crate) fn would_wait(&self) -> bool {
         let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
-        !has_line(self.reader.buffer()) && self.ends_ahead.as_ref().is_none_or(none_ahead)
+        !has_line(&self.block) && self.ends_ahead.as_ref().is_none_or(none_ahead)
     }
 
     /// The next line that is not blank, without its line end.
@@ -278,41 +282,55 @@ impl Lines {
         Ok(None)
     }
 
-    fn line(&mut self) -> Result<Option<Result<Vec<u8>, Reason>>, Failure> {
-        let mut line = Vec::new();
+    /// The next line: a part of a block, or put together if it goes on in the next block.
+    fn line(&mut self) -> Result<Option<Result<Bytes, Reason>>, Failure> {
+        let mut begun = Vec::new();
         let mut length = 0;
         loop {
-            let buffer = match self.reader.fill_buf() {
-                Ok(buffer) => buffer,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            if self.block.is_empty() {
+                self.block = self.next_block()?;
+            }
+            let end = memchr::memchr(b'\n', &self.block);
+            let used = end.map_or(self.block.len(), |end| end + 1);
+            let mut part = self.block.split_to(used);
+            self.bytes_read += used as u64;
+            part.truncate(end.unwrap_or(used));
+            length += part.len();
+            let fits = length <= self.bytes_max;
+            if end.is_some() || used == 0 {
+                if used == 0 && length == 0 {
+                    return Ok(None);
+                }
+                if !begun.is_empty() {
+                    begun.extend_from_slice(&part);
+                    part = begun.into();
+                }
+                return Ok(Some(if fits { Ok(part) } else { Err(Reason::TooLarge) }));
+            }
+            if fits {
+                begun.extend_from_slice(&part);
+            } else {
+                begun = Vec::new();
+            }
+        }
+    }
+
+    /// The next bytes, with some lines; none at the end.
+    fn next_block(&mut self) -> Result<Bytes, Failure> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(buffer) => {
+                    let (block, count) = (Bytes::copy_from_slice(buffer), buffer.len());
+                    self.reader.consume(count);
+                    return Ok(block);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     return Err(Failure::new(
                         format!("cannot read {} after line {}: {error}", self.name, self.number),
                         "",
                     ));
                 }
-            };
-            // `skip_until` uses the fastest byte search of the standard library. Reading from a
-            // slice cannot fail.
-            let used = (&mut &*buffer).skip_until(b'\n').unwrap_or(buffer.len());
-            let (part, is_end) = match buffer[..used].strip_suffix(b"\n") {
-                Some(line) => (line, true),
-                None => (&buffer[..used], false),
-            };
-            length += part.len();
-            if length <= self.bytes_max {
-                line.extend_from_slice(part);
-            } else {
-                line = Vec::new();
-            }
-            self.reader.consume(used);
-            self.bytes_read += used as u64;
-            if is_end || used == 0 {
-                if used == 0 && length == 0 {
-                    return Ok(None);
-                }
-                let fits = length <= self.bytes_max;
-                return Ok(Some(if fits { Ok(line) } else { Err(Reason::TooLarge) }));
             }
         }
     }
@@ -329,7 +347,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(raw) = lines.next().unwrap() {
             let Origin::Line { number, .. } = raw.origin else { panic!("not a line") };
-            found.push((number, raw.body.map(|line| String::from_utf8(line).unwrap())));
+            found.push((number, raw.body.map(|line| String::from_utf8(line.to_vec()).unwrap())));
         }
         assert_eq!(lines.bytes_read(), text.len() as u64);
         found
@@ -373,6 +391,14 @@ mod tests {
         assert_eq!(found[2], (3, Err(Reason::TooLarge)));
         assert_eq!(found[3], (4, Ok("b".to_owned())));
         assert_eq!(found[4], (5, Err(Reason::TooLarge)));
+    }
+
+    #[test]
+    fn a_line_that_goes_over_blocks_is_whole() {
+        let (one, other) = ("x".repeat(300_000), "y".repeat(600_000));
+        let found = lines(&format!("{one}\nb\n{other}\n{one}"), 1 << 20);
+        let bodies: Vec<_> = found.into_iter().map(|(_, body)| body.unwrap()).collect();
+        assert!(bodies == [&one, "b", &other, &one]);
     }
 
     fn parse(line: &str) -> Result<(Vec<u8>, Content), String> {

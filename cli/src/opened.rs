@@ -34,6 +34,11 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
+/// The same for a command that writes much, asks little, and ends: in less memory.
+fn to_load(ttl: Option<Duration>) -> Options {
+    options(ttl).keep_mapped(false)
+}
+
 /// Closes an index after success or after a signal. After other failures it is dropped instead:
 /// closing would only fail again, and dropping loses nothing.
 pub(crate) fn close<E>(
@@ -101,7 +106,7 @@ pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
 
 /// Opens an index for adding, after checking the given parameters against its own.
 pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
-    let index = Index::open(dir, options(ttl)).map_err(not_opened)?;
+    let index = Index::open(dir, to_load(ttl)).map_err(not_opened)?;
     check_given(index.params(), dir, given)?;
     Ok(index)
 }
@@ -136,7 +141,7 @@ pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Resu
         output::note(format!("warning: {warning}"));
     }
     note_quotation_words(params, params.threshold());
-    Ok(Index::create(dir, params, options(ttl))?)
+    Ok(Index::create(dir, params, to_load(ttl))?)
 }
 
 /// The most important parameters in one line.

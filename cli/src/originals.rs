@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 
 use crate::args::ExactGiven;
@@ -196,7 +197,7 @@ impl Originals {
             if !fs::metadata(&path).is_ok_and(|data| data.is_file()) {
                 return None;
             }
-            let body = files::read(&path);
+            let body = files::read(&path).map(Bytes::from);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
         let Place { file, at, .. } = self.lines.get(key)?;

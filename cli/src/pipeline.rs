@@ -5,6 +5,7 @@
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
+use bytes::Bytes;
 use rayon::prelude::*;
 
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ use crate::window::{Closing, Window};
 /// documents are large.
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
+
+/// Bytes read between two looks at the clock for the progress bar, unless reading has to wait.
+const REPORTED_BYTES: usize = 64 << 10;
 
 /// When the reader hands a chunk to the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +102,7 @@ fn feed(
 ) -> Result<(), Failure> {
     let mut chunk = Vec::new();
     let mut bytes = 0;
+    let mut unreported = 0;
     loop {
         let position = input.position();
         let next = input.next();
@@ -111,8 +116,12 @@ fn feed(
                 return ended.map(|_| ());
             }
         };
-        progress.reached(input.reached());
         let more = bytes_of(&raw);
+        unreported += more;
+        if unreported >= REPORTED_BYTES || input.would_wait() {
+            progress.reached(input.reached());
+            unreported = 0;
+        }
         // Hand over the chunk before blocking: its own documents fill the window, so it must be
         // worked on first.
         if !chunk.is_empty() && window.is_full_for(more) {
@@ -140,7 +149,7 @@ fn bytes_of(raw: &Raw) -> usize {
         Origin::Line { .. } => 0,
         Origin::Set { key } => key.len(),
     };
-    name + raw.body.as_ref().map_or(0, Vec::len)
+    name + raw.body.as_ref().map_or(0, Bytes::len)
 }
 
 /// Joins a thread and propagates its panic.
@@ -165,7 +174,7 @@ mod tests {
     }
 
     fn number(raw: Raw) -> usize {
-        String::from_utf8(raw.body.unwrap()).unwrap().parse().unwrap()
+        String::from_utf8(raw.body.unwrap().to_vec()).unwrap().parse().unwrap()
     }
 
     fn progress() -> Progress {

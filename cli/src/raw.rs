@@ -5,6 +5,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -43,7 +45,7 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub(crate) origin: Origin,
-    pub(crate) body: Result<Vec<u8>, Reason>,
+    pub(crate) body: Result<Bytes, Reason>,
 }
 
 /// A document that cannot be indexed; the run continues with the others.

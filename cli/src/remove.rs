@@ -164,10 +164,7 @@ impl Removing<'_> {
             self.progress.reached(lines.bytes_read());
             match raw.body {
                 // Lines may end in CR LF. A key that itself ends in CR can be given as an argument.
-                Ok(mut line) => {
-                    line.truncate(line.strip_suffix(b"\r").unwrap_or(&line).len());
-                    self.key(line)?;
-                }
+                Ok(line) => self.key(line.strip_suffix(b"\r").unwrap_or(&line).to_vec())?,
                 Err(reason) => self.missing(format!("a line is {}", reason.kind())),
             }
         }

@@ -31,6 +31,8 @@ pub(super) struct Asked<'a> {
     /// The likeness that makes a duplicate.
     pub(super) alike: Alike,
     pub(super) fields: Fields,
+    /// Names of the input files, for messages.
+    names: Vec<String>,
 }
 
 impl<'a> Asked<'a> {
@@ -72,17 +74,21 @@ impl<'a> Asked<'a> {
             ..LinesGiven::default()
         };
         let fields = input::fields(&lines, &params)?.with_key_optional();
-        Ok(Self { args, out, dropped, format, scratch, archive, params, alike, fields })
+        let names = args.files.iter().map(|path| name_of(path)).collect();
+        Ok(Self { args, out, dropped, format, scratch, archive, params, alike, fields, names })
     }
 
     /// Name of an input file, for messages.
-    pub(super) fn name(&self, file: u32) -> String {
-        match self.args.files.get(file as usize) {
-            Some(path) if path.as_os_str() == raw::STDIN => "stdin".to_owned(),
-            Some(path) => path.display().to_string(),
-            None => String::new(),
-        }
+    pub(super) fn name(&self, file: u32) -> &str {
+        self.names.get(file as usize).map_or("", String::as_str)
     }
+}
+
+fn name_of(path: &Path) -> String {
+    if path.as_os_str() == raw::STDIN {
+        return "stdin".to_owned();
+    }
+    path.display().to_string()
 }
 
 /// A temporary folder, deleted on drop.

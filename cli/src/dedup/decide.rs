@@ -95,18 +95,18 @@ fn decide(
 ) -> Result<Decided, Failure> {
     let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
-    let mut documents = Vec::with_capacity(entries.len());
+    let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
     for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(entries) {
         if kind == Kind::Document {
-            let signature = Signature::from_bytes(work.kept.params(), &signature, shingles)?;
-            documents.push((rank, signature));
+            signatures.push(Signature::from_bytes(work.kept.params(), &signature, shingles)?);
+            ranks.push(rank);
         }
     }
-    let found = stored(asked, work, &documents)?;
-    let mut fresh = Fresh::new(work.kept.params(), asked.alike);
+    let found = stored(asked, work, &signatures)?;
+    let mut fresh = Fresh::new(work.kept.params(), asked.alike, signatures.len());
     let mut kept = Batch::new();
     let mut verdicts = vec![Verdict::None; numbers.len()];
-    for ((rank, signature), found) in documents.iter().zip(found) {
+    for ((rank, signature), found) in ranks.iter().zip(&signatures).zip(found) {
         // On a tie the stored document wins: it was kept earlier.
         let like = match (found, fresh.like(signature)) {
             (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
@@ -134,18 +134,17 @@ type Like = (u64, u32);
 fn stored(
     asked: &Asked<'_>,
     work: &Work,
-    documents: &[(u64, Signature)],
+    signatures: &[Signature],
 ) -> Result<Vec<Option<Like>>, Failure> {
     let snapshot = work.kept.snapshot();
-    let some = |some: &[(u64, Signature)]| {
-        let signatures: Vec<_> = some.iter().map(|(_, signature)| signature.clone()).collect();
-        let queries = snapshot.queries(&signatures).alike(asked.alike);
+    let some = |some: &[Signature]| {
+        let queries = snapshot.queries(some).alike(asked.alike);
         let first = |answer: Answer| {
             answer.matches.first().map(|found| (rank_of(&found.key), found.equal_rows))
         };
         Ok(queries.limit(1).run()?.into_iter().map(first).collect::<Vec<_>>())
     };
-    let found: nearkin::Result<Vec<_>> = documents.par_chunks(TOGETHER).map(some).collect();
+    let found: nearkin::Result<Vec<_>> = signatures.par_chunks(TOGETHER).map(some).collect();
     Ok(found?.concat())
 }
 
@@ -166,12 +165,14 @@ struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    fn new(params: &'a Params, alike: Alike) -> Self {
+    /// With room for this many documents.
+    fn new(params: &'a Params, alike: Alike, documents: usize) -> Self {
+        let bands = documents * params.bands();
         Self {
-            ranks: Vec::new(),
-            signatures: Vec::new(),
-            bands: HashMap::default(),
-            before: Vec::new(),
+            ranks: Vec::with_capacity(documents),
+            signatures: Vec::with_capacity(documents),
+            bands: HashMap::with_capacity_and_hasher(bands, RandomState::default()),
+            before: Vec::with_capacity(bands),
             band_bytes: params.band_bytes(),
             band_count: params.bands(),
             lane_bytes: params.signature_bytes() / params.hashes(),

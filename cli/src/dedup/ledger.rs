@@ -14,6 +14,9 @@ const HEAD_BYTES: usize = 40;
 /// Flag in the kind: a text with few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
 
+/// Entries that are read at a time if they are read in order.
+const AHEAD: u64 = 64;
+
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -82,6 +85,11 @@ impl Entry {
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self { signature: bytes[HEAD_BYTES..].to_vec(), ..Self::decode_head(bytes)? })
+    }
+
+    /// The entry without its signature.
+    fn decode_head(bytes: &[u8]) -> Option<Self> {
         let first = u32_at(bytes, 0);
         let kind = match first & !REPETITIVE {
             1 => Kind::Document,
@@ -100,7 +108,7 @@ impl Entry {
             equal_rows: u32_at(bytes, 36),
             key,
             other: Text { begin, bytes: u32_at(bytes, 28) },
-            signature: bytes[HEAD_BYTES..].to_vec(),
+            signature: Vec::new(),
         })
     }
 }
@@ -114,6 +122,8 @@ pub(super) struct Ledger {
     pub(super) count: u64,
     pub(super) texts_bytes: u64,
     buffer: Vec<u8>,
+    /// Entries read ahead by [`Ledger::next_head`], and the number of the first of them.
+    ahead: (u64, std::vec::IntoIter<Entry>),
 }
 
 impl Ledger {
@@ -130,8 +140,8 @@ impl Ledger {
         let (Some(entries), Some(texts)) = (entries, texts) else { return Ok(None) };
         let writer = |file| BufWriter::with_capacity(1 << 20, file);
         let (entries, texts) = (writer(entries), writer(texts));
-        let buffer = Vec::new();
-        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
+        let (buffer, ahead) = (Vec::new(), (0, Vec::new().into_iter()));
+        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer, ahead }))
     }
 
     /// Appends an entry and fills in the places of its texts. Hashes of shingles, if given, follow
@@ -180,10 +190,38 @@ impl Ledger {
             for number in run {
                 let at = usize::try_from(number - first).unwrap_or(usize::MAX) * bytes;
                 let entry = Entry::decode(&block[at..at + bytes]);
-                found.push(entry.ok_or_else(|| io::Error::other("an entry is damaged"))?);
+                found.push(entry.ok_or_else(damaged)?);
             }
         }
         Ok(found)
+    }
+
+    /// Reads an entry without its signature.
+    pub(super) fn head(&self, number: u64) -> io::Result<Entry> {
+        let bytes = (HEAD_BYTES + self.signature_bytes) as u64;
+        let head = read_at(self.entries.get_ref(), number * bytes, HEAD_BYTES)?;
+        Entry::decode_head(&head).ok_or_else(damaged)
+    }
+
+    /// The same for numbers that ascend, some at a time; only once nothing is appended any more.
+    pub(super) fn next_head(&mut self, number: u64) -> io::Result<Entry> {
+        let (first, ahead) = &self.ahead;
+        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
+        let mut between = between.unwrap_or(usize::MAX);
+        if between >= ahead.len() {
+            (self.ahead, between) = ((number, self.heads(number)?.into_iter()), 0);
+        }
+        self.ahead.0 = number + 1;
+        self.ahead.1.nth(between).ok_or_else(damaged)
+    }
+
+    /// Some entries from this one on, without their signatures.
+    fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
+        let bytes = HEAD_BYTES + self.signature_bytes;
+        let count = usize::try_from(self.count.saturating_sub(first).min(AHEAD)).unwrap_or(0);
+        let block = read_at(self.entries.get_ref(), first * bytes as u64, count * bytes)?;
+        let heads = block.chunks_exact(bytes).map(Entry::decode_head);
+        heads.map(|head| head.ok_or_else(damaged)).collect()
     }
 
     /// The shingle hashes stored with a document.
@@ -197,6 +235,10 @@ impl Ledger {
     pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
         read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
     }
+}
+
+fn damaged() -> io::Error {
+    io::Error::other("an entry is damaged")
 }
 
 /// Splits numbers into runs that rise or fall by one.
@@ -226,6 +268,9 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
 /// May move the file position: nothing is appended at this stage.
 fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
+    if bytes == 0 {
+        return Ok(block);
+    }
     #[cfg(unix)]
     std::os::unix::fs::FileExt::read_exact_at(file, &mut block, at)?;
     #[cfg(not(unix))]
@@ -366,6 +411,23 @@ mod tests {
         ledger.push(entry(5), (b"k", b""), &[]).unwrap();
         ledger.flush().unwrap();
         assert_eq!(ledger.entries(&[2]).unwrap()[0].line, 5);
+    }
+
+    #[test]
+    fn heads_are_read_ahead_and_over_gaps() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(dir.path(), 16, (0, 0)).unwrap().unwrap();
+        for line in 0..500 {
+            ledger.push(entry(line), (b"key", b""), &[]).unwrap();
+        }
+        ledger.flush().unwrap();
+        for number in [0, 1, 5, 63, 64, 70, 71, 300, 301, 365, 499, 3, 2] {
+            let expected = ledger.entries(&[number]).unwrap().remove(0);
+            let expected = Entry { signature: Vec::new(), ..expected };
+            assert_eq!(ledger.next_head(number).unwrap(), expected, "{number}");
+            assert_eq!(ledger.head(number).unwrap(), expected, "{number}");
+        }
+        assert!(ledger.next_head(500).is_err() && ledger.head(500).is_err());
     }
 
     #[test]

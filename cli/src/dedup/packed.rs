@@ -31,6 +31,8 @@ pub(super) struct Packed {
     packing: Packing,
     /// Blocks not written yet; all but the last are full.
     blocks: Vec<Vec<u8>>,
+    /// The memory of blocks that were written, for the next ones.
+    spare: Vec<Vec<u8>>,
     /// Bytes of the file on disk.
     pub(super) bytes: u64,
 }
@@ -82,7 +84,8 @@ impl Packed {
         }
         file.set_len(bytes).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(Some(Self { file, path: path.to_owned(), packing, blocks: Vec::new(), bytes }))
+        let (path, blocks, spare) = (path.to_owned(), Vec::new(), Vec::new());
+        Ok(Some(Self { file, path, packing, blocks, spare, bytes }))
     }
 
     /// Appends a line and a line end.
@@ -91,7 +94,8 @@ impl Packed {
             if self.blocks.len() == BLOCKS {
                 self.end_block()?;
             }
-            self.blocks.push(Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8));
+            let new = || Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8);
+            self.blocks.push(self.spare.pop().unwrap_or_else(new));
             return self.line(line);
         };
         block.extend_from_slice(line);
@@ -104,12 +108,20 @@ impl Packed {
     pub(super) fn end_block(&mut self) -> Result<(), Failure> {
         let blocks = std::mem::take(&mut self.blocks);
         let packing = self.packing;
-        let packed: Vec<_> = blocks.into_par_iter().map(|block| packing.pack(block)).collect();
+        let packed: Vec<_> = match packing {
+            Packing::None => blocks.into_iter().map(Ok).collect(),
+            _ => blocks.into_par_iter().map(|block| packing.pack(block)).collect(),
+        };
         let write = || {
             for block in packed {
-                let block = block?;
+                let mut block = block?;
                 self.file.write_all(&block)?;
                 self.bytes += block.len() as u64;
+                // A block of one long line is not kept.
+                if packing == Packing::None && block.len() < 2 * BLOCK_BYTES {
+                    block.clear();
+                    self.spare.push(block);
+                }
             }
             Ok(())
         };
@@ -145,4 +157,34 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
 pub(super) fn discard(path: &Path) {
     // If deleting fails, the next run truncates the file when it opens it.
     let _ = fs::remove_file(files::unfinished(path));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_used_again_and_lines_are_as_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.jsonl");
+        let mut out = Packed::open(&path, 0).unwrap().unwrap();
+        let line = |at: usize| vec![b'a' + u8::try_from(at % 26).unwrap(); 100_000 + at];
+        let mut expected = Vec::new();
+        for at in 0..300 {
+            out.line(&line(at)).unwrap();
+            expected.extend(line(at));
+            expected.push(b'\n');
+        }
+        // A block of its own, as large as all others.
+        let long = vec![b'z'; BLOCKS * BLOCK_BYTES];
+        out.line(&long).unwrap();
+        expected.extend(long);
+        expected.push(b'\n');
+        assert!((1..=BLOCKS).contains(&out.spare.len()), "{}", out.spare.len());
+        assert!(out.spare.iter().all(|block| block.capacity() <= 2 * BLOCK_BYTES));
+        assert_eq!(out.bytes, expected.len() as u64);
+        out.finish().unwrap();
+        publish(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+    }
 }

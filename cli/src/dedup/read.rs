@@ -188,7 +188,7 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
 fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     let Origin::Line { file: name, number } = origin else { return (0, 0) };
     let (file, line) = &mut work.state.place;
-    let is_of = |file: u32| asked.name(file) == **name;
+    let is_of = |file: u32| *asked.name(file) == **name;
     // A file given twice: line numbers start again.
     if !is_of(*file) || number <= line {
         *file += 1;

@@ -154,8 +154,10 @@ pub(super) struct Work {
 }
 
 fn options() -> Options {
-    // Synced explicitly at checkpoints.
-    Options::default().durability(Durability::OsBuffer)
+    // Synced explicitly at checkpoints. Nobody asks the index once all is decided, so a merge in
+    // idle time would be for nothing.
+    let options = Options::default().durability(Durability::OsBuffer);
+    options.merge_when_idle(false).keep_mapped(false).merge_bytes_max(32 << 20)
 }
 
 impl Work {

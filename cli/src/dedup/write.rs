@@ -7,7 +7,7 @@ use nearkin::Overlap;
 use serde::Serialize;
 
 use super::asked::Asked;
-use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::ledger::{Entry, Kind, Ledger, Verdict, Verdicts};
 use super::packed::{self, Packed};
 use super::read;
 use super::work::{Plan, Stage, Work};
@@ -18,9 +18,10 @@ use crate::output::lossy;
 use crate::progress::{Progress, Unit};
 use crate::raw::Reason;
 
-/// A checkpoint follows the first line that completes this many input bytes. The positions depend
-/// on the input alone, so compressed output is identical with and without interruptions.
-const BETWEEN_CHECKPOINTS: u64 = 16 << 20;
+/// A checkpoint follows the first line that completes this many input bytes, which takes about a
+/// quarter of a second. The positions depend on the input alone, so compressed output is identical
+/// with and without interruptions.
+const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
 
 /// An entry of DROPPED for a dropped line.
 #[derive(Serialize)]
@@ -71,7 +72,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             return Err(changed());
         }
         let line = match &raw.body {
-            Ok(line) => line.as_slice(),
+            Ok(line) => &line[..],
             // The line was skipped without being stored.
             Err(Reason::TooLarge) => &[],
             Err(_) => return Err(changed()),
@@ -152,7 +153,8 @@ pub(super) fn write(
         work.state.counts.bytes_kept += bytes;
         out.line(line)?;
     } else {
-        let (kind, why) = why(asked, work, verdict).map_err(|error| work.failed(&error))?;
+        let why = why(asked, &mut work.ledger, (work.state.done, verdict));
+        let (kind, why) = why.map_err(|error| work.failed(&error))?;
         work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
         dropped.line(&why)?;
     }
@@ -162,26 +164,22 @@ pub(super) fn write(
 /// The reason why the next line was dropped, as JSON, and its kind.
 pub(super) fn why(
     asked: &Asked<'_>,
-    work: &Work,
-    verdict: Verdict,
+    ledger: &mut Ledger,
+    (number, verdict): (u64, Verdict),
 ) -> std::io::Result<(Kind, Vec<u8>)> {
-    let entry = |number: u64| -> std::io::Result<Entry> {
-        let found = work.ledger.entries(&[number])?.into_iter().next();
-        found.ok_or_else(|| std::io::Error::other("an entry is missing"))
-    };
     let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
-        entry(work.state.done)?;
-    let (key, other) = (work.ledger.text(key)?, work.ledger.text(other)?);
+        ledger.next_head(number)?;
+    let (key, other) = (ledger.text(key)?, ledger.text(other)?);
     let name = asked.name(file);
     if kind == Kind::Skipped {
         let (skipped, reason) = (&lossy(&key), &lossy(&other));
-        let object = SkippedObject { file: &name, line, skipped, reason };
+        let object = SkippedObject { file: name, line, skipped, reason };
         return Ok((kind, serde_json::to_vec(&object)?));
     }
     let (of, of_key, told) = match verdict {
         Verdict::Dropped { of, equal } => {
-            let of = entry(of)?;
-            let of_key = work.ledger.text(of.key)?;
+            let of = ledger.head(of)?;
+            let of_key = ledger.text(of.key)?;
             let told = told(asked, equal, (shingles, of.shingles));
             (Some((asked.name(of.file), of.line)), of_key, told)
         }
@@ -195,10 +193,10 @@ pub(super) fn why(
     let (similarity, contained) = told;
     let object = serde_json::to_vec(&DroppedObject {
         key: text(&key).as_deref(),
-        file: &name,
+        file: name,
         line,
         of_key: text(&of_key).as_deref(),
-        of_file: of.as_ref().map(|(file, _)| file.as_str()),
+        of_file: of.as_ref().map(|(file, _)| *file),
         of_line: of.as_ref().map(|(_, line)| *line),
         similarity,
         contained,

@@ -33,7 +33,8 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
             let verdict = next(&mut verdicts, work)?;
             keep.push(verdict == Verdict::Kept);
             if verdict != Verdict::Kept {
-                let (_, why) = write::why(asked, work, verdict).map_err(|e| work.failed(&e))?;
+                let why = write::why(asked, &mut work.ledger, (work.state.done, verdict));
+                let (_, why) = why.map_err(|error| work.failed(&error))?;
                 dropped.line(&why)?;
             }
             step(work, &progress)?;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use nearkin::{Batch, Document, Params, Signature};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -327,7 +328,7 @@ fn input(to_read: &Arc<Vec<Planned>>) -> Input {
     let (files, total) = (Arc::clone(to_read), to_read.len() as u64);
     let raws = (0..files.len()).map(move |at| {
         let file = &files[at];
-        Raw { origin: file.origin(), body: read_file(file) }
+        Raw { origin: file.origin(), body: read_file(file).map(Bytes::from) }
     });
     Input::Listed { raws: Box::new(raws), total, read: 0 }
 }
