@@ -229,7 +229,9 @@ impl Core {
 
 /// Whether the index is so small that the overhead of a larger one would be most of its size.
 fn is_tiny(row: &Row, options: &Options) -> bool {
-    row.segments.iter().map(|entry| entry.length).sum::<u64>() <= options.tiny_bytes_max
+    // The lengths are not compared with the files yet: a forged row must not overflow the sum.
+    let lengths = row.segments.iter().map(|entry| entry.length);
+    lengths.fold(0, u64::saturating_add) <= options.tiny_bytes_max
 }
 
 /// The length of the first log of a session. The next log has at least the usual length.

@@ -105,7 +105,7 @@ impl ExpectedSums {
         table: u32,
         watch: &mut Watch<'_>,
     ) -> Result<bool> {
-        let mut walk = Walk::default();
+        let mut walk = TableWalk::default();
         let (mut entries, mut directory) = (TableEntries::default(), Directory::new(table));
         let Some(mut ends) = directory.first(segment) else { return Ok(false) };
         for first in (0..segment.docs()).step_by(ENTRIES_PER_READ) {
@@ -144,14 +144,14 @@ impl ExpectedSums {
 
 /// The check of a table, group by group.
 #[derive(Debug, Default)]
-struct Walk {
+struct TableWalk {
     sum: u64,
     /// One more than the last fingerprint and ordinal of the group in one word, or 0.
     last: u64,
     is_disordered: bool,
 }
 
-impl Walk {
+impl TableWalk {
     fn is_ordered(&self) -> bool {
         !self.is_disordered
     }

@@ -61,7 +61,10 @@ impl Comparisons {
 impl Snapshot {
     /// Queries with a sample of the stored documents, and counts what the queries compare.
     ///
-    /// The cost is bounded: 64 queries, and no more than about 100,000 comparisons. Errors:
+    /// The cost is bounded: 64 queries, and about 100,000 comparisons at most.
+    ///
+    /// # Errors
+    ///
     /// `Corrupt`, `Io`, `Closed`.
     ///
     /// ```

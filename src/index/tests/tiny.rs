@@ -1,5 +1,7 @@
 //! Tiny indexes: their size on disk, their growth, and power cuts meanwhile.
 
+use crate::format::catalog::SegmentEntry;
+use crate::index::life::first_log_bytes;
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::storage::Storage;
@@ -153,4 +155,24 @@ fn a_power_cut_in_the_session_of_a_tiny_index_loses_nothing_acknowledged() {
             assert!(is_known && (!acknowledged || found == after), "cut at {cut} of {ops}");
         }
     }
+}
+
+/// Found by fuzzing: the lengths of a forged row added up to more than 64 bits.
+#[test]
+fn lengths_beyond_64_bits_in_a_forged_row_do_not_make_an_index_tiny() {
+    let options = options();
+    let mut row = crate::index::open::row_of_new(&params(), &options);
+    let tiny = first_log_bytes(&row, &options);
+    let entry = SegmentEntry {
+        number: 1,
+        length: u64::MAX,
+        tail_hash: 0,
+        docs: 1,
+        dead: 0,
+        time_min: 0,
+        time_max: 0,
+        dead_file: None,
+    };
+    row.segments = vec![entry.clone(), SegmentEntry { number: 2, ..entry }];
+    assert!(first_log_bytes(&row, &options) > tiny);
 }
