@@ -85,28 +85,37 @@ impl Report {
 const INTRODUCTION: &str = "\
 # Accuracy on real corpora
 
-Written by `cargo bench --bench accuracy`; do not edit. `NEARKIN_DATA` names the folder
-of corpora and of their exact truth (all pairs, found without hashing).
+How exact the estimates are, and how many pairs an index finds, compared with the exact truth (all
+pairs, found without hashing). `cargo bench --bench accuracy` writes this page; do not edit it.
+`NEARKIN_DATA` names the folder of corpora and of their truth.
 
-Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single blanks, form C
-off (as in the truth), 40 seeds. From every bin of at least 1,000 pairs up to 4,000 are sampled, the
-same in every run, documents in few pairs first. A bin holds its lower end and not its upper one,
-and the bin 1 the identical pairs. Lines that say `fold` are of the same pairs by the default
-normalisation, put into bins by the similarity that they have then: of the documents' shingles
-themselves, as `--exact` compares them.
+Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single \
+    blanks, form C
+off (as in the truth), 40 seeds. Pairs are put into bins by their exact similarity. A bin includes
+its lower end, but not its upper end; the bin 1 has the identical pairs. Up to 4,000 pairs are
+sampled from every bin of at least 1,000, the same pairs in every run, first those of documents in
+few pairs. Lines with `fold` have the same pairs under the default normalisation. Their \
+    bins follow
+the similarity of the documents' shingles then, as `--exact` compares them.
 
-- *candidates*: share of pairs with a band in common / `candidate_probability` of their exact
-  similarities;
-- *returned*: share that a query at 0.7 returns (candidate, and estimated at 0.7 or more) /
-  `expected_recall`;
-- *bias*: mean error of the unclamped estimate;
-- *spread*: root of the mean square error of the estimate / that of 128 independent hashes of this
-  lane width.
+| column | measured | expected |
+|---|---|---|
+| *candidates* | share of pairs with a band in common | `candidate_probability` of their \
+    exact similarities |
+| *returned* | share that a query at 0.7 returns: candidates with an estimate of 0.7 or \
+    more | `expected_recall` |
+| *bias* | mean error of the unclamped estimate | 0 |
+| *spread* | root mean square error of the estimate | that of 128 independent hashes of \
+    this lane width |
 
-`se` is one standard error *across seeds*: pairs share documents, so they are not independent, but
-seeds are. PASS means: candidates and returned within 4 se of expectation for the textbook scheme
-and within 0.03 (or 4 se) for the fast one; bias within 4 se of zero (identical pairs left out);
-spread at most 1.05 times that of independent hashes (or 4 se of the mean square above).
+`se` is one standard error *across seeds*: pairs share documents, so pairs are not independent, but
+seeds are. PASS means:
+
+| column | textbook scheme | fast scheme |
+|---|---|---|
+| *candidates*, *returned* | within 4 se of the expected value | within 0.03 (or 4 se) |
+| *bias* | within 4 se of zero, without identical pairs | the same |
+| *spread* | at most 1.05 times the expected value, or 4 se of the mean square above | the same |
 
 `expected_recall` is that of independent rows. The rows of the fast scheme are not: on short
 documents its estimate strays up to 30 % less, so it returns more of the pairs above the threshold

@@ -14,82 +14,111 @@ const LOAD_MAX: f64 = 3.0;
 const HEAD: &str = "\
 # Benchmarks
 
-This page is written by one command, `benches/run.sh`, from what it measured; nothing in it is
-typed by hand. Trust the ratios: they are of the same run, engines in turn. Where three figures
-stand, they are the least, the median and the most of the runs; where one stands, the median.
+How fast Nearkin and its rivals are on the same data. `benches/run.sh` measures everything and
+writes this page; nothing in it is typed by hand. Trust the ratios: engines run in turn, in the
+same run. Three figures are the minimum, the median and the maximum of the runs; one figure is
+the median.
 
-What is compared, and how:
+[PERFORMANCE.md](PERFORMANCE.md) says what the figures mean for a program.
 
-- All engines get the same signatures: 128 rows of one byte, 16 bands of 8, of every ten documents
-  one a near-duplicate of another that agrees in 85 to 100 % of the rows. A *hit* asks for a
-  stored signature with agreement .85 to 1, a *miss* for a fresh random one; an answer is what
-  shares a band and is verified to agree in at least 103 of 128 rows. Before anything is timed,
-  every engine must give exactly the answers of the definition, after a reopening and after
-  removals, too.
-- SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one of signatures, as one
-  would build it by hand: entries sorted within each batch, read transactions held open, caches of
-  half a GiB and more. In a bulk load the three trees get batches of 10,000 documents, which serves
-  them better than 1,000, as everybody else gets; at 1,000,000 a second load in batches of 100,000
-  stands beside it, of all that are durable: a crash may take a hundred times as many; disk, queries
-  and all else are of the load in the smaller ones. The trees are not compacted afterwards, as
-  Nearkin and fjall are.
-- A row says what a write that returned promises. gaoya is the fastest index in memory: it forgets
-  everything at exit. datasketch and rensa do so, too, and return candidates without verifying.
-  Lance syncs nothing.
-- That texts become shingles in Python, by a regular expression, counts for those in Python: it is
-  what their users do; for ASCII alone a table of bytes is faster, which stands in rows of its
-  own. datasketch makes signatures in four ways: `update`, shingle by shingle, as its first
-  example does; `update_batch`, text by text, with SHA-1, its default; in bulk; and in bulk with
-  xxh32, which with the table is its best. The target is held against its default and against its
-  best. rensa gets bytes text by text, its best here. *Check, then add* asks for a batch of 1,000
-  before it adds it, so that those of a batch do not see each other; of Lance, which has no such
-  batches, one by one.
-- *Queries on one thread* and *on two* are given to the engine all at once: Nearkin answers them
-  in batches (`Snapshot::queries`, 1,000 signatures a call), the others, who take one at a time,
-  one by one through a reader of the thread's own; of two threads each has all queries, one of
-  them from the middle on. *Hit* and *miss* are single queries of everybody, asked once before, so
-  that what they touch is warm.
-- Nearkin and gaoya take seconds for what takes the others minutes, in which the machine's pace
-  changes: they are measured three to five times in each run, before each of the others and after
-  the last (from text: before those in Python, before sketchir, after it). What counts of a run is
-  the median: the least and the most of theirs are of such medians.
-- *Single inserts* and *removals* of the tables come last, after the cold misses: what they touch
-  comes from the disk (gaoya's from memory). Nearkin's in memory are below, under *Nearkin alone*,
-  where removals go by the order of insertion; the target is held against those.
-- One thread calls, if nothing else is said; Nearkin and fjall flush and compact on threads of
-  their own, Lance is told to use one. `cargo build --release` without further flags for all:
-  Nearkin finds out when it runs what the processor has, gaoya does not. A cold cache is made by
-  `posix_fadvise(DONTNEED)` on closed files; the clock starts after open, the count of what is
-  read before it. Of the 1,000 queries all count: where each reads a megabyte, as in LMDB, all
-  that there is has been read before the last.
-- *The first 1,000* are asked at once after an opening, or when the engine has had a while for
-  what it does after one (Nearkin's background thread checks what is in memory); before all other
-  queries it has had that, too.
-- *Reopening* runs from a closed index to the answer to one query: of seven (from text: of one),
-  the median. Here and in all queries that are not said to be cold, what is read lies in the
-  system's cache since it was written: Nearkin's last segment in huge pages, where file system and
-  free memory allow (a plain copy to nowhere after a restart brings them back). In small ones a
+## Method
+
+**Data.** All engines get the same signatures: 128 rows of one byte, 16 bands of 8. One of ten
+documents is a near-duplicate of another and agrees with it in 85 to 100 % of the rows.
+
+**Queries.** A *hit* asks for a stored signature with agreement .85 to 1, a *miss* for a fresh
+random one. An answer is every document that shares a band and is verified to agree in at least
+103 of 128 rows. Before anything is timed, every engine must give exactly the answers of the
+definition, also after reopening and after removals.
+
+**Tables by hand.** SQLite, LMDB, redb and fjall hold a table by (band, hash, document) and one
+of signatures, as one would build it by hand: entries are sorted within each batch, read
+transactions are held open, caches have half a GiB or more.
+
+- In a bulk load the three trees get batches of 10,000 documents, which serves them better than
+  1,000. All others get 1,000.
+- At 1,000,000 documents a second load in batches of 100,000 stands beside it, for all engines
+  that are durable. A crash may then take a hundred times as many documents. Disk, queries and
+  all other figures are of the load in smaller batches.
+- The trees are not compacted afterwards. Nearkin and fjall are.
+
+**Durability.** A row says what a write that returned promises. gaoya, the fastest index in
+memory, forgets everything at exit. So do datasketch and rensa, which also return candidates
+without verifying them. Lance syncs nothing.
+
+**From text.** In Python, texts become shingles by a regular expression, and its time counts: it
+is what users of these packages do. For ASCII alone a table of bytes is faster, and has rows of
+its own.
+
+- datasketch makes signatures in four ways: `update`, shingle by shingle, as its first example
+  does; `update_batch`, text by text, with SHA-1, its default; in bulk; and in bulk with xxh32,
+  which with the table is its best. The targets are compared with its default and with its best.
+- rensa gets bytes text by text, its best here.
+- *Check, then add* queries for a batch of 1,000 before it adds the batch, so documents of one
+  batch do not see each other. Lance, which has no such batches, gets one at a time.
+
+**Threads.** One thread calls, unless a row says otherwise. Nearkin and fjall flush and compact
+on threads of their own; Lance is told to use one.
+
+- *Queries on one thread* and *on two* are given to the engine all at once. Nearkin answers them
+  in batches (`Snapshot::queries`, 1,000 signatures a call). The others take one at a time,
+  through a reader of the thread's own. Of two threads each has all queries, one of them from the
+  middle on.
+- *Hit* and *miss* are single queries for every engine. They are asked once before, so that the
+  data they read are warm.
+
+**Order of runs.** Nearkin and gaoya take seconds where the others take minutes, in which the
+pace of the machine changes. So they are measured three to five times in each run: before each of
+the others, and after the last (from text: before those in Python, before sketchir, after it). A
+run counts with its median, and their minimum and maximum are of such medians. *Single inserts*
+and *removals* of the tables come last, after the cold misses: their data come from the disk
+(gaoya's from memory). Nearkin's in memory are below, under *Nearkin alone*, where removals are
+in the order of insertion; the target is compared with those.
+
+**Builds.** All engines are built by `cargo build --release` without further flags. Nearkin
+detects the processor at run time, gaoya does not.
+
+**Cold and warm.** A cold cache is made by `posix_fadvise(DONTNEED)` on closed files. The clock
+starts after open, the count of bytes read before it. All 1,000 queries count: an engine that
+reads a megabyte for each, as LMDB does, has read the whole file before the last one.
+
+- *The first 1,000* queries come at once after opening, or after a pause for what the engine does
+  then (the background thread of Nearkin checks resident blocks). All other queries come after
+  that pause.
+- *Reopening* runs from a closed index to the answer to one query: the median of seven (from
+  text: one). Here, and in all queries that are not cold, files are in the cache of the system
+  since they were written. The last segment of Nearkin is in huge pages, where file system and
+  free memory allow (after a restart, a plain copy to nowhere brings them back). In small pages a
   hit takes a fifth longer on a Zen 4, and up to 60 % on the generation before it.
-- Bytes on disk are blocks in use (of Lance the lengths of its files). The key of a document takes
-  8 of them; there is no payload.
-- A *limit* is what the machine gives if nothing is done but what cannot be left out (stage
-  `limits`): for queries the lines of memory, of mapped files, that must be read one after the
-  other, no check, no comparison, no answer (those of a miss and of a hit at 1,000,000 by turns
-  with the queries themselves), on one thread and on two; for a cold miss the blocks of the disk
-  that it needs, asked for at once and awaited (by turns, too); for inserts a log that is written
-  and synced, with no index behind it (of eight threads the first to come back from a sync lets
-  the others go first, as ours waits for them); for removals such a log and the blocks in which
-  the keys lie, read and checked; for reopening as much as a hit needs, opened, mapped, read and
-  checked, no catalog, no lock; for queries beside a writer the same queries while it is another
-  index that is written. Where not even a limit reaches the target, the last column says *out of
-  reach here*, and how far from the limit we are, if that is no more than half as much again.
-  *Split and hash* is no limit but a mark: a plain splitter and a hash of each word, no signature,
-  without instructions of the processor's own; *nearkin, 16 rows* is another: the smallest
-  signature there is, what ours costs but for the rows.
-- *Memory of the process* grows from run to run of *Nearkin alone*, which are of one process: what
-  the allocator keeps of writers that are gone. The first run's is held against the target.
-- *Written* is what the kernel charges (`/proc/self/io`): whole folios, however little of one is
-  written. At the largest size it is also what Nearkin handed to the system.
+
+**Space.** Bytes on disk are blocks in use (for Lance the lengths of its files). The key of a
+document takes 8 of them; there is no payload. *Memory of the process* grows from run to run of
+*Nearkin alone*, because its runs share one process, and the allocator keeps memory of closed
+writers. The target is compared with the first run. *Written* is what the kernel charges
+(`/proc/self/io`): whole folios, however little of one is written. At the largest size it is also
+the bytes that Nearkin gave to the system.
+
+**Limits.** A *limit* is the time of the machine for the work that cannot be left out (stage
+`limits`):
+
+| limit of | work |
+|---|---|
+| queries | the lines of memory, of mapped files, that must be read one after the other: no \
+    check, no comparison, no answer; on one thread and on two; those of a miss and of a hit at \
+    1,000,000 in turn with the queries |
+| a cold miss | the blocks of the disk that it needs, requested at once and awaited; in turn \
+    with the queries |
+| inserts | a log that is written and synced, without an index; of eight threads the first to \
+    return from a sync lets the others go first, as ours waits for them |
+| removals | such a log, and the blocks of the keys, read and checked |
+| reopening | what a hit needs: opened, mapped, read and checked; no catalog, no lock |
+| queries beside a writer | the same queries while another index is written |
+
+If not even the limit reaches a target, the last column says *out of reach here*, and how far we
+are from the limit, if that is no more than half as much again. Two rows are marks, not limits.
+*Split and hash* is a plain splitter and a hash of each word, without a signature, and without
+instructions of the processor's own. *nearkin, 16 rows* is the smallest signature: our cost
+without the rows.
 ";
 
 /// The whole page.
