@@ -77,8 +77,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Invalid` (bad options, or there is an index or something else in `dir`), `Corrupt` (an
-    /// index that has lost its catalog), `Locked`, `Io`.
+    /// `Exists` (there is an index already), `Invalid` (bad options, or something else is in `dir`),
+    /// `Corrupt` (an index that has lost its catalog), `Locked`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Core::disk(), dir.as_ref(), params, options)
     }
@@ -92,6 +92,22 @@ impl Index {
     ///
     /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked`, `Corrupt`,
     /// `Unsupported`, `Io`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{ErrorKind, Index, Options, Params};
+    ///
+    /// let missing = Index::open(&dir, Options::default()).unwrap_err();
+    /// assert_eq!(missing.kind(), ErrorKind::NotFound);
+    /// Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?.close()?;
+    /// assert!(Index::open(&dir, Options::default())?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
@@ -189,6 +205,23 @@ impl Index {
     ///
     /// `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written), `Corrupt` (not
     /// written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// use nearkin::Outcome;
+    ///
+    /// let text = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// assert_eq!(index.insert("p1", &text)?, Outcome::Inserted);
+    /// assert_eq!(index.insert("p1", &text)?, Outcome::Unchanged);
+    /// assert_eq!(index.remove("p1")?, Outcome::Removed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, signature: &Signature) -> Result<Outcome> {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
@@ -323,6 +356,24 @@ impl Index {
     /// # Errors
     ///
     /// Those of [`Index::flush`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// index.remove("p2")?;
+    /// index.compact()?;
+    /// let stats = index.stats()?;
+    /// assert_eq!((stats.documents, stats.dead, stats.segments), (1, 0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut go_on)
     }
@@ -357,8 +408,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Io` or `Closed` if the verification could not be completed. Damage is not an error: it is
-    /// in the report.
+    /// Only if the verification could not be completed, as after [`Index::shutdown`] (`Closed`).
+    /// Damage is not an error: it is in the report.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut go_on)
     }

@@ -11,6 +11,23 @@ use std::ops::ControlFlow;
 
 impl Index {
     /// A frozen view of the index: later writes do not change its answers. Cheap.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// let before = index.snapshot();
+    /// index.remove("p2")?;
+    /// assert_eq!((before.len(), index.len()), (2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         self.core.snapshot()
     }
@@ -39,6 +56,23 @@ impl Index {
     /// # Errors
     ///
     /// `Corrupt`, `Io`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// let document = index.get("p1")?.expect("it was inserted");
+    /// assert_eq!(document.key, b"p1");
+    /// assert!(index.get("p3")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Document>> {
         self.snapshot().get(key)
     }
@@ -65,6 +99,23 @@ impl Index {
     }
 
     /// Finds documents similar to this signature. See [`Query`] for threshold and limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// let text = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// let answer = index.query(&text).threshold(0.8).limit(1).run()?;
+    /// assert_eq!(answer.matches[0].key, b"p1");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
         Query::of_signature(self.snapshot(), signature)
     }
@@ -92,6 +143,25 @@ impl Index {
     /// # Errors
     ///
     /// Those of [`Snapshot::pairs`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// for pair in index.pairs(0.8)? {
+    ///     let pair = pair?;
+    ///     assert_eq!(pair.similarity, 1.0);
+    /// }
+    /// assert_eq!(index.pairs(0.8)?.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.snapshot().pairs(alike)
     }
@@ -102,6 +172,23 @@ impl Index {
     /// # Errors
     ///
     /// `Invalid` (the threshold), `Corrupt`, `Io`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog!")?)?;
+    /// for cluster in index.clusters(0.8)? {
+    ///     assert_eq!(cluster?.keys.len(), 2);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
         self.clusters_with(alike, &mut go_on)
     }
