@@ -173,6 +173,6 @@ fn lengths_beyond_64_bits_in_a_forged_row_do_not_make_an_index_tiny() {
         time_max: 0,
         dead_file: None,
     };
-    row.segments = vec![entry.clone(), SegmentEntry { number: 2, ..entry }];
+    row.segments = vec![entry, SegmentEntry { number: 2, ..entry }];
     assert!(first_log_bytes(&row, &options) > tiny);
 }
