@@ -77,7 +77,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Exists` (there is an index already), `Invalid` (bad options, or something else is in `dir`),
+    /// `Exists` (there is an index already), `Invalid` (bad options, or `dir` has other content),
     /// `Corrupt` (an index that has lost its catalog), `Locked`, `Io`.
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Core::disk(), dir.as_ref(), params, options)
