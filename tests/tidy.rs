@@ -11,6 +11,8 @@ mod circles;
 mod layers;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/numbers.rs"]
+mod numbers;
 #[path = "tidy/scan.rs"]
 mod scan;
 #[path = "tidy/types.rs"]

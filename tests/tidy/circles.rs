@@ -52,7 +52,7 @@ fn named(module: &Module, code: &str, all: &BTreeSet<Module>) -> BTreeSet<Module
         }
         path
     };
-    full.into_iter().map(cut).filter(|found| found != module).collect()
+    full.into_iter().map(cut).filter(|found| found != module && all.contains(found)).collect()
 }
 
 /// All modules that a module depends on, directly or indirectly.
@@ -70,10 +70,26 @@ fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
 
 /// The circles among files (path relative to the folder of `main.rs`, code), each with its imports.
 pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
+    circles_without(files, |_, _| false)
+}
+
+/// The same, apart from imports by a module of what the modules around it declare.
+pub(crate) fn circles_of_siblings(files: &[(String, String)]) -> Vec<String> {
+    circles_without(files, |from, to| from.starts_with(to))
+}
+
+fn circles_without(
+    files: &[(String, String)],
+    is_left_out: impl Fn(&Module, &Module) -> bool,
+) -> Vec<String> {
     let files = files.iter().filter(|(path, _)| !is_test(path));
     let files: Vec<_> = files.map(|(path, code)| (module_of(path), outside_tests(code))).collect();
     let all: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
-    let needs = files.iter().map(|(module, code)| (module.clone(), named(module, code, &all)));
+    let needs = files.iter().map(|(module, code)| {
+        let mut named = named(module, code, &all);
+        named.retain(|other| !is_left_out(module, other));
+        (module.clone(), named)
+    });
     let needs: Needs = needs.collect();
     let reach: BTreeMap<_, _> = all.iter().map(|one| (one, reached(one, &needs))).collect();
     let mut found = Vec::new();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The types that `code` declares, each with whether the whole crate can see it.
 ///
 /// Types within a function or an `impl` are not counted: they are indented.
-fn types(code: &str) -> Vec<(String, bool)> {
+pub(crate) fn types(code: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for line in code.lines() {
         let is_wide = line.starts_with("pub ") || line.starts_with("pub(crate) ");
