@@ -319,9 +319,8 @@ impl Params {
         if f.rows == 1 && f.lane_bits <= 16 {
             let chance = 2f64.powi(i32::try_from(f.lane_bits).unwrap_or(16));
             warnings.push(format!(
-                "bands of one row: every document is compared with each that agrees in any one \
-                 row, which {} in {chance} unrelated documents do by accident; queries slow down \
-                 with the index",
+                "bands of one row: every document is compared with all that share any one row, by \
+                 accident {} in {chance} unrelated documents; queries slow down as the index grows",
                 f.bands
             ));
         } else if f.rows * f.lane_bits < 24 {
@@ -336,7 +335,7 @@ impl Params {
         let chance = self.candidate_probability(f.threshold);
         if chance < 0.5 {
             warnings.push(format!(
-                "{} bands of {} rows find a pair of similarity {} with a chance of only \
+                "{} bands of {} rows find a pair of similarity {} with a probability of only \
                  {chance:.3}; use more bands of fewer rows",
                 f.bands, f.rows, f.threshold
             ));
@@ -408,9 +407,7 @@ impl Params {
         }
         let as_they_are = matches!(f.normalise, Normalise::Case | Normalise::Fold(_));
         if f.shingles == Shingles::Items && (!as_they_are || f.keep_space) {
-            return Err(refuse(
-                "items are taken as they are; normalise them with fold, or leave the option out",
-            ));
+            return Err(refuse("items are not normalised; use fold, or omit the option"));
         }
         if let Some(stop) = &self.stop {
             stop::check(stop)?;
@@ -425,8 +422,8 @@ impl Params {
             && (f.shingles != Shingles::Items || f.bag || f.normalise.is_fold())
         {
             return Err(refuse(format!(
-                "signatures of {} are made elsewhere; leave shingles, bag and normalisation out, \
-                 the name says what they are",
+                "signatures of {} come from another program; omit shingles, bag and \
+                 normalisation: the scheme's name stands for them",
                 f.scheme
             )));
         }

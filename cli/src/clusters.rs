@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     output::note_limit(limit.min(count), count, "clusters");
     if !output.json() {
         output::note(format!(
-            "{} of {}, of {} in all, connected by pairs {alike}",
+            "{} of {}, of {} in all, linked by pairs {alike}",
             counted(count, "cluster"),
             counted(documents, "document"),
             grouped(index.len())

@@ -131,7 +131,7 @@ impl Reading {
         let Raw { origin, body } = raw;
         let text = |content: &Content| match content {
             Content::Text(text) => Ok(text.clone()),
-            _ => Err(Reason::BadLine("no text, which passages are cut from".to_owned())),
+            _ => Err(Reason::BadLine("no text to cut passages from".to_owned())),
         };
         self.named(&origin, body, text)
             .and_then(|(name, text)| match name.len() {

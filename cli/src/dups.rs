@@ -72,7 +72,7 @@ fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
         if !path.is_dir() {
             return Err(Failure::new(
                 format!("{} is not a folder", given.display()),
-                "name the folders to look at",
+                "name the folders to search",
             ));
         }
         if let Some(other) = found.iter().find(|other| other.against && !against)
@@ -80,7 +80,8 @@ fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
         {
             return Err(Failure::new(
                 format!("{} and {} overlap", given.display(), other.given.display()),
-                "a file cannot stand on both sides: name two folders apart from each other",
+                "the folders overlap, so a file would be compared with itself: name two separate \
+                 folders",
             ));
         }
         let is_part = |other: &Looked| other.against == against && path.starts_with(&other.path);

@@ -116,7 +116,7 @@ impl Fields {
 
     fn row(&self, row: &Value) -> Result<u64, String> {
         row.as_u64().ok_or_else(|| {
-            format!("a row of {:?} is no integer from 0 to 2^64 - 1: {row}", self.content)
+            format!("a row of {:?} is not an integer from 0 to 2^64 - 1: {row}", self.content)
         })
     }
 

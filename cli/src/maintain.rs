@@ -146,7 +146,7 @@ fn warn_of_scan(sample: &Comparisons) {
     if sample.is_scan() {
         output::note(format!(
             "warning: the bands are in effect a scan: a query compares {:.0} dissimilar documents \
-             of {}, and the more the larger the index; build it again with more rows per band, a \
+             of {}, and more as the index grows; build it again with more rows per band, a \
              higher --threshold or longer shingles (`nearkin tune` shows what each choice costs)",
             sample.in_vain_per_query(),
             grouped(sample.documents)

@@ -63,7 +63,7 @@ fn command() -> Command {
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {
-    let failed = |error: &dyn Display| Failure::new(format!("cannot make the page: {error}"), "");
+    let failed = |error: &dyn Display| Failure::new(format!("cannot write the page: {error}"), "");
     let mut page = Vec::new();
     let without = command.clone().after_help(None);
     Page::new(without).render(&mut page).map_err(|error| failed(&error))?;

@@ -86,7 +86,11 @@ fn takes_texts(params: &Params) -> Result<(), Failure> {
     opened::check_of_documents(params, "mirror")?;
     let external = matches!(params.scheme(), Scheme::External(_));
     if external || params.shingles() == Shingles::Items {
-        return Err(Failure::new("the index takes no texts, which files are", "use another index"));
+        return Err(Failure::new(
+            "the index takes no texts, so it cannot follow files",
+            "use \
+                                 another index",
+        ));
     }
     Ok(())
 }

@@ -107,7 +107,7 @@ impl Originals {
         for (number, path) in given.from.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
-                    format!("{} is no regular file, so it cannot be read twice", path.display()),
+                    format!("{} is not a regular file, so it cannot be read twice", path.display()),
                     "save it to a file, and give that with --from",
                 ));
             }

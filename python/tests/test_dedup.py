@@ -296,7 +296,7 @@ def test_what_is_contained_in_a_row_that_stays_is_dropped(exact):
     assert texts[1] not in kept and texts[0] in kept and texts[2] in kept
     # A similarity that is asked for, too, counts.
     assert nk.dedup(texts, contained=0.8, threshold=0.9, params=params, exact=exact) == texts
-    with pytest.raises(nk.InvalidError, match="contained must be from 0 to 1"):
+    with pytest.raises(nk.InvalidError, match="containment must be from 0 to 1"):
         nk.dedup(texts, contained=80, params=params, exact=exact)
 
 

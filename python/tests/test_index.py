@@ -65,7 +65,7 @@ def test_what_contains_the_other_is_found_everywhere(tmp_path):
         assert many.column_names == ["row", "key", "similarity", "contained", "payload"]
         assert [row[:2] for row in many] == [(0, "other"), (1, "whole")]
         assert many["contained"][1] == found.contained
-        with pytest.raises(nk.InvalidError, match="contained must be from 0 to 1"):
+        with pytest.raises(nk.InvalidError, match="containment must be from 0 to 1"):
             ix.query(part, contained=75)
         told = ix.admit(["part"], [part], contained=0.75)
         assert told.column_names[-1] == "contained"

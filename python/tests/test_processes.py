@@ -196,7 +196,7 @@ INTERRUPTED = """
         "exact": lambda: nk.dedup(texts * 20, exact=True),
         "pairs": lambda: [ix.pairs(0.0).read_all() for _ in range(50)],
     }[what]
-    print("begun", flush=True)
+    print("started", flush=True)
     try:
         while True:
             work()

@@ -143,7 +143,7 @@ def test_a_second_attempt_changes_nothing(tmp_path):
     lake.place(attempts[0], made[0])
     lake.place(attempts[1], made[1])
     assert not attempts[1].exists() and made[0] == made[1]
-    with pytest.raises(nk.ExistsError, match="another file is there"):
+    with pytest.raises(nk.ExistsError, match="a different file exists there"):
         lake.place(attempts[2], made[2])
     with pytest.raises(nk.InvalidError, match="not the file that was sealed"):
         lake.place(attempts[2], made[0])

@@ -394,7 +394,7 @@ impl SegmentLayout {
             Some(layout) if layout.sections == sections && layout.body_bytes == body_bytes => {
                 Ok(layout)
             }
-            _ => Err(DecodeError::damaged("sections are not where they must be", 0)),
+            _ => Err(DecodeError::damaged("sections are at wrong offsets", 0)),
         }
     }
 }

@@ -124,7 +124,7 @@ impl fmt::Display for Event {
                 write!(f, "flushed {documents} documents into {bytes} bytes in {duration:?}")
             }
             Self::CompactionBegun { segments, documents } => {
-                write!(f, "compaction of {segments} segments with {documents} documents begun")
+                write!(f, "compaction of {segments} segments with {documents} documents started")
             }
             Self::Compacted { segments, documents, bytes, duration } => write!(
                 f,
@@ -218,7 +218,7 @@ impl Events {
             });
             waiting = self.lock();
             if let Some(Err(panic)) = told {
-                waiting.panic = Some(format!("the listener of events panicked: {panic}"));
+                waiting.panic = Some(format!("the event listener panicked: {panic}"));
             }
         }
         waiting.is_told = false;

@@ -76,7 +76,10 @@ impl Stopped {
         match self {
             Self::SyncFailed(cause) => Error::new(
                 ErrorKind::Poisoned,
-                format!("nothing more is written since a sync failed ({cause}); reopen the index"),
+                format!(
+                    "the handle refuses writes, because a sync failed ({cause}); reopen the \
+                         index"
+                ),
             ),
             Self::LockLost(lost) => Error::closed(dir, *lost),
         }
@@ -86,11 +89,11 @@ impl Stopped {
     pub(super) fn doubt(&self, dir: &Path) -> Error {
         let why = match self {
             Self::SyncFailed(cause) => {
-                format!("the change may be lost at a power cut: a sync failed ({cause})")
+                format!("a power cut may lose the change: a sync failed ({cause})")
             }
             Self::LockLost(lost) => format!(
-                "the change may be lost: while it was written this handle lost the index ({lost}); \
-                 reopen it and look"
+                "the change may be lost: the handle lost the index during the write ({lost}); \
+                 reopen the index to check"
             ),
         };
         Error::new(ErrorKind::Unknown, format!("{}: {why}", dir.display()))

@@ -151,7 +151,10 @@ impl Core {
                 for ((key, place), found) in keys.iter().zip(places).zip(found) {
                     if found != Some(place) {
                         let key = String::from_utf8_lossy(key).into_owned();
-                        let what = format!("the key {key:?} lives twice, or its table misses it");
+                        let what = format!(
+                            "the key {key:?} is live twice, or missing in its \
+                                            table"
+                        );
                         problems.push(Error::new(ErrorKind::Corrupt, what));
                     }
                 }
@@ -163,7 +166,7 @@ impl Core {
         if live_count != snapshot.len() {
             problems.push(Error::new(
                 ErrorKind::Corrupt,
-                format!("{live_count} documents live, {} are counted", snapshot.len()),
+                format!("{live_count} documents are live, but the count is {}", snapshot.len()),
             ));
         }
         Ok(())
@@ -177,10 +180,7 @@ impl Core {
             Ok(row) if row == *writer.catalog.row() => {}
             Ok(_) => problems.push(Error::new(
                 ErrorKind::Corrupt,
-                format!(
-                    "{}: says something else than was committed",
-                    self.names.catalog().display()
-                ),
+                format!("{}: differs from the committed catalog", self.names.catalog().display()),
             )),
             Err(error) => problems.push(error),
         }

@@ -66,8 +66,8 @@ impl Core {
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             _ => {
                 let message = format!(
-                    "{}: not the parameters of this index; no document depends on them, only a \
-                     salvage would go by this file; a compaction writes it anew",
+                    "{}: these are not the parameters of this index; documents are unaffected, \
+                     since only a salvage reads this file; a compaction rewrites it",
                     path.display()
                 );
                 Err(Error::new(ErrorKind::Corrupt, message))

@@ -283,7 +283,7 @@ impl Plan<'_> {
         };
         if self.kept.len() > KEPT_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "the stored payloads that this batch keeps take more than {} MiB; split it",
+                "the stored payloads that this batch keeps take more than {} MiB; split the batch",
                 KEPT_BYTES_MAX >> 20
             )));
         }

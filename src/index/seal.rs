@@ -38,7 +38,7 @@ impl Ticket {
         if number < NUMBER_MAX {
             return Ok(Self { uuid, number });
         }
-        Err(Error::invalid(format!("the file number {number} is too large: 2^62 ends them")))
+        Err(Error::invalid(format!("the file number {number} is not below 2^62")))
     }
 
     /// The index.
@@ -201,7 +201,7 @@ pub(crate) fn seal_on(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io("look for", path, error)),
         Ok(_) => {
-            let message = format!("{}: there is a file; seal to a new path", path.display());
+            let message = format!("{}: the file exists; seal to a new path", path.display());
             return Err(Error::new(ErrorKind::Exists, message));
         }
     }
@@ -229,7 +229,7 @@ pub(crate) fn seal_on(
 fn check(params: &Params, documents: &[Document]) -> Result<()> {
     params.validate()?;
     if params.passages().is_some() {
-        return Err(Error::invalid("passages are not sealed; insert the texts"));
+        return Err(Error::invalid("passages cannot be sealed; insert the texts"));
     }
     for document in documents {
         check_key(&document.key)?;

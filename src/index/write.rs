@@ -149,8 +149,8 @@ impl Core {
                     Err(_) => Err(Error::new(
                         ErrorKind::Unknown,
                         format!(
-                            "cannot append to {} nor roll back; reopen the index to see what is \
-                             there",
+                            "cannot append to {}, or roll back; reopen the index to see what was \
+                             written",
                             wal.path().display()
                         ),
                     )
@@ -174,7 +174,7 @@ impl Core {
         let start = || wal.file().start_writing(wal.end() - bytes, bytes);
         self.group.or_poison(start).map_err(|cause| {
             let message = format!(
-                "{}: the change may be lost at a power cut: the disk could not begin with it",
+                "{}: a power cut may lose the change: its writeback could not be started",
                 self.names.root().display()
             );
             Error::new(ErrorKind::Unknown, message).caused_by(cause)

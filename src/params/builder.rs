@@ -282,8 +282,8 @@ impl ParamsBuilder {
                 |enough| format!("{enough} hashes do"),
             );
         Err(Error::invalid(format!(
-            "no bands of two and more rows of {hashes} hashes find a pair of similarity {} with a \
-             chance of {}; {enough}; or give the bands, or a lower recall target",
+            "no bands of two or more rows of {hashes} hashes find a pair of similarity {} with a \
+             probability of {}; {enough}; or give the bands, or a lower recall target",
             self.threshold, self.recall_target
         )))
     }
@@ -297,5 +297,5 @@ impl ParamsBuilder {
 }
 
 fn narrow(name: &str, value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| Error::invalid(format!("{name} is far too large: {value}")))
+    u32::try_from(value).map_err(|_| Error::invalid(format!("{name} is too large: {value}")))
 }

@@ -172,9 +172,10 @@ impl StoredNormalise {
             (Self::KeepCase(true), false) => Ok(Normalise::Nfc),
             (Self::KeepCase(true), true) => Ok(Normalise::None),
             (Self::Fold(options), false) => Ok(Normalise::Fold(options)),
-            (Self::Fold(_), true) => {
-                Err(Error::invalid("normalisation fold composes; no_nfc contradicts it"))
-            }
+            (Self::Fold(_), true) => Err(Error::invalid(
+                "normalisation fold includes form C, so no_nfc cannot be used \
+                                    with it",
+            )),
         }
     }
 }

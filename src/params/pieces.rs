@@ -32,8 +32,8 @@ impl Windows {
     pub fn new(window: u32, stride: u32) -> Result<Self> {
         if !(1..=WINDOW_WORDS_MAX).contains(&window) || !(1..=window).contains(&stride) {
             return Err(Error::invalid(format!(
-                "passages have 1 to {WINDOW_WORDS_MAX} words, one every 1 to as many words; not \
-                 {window}:{stride}"
+                "a window has 1 to {WINDOW_WORDS_MAX} words, and the stride is at most the \
+                 window; not {window}:{stride}"
             )));
         }
         Ok(Self { window, stride })

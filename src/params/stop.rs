@@ -31,7 +31,7 @@ pub(super) fn check(stop: &str) -> Result<()> {
     if list([stop]).as_deref() == Some(stop) {
         return Ok(());
     }
-    Err(Error::invalid("a stored stop list is not in order"))
+    Err(Error::invalid("a stored stop list is not sorted"))
 }
 
 /// The part of the parameters' id text that depends on the stop list.

@@ -79,7 +79,7 @@ impl Passages {
     /// `Invalid` if they are not those of a passage index.
     pub fn new(params: &Params) -> Result<Self> {
         let windows = params.passages().ok_or_else(|| {
-            Error::invalid("the index is of documents; one of passages is created with windows")
+            Error::invalid("this index is for documents; a passage index is created with windows")
         })?;
         Ok(Self { windows, sketcher: Sketcher::new(params) })
     }
@@ -103,7 +103,7 @@ impl Passages {
         payload.map_or(Ok(()), check_payload)?;
         let pieces = self.pieces(text, &words_of(text), self.windows.stride())?;
         if pieces.is_empty() {
-            return Err(Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle"));
+            return Err(Error::new(ErrorKind::Empty, "nothing to compare: no shingles"));
         }
         if u32::try_from(pieces.len()).is_err() {
             return Err(Error::invalid("a text of more than 2^32 passages"));
@@ -228,7 +228,7 @@ pub(super) fn split_first(payload: &[u8]) -> Result<(u32, &[u8])> {
 fn foreign() -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        "a document of the index is no passage: it was written to as one of documents",
+        "a document of the index is not a passage: the index was written as one of documents",
     )
 }
 

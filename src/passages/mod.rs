@@ -39,7 +39,8 @@ impl PassageIndex {
         let cutter = Passages::new(index.params())?;
         if index.core().options.ttl.is_some() {
             return Err(Error::invalid(
-                "passages of one text may be of different ages: no time to live with them",
+                "a time to live cannot be used with passages: those of one text may have \
+                 different ages",
             ));
         }
         Ok(Self { index, cutter, writing: Mutex::new(()) })

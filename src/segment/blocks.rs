@@ -248,7 +248,7 @@ impl BlockFile {
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);
         match begin.checked_add(count) {
             Some(end) if end <= self.body_bytes => Ok(begin),
-            _ => Err(self.corrupt(offset, "a reference leads out of the file")),
+            _ => Err(self.corrupt(offset, "a reference points outside the file")),
         }
     }
 

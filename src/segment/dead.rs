@@ -55,7 +55,7 @@ impl Dead {
             {
                 Ok(Self { blocks, properties, section })
             }
-            _ => Err(blocks.corrupt(tail_offset, "sections are not where they must be")),
+            _ => Err(blocks.corrupt(tail_offset, "sections are at wrong offsets")),
         }
     }
 

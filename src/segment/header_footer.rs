@@ -30,7 +30,11 @@ pub(super) fn read_header_and_footer(
     };
     let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
     if length != listed.length {
-        return Err(Error::corrupt(path, length, "file has not the length the catalog says"));
+        return Err(Error::corrupt(
+            path,
+            length,
+            "the length of the file differs from the catalog",
+        ));
     }
     let mut footer_bytes = [0; Footer::BYTES];
     let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
@@ -47,7 +51,7 @@ pub(super) fn read_header_and_footer(
         return Err(Error::corrupt(
             path,
             footer.tail_offset,
-            "tail is not the one the catalog says",
+            "the tail of the file differs from the catalog",
         ));
     }
     bytes.truncate(tail_bytes.saturating_sub(Footer::BYTES));

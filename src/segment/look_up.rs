@@ -272,7 +272,7 @@ impl Segment {
     /// The error for an ordinal that is out of range.
     #[cold]
     pub(crate) fn no_such_document(&self, entries: &Entries) -> Error {
-        self.blocks.corrupt(entries.at, "bucket names a document that is not there")
+        self.blocks.corrupt(entries.at, "a bucket refers to a document that does not exist")
     }
 
     /// Prefetches the signature of a document.

@@ -152,7 +152,7 @@ fn times(segment: &Segment, watch: &mut Watch<'_>) -> Result<()> {
         at += count;
     }
     if (least, greatest) != segment.time_range() {
-        let what = "least and greatest time are not those of the documents";
+        let what = "minimum and maximum time differ from those of the documents";
         (watch.problem)(segment.blocks.corrupt(section.offset, what));
     }
     Ok(())
@@ -227,7 +227,11 @@ impl DocumentWalk {
             self.starts.push(base.saturating_add(u64::from(u32_of(start))));
         }
         if self.starts.first() != Some(&base) || (from == 0 && base != 0) {
-            return Err(segment.blocks.corrupt(at, "documents do not begin where their base says"));
+            return Err(segment.blocks.corrupt(
+                at,
+                "the starts of documents disagree with their \
+                                                   base",
+            ));
         }
         let end = if to == segment.docs() {
             documents.bytes
@@ -360,7 +364,7 @@ fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<
             let first = expected.iter().zip(&*chunk).position(|(a, b)| a != b);
             Err(segment.blocks.corrupt(
                 at + wide(first.unwrap_or(0)),
-                format_args!("{what} of bucket table {} are not those of its keys", run.table),
+                format_args!("{what} of bucket table {} do not match its keys", run.table),
             ))
         });
         if let Err(error) = result {
@@ -412,7 +416,10 @@ impl<'a> LiveKeys<'a> {
             Ok(key) => {
                 if !self.seen.insert(key) {
                     let at = self.segment.documents().offset;
-                    let what = format_args!("document {ordinal} has the key of another live one");
+                    let what = format_args!(
+                        "document {ordinal} has the same key as another live \
+                                             document"
+                    );
                     (watch.problem)(self.segment.blocks.corrupt(at, what));
                 }
             }

@@ -86,7 +86,7 @@ impl Segment {
                 let place = group << 16 | u64::from(u16::from_le_bytes(fingerprints[entry]));
                 let ordinal = u32::from_le_bytes(ordinals[entry]);
                 if ordinal >= self.docs() {
-                    let what = "bucket names a document that is not there";
+                    let what = "a bucket refers to a document that does not exist";
                     return Err(self.blocks.corrupt(at, what));
                 }
                 let key_last = key(place + 1).saturating_add(SLACK);

@@ -36,6 +36,6 @@ pub(super) fn fresh(segment: &Segment, at: u64, count: u64, out: &mut Vec<u8>) -
             out.resize(count, 0);
             segment.blocks.read_fresh(at, out)
         }
-        _ => Err(segment.blocks.corrupt(at, "a reference leads out of the file")),
+        _ => Err(segment.blocks.corrupt(at, "a reference points outside the file")),
     }
 }

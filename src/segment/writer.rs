@@ -258,8 +258,8 @@ impl Output {
             if crc32fast::hash(bytes) != expected {
                 // Not `Corrupt`: the index is whole, only this unfinished file is not.
                 let what = format!(
-                    "cannot build {}: the disk returned other bytes than were written, at byte \
-                     {offset}; check the disk",
+                    "cannot build {}: the disk returned different bytes than were written, at \
+                     byte {offset}; check the disk",
                     self.tmp.display()
                 );
                 return Err(Error::new(ErrorKind::Io, what));

@@ -57,7 +57,7 @@ pub fn band_entries(
     }
     if bands.start > bands.end || bands.end > params.bands() {
         return Err(Error::invalid(format!(
-            "the bands {} to {} are asked for; there are the bands 0 to {}",
+            "the bands {} to {} were requested; the bands are 0 to {}",
             bands.start,
             bands.end,
             params.bands()
@@ -81,7 +81,10 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
         return Ok(signatures.len() / each);
     }
     let bytes = signatures.len();
-    Err(Error::invalid(format!("{bytes} bytes are no whole number of signatures of {each} bytes")))
+    Err(Error::invalid(format!(
+        "{bytes} bytes are not a multiple of the signature length, {each} \
+                                bytes"
+    )))
 }
 
 /// The shard of a key: XXH3-64 of its bytes (seed 0) modulo `shards`.

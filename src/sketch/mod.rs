@@ -123,7 +123,9 @@ impl Sketcher {
         let inner = &*self.inner;
         self.check_made_here()?;
         if inner.shingles == Shingles::Items {
-            return Err(Error::invalid("the parameters say items; a text has other shingles"));
+            return Err(Error::invalid(
+                "the parameters are for items; a text needs other shingles",
+            ));
         }
         match (inner.large(text), inner.processor) {
             (None, Some(processor)) => processor.text(inner, text, scratch),
@@ -238,7 +240,7 @@ impl Sketcher {
     fn made_elsewhere(&self) -> Error {
         let scheme = self.inner.scheme;
         Error::invalid(format!(
-            "signatures of {scheme} are made elsewhere; give their rows, not what they are made of"
+            "signatures of {scheme} come from another program; give rows, not texts or items"
         ))
     }
 
@@ -248,7 +250,10 @@ impl Sketcher {
             return Ok(());
         }
         let shingles = self.inner.shingles;
-        Err(Error::invalid(format!("the parameters say {shingles}; items need shingles of items")))
+        Err(Error::invalid(format!(
+            "the parameters are for {shingles}; items need shingles of \
+                                    items"
+        )))
     }
 }
 
@@ -386,7 +391,7 @@ impl Inner {
 
 #[cold]
 fn nothing() -> Error {
-    Error::new(ErrorKind::Empty, "nothing to compare: there is no shingle")
+    Error::new(ErrorKind::Empty, "nothing to compare: no shingles")
 }
 
 /// The unit hashes of all stop words, sorted.

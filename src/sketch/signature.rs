@@ -58,8 +58,8 @@ impl Signature {
     ) -> Result<Self> {
         if !matches!(scheme, Scheme::External(_)) {
             return Err(Error::invalid(format!(
-                "the scheme is {scheme}, whose signatures are made here; rows made elsewhere need \
-                 a scheme external:NAME"
+                "the scheme is {scheme}, which computes its own signatures; rows of another \
+                 program need the scheme external:NAME"
             )));
         }
         if rows.len() != hashes {
@@ -154,13 +154,13 @@ impl Signature {
         if self.id != other.id {
             return Err(Error::new(
                 ErrorKind::Mismatch,
-                "the two signatures are of different parameters",
+                "the two signatures have different parameters",
             ));
         }
         if !lane::is_whole(self.lane_bits) {
             return Err(Error::invalid(format!(
-                "a union needs whole rows, and {} bits are left of these; make the signatures with \
-                 32 or 64 lane bits, or from the union of the sets",
+                "a union needs whole rows, but these have {} bits; make the signatures with 32 or \
+                 64 lane bits, or from the union of the sets",
                 self.lane_bits
             )));
         }
@@ -279,7 +279,10 @@ mod tests {
         for refused in tried {
             let refused = refused.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid);
-            assert!(refused.to_string().contains("external:a are made elsewhere"), "{refused}");
+            assert!(
+                refused.to_string().contains("external:a come from another program"),
+                "{refused}"
+            );
         }
     }
 

@@ -22,7 +22,7 @@ impl fmt::Display for LockLost {
         f.write_str(match self {
             Self::Forked => "this process was forked from the one that opened the index",
             Self::Removed => "the folder or its lock file was removed",
-            Self::Replaced => "another lock file has taken the place of this handle's",
+            Self::Replaced => "the lock file was replaced by another one",
             Self::Released => "it was closed",
         })
     }

@@ -211,6 +211,6 @@ fn explain_existing(error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::AlreadyExists {
         return error;
     }
-    let what = "a file of this name is there already, and not by this handle: verify the index";
+    let what = "a file of this name exists already, written by another process: verify the index";
     io::Error::new(io::ErrorKind::AlreadyExists, what)
 }

@@ -101,7 +101,7 @@ impl LogReader {
     pub(crate) fn open(storage: &dyn Storage, path: &Path, identity: &WalIdentity) -> Result<Self> {
         let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                Error::corrupt(path, 0, "the WAL the catalog lists is missing")
+                Error::corrupt(path, 0, "the WAL that the catalog lists is missing")
             }
             _ => Error::io("read", path, error),
         })?;
@@ -143,7 +143,7 @@ impl LogReader {
                 &self.path,
                 length,
                 format_args!(
-                    "the WAL has {length} bytes where the catalog says {}",
+                    "the WAL has {length} bytes, but the catalog says {}",
                     self.identity.length
                 ),
             ));
@@ -152,7 +152,12 @@ impl LogReader {
         self.file.read_at(&mut bytes, 0).map_err(fail)?;
         let found = decode_identity(&bytes).map_err(|e| e.in_file(&self.path, 0))?;
         if found != self.identity {
-            return Err(Error::corrupt(&self.path, 0, "the WAL is not the one the catalog lists"));
+            return Err(Error::corrupt(
+                &self.path,
+                0,
+                "the WAL is not the one that the catalog \
+                                                      lists",
+            ));
         }
         Ok(())
     }
@@ -189,8 +194,10 @@ impl LogReader {
             // A second read stopped at the same place: records synced before it must be there, or
             // the log is damaged.
             if stopped_before.replace(stop) == Some(stop) {
-                let what =
-                    format_args!("record is damaged though everything below {behind} was synced");
+                let what = format_args!(
+                    "a record is damaged although everything below {behind} was \
+                                  synced"
+                );
                 return Err(Error::corrupt(&self.path, stop, what));
             }
             window.forget_from(stop)?;

@@ -118,7 +118,7 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
         }
         let told = message(write(&first), ErrorKind::Closed);
         assert!(
-            told.contains(if second_comes { "another lock file" } else { "removed" }),
+            told.contains(if second_comes { "replaced by another" } else { "removed" }),
             "{told}"
         );
         assert_eq!(kind(first.maintain()), ErrorKind::Closed);
@@ -244,7 +244,7 @@ fn a_reader_of_a_moved_folder_goes_on_and_of_a_replaced_one_says_so() {
     let second = scratch.create();
     insert(&second, "second", 1);
     let told = message(reader.refresh(), ErrorKind::Mismatch);
-    assert!(told.contains("another index lies here now"), "{told}");
+    assert!(told.contains("another index is here now"), "{told}");
     assert_eq!(reader.len(), 7);
     assert_holds(index, &away, 7);
 }

@@ -57,7 +57,7 @@ fn with_causes(error: &Error) -> String {
 #[test]
 fn the_traced_writer() {
     let Ok(dir) = std::env::var(VARIABLE) else { return };
-    println!("\nbegun");
+    println!("\nstarted");
     if let Err(error) = script(&dir) {
         println!("failed {:?}: {}", error.kind(), with_causes(&error));
         std::process::exit(2);

@@ -144,7 +144,7 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
             if !differences.is_empty() {
                 let differences = differences.join("; ");
                 return Err(Failure::new(
-                    format!("the options do not fit the index: {differences}"),
+                    format!("the options differ from the settings of the index: {differences}"),
                     "drop these options, or drop --index",
                 ));
             }
@@ -160,7 +160,7 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
     opened::check_of_documents(&params, "dedup")?;
     if let Scheme::External(_) = params.scheme() {
         return Err(Failure::new(
-            format!("signatures of {} are made elsewhere", params.scheme()),
+            format!("signatures of {} come from another program", params.scheme()),
             "use `nearkin admit` for rows; dedup reads texts or sets",
         ));
     }
@@ -184,10 +184,14 @@ fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
         return Err(Failure::new(format!("{input} is an input"), "write to another file"));
     }
     if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
-        return Err(Failure::new(format!("{name} lies in the index"), "write to another folder"));
+        return Err(Failure::new(
+            format!("{name} is inside the folder of the index"),
+            "write to \
+                                         another folder",
+        ));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
-        return Err(Failure::new(format!("{name} is no regular file"), "give a regular file"));
+        return Err(Failure::new(format!("{name} is not a regular file"), "give a regular file"));
     }
     Ok(())
 }

@@ -72,7 +72,7 @@ impl Header {
             )),
             _ => Err(Failure::new(
                 format!(
-                    "{name} is no export: its first line is not the header of `nearkin export`"
+                    "{name} is not an export: its first line is not a header of `nearkin export`"
                 ),
                 "to add texts or items, use `nearkin add INDEX --jsonl FILE`",
             )),

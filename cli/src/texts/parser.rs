@@ -76,7 +76,7 @@ impl Failed {
             Self::Ended(status) => {
                 let most = MEMORY_MAX >> 20;
                 let status = status.map_or_else(String::new, |status| format!(" ({status})"));
-                format!("its parser broke down, or needs more than {most} MiB of memory{status}")
+                format!("its parser crashed, or needs more than {most} MiB of memory{status}")
             }
             Self::Late(most) => format!("not read within {} s", most.as_secs()),
         }

@@ -36,7 +36,7 @@ fn a_parser_that_fails_is_a_reason_and_the_next_file_is_read() {
     let reason = text(Format::Trial, b"panic".to_vec()).unwrap_err();
     assert_eq!(reason, Reason::Failed("X: its parser panicked".to_owned()));
     let reason = text(Format::Trial, b"abort".to_vec()).unwrap_err().detail();
-    assert!(reason.starts_with("X: its parser broke down"), "{reason}");
+    assert!(reason.starts_with("X: its parser crashed"), "{reason}");
     let reason = text(Format::Trial, b"fail".to_vec()).unwrap_err().detail();
     assert_eq!(reason, "X: garbage");
     for what in ["print", "text"] {
@@ -73,7 +73,7 @@ fn a_parser_that_waits_ends_by_the_clock() {
 fn a_parser_that_waits_for_itself_ends() {
     let began = Instant::now();
     let read = within(&mut request("sleep", MEMORY_OF_SMALL, SECONDS), None);
-    assert!(why(read).contains("its parser broke down"));
+    assert!(why(read).contains("its parser crashed"));
     assert!(began.elapsed() < Duration::from_secs(40));
 }
 

@@ -92,7 +92,7 @@ def test_a_second_attempt_makes_the_same_files(spark, built):
     # Other documents under the same job: no attempt overwrites what another one placed.
     from pyspark.errors import PythonException
 
-    with pytest.raises(PythonException, match="another file is there"):
+    with pytest.raises(PythonException, match="a different file exists there"):
         _stored.collected(parts_of(frame(spark, OLD), lake, job))
     assert said(path) == after
 

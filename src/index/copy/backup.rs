@@ -35,7 +35,7 @@ impl Core {
     /// See [`crate::Index::backup_of`].
     pub(crate) fn backup_of(&self, snapshot: &Snapshot, dir: &Path) -> Result<()> {
         if !Arc::ptr_eq(&snapshot.state.params, &self.params) {
-            return Err(Error::invalid("the snapshot was taken of another index"));
+            return Err(Error::invalid("the snapshot belongs to another index"));
         }
         let target = self.begin_copy(dir)?;
         target.link_all(&snapshot.state)?;
@@ -112,8 +112,8 @@ impl Core {
 fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
         ErrorKind::Corrupt => Error::invalid(format!(
-            "{}: holds files of an index but no catalog, as a backup does that was cut short; \
-             remove the folder to back up there",
+            "{}: has files of an index but no catalog, probably from an interrupted backup; \
+             delete the folder, then back up again",
             dir.display()
         )),
         _ => error,
@@ -156,7 +156,7 @@ impl CopyTarget {
         let dir = self.names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;
         if copy.len() != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>() {
-            return Err(Error::corrupt(dir, 0, "the backup has another number of documents"));
+            return Err(Error::corrupt(dir, 0, "the backup has a different number of documents"));
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Index {
         }
         Err(Error::new(
             ErrorKind::Mismatch,
-            format!("the signatures are of other parameters: {}", differences.join("; ")),
+            format!("the signatures have other parameters: {}", differences.join("; ")),
         ))
     }
 
@@ -130,7 +130,7 @@ pub(crate) fn check_of_documents(params: &Params) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::new(
             ErrorKind::Mismatch,
-            "an index of passages cannot be imported, nor imported into; insert the texts",
+            "a passage index cannot be imported, or imported into; insert the texts",
         )),
     }
 }
@@ -150,8 +150,8 @@ fn check_convertible(from: &Params, to: &Params) -> Result<()> {
     Err(Error::new(
         ErrorKind::Mismatch,
         format!(
-            "stored signatures serve other bands, another threshold and narrower rows; for this \
-             the texts are needed: {}",
+            "stored signatures can only get other bands, another threshold or narrower rows; this \
+             needs the texts: {}",
             differences.join("; ")
         ),
     ))

@@ -194,7 +194,7 @@ impl Core {
 }
 
 fn another_index(names: &Names) -> Error {
-    let message = format!("{}: another index lies here now; open it anew", names.root().display());
+    let message = format!("{}: another index is here now; open it again", names.root().display());
     Error::new(ErrorKind::Mismatch, message)
 }
 

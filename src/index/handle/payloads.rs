@@ -146,7 +146,7 @@ impl Index {
     /// ```
     pub fn admit_one(&self, newcomer: &Newcomer<'_>, admit: &Admit) -> Result<Admission> {
         let admissions = self.admit_all(std::slice::from_ref(newcomer), admit)?;
-        let none = || Error::new(ErrorKind::Unknown, "one newcomer has one admission");
+        let none = || Error::new(ErrorKind::Unknown, "one document has one admission");
         admissions.into_iter().next().ok_or_else(none)
     }
 }

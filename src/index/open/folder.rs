@@ -25,7 +25,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
 /// Refuses a folder with an index, or part of one. A caller that holds the folder's lock passes it.
 pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     if is_index(storage, dir, own)? {
-        let message = format!("{}: there is an index already", dir.display());
+        let message = format!("{}: an index exists already", dir.display());
         return Err(Error::new(ErrorKind::Exists, message));
     }
     Ok(())
@@ -79,8 +79,8 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
                 return Err(busy(storage, &names));
             }
             let message = format!(
-                "{}: the index has lost its catalog ({} has none to list it); restore a backup or \
-                 salvage",
+                "{}: the index has lost its catalog (the catalog should list {}); restore a \
+                 backup, or run salvage",
                 dir.display(),
                 entry.name
             );
@@ -129,10 +129,13 @@ pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
 fn busy(storage: &dyn Storage, names: &Names) -> Error {
     let what = match storage.bytes_of(&names.catalog()) {
         Ok(_) => {
-            "the index is open elsewhere; wait for that program or close it; reading works \
-             meanwhile"
+            "another program has the index open for writing; wait until it closes the index, or \
+             open it for reading"
         }
-        Err(_) => "an index or a backup is just being made there; wait for that program",
+        Err(_) => {
+            "another program is creating an index or a backup there; wait until it has \
+                   finished"
+        }
     };
     Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))
 }

@@ -83,7 +83,7 @@ impl Litter {
             return Err(Error::corrupt(
                 &path,
                 0,
-                "a WAL put aside is newer than the catalog: the catalog is an older copy",
+                "a recycled WAL is newer than the catalog: the catalog is an older copy",
             ));
         }
         if listed {

@@ -94,8 +94,8 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     let names = Names::new(dir);
     if is_sharded(&**storage, &names)? {
         return Err(Error::invalid(format!(
-            "{}: a sharded index is not opened for writing; read it, import it into a plain one, \
-             or write it with Shards",
+            "{}: a sharded index cannot be opened for writing; read it, import it into a plain \
+             index, or write it with Shards",
             dir.display()
         )));
     }
@@ -126,7 +126,7 @@ pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Sto
 }
 
 pub(crate) fn missing(dir: &Path) -> Error {
-    let message = format!("{}: there is no index; create one first", dir.display());
+    let message = format!("{}: no index here; create one first", dir.display());
     Error::new(ErrorKind::NotFound, message)
 }
 
@@ -297,7 +297,7 @@ impl Core {
             self.options.read_mode,
         )?;
         if segment.docs() != entry.docs {
-            let what = "the segment has another number of documents than the catalog says";
+            let what = "the number of documents of the segment differs from the catalog";
             return Err(Error::corrupt(&file.path, entry.length, what));
         }
         let live = LiveSegment { segment: Arc::new(segment), file, dead: None, entry: *entry };
@@ -317,7 +317,7 @@ impl Core {
         let file = self.hold_file(path);
         let dead = open_dead(self, &file, &Listed { number, length, tail_hash }, entry)?;
         if dead.count() != entry.dead {
-            let what = "the dead file has another count than the catalog says";
+            let what = "the count of the dead file differs from the catalog";
             return Err(Error::corrupt(&file.path, length, what));
         }
         Ok(HeldDead { dead: Arc::new(dead), file })

@@ -210,5 +210,5 @@ pub(super) fn check_contained(contained: f64) -> Result<()> {
     if (0.0..=1.0).contains(&contained) {
         return Ok(());
     }
-    Err(Error::invalid(format!("what is contained must be from 0 to 1, not {contained}")))
+    Err(Error::invalid(format!("the containment must be from 0 to 1, not {contained}")))
 }

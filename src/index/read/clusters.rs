@@ -151,7 +151,7 @@ pub(super) fn unite_twins(
             }
         }
         if progress(Progress { done: 0, ..sweep.progress() }).is_break() {
-            return Err(Error::new(ErrorKind::Cancelled, "looking for clusters was cancelled"));
+            return Err(Error::new(ErrorKind::Cancelled, "the search for clusters was cancelled"));
         }
     }
     Ok(twins)

@@ -46,7 +46,11 @@ pub(super) fn connect(
                 bucket.meet(*entry, numbers, forest)?;
             }
             if at % REPORT == 0 && progress(sweep.progress()).is_break() {
-                return Err(Error::new(ErrorKind::Cancelled, "looking for clusters was cancelled"));
+                return Err(Error::new(
+                    ErrorKind::Cancelled,
+                    "the search for clusters was \
+                cancelled",
+                ));
             }
         }
     }

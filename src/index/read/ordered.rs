@@ -76,7 +76,7 @@ impl Ordered {
             ControlFlow::Continue(())
         })?;
         let count = u32::try_from(keys.ends.len())
-            .map_err(|_| Error::invalid("2^32 keys are listed at most"))?;
+            .map_err(|_| Error::invalid("at most 2^32 keys can be listed"))?;
         let mut order: Vec<u32> = (0..count).collect();
         let (mut heads, mut spare) = (Vec::new(), Vec::new());
         sort(&keys, &mut order, prefix.len(), &mut heads, &mut spare);

@@ -112,7 +112,7 @@ impl Sweep {
                 return Ok(None);
             }
             if tell(self.progress()).is_break() {
-                return Err(Error::new(ErrorKind::Cancelled, "looking for pairs was cancelled"));
+                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was cancelled"));
             }
         }
     }

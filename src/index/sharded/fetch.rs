@@ -136,7 +136,7 @@ impl Manifest {
             let path = dir.join(&file.path);
             let found = storage.bytes_of(&path).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    let message = format!("{}: not there; fetch it", path.display());
+                    let message = format!("{}: no such file; fetch it", path.display());
                     Error::new(ErrorKind::NotFound, message)
                 }
                 _ => Error::io("look at", &path, error),

@@ -53,7 +53,7 @@ pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
 pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::ManifestContent> {
     let Some(generation) = newest_generation(storage, names)? else {
         let dir = names.root().display();
-        let message = format!("{dir}: there is no sharded index; create one first");
+        let message = format!("{dir}: no sharded index here; create one first");
         return Err(Error::new(ErrorKind::NotFound, message));
     };
     let path = names.manifest(generation);
@@ -61,7 +61,7 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     let file = storage.open(&path, OpenMode::Read).map_err(fail)?;
     let length = file.bytes().map_err(fail)?;
     if length > MANIFEST_BYTES_MAX {
-        return Err(Error::corrupt(&path, 0, "the manifest is longer than any"));
+        return Err(Error::corrupt(&path, 0, "the manifest is longer than any valid one"));
     }
     let mut bytes = vec![0; narrow(length, "manifest").map_err(|error| error.in_file(&path, 0))?];
     file.read_at(&mut bytes, 0).map_err(fail)?;
@@ -107,7 +107,7 @@ pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
     let manifest = newest(&*core.storage, &core.names)?;
     if manifest.row.uuid != core.shape.uuid {
         let dir = core.names.root().display();
-        let message = format!("{dir}: another index lies here now; open it anew");
+        let message = format!("{dir}: another index is here now; open it again");
         return Err(Error::new(ErrorKind::Mismatch, message));
     }
     let known = core.state();
@@ -123,7 +123,7 @@ impl Core {
             Ok(manifest) if manifest.row.uuid == self.shape.uuid => Ok(()),
             Ok(_) => {
                 let dir = self.names.root().display();
-                let message = format!("{dir}: another index lies here now; open it anew");
+                let message = format!("{dir}: another index is here now; open it again");
                 Err(Error::new(ErrorKind::Mismatch, message))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Err(error),

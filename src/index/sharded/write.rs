@@ -155,7 +155,7 @@ impl Shards {
     /// `Invalid` (a task of 2^24 or above).
     pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
         if task >> TASK_BITS > 0 {
-            return Err(Error::invalid(format!("a job has 2^24 tasks at most, not {task}")));
+            return Err(Error::invalid(format!("the task number must be below 2^24, not {task}")));
         }
         let job = job & ((1 << JOB_BITS) - 1);
         Ticket::new(self.manifest.row.uuid, job << TASK_BITS | u64::from(task))
@@ -178,7 +178,7 @@ impl Shards {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !self.is_file_of(&target, sealed)? {
-                    let message = format!("{}: another file is there", target.display());
+                    let message = format!("{}: a different file exists there", target.display());
                     return Err(Error::new(ErrorKind::Exists, message));
                 }
                 self.storage.remove(path).map_err(|error| Error::io("remove", path, error))?;
@@ -194,7 +194,7 @@ impl Shards {
         match self.storage.bytes_of(&path) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{}: not there; place the segment first", path.display());
+                let message = format!("{}: no such file; place the segment first", path.display());
                 Err(Error::invalid(message))
             }
             Err(error) => Err(Error::io("look for", &path, error)),
@@ -240,7 +240,10 @@ impl Shards {
             let is_listed = self.manifest.row.numbers().any(|listed| listed == number)
                 || segments[..at].iter().any(|(_, other)| other.number() == number);
             if is_listed || *shard >= self.shards() {
-                let message = format!("segment {number}, shard {shard}: listed, or no such shard");
+                let message = format!(
+                    "segment {number}, shard {shard}: is listed already, or \
+                                       there is no such shard"
+                );
                 return Err(Error::invalid(message));
             }
         }
@@ -469,7 +472,7 @@ impl Shards {
                 let newest = newest_generation(&*self.storage, &self.names)?.unwrap_or(generation);
                 let dir = self.names.root().display();
                 let message = format!(
-                    "{dir}: another commit was first (generation {newest} is there); refresh and \
+                    "{dir}: another commit was first (generation {newest} exists); refresh and \
                      commit again"
                 );
                 return Err(Error::new(ErrorKind::Unsettled, message));
@@ -479,7 +482,7 @@ impl Shards {
         // The manifest exists, but may not survive a power cut: the same as after a failed sync.
         self.storage.sync_dir(&folder).map_err(|error| {
             let message = format!(
-                "{}: the generation may be lost at a power cut; refresh, and look",
+                "{}: a power cut may lose the generation; refresh to check",
                 path.display()
             );
             Error::new(ErrorKind::Unknown, message).caused_by(error)

@@ -73,7 +73,7 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     let sim = Sim::new();
     let index = index(&sim);
     let dir = Path::new(COPY);
-    let begun = index.core.begin_copy(dir).expect("begun");
+    let begun = index.core.begin_copy(dir).expect("started");
     let created = Index::create_on(disk(&sim), dir, &params(), options());
     assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);

@@ -109,7 +109,7 @@ fn what_the_disk_cannot_begin_with_poisons() {
         let (signature, payload) = (signature(&params(), 9), [7; 300]);
         let unknown =
             index.write(crate::Batch::new().insert_with_payload("lost", &signature, payload));
-        assert_eq!(unknown.expect_err("not begun").kind(), ErrorKind::Unknown, "{what:?}");
+        assert_eq!(unknown.expect_err("not started").kind(), ErrorKind::Unknown, "{what:?}");
         assert_eq!(sim.faults_fired(), 1);
         assert_eq!(index.insert("k", &signature).expect_err("no").kind(), ErrorKind::Poisoned);
         assert_eq!(answers(&index.snapshot()), before);

@@ -56,7 +56,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
     let mut stored = 0;
     for (writer, count) in acknowledged.iter().enumerate() {
         let count = count.load(Ordering::SeqCst);
-        assert!(count > 0, "writer {writer} has not begun");
+        assert!(count > 0, "writer {writer} has not started");
         for number in 0..count {
             let query = json!({"text": text(writer, number), "threshold": 1.0});
             let answer = client.ask("POST", "/v1/query", Some(&query)).has(200).json();

@@ -228,7 +228,7 @@ impl Judge<'_> {
     fn check(&mut self) {
         let reader = self.readers.last().expect("one");
         let models = self.told.models.lock().expect("sound");
-        let model = models.get(&reader.change()).expect("a change that was begun").clone();
+        let model = models.get(&reader.change()).expect("a change that was started").clone();
         drop(models);
         check_all(&reader.snapshot(), &model).expect("what is seen can be read");
         let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1 };
