@@ -58,7 +58,7 @@ fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
 
 /// The state that a catalog must be in to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum RequiredState {
     /// Closed only. During a commit the file may already hold the next row, which may not be
     /// durable yet.
     Closed,
@@ -71,12 +71,12 @@ pub(crate) enum Rest {
 pub(crate) fn load_beside(
     storage: &dyn Storage,
     path: &Path,
-    rest: Rest,
+    rest: RequiredState,
 ) -> Result<Option<(Row, u64)>> {
     let Some(hash) = hash(storage, path)? else { return Ok(None) };
     let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
     // Check this before redb reads the copy: it may be a mixture of two states.
-    if xxh3_64(&copy.bytes()) != hash || rest == Rest::Closed && !copy.is_closed() {
+    if xxh3_64(&copy.bytes()) != hash || rest == RequiredState::Closed && !copy.is_closed() {
         return Ok(None);
     }
     match load_copy(copy, path) {

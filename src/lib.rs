@@ -67,7 +67,7 @@
 //! | read at one moment while writing goes on | [`Snapshot`] |
 //! | read in another process while one writes | [`Reader`] |
 //! | build and read an index on a cluster | [`shards`] |
-//! | find quotations in longer texts | [`passages::PassageIndex`], [`passages::Passages`] |
+//! | find quotations in longer texts | [`passages::PassageIndex`], [`passages::PassageCutter`] |
 //! | back up, verify, repair | [`Index::backup`], [`Index::verify`], [`Index::salvage`] |
 //! | merge indexes, or change the threshold | [`Index::import`], [`Index::rebuild`] |
 //! | let documents expire, or remove a tenant | [`Options::ttl`], [`Index::remove_prefix`] |
@@ -183,8 +183,8 @@ pub use index::{
     Written,
 };
 pub use params::{
-    Containment, FoldOptions, Maker, Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles,
-    Windows,
+    Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,
+    Shingles, Windows,
 };
 pub use segment::ReadMode;
 pub use sketch::{Item, Original, Overlap, Signature, Sketcher, Variety};

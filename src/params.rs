@@ -11,10 +11,10 @@ use crate::{Error, Result};
 
 mod builder;
 mod containment;
-mod maker;
 mod normalise;
 mod pieces;
 mod preset;
+mod scheme_name;
 mod shape;
 mod stop;
 mod stored;
@@ -22,10 +22,10 @@ mod verify;
 
 pub use builder::ParamsBuilder;
 pub use containment::Containment;
-pub use maker::Maker;
 pub use normalise::{FoldOptions, Normalise};
 pub use pieces::Windows;
 pub use preset::Preset;
+pub use scheme_name::SchemeName;
 pub use shape::{Scheme, Shingles};
 use stored::Stored;
 pub(crate) use verify::ERRORS_BELOW;

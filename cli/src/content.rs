@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use nearkin::passages::{Passages, Prepared};
+use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use crate::failure;
@@ -127,7 +127,7 @@ impl Reading {
     }
 
     /// Cuts a text into passages.
-    pub(crate) fn prepare(&self, raw: Raw, cutter: &Passages) -> Result<Prepared, Skipped> {
+    pub(crate) fn prepare(&self, raw: Raw, cutter: &PassageCutter) -> Result<Prepared, Skipped> {
         let Raw { origin, body } = raw;
         let text = |content: &Content| match content {
             Content::Text(text) => Ok(text.clone()),

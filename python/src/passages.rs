@@ -77,7 +77,7 @@ impl PassageIndex {
         let inner = engine(py, || {
             let index = match &params {
                 // Checks the parameters before anything is created.
-                Some(params) => nearkin::passages::Passages::new(params)
+                Some(params) => nearkin::passages::PassageCutter::new(params)
                     .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
                 None => nearkin::Index::open(&path, options),
             };

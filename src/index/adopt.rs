@@ -87,7 +87,7 @@ impl Core {
         }
         drop(writer);
         committed?;
-        self.alarm.ring();
+        self.wakeup.wake();
         Ok(imported)
     }
 

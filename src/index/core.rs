@@ -47,7 +47,7 @@ pub(crate) struct Core {
     /// The queues of documents that expire next.
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.
-    pub(crate) alarm: Alarm,
+    pub(crate) wakeup: Wakeup,
     /// Held until the handle is closed; files are deleted only under this lock. `None` for a
     /// reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
@@ -164,13 +164,13 @@ impl Drop for Here<'_> {
 
 /// A wakeup flag for one maintenance thread, with a request to end and the last failure.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm {
-    state: Mutex<AlarmState>,
-    rung: Condvar,
+pub(crate) struct Wakeup {
+    state: Mutex<WakeupState>,
+    woken: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct AlarmState {
+struct WakeupState {
     work: bool,
     stop: bool,
     /// The message of the last failed maintenance.
@@ -180,59 +180,59 @@ struct AlarmState {
     seat: Option<Seat>,
 }
 
-impl Alarm {
-    fn lock(&self) -> MutexGuard<'_, AlarmState> {
+impl Wakeup {
+    fn lock(&self) -> MutexGuard<'_, WakeupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         let mut state = self.lock();
         #[cfg(not(all(shuttle, test)))]
         let seat = if state.work { None } else { state.seat.clone() };
         state.work = true;
         drop(state);
-        self.rung.notify_all();
+        self.woken.notify_all();
         #[cfg(not(all(shuttle, test)))]
         if let Some(seat) = seat {
-            seat.ring();
+            seat.wake();
         }
     }
 
-    /// From now on wakes a pool, also if it was rung before.
+    /// From now on wakes a pool, also if it was woken before.
     #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn ring_at(&self, seat: &Seat) {
+    pub(crate) fn wake_at(&self, seat: &Seat) {
         self.lock().seat = Some(seat.clone());
-        seat.ring();
+        seat.wake();
     }
 
     pub(crate) fn stop(&self) {
         self.lock().stop = true;
-        self.rung.notify_all();
+        self.woken.notify_all();
     }
 
     /// Whether there is work, or a request to end.
-    pub(crate) fn is_rung(&self) -> bool {
+    pub(crate) fn is_woken(&self) -> bool {
         let state = self.lock();
         state.work || state.stop
     }
 
-    /// Sleeps until rung, at most for `patience`; false if the thread is to end.
+    /// Sleeps until woken, at most for `patience`; false if the thread is to end.
     pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
         let mut state = self.lock();
         if !state.work && !state.stop && !patience.is_zero() {
-            let woken = self.rung.wait_timeout(state, patience);
+            let woken = self.woken.wait_timeout(state, patience);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.work = false;
         !state.stop
     }
 
-    /// Whether it was rung since the last call; `None` if the thread is to end.
+    /// Whether it was woken since the last call; `None` if the thread is to end.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn take(&self) -> Option<bool> {
         let mut state = self.lock();
-        let was_rung = std::mem::take(&mut state.work);
-        (!state.stop).then_some(was_rung)
+        let was_woken = std::mem::take(&mut state.work);
+        (!state.stop).then_some(was_woken)
     }
 
     pub(crate) fn stopping(&self) -> bool {

@@ -49,8 +49,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Invalid` (parameters needed, or `out` exists), `Locked` (open for writing), `Corrupt`
-    /// (nothing to recover from), `Io`.
+    /// `Invalid` (parameters needed), `Exists` (`out` holds an index), `Locked` (open for writing),
+    /// `Corrupt` (nothing to recover from), `Io`.
     pub fn salvage(
         dir: impl AsRef<Path>,
         out: impl AsRef<Path>,

@@ -61,7 +61,7 @@ impl Core {
 
     /// See [`crate::Index::last_maintenance_error`].
     pub(crate) fn last_maintenance_error(&self) -> Option<String> {
-        self.alarm.failure().or_else(|| self.events.panic())
+        self.wakeup.failure().or_else(|| self.events.panic())
     }
 
     fn bytes_of_files(&self, folder: &Path) -> Result<u64> {

@@ -96,7 +96,7 @@ impl Core {
             // Otherwise the thread would find nothing to do: a flush wakes it for what it makes
             // due, and the horizon is recorded when its sleep ends.
             Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
-                self.alarm.ring();
+                self.wakeup.wake();
             }
             Maintenance::Shared | Maintenance::Background => {}
             Maintenance::Inline => {
@@ -108,7 +108,7 @@ impl Core {
 
     /// Records the result of maintenance for `stats` and listeners.
     pub(crate) fn note_maintenance(&self, failure: Option<&Error>) {
-        let is_news = self.alarm.note_failure(failure.map(|error| format!("{error:?}")));
+        let is_news = self.wakeup.note_failure(failure.map(|error| format!("{error:?}")));
         if let Some(error) = failure.filter(|_| is_news) {
             let (kind, message) = (error.kind(), error.to_string());
             self.events.note(|| Event::MaintenanceFailed { kind, message });
@@ -169,7 +169,7 @@ impl Background {
             #[cfg(not(all(shuttle, test)))]
             Maintenance::Shared => {
                 let seat = Seat::take(core)?;
-                core.alarm.ring_at(&seat);
+                core.wakeup.wake_at(&seat);
                 Server::Pool(seat)
             }
             _ => Server::Own(Mutex::new(Some(Self::spawn(core)?))),
@@ -179,8 +179,8 @@ impl Background {
 
     fn spawn(core: &Arc<Core>) -> std::io::Result<JoinHandle<()>> {
         let patience = patience(&core.options);
-        let alarm = Arc::downgrade(core);
-        thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&alarm, patience))
+        let wakeup = Arc::downgrade(core);
+        thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&wakeup, patience))
     }
 
     /// Tells the thread to end, and waits for its current step at most.
@@ -189,7 +189,7 @@ impl Background {
         // A forked child has no maintenance threads.
         let is_in_child = core.as_ref().is_some_and(|core| core.is_in_child());
         if let Some(core) = core.filter(|_| !is_in_child) {
-            core.alarm.stop();
+            core.wakeup.stop();
         }
         match &self.server {
             Server::Writers => {}
@@ -276,7 +276,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
     let mut ahead = WarmUp::default();
     let mut quiet = None;
     if let Some(core) = core.upgrade() {
-        core.request_directories(|_| !core.alarm.stopping());
+        core.request_directories(|_| !core.wakeup.stopping());
     }
     while let Some(core) = core.upgrade() {
         let quiet = quiet.get_or_insert_with(|| Quiet::begin(&core));
@@ -285,11 +285,11 @@ fn run(core: &Weak<Core>, patience: Duration) {
             Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
         };
         let walked = ahead.go_on(&core, patience);
-        if !core.alarm.wait(if walked { Duration::ZERO } else { patience }) {
+        if !core.wakeup.wait(if walked { Duration::ZERO } else { patience }) {
             return;
         }
         loop {
-            if core.alarm.stopping() {
+            if core.wakeup.stopping() {
                 return;
             }
             let step = core.maintain_quiet(quiet.look(&core).ok());

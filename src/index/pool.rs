@@ -60,7 +60,7 @@ struct Member {
     phase: Phase,
     due: Instant,
     /// It was woken while it was running.
-    is_rung: bool,
+    is_woken: bool,
     is_leaving: bool,
     is_in_warming: bool,
     /// Taken by the thread that runs it.
@@ -135,7 +135,7 @@ impl Seat {
         let member = Member {
             phase: Phase::Ready,
             due: now,
-            is_rung: false,
+            is_woken: false,
             is_leaving: false,
             is_in_warming: false,
             work: Some(Box::new(work)),
@@ -148,9 +148,9 @@ impl Seat {
     }
 
     /// Makes the member ready. Not in a forked child, which has no threads to run it.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         if self.pool.process.load(Ordering::Acquire) == std::process::id()
-            && self.pool.lock().ring(self.number)
+            && self.pool.lock().wake(self.number)
         {
             self.pool.woken.notify_one();
         }
@@ -255,12 +255,12 @@ impl Pool {
 
 impl Queues {
     /// Whether the member was not ready before, and is now.
-    fn ring(&mut self, number: u64) -> bool {
+    fn wake(&mut self, number: u64) -> bool {
         let Some(member) = self.members.get_mut(&number) else { return false };
         match member.phase {
             Phase::Ready => false,
             Phase::Running(_) => {
-                member.is_rung = true;
+                member.is_woken = true;
                 false
             }
             Phase::Asleep | Phase::Warming => {
@@ -279,7 +279,7 @@ impl Queues {
         {
             // Usually redundant: `ring` and each turn remove the timer of a member.
             self.timers.remove(&(due, number));
-            self.ring(number);
+            self.wake(number);
         }
     }
 
@@ -315,9 +315,9 @@ impl Queues {
             return true;
         }
         member.work = Some(work);
-        let is_rung = std::mem::take(&mut member.is_rung);
+        let is_woken = std::mem::take(&mut member.is_woken);
         let due = match next {
-            Next::At(due) | Next::Warming(due) if !is_rung => due,
+            Next::At(due) | Next::Warming(due) if !is_woken => due,
             _ => {
                 member.phase = Phase::Ready;
                 self.ready.push_back(number);
@@ -349,7 +349,7 @@ impl Work {
         let Some(core) = self.core.upgrade() else { return Next::Gone };
         let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core)));
         stepped.unwrap_or_else(|_| {
-            core.alarm.note_failure(Some("a step of maintenance panicked".to_owned()));
+            core.wakeup.note_failure(Some("a step of maintenance panicked".to_owned()));
             self.put_off();
             Next::At(self.due)
         })
@@ -357,14 +357,14 @@ impl Work {
 
     fn step_of(&mut self, core: &Core) -> Next {
         if !std::mem::replace(&mut self.has_asked, true) {
-            core.request_directories(|_| !core.alarm.stopping());
+            core.request_directories(|_| !core.wakeup.stopping());
             return Next::Ready;
         }
-        let Some(was_rung) = core.alarm.take() else { return Next::Gone };
+        let Some(was_woken) = core.wakeup.take() else { return Next::Gone };
         let look = self.quiet.get_or_insert_with(|| Quiet::begin(core)).look(core);
         let next = |due: Instant| look.err().map_or(due, |soon| due.min(soon));
         let is_idle = look.is_ok_and(|change| self.quiet_change != Some(change));
-        if !(was_rung || self.goes_on || is_idle || Instant::now() >= self.due) {
+        if !(was_woken || self.goes_on || is_idle || Instant::now() >= self.due) {
             let is_warming = self.ahead.go_on_briefly(core);
             let due = next(self.due);
             return if is_warming { Next::Warming(due) } else { Next::At(due) };

@@ -18,7 +18,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 
-/// A published file. After `doom`, it is deleted when the last state that holds it is dropped.
+/// A published file. After `delete_on_drop`, it is deleted when the last state that holds it is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct HeldFile {
     pub(crate) storage: Arc<dyn Storage>,
@@ -45,7 +46,7 @@ impl HeldFile {
     }
 
     /// The catalog does not list the file (any more).
-    pub(crate) fn doom(&self) {
+    pub(crate) fn delete_on_drop(&self) {
         self.doomed.store(true, Ordering::Relaxed);
     }
 }

@@ -38,7 +38,7 @@ impl WarmUp {
         let begin = now();
         while !self.segments.is_empty() {
             for _ in 0..STEPS_TOGETHER {
-                if core.alarm.is_rung() {
+                if core.wakeup.is_woken() {
                     return true;
                 }
                 self.step();
@@ -60,7 +60,7 @@ impl WarmUp {
             return false;
         }
         for _ in 0..2 * STEPS_TOGETHER {
-            if core.alarm.is_rung() {
+            if core.wakeup.is_woken() {
                 break;
             }
             self.step();
@@ -146,10 +146,10 @@ mod tests {
         let index = two_segments(&(Arc::new(Sim::new()) as Arc<dyn Storage>));
         let core = index.core();
         let mut ahead = super::WarmUp::default();
-        core.alarm.ring();
+        core.wakeup.wake();
         assert!(ahead.go_on(core, Duration::MAX));
-        assert_eq!(count(&index), 0, "somebody had rung");
-        assert!(core.alarm.wait(Duration::ZERO), "not to stop");
+        assert_eq!(count(&index), 0, "woken before the test");
+        assert!(core.wakeup.wait(Duration::ZERO), "not to stop");
         // It is always time for maintenance: some steps, each time.
         let mut rounds = vec![0];
         while ahead.go_on(core, Duration::ZERO) {
@@ -173,7 +173,7 @@ mod tests {
         index.remove_before(u64::MAX).unwrap();
         index.compact().unwrap();
         assert!(core.state().segments.is_empty());
-        assert!(core.alarm.wait(Duration::ZERO), "a flush has rung");
+        assert!(core.wakeup.wait(Duration::ZERO), "a flush wakes it");
         assert!(ahead.go_on(core, Duration::MAX) && !ahead.go_on(core, Duration::MAX));
         index.close().unwrap();
     }

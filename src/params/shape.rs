@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::maker::Maker;
+use super::scheme_name::SchemeName;
 use crate::{Error, Result};
 
 /// Maximum number of units in a shingle.
@@ -105,7 +105,7 @@ pub enum Scheme {
     /// Another program makes the signatures, and the caller gives their rows to
     /// [`Signature::from_rows`](crate::Signature::from_rows). Texts are refused. The name
     /// identifies the program and its settings; signatures of different names are not comparable.
-    External(Maker),
+    External(SchemeName),
 }
 
 impl Scheme {
@@ -116,7 +116,7 @@ impl Scheme {
     ///
     /// `Invalid` unless it has 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
     pub fn external(name: &str) -> Result<Self> {
-        Maker::new(name).map(Self::External)
+        SchemeName::new(name).map(Self::External)
     }
 
     /// Whether another program computes the rows.

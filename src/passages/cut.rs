@@ -22,7 +22,7 @@ const PLACE_BYTES: usize = 16;
 /// Cuts texts into passages and makes their signatures. Pure: cloning is cheap, and threads may
 /// share one.
 #[derive(Debug, Clone)]
-pub struct Passages {
+pub struct PassageCutter {
     windows: Windows,
     sketcher: Sketcher,
 }
@@ -71,7 +71,7 @@ pub(super) struct Piece {
     pub(super) signature: Signature,
 }
 
-impl Passages {
+impl PassageCutter {
     /// A cutter for passage indexes with these parameters.
     ///
     /// # Errors
@@ -275,7 +275,7 @@ mod tests {
         let params = Params::builder().passages(Windows::new(3, 2).unwrap()).build().unwrap();
         let text = "  Caf\u{e9}, au   LAIT! (noir) deux. ";
         let words = words_of(text);
-        let pieces = Passages::new(&params).unwrap().pieces(text, &words, 2).unwrap();
+        let pieces = PassageCutter::new(&params).unwrap().pieces(text, &words, 2).unwrap();
         let cut: Vec<_> = pieces.iter().map(|piece| &text[piece.bytes.clone()]).collect();
         assert_eq!((words.len(), cut), (5, vec!["Caf\u{e9}, au   LAIT", "LAIT! (noir) deux"]));
     }

@@ -7,7 +7,7 @@ mod cut;
 mod query;
 mod words;
 
-pub use cut::{Passages, Prepared};
+pub use cut::{PassageCutter, Prepared};
 pub use query::{Contained, PassageAnswer, PassageMatch, PassageQuery, PassageView};
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot
 #[derive(Debug)]
 pub struct PassageIndex {
     index: Index,
-    cutter: Passages,
+    cutter: PassageCutter,
     /// Held from reading a key's number of passages until they are replaced.
     writing: Mutex<()>,
 }
@@ -36,7 +36,7 @@ impl PassageIndex {
     /// `Invalid` if its parameters are not those of a passage index, or if it has a time to live,
     /// which could remove a part of a text.
     pub fn new(index: Index) -> Result<Self> {
-        let cutter = Passages::new(index.params())?;
+        let cutter = PassageCutter::new(index.params())?;
         if index.core().options.ttl.is_some() {
             return Err(Error::invalid(
                 "a time to live cannot be used with passages: those of one text may have \
@@ -53,7 +53,7 @@ impl PassageIndex {
     ///
     /// Those of [`Index::create`] and [`PassageIndex::new`].
     pub fn create(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
-        Passages::new(params)?;
+        PassageCutter::new(params)?;
         Self::new(Index::create(dir, params, options)?)
     }
 
@@ -67,7 +67,7 @@ impl PassageIndex {
     }
 
     /// The cutter of this index, for use on other threads.
-    pub fn cutter(&self) -> &Passages {
+    pub fn cutter(&self) -> &PassageCutter {
         &self.cutter
     }
 

@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use super::cut::{self, Passages};
+use super::cut::{self, PassageCutter};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
 use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
 
 /// Number of query windows per batch of queries, which bounds the memory.
-const TOGETHER: usize = if cfg!(test) { 3 } else { 256 };
+const BATCH_PIECES: usize = if cfg!(test) { 3 } else { 256 };
 
 /// A snapshot of a passage index.
 #[derive(Debug, Clone)]
 pub struct PassageView {
     pub(super) snapshot: Snapshot,
-    pub(super) cutter: Passages,
+    pub(super) cutter: PassageCutter,
 }
 
 /// A quotation: a run of words of the query, with small gaps, that occurs in a stored text.
@@ -90,7 +90,7 @@ impl PassageView {
     ///
     /// `Invalid` if it is not of a passage index.
     pub fn new(snapshot: &Snapshot) -> Result<Self> {
-        let cutter = Passages::new(snapshot.params())?;
+        let cutter = PassageCutter::new(snapshot.params())?;
         Ok(Self { snapshot: snapshot.clone(), cutter })
     }
 
@@ -180,7 +180,7 @@ impl PassageQuery<'_> {
         let pieces = cutter.of_query(self.text, &places)?;
         let mut complete = true;
         let mut found: BTreeMap<Vec<u8>, FoundPassage> = BTreeMap::new();
-        for together in pieces.chunks(TOGETHER) {
+        for together in pieces.chunks(BATCH_PIECES) {
             let signatures: Vec<Signature> =
                 together.iter().map(|piece| piece.signature.clone()).collect();
             let queries = snapshot.queries(&signatures).threshold(self.threshold);

@@ -1,7 +1,7 @@
 //! `Debug` of every public type: at most two lines for any content, and never the seed.
 
 use crate::support::{Scratch, inline};
-use nearkin::passages::{PassageIndex, Passages};
+use nearkin::passages::{PassageCutter, PassageIndex};
 use nearkin::*;
 use std::collections::BTreeMap;
 
@@ -46,6 +46,7 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Stats", &index.stats().unwrap());
     printed.add("Recovery", &index.stats().unwrap().recovery);
     printed.add("Verification", &index.verify().unwrap());
+    printed.add("Comparisons", &index.snapshot().sample_comparisons().unwrap());
     printed.add("Maintained", &index.maintain().unwrap());
     printed.add("Imported", &Imported::default());
     let keys: Vec<u64> = (1..5_000).collect();
@@ -108,7 +109,7 @@ fn plain(printed: &mut Printed) {
     printed.add("Original", &sketcher.original_text(&text.join(" ")).unwrap());
     printed.add("Scheme", &Scheme::external("made-elsewhere").unwrap());
     let Scheme::External(maker) = Scheme::external("made-elsewhere").unwrap() else { panic!() };
-    printed.add("Maker", &maker);
+    printed.add("SchemeName", &maker);
     printed.add("Shingles", &Shingles::Words(3));
     printed.add("Normalise", &Normalise::FOLD);
     printed.add("FoldOptions", &FoldOptions::default().turkish(true));
@@ -147,10 +148,10 @@ fn passages(printed: &mut Printed, scratch: &Scratch) {
     let index = PassageIndex::create(scratch.dir(), &params, inline()).unwrap();
     let text: Vec<String> = (0..5_000).map(|at| format!("w{at}")).collect();
     let text = text.join(" ");
-    let cutter = Passages::new(&params).unwrap();
+    let cutter = PassageCutter::new(&params).unwrap();
     printed.add("Windows", &windows);
     printed.add("Prepared", &cutter.prepare("a", &text, Some(&[7; 9_000])).unwrap());
-    printed.add("Passages", &cutter);
+    printed.add("PassageCutter", &cutter);
     index.insert("a", &text).unwrap();
     let view = index.view();
     printed.add("PassageIndex", &index);

@@ -21,7 +21,7 @@ use crate::interrupt;
 use crate::progress::{Progress, Unit};
 
 /// Documents that a core looks up at a time.
-const TOGETHER: usize = 128;
+const BATCH_SIGNATURES: usize = 128;
 
 /// Removals per batch.
 const REMOVES: usize = 10_000;
@@ -144,7 +144,8 @@ fn stored(
         };
         Ok(queries.limit(1).run()?.into_iter().map(first).collect::<Vec<_>>())
     };
-    let found: nearkin::Result<Vec<_>> = signatures.par_chunks(TOGETHER).map(some).collect();
+    let found: nearkin::Result<Vec<_>> =
+        signatures.par_chunks(BATCH_SIGNATURES).map(some).collect();
     Ok(found?.concat())
 }
 

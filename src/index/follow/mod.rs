@@ -8,9 +8,9 @@
 
 mod publish;
 
-pub(crate) use publish::vouched;
+pub(crate) use publish::row_from_valid_copy;
 
-use crate::catalog::{self, Rest};
+use crate::catalog::{self, RequiredState};
 use crate::format::catalog::{Row, WalEntry};
 use crate::index::core::Core;
 use crate::index::group::Mark;
@@ -110,7 +110,7 @@ fn find_row(
     }
     // During a commit the catalog may already contain the next row, which is not durable yet. The
     // last published row is still valid then.
-    let rest = if beside { Rest::Closed } else { Rest::Any };
+    let rest = if beside { RequiredState::Closed } else { RequiredState::Any };
     let found = catalog::load_beside(storage, &names.catalog(), rest)?;
     let found = found.map(|(row, hash)| (row, Some(hash)));
     Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
@@ -175,7 +175,7 @@ impl Core {
             return Err(open::missing(self.names.root()));
         }
         // Also a catalog whose writer is in the middle of a commit, or died there.
-        let Some((row, hash)) = catalog::load_beside(storage, &catalog, Rest::Any)? else {
+        let Some((row, hash)) = catalog::load_beside(storage, &catalog, RequiredState::Any)? else {
             return patience.wait(None).map(|()| false);
         };
         if row.uuid != self.shape.uuid {

@@ -33,7 +33,7 @@ impl Core {
 /// The row from the copy, if the copy was made of exactly these bytes of the catalog. The row is
 /// durable then: a copy is published only after the commit or the opening that synced the catalog.
 /// So redb, which takes longer than the rest of opening, is not needed.
-pub(crate) fn vouched(storage: &dyn Storage, names: &Names) -> Option<Row> {
+pub(crate) fn row_from_valid_copy(storage: &dyn Storage, names: &Names) -> Option<Row> {
     let copy = read(storage, names)?;
     let hash = catalog::hash(storage, &names.catalog()).ok().flatten()?;
     (copy.catalog_hash == hash).then_some(copy.row)

@@ -81,7 +81,7 @@ impl Draft {
         )?;
         // Only now: if writing failed, a file of this name may not be ours.
         let file = core.hold_file(path);
-        file.doom();
+        file.delete_on_drop();
         self.created.push(Arc::clone(&file));
         let dead = open_dead(core, &file, &listed, &live.entry)?;
         let dead_file = DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
@@ -150,7 +150,7 @@ impl Draft {
         // Before any file listed by the previous copy is deleted.
         core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
-        self.dropped.iter().for_each(|file| file.doom());
+        self.dropped.iter().for_each(|file| file.delete_on_drop());
         let params = Arc::clone(&core.params);
         core.view.replace_showing(State::new(params, self.segments, self.memtable), self.shown);
         Ok(())
@@ -164,7 +164,7 @@ impl Draft {
 /// to each of its blocks.
 pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
-    file.doom();
+    file.delete_on_drop();
     let segment = Segment::open(
         &*core.storage,
         &file.path,

@@ -187,7 +187,7 @@ impl Core {
             self.state().memtable.reuse(old);
         }
         // One more segment may make a compaction due.
-        self.alarm.ring();
+        self.wakeup.wake();
         Ok(())
     }
 

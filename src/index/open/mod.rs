@@ -13,9 +13,9 @@ use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::batch::Operation;
-use crate::index::core::{Alarm, Core, Writer};
+use crate::index::core::{Core, Wakeup, Writer};
 use crate::index::event::{Event, Events};
-use crate::index::follow::vouched;
+use crate::index::follow::row_from_valid_copy;
 use crate::index::group::{Group, Mark};
 use crate::index::life::first_log_bytes;
 use crate::index::merge::flush::NextWal;
@@ -173,9 +173,9 @@ fn load(
     options: Options,
 ) -> Result<Loaded> {
     let read_before = storage.counters().bytes_read;
-    let vouched = vouched(&*storage, &names);
-    let copy_is_current = vouched.is_some();
-    let row = match vouched {
+    let copied = row_from_valid_copy(&*storage, &names);
+    let copy_is_current = copied.is_some();
+    let row = match copied {
         Some(row) => row,
         None => {
             let row = catalog::load(&*storage, &names.catalog())?;
@@ -239,7 +239,7 @@ pub(crate) fn assemble(
         events,
         compaction: Mutex::new(None),
         expiry: Mutex::default(),
-        alarm: Alarm::default(),
+        wakeup: Wakeup::default(),
         lock: Mutex::new(lock),
         shut_down: AtomicBool::new(false),
         process: std::process::id(),

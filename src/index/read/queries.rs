@@ -4,7 +4,7 @@
 use crate::Query;
 use crate::format::bytes::index;
 use crate::index::read::alike::Alike;
-use crate::index::read::query::{CheckedTerms, TOGETHER};
+use crate::index::read::query::{BATCH_SIGNATURES, CheckedTerms};
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Terms;
 use crate::index::state::Snapshot;
@@ -112,14 +112,14 @@ impl<'a> Queries<'a> {
         let mut answers = Vec::with_capacity(self.signatures.len());
         let mut scratch = SearchScratch::take();
         let mut search = asked.search(snapshot, &mut scratch);
-        let mut bytes: [&[u8]; TOGETHER] = [&[]; TOGETHER];
-        for together in self.signatures.chunks(TOGETHER) {
-            let mut counts = [0; TOGETHER];
+        let mut bytes: [&[u8]; BATCH_SIGNATURES] = [&[]; BATCH_SIGNATURES];
+        for together in self.signatures.chunks(BATCH_SIGNATURES) {
+            let mut counts = [0; BATCH_SIGNATURES];
             for ((bytes, count), signature) in bytes.iter_mut().zip(&mut counts).zip(together) {
                 (*bytes, *count) = (signature.as_bytes(), signature.shingle_count());
             }
             search.run(&bytes[..together.len()], asked.equal_rows_min)?;
-            let cut: [bool; TOGETHER] = std::array::from_fn(|number| search.is_cut(number));
+            let cut: [bool; BATCH_SIGNATURES] = std::array::from_fn(|number| search.is_cut(number));
             let mut rest = search.found().as_mut_slice();
             for (number, cut) in cut.iter().enumerate().take(together.len()) {
                 let count = rest.partition_point(|found| index(found.probe) <= number);

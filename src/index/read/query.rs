@@ -294,10 +294,10 @@ impl Snapshot {
         }
         let (mut found, mut scratch) = (Vec::new(), SearchScratch::take());
         let mut complete = true;
-        for (number, together) in signatures.chunks(TOGETHER).enumerate() {
+        for (number, together) in signatures.chunks(BATCH_SIGNATURES).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
             let mut search = asked.search(self, &mut scratch);
-            let first = u32::try_from(number * TOGETHER).unwrap_or(u32::MAX);
+            let first = u32::try_from(number * BATCH_SIGNATURES).unwrap_or(u32::MAX);
             let of_all = |of: &Found| Found { probe: first.saturating_add(of.probe), ..*of };
             found.extend(search.run(&bytes, asked.equal_rows_min)?.iter().map(of_all));
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
@@ -352,7 +352,7 @@ impl<'a> CheckedTerms<'a> {
 }
 
 /// Number of signatures that are looked up together: enough to hide the memory latency.
-pub(super) const TOGETHER: usize = if cfg!(test) { 3 } else { 8 };
+pub(super) const BATCH_SIGNATURES: usize = if cfg!(test) { 3 } else { 8 };
 
 /// Returns an error if the threshold is not from 0 to 1.
 pub(crate) fn check_threshold(threshold: f64) -> Result<()> {

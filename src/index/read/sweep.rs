@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Approximate number of entries collected at once.
 const ENTRIES: u64 = if cfg!(test) { 16 } else { 1 << 16 };
 /// Number of pairs whose signatures are prefetched together.
-const TOGETHER: usize = if cfg!(test) { 5 } else { 64 };
+const BATCH_PAIRS: usize = if cfg!(test) { 5 } else { 64 };
 
 /// A document, and the range of BandKeys that contains its own.
 #[derive(Debug, Clone, Copy)]
@@ -199,9 +199,9 @@ impl Sweep {
 
     /// Compares the next few pairs of entries with overlapping ranges.
     fn meet(&mut self) -> Result<()> {
-        let mut pairs = [(0, 0); TOGETHER];
+        let mut pairs = [(0, 0); BATCH_PAIRS];
         let mut count = 0;
-        while count < TOGETHER && self.first < self.complete {
+        while count < BATCH_PAIRS && self.first < self.complete {
             let key_last = self.entries[self.first].key_last;
             match self.entries.get(self.second) {
                 Some(entry) if entry.key_first <= key_last => {

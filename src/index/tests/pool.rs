@@ -211,7 +211,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
     // Maintenance continues once the clock works again.
     panics.store(false, Ordering::SeqCst);
     for index in &clocks {
-        index.core().alarm.ring();
+        index.core().wakeup.wake();
     }
     wait_until("mended", || clocks.iter().all(|index| index.last_maintenance_error().is_none()));
     for index in clocks {

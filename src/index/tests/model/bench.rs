@@ -443,7 +443,7 @@ impl Bench {
             self.model = after;
         } else if self.in_doubt.is_none() {
             // The writer's own maintenance step does not fail the write.
-            let failure = index.core().alarm.failure();
+            let failure = index.core().wakeup.failure();
             let unknown = failure.is_some_and(|failure| failure.contains("Unknown"));
             self.in_doubt = (unknown || self.sim.is_stopped()).then_some(after);
         }

@@ -90,7 +90,7 @@ impl Run {
             }
         }
         // A maintenance step after a write does not fail the write.
-        let failure = self.bench.index.as_ref().and_then(|index| index.core.alarm.failure());
+        let failure = self.bench.index.as_ref().and_then(|index| index.core.wakeup.failure());
         self.poisoned |= self.sync_fails && failure.is_some_and(|text| text.contains("Unknown"));
         !self.bench.sim.is_stopped()
     }

@@ -16,14 +16,14 @@ const NAME_BYTES_MAX: usize = 64;
 /// with [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and
 /// `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Maker {
+pub struct SchemeName {
     /// From 1 to `NAME_BYTES_MAX`.
     length: u8,
     /// Zeros after the name, so that equal names are equal values.
     bytes: [u8; NAME_BYTES_MAX],
 }
 
-impl Maker {
+impl SchemeName {
     pub(super) fn new(name: &str) -> Result<Self> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
@@ -49,36 +49,39 @@ impl Maker {
     }
 }
 
-impl fmt::Display for Maker {
+impl fmt::Display for SchemeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl fmt::Debug for Maker {
+impl fmt::Debug for SchemeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Maker({:?})", self.name())
+        write!(f, "SchemeName({:?})", self.name())
     }
 }
 
-impl Serialize for Maker {
+impl Serialize for SchemeName {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl<'de> Deserialize<'de> for Maker {
+impl<'de> Deserialize<'de> for SchemeName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct Name;
         impl Visitor<'_> for Name {
-            type Value = Maker;
+            type Value = SchemeName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of an external scheme")
             }
 
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> std::result::Result<Maker, E> {
-                Maker::new(name).map_err(E::custom)
+            fn visit_str<E: serde::de::Error>(
+                self,
+                name: &str,
+            ) -> std::result::Result<SchemeName, E> {
+                SchemeName::new(name).map_err(E::custom)
             }
         }
         deserializer.deserialize_str(Name).map_err(D::Error::custom)
@@ -92,16 +95,16 @@ mod tests {
     #[test]
     fn a_name_is_kept_as_it_is() {
         for name in ["a", "datasketch-2.0_sha1-Seed1", &"x".repeat(64)] {
-            assert_eq!(Maker::new(name).unwrap().name(), name);
+            assert_eq!(SchemeName::new(name).unwrap().name(), name);
         }
-        assert_ne!(Maker::new("a").unwrap(), Maker::new("b").unwrap());
+        assert_ne!(SchemeName::new("a").unwrap(), SchemeName::new("b").unwrap());
     }
 
     #[test]
     fn a_name_that_could_forge_an_id_is_refused() {
         for name in ["", "a;seed=1", "a=b", "a b", "a\n", "caf\u{e9}", "a:b", &"x".repeat(65)] {
-            assert!(Maker::new(name).is_err(), "{name:?}");
+            assert!(SchemeName::new(name).is_err(), "{name:?}");
         }
-        assert!(Maker::new(&"x".repeat(1 << 20)).unwrap_err().to_string().len() < 300);
+        assert!(SchemeName::new(&"x".repeat(1 << 20)).unwrap_err().to_string().len() < 300);
     }
 }
