@@ -200,6 +200,9 @@ fn not_an_object(error: &serde_json::Error) -> String {
     }
 }
 
+/// Upper bound of the bytes of a block that a line keeps in memory, as a multiple of its length.
+const SKIPPED_MAX: u64 = 8;
+
 /// Reads line after line; a line that is too long is skipped without being stored.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
@@ -210,6 +213,8 @@ pub(crate) struct Lines {
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
+    /// The value of `bytes_read` after the last line that was returned with its content.
+    bytes_returned: u64,
     /// For a file that may be compressed: bytes read of the stored file.
     taken: Option<Arc<AtomicU64>>,
     /// For stdin: not 0 while lines beyond the current buffer have been read.
@@ -224,8 +229,17 @@ impl Lines {
     fn with_bytes_max(name: &str, reader: Box<dyn Read>, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
         let (name, block) = (name.into(), Bytes::new());
-        let (taken, ends_ahead) = (None, None);
-        Self { reader, block, name, bytes_max, number: 0, bytes_read: 0, taken, ends_ahead }
+        Self {
+            reader,
+            block,
+            name,
+            bytes_max,
+            number: 0,
+            bytes_read: 0,
+            bytes_returned: 0,
+            taken: None,
+            ends_ahead: None,
+        }
     }
 
     /// Opens a file at line `number` and byte `at`, both counted from 0 in the uncompressed lines;
@@ -237,7 +251,7 @@ impl Lines {
     ) -> Result<Self, Failure> {
         let source = source::open_at(path, columns, at)?;
         let mut lines = Self::new(&source.name, source.reader);
-        (lines.number, lines.bytes_read) = (number, at);
+        (lines.number, lines.bytes_read, lines.bytes_returned) = (number, at, at);
         lines.taken = Some(source.taken);
         lines.ends_ahead = source.ends_ahead;
         Ok(lines)
@@ -271,10 +285,18 @@ impl Lines {
 
     /// The next line that is not blank, without its line end.
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
-        while let Some(body) = self.line()? {
+        while let Some(mut body) = self.line()? {
             self.number += 1;
             if body.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) {
                 continue;
+            }
+            if let Ok(line) = &mut body {
+                // A line keeps its block in memory. If most of the block was skipped, a copy of the
+                // line is smaller.
+                if self.bytes_read - self.bytes_returned > SKIPPED_MAX * line.len() as u64 {
+                    *line = Bytes::copy_from_slice(line);
+                }
+                self.bytes_returned = self.bytes_read;
             }
             let origin = Origin::Line { file: self.name.clone(), number: self.number };
             return Ok(Some(Raw { origin, body }));
@@ -399,6 +421,22 @@ mod tests {
         let found = lines(&format!("{one}\nb\n{other}\n{one}"), 1 << 20);
         let bodies: Vec<_> = found.into_iter().map(|(_, body)| body.unwrap()).collect();
         assert!(bodies == [&one, "b", &other, &one]);
+    }
+
+    /// Found by a reader: 7 MB of compressed blank lines took a gibibyte of memory.
+    #[test]
+    fn a_short_line_among_skipped_ones_does_not_keep_their_block() {
+        let (blank, long) = (" ".repeat(2_000), "x".repeat(2_000));
+        let text = format!("first\nsecond\n{blank}\nb\n{long}\nc\nd\n");
+        let mut lines = Lines::with_bytes_max("test", Box::new(Cursor::new(text)), 1_000);
+        let mut kept = Vec::new();
+        while let Some(raw) = lines.next().unwrap() {
+            kept.extend(raw.body.ok().map(|line| (line.is_unique(), line)));
+        }
+        let unique: Vec<_> = kept.iter().map(|(is_unique, line)| (*is_unique, &line[..])).collect();
+        let expected =
+            [(false, "first"), (false, "second"), (true, "b"), (true, "c"), (false, "d")];
+        assert_eq!(unique, expected.map(|(is_unique, line)| (is_unique, line.as_bytes())));
     }
 
     fn parse(line: &str) -> Result<(Vec<u8>, Content), String> {

@@ -88,8 +88,7 @@ fn takes_texts(params: &Params) -> Result<(), Failure> {
     if external || params.shingles() == Shingles::Items {
         return Err(Failure::new(
             "the index takes no texts, so it cannot follow files",
-            "use \
-                                 another index",
+            "use another index",
         ));
     }
     Ok(())

@@ -77,8 +77,7 @@ impl Stopped {
             Self::SyncFailed(cause) => Error::new(
                 ErrorKind::Poisoned,
                 format!(
-                    "the handle refuses writes, because a sync failed ({cause}); reopen the \
-                         index"
+                    "the handle refuses writes, because a sync failed ({cause}); reopen the index"
                 ),
             ),
             Self::LockLost(lost) => Error::closed(dir, *lost),

@@ -103,9 +103,6 @@ impl Core {
             };
             let dead = live.dead.as_ref().map(|held| &*held.dead);
             live.segment.verify(dead, &mut watch)?;
-            if let Some(dead) = dead {
-                dead.verify(&mut watch)?;
-            }
         }
         if problems.is_empty() {
             Self::verify_keys(&snapshot, &mut problems, &mut progress, report)?;
@@ -151,10 +148,8 @@ impl Core {
                 for ((key, place), found) in keys.iter().zip(places).zip(found) {
                     if found != Some(place) {
                         let key = String::from_utf8_lossy(key).into_owned();
-                        let what = format!(
-                            "the key {key:?} is live twice, or missing in its \
-                                            table"
-                        );
+                        let what =
+                            format!("the key {key:?} is live twice, or missing in its table");
                         problems.push(Error::new(ErrorKind::Corrupt, what));
                     }
                 }

@@ -69,6 +69,9 @@ impl WarmUp {
     }
 
     fn enter_new(&mut self, core: &Core) {
+        if !core.options.keep_mapped {
+            return;
+        }
         let state = core.state();
         // Not by the largest number: the output of a compaction got its number when the compaction
         // started.

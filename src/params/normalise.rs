@@ -173,8 +173,7 @@ impl StoredNormalise {
             (Self::KeepCase(true), true) => Ok(Normalise::None),
             (Self::Fold(options), false) => Ok(Normalise::Fold(options)),
             (Self::Fold(_), true) => Err(Error::invalid(
-                "normalisation fold includes form C, so no_nfc cannot be used \
-                                    with it",
+                "normalisation fold includes form C, so no_nfc cannot be used with it",
             )),
         }
     }

@@ -65,11 +65,9 @@ impl Segment {
         let agrees = properties.tables == shape.tables()
             && u32::try_from(shape.signature_bytes) == Ok(properties.signature_bytes);
         if !agrees {
-            return Err(blocks.corrupt(
-                footer.tail_offset,
-                "bands or rows differ from those of the \
-                                                           index",
-            ));
+            return Err(
+                blocks.corrupt(footer.tail_offset, "bands or rows differ from those of the index")
+            );
         }
         Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
     }

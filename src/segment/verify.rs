@@ -105,9 +105,14 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     if let Some(ranks) = &ranks {
         let mut live = LiveKeys::new(segment, ranks);
         let last = segment.properties.tables - 1;
+        let mut progress = Ok(());
         let read = each_piece(segment, last, &mut |fingerprints, ordinals| {
-            live.check(fingerprints, ordinals, watch);
+            if progress.is_ok() {
+                live.check(fingerprints, ordinals, watch);
+                progress = watch.progress(0);
+            }
         });
+        progress?;
         if let Err(error) = read {
             (watch.problem)(error);
         }
@@ -205,7 +210,8 @@ impl KeyWindow {
             // If the section is shorter than its stated length, the read below returns the error.
             let rest = section.end().unwrap_or(end).saturating_sub(at);
             self.begin = at;
-            fresh(segment, at, count.max(rest.min(wide(CHUNK_BYTES))), &mut self.bytes)?;
+            let bytes = count.max(rest.min(wide(CHUNK_BYTES)));
+            fresh(segment, at, bytes, &mut self.bytes).inspect_err(|_| self.bytes.clear())?;
         }
         let begin = usize::try_from(at - self.begin).unwrap_or(usize::MAX);
         Ok(&self.bytes[begin..][..usize::try_from(count).unwrap_or(usize::MAX)])
@@ -227,11 +233,9 @@ impl DocumentWalk {
             self.starts.push(base.saturating_add(u64::from(u32_of(start))));
         }
         if self.starts.first() != Some(&base) || (from == 0 && base != 0) {
-            return Err(segment.blocks.corrupt(
-                at,
-                "the starts of documents disagree with their \
-                                                   base",
-            ));
+            return Err(segment
+                .blocks
+                .corrupt(at, "the starts of documents disagree with their base"));
         }
         let end = if to == segment.docs() {
             documents.bytes
@@ -417,8 +421,7 @@ impl<'a> LiveKeys<'a> {
                 if !self.seen.insert(key) {
                     let at = self.segment.documents().offset;
                     let what = format_args!(
-                        "document {ordinal} has the same key as another live \
-                                             document"
+                        "document {ordinal} has the same key as another live document"
                     );
                     (watch.problem)(self.segment.blocks.corrupt(at, what));
                 }

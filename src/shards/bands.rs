@@ -82,8 +82,7 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
     }
     let bytes = signatures.len();
     Err(Error::invalid(format!(
-        "{bytes} bytes are not a multiple of the signature length, {each} \
-                                bytes"
+        "{bytes} bytes are not a multiple of the signature length, {each} bytes"
     )))
 }
 

@@ -251,8 +251,7 @@ impl Sketcher {
         }
         let shingles = self.inner.shingles;
         Err(Error::invalid(format!(
-            "the parameters are for {shingles}; items need shingles of \
-                                    items"
+            "the parameters are for {shingles}; items need shingles of items"
         )))
     }
 }

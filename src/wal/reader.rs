@@ -155,8 +155,7 @@ impl LogReader {
             return Err(Error::corrupt(
                 &self.path,
                 0,
-                "the WAL is not the one that the catalog \
-                                                      lists",
+                "the WAL is not the one that the catalog lists",
             ));
         }
         Ok(())
@@ -195,8 +194,7 @@ impl LogReader {
             // the log is damaged.
             if stopped_before.replace(stop) == Some(stop) {
                 let what = format_args!(
-                    "a record is damaged although everything below {behind} was \
-                                  synced"
+                    "a record is damaged although everything below {behind} was synced"
                 );
                 return Err(Error::corrupt(&self.path, stop, what));
             }

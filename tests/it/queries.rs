@@ -4,6 +4,7 @@ use crate::support::{Model, Scratch, inline, keys, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Params, Signature};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Documents d00 to d29 with decreasing similarity to d00, with dead versions in between, spread
 /// over two segments and the memtable.
@@ -364,4 +365,23 @@ fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
     index.flush().unwrap();
     assert_eq!(ask(1), (1, false), "the oldest come first here");
     assert_eq!(asked_all(), [(1, false), (1, false), (1, false), (1, true)]);
+}
+
+/// Found by a reader: matches of the memtable were dropped when a crowd was about to be compared.
+#[test]
+fn a_query_that_stops_later_has_no_fewer_matches() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    let same = run(0, 100);
+    let batch = (0..300).fold(Batch::new(), |batch, at| batch.insert(format!("{at}"), &same));
+    index.write(batch).unwrap();
+    let mut last = 0;
+    for calls_max in 1..60 {
+        let calls = AtomicUsize::new(0);
+        let is_over = || calls.fetch_add(1, Ordering::Relaxed) + 1 >= calls_max;
+        let answer = index.query(&same).cancel_if(is_over).run().unwrap();
+        assert!(answer.matches.len() >= last, "{} after {last}", answer.matches.len());
+        last = answer.matches.len();
+    }
+    assert_eq!(last, 300);
 }

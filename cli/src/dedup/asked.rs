@@ -186,8 +186,7 @@ fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
         return Err(Failure::new(
             format!("{name} is inside the folder of the index"),
-            "write to \
-                                         another folder",
+            "write to another folder",
         ));
     }
     if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {

@@ -133,8 +133,7 @@ fn busy(storage: &dyn Storage, names: &Names) -> Error {
              open it for reading"
         }
         Err(_) => {
-            "another program is creating an index or a backup there; wait until it has \
-                   finished"
+            "another program is creating an index or a backup there; wait until it has finished"
         }
     };
     Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))

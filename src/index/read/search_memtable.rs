@@ -72,11 +72,9 @@ impl Search<'_> {
                 }
                 met += 1;
                 if met == CROWD_MIN {
-                    // From here on documents, and those found so far, are marked and compared once.
+                    // From here on documents are marked, and compared once.
                     marks.resize(index(content.document_count()).div_ceil(64), 0);
                     mark(&mut marks, ordinal);
-                    let earlier = found.drain(first_found..);
-                    earlier.for_each(|found| mark(&mut marks, found.place.ordinal));
                     return true;
                 }
                 if last_found == ordinal {
@@ -96,6 +94,9 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
+            // Documents that were found before the marks stay found, also in a query that stops.
+            let earlier = self.scratch.found[first_found..].iter();
+            earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
             self.compare_marked(asked, probe, &marks);
         }
     }
@@ -118,6 +119,13 @@ fn mark_live(content: &Content, visible: u64, marks: &mut [u64]) {
         for ordinal in begin..end {
             *word |= u64::from(content.is_live(ordinal, visible)) << (ordinal - begin);
         }
+    }
+}
+
+/// Clears the bit of a document.
+fn unmark(marks: &mut [u64], ordinal: u32) {
+    if let Some(word) = marks.get_mut(index(ordinal / 64)) {
+        *word &= !(1 << (ordinal % 64));
     }
 }
 

@@ -241,8 +241,7 @@ impl Shards {
                 || segments[..at].iter().any(|(_, other)| other.number() == number);
             if is_listed || *shard >= self.shards() {
                 let message = format!(
-                    "segment {number}, shard {shard}: is listed already, or \
-                                       there is no such shard"
+                    "segment {number}, shard {shard}: is listed already, or there is no such shard"
                 );
                 return Err(Error::invalid(message));
             }
