@@ -10,8 +10,8 @@ use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use crate::failure;
+use crate::fields::{Content, Fields};
 use crate::guess::Guess;
-use crate::lines::{Content, Fields};
 use crate::output;
 use crate::raw::{KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skipped};
 use crate::sets;

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lines::{ContentKind, Fields};
+use crate::fields::{ContentKind, Fields};
 
 /// Common names of key and text fields, most common first.
 const KEYS: [&str; 9] =

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{ExactGiven, LinesGiven};
 use crate::failure::Failure;
+use crate::fields::Fields;
 use crate::files::{self, Files};
-use crate::lines::{Fields, Lines};
+use crate::lines::Lines;
 use crate::progress::{Progress, Unit};
 use crate::raw::{self, Origin, Raw};
 use crate::sets::Sets;

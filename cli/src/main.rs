@@ -16,6 +16,7 @@ mod dups;
 mod ended;
 mod exchange;
 mod failure;
+mod fields;
 mod files;
 mod guess;
 mod input;

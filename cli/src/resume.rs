@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{self, Identity, InputFile, NoteFolder};
 use crate::failure::Failure;
+use crate::fields::Fields;
 use crate::input::{Input, Position};
-use crate::lines::Fields;
 use crate::output::{self, grouped};
 
 /// Name of the checkpoint in the index folder.

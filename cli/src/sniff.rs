@@ -8,8 +8,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::fields::Fields;
 use crate::guess::{Guess, Spelling};
-use crate::lines::Fields;
 use crate::source;
 
 /// Bytes inspected at the beginning of a file.

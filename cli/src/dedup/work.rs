@@ -23,8 +23,8 @@ use super::ledger::Ledger;
 use super::packed;
 use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
+use crate::fields::Fields;
 use crate::input::Position;
-use crate::lines::Fields;
 use crate::output;
 use crate::raw::STDIN;
 
