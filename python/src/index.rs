@@ -16,15 +16,16 @@ use crate::readable::{Readable, Source, lock};
 use crate::reports;
 use crate::writing::{Admitting, Columns, add, admit};
 
-/// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any
-/// number of threads may use it; other processes read it by :class:`Reader`.
+/// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any number
+/// of threads may use it; other processes read it with :class:`Reader`.
 ///
-/// ``Index(path, params)`` opens it, or creates it if there is nothing; without ``params`` it must
-/// exist. Keys are ``str`` (or with ``keys="bytes"`` bytes); an ``int`` stands for its digits.
+/// ``Index(path, params)`` opens the index, or creates it if there is none; without ``params`` it
+/// must exist. Keys are ``str`` (or with ``keys="bytes"`` bytes); an ``int`` is the same key as its
+/// decimal digits.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Index {}
 
-/// Opens or creates, as asked.
+/// Whether to open or to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Open,
@@ -77,7 +78,7 @@ impl Index {
         opened(py, how, path, params, asked, keys, threads)
     }
 
-    /// Opens an index that is there.
+    /// Opens an existing index.
     #[staticmethod]
     #[pyo3(signature = (path, *, durability=None, ttl=None, read_mode=None, memtable_bytes=None,
         keys="str", threads=None))]
@@ -96,7 +97,7 @@ impl Index {
         Py::new(py, opened(py, How::Open, path, None, asked, keys, threads)?)
     }
 
-    /// Creates an index where there is none.
+    /// Creates a new index.
     #[staticmethod]
     #[pyo3(signature = (path, params, *, durability=None, ttl=None, read_mode=None,
         memtable_bytes=None, keys="str", threads=None))]
@@ -116,12 +117,13 @@ impl Index {
         Py::new(py, opened(py, How::Create, path, Some(params), asked, keys, threads)?)
     }
 
-    /// Adds a column of documents under a column of keys; a key that is there is replaced.
+    /// Adds a column of documents with a column of keys; a document with a stored key is replaced.
     ///
-    /// ``documents`` are texts, sets of items (if the parameters say so), or
-    /// :class:`Signatures`. ``payloads`` is a column of bytes (where it is null, or there is none,
-    /// a stored payload stays), ``times`` one of datetimes or of milliseconds, or one time for all. Written in batches, each of them atomic and durable;
-    /// rows without a shingle are not written, and named in the result.
+    /// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`.
+    /// ``payloads`` is a column of bytes; where it is null or missing, a stored payload is kept.
+    /// ``times`` is a column of datetimes or of milliseconds, or one time for all. The documents
+    /// are written in batches, each of them atomic and durable. Rows without a shingle are not
+    /// written; the result names them.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
     fn add<'py>(
@@ -141,7 +143,7 @@ impl Index {
     }
 
     /// Inserts or replaces one document; ``True`` if something was written. Without a payload a
-    /// stored one stays; ``b""`` clears it.
+    /// stored one is kept; ``b""`` clears it.
     #[pyo3(signature = (key, document, *, payload=None, time=None))]
     fn insert(
         slf: &Bound<'_, Self>,
@@ -162,7 +164,7 @@ impl Index {
         Ok(!matches!(written.outcomes.as_slice(), [Outcome::Unchanged]))
     }
 
-    /// Gives the document with this key another payload, and leaves all else as it is; whether
+    /// Sets the payload of the document with this key and changes nothing else. Returns whether
     /// there is such a document.
     fn set_payload(
         slf: &Bound<'_, Self>,
@@ -191,7 +193,7 @@ impl Index {
         Err(raise(slf.py(), "MissingKeyError", &message))
     }
 
-    /// Removes the document with this key; whether there was one.
+    /// Removes the document with this key; returns whether there was one.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -199,15 +201,15 @@ impl Index {
         Ok(engine(py, || index.remove(key))? == Outcome::Removed)
     }
 
-    /// Removes the documents with these keys, in batches; returns how many there were.
+    /// Removes the documents with these keys, in batches; returns their number.
     fn remove<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
         crate::writing::remove(py, base, keys)
     }
 
-    /// Removes every document whose key begins with ``prefix``; returns how many. An empty prefix
-    /// removes all.
+    /// Removes every document whose key starts with ``prefix``; returns their number. An empty
+    /// prefix removes all.
     fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -215,7 +217,7 @@ impl Index {
         engine(py, || index.remove_prefix(prefix))
     }
 
-    /// Removes every document whose time is before ``time``; returns how many.
+    /// Removes every document whose time is before ``time``; returns their number.
     fn remove_before(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -223,16 +225,19 @@ impl Index {
         engine(py, || index.remove_before(time))
     }
 
-    /// Inserts each document unless a stored one, or one before it, is too much like it: looked
-    /// for and decided in one step.
+    /// Inserts each document unless it is too similar to a stored one or to an earlier one of the
+    /// column. Searching and deciding are one atomic step.
     ///
-    /// A :class:`Table` with a row for each: key, decision, of_key, similarity. ``admitted``: it is
-    /// stored, ``of_key`` is the most similar document of at least ``relate``, if there is one.
-    /// ``rejected``: ``of_key`` is the most similar one, of at least ``reject``, or of which the
-    /// larger one contains so much of the smaller one: the table then has a column ``contained``,
-    /// and ``reject`` is 0 unless it is given. ``replaced``: with
-    /// ``keep="newest"`` or ``"longest"`` it took the place of its duplicates, ``of_key`` is the
-    /// most similar of them. ``empty``: there is nothing to compare, nothing was written.
+    /// Returns a :class:`Table` with a row per document: key, decision, of_key, similarity.
+    /// ``admitted``: the document is stored; ``of_key`` is the most similar document of at least
+    /// ``relate``, if there is one. ``rejected``: ``of_key`` is the most similar document of at
+    /// least ``reject``. ``replaced``: with ``keep="newest"`` or ``"longest"`` the document
+    /// replaced its duplicates; ``of_key`` is the most similar of them. ``empty``: there was
+    /// nothing to compare, and nothing was written.
+    ///
+    /// With ``contained``, a document is also a duplicate if the larger one of the two contains at
+    /// least this part of the smaller one; ``reject`` is then 0 unless it is given, and the table
+    /// has a column ``contained``.
     #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
         keep="first", payloads=None, times=None, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
@@ -258,8 +263,8 @@ impl Index {
         admit(py, base, &columns, &admitting, callback.as_ref(), threads)
     }
 
-    /// Copies every document of another index (a path, or something open) with its signature.
-    /// The parameters must be the same but for bands and threshold.
+    /// Copies every document of another index (a path, or an open index) with its signature. The
+    /// parameters must be equal except for bands and threshold.
     #[pyo3(signature = (other, *, progress=None))]
     fn import_from<'py>(
         slf: &Bound<'py, Self>,
@@ -274,9 +279,10 @@ impl Index {
         reports::imported(py, done)
     }
 
-    /// Takes files that :func:`nearkin.shards.seal` made in, all by one commit; nothing is sketched.
-    /// ``how`` says what becomes of keys that are live already (or in two of the files): with
-    /// ``"refuse"`` an ``ExistsError``, with ``"replace"`` the last one counts. The files stay.
+    /// Takes files made by :func:`nearkin.shards.seal` into the index, all in one commit; nothing
+    /// is sketched. ``how`` says what happens to keys that are live already (or in two of the
+    /// files): ``"refuse"`` raises ``ExistsError``, ``"replace"`` keeps the last version. The files
+    /// stay.
     #[pyo3(signature = (paths, how="refuse"))]
     fn adopt<'py>(
         slf: &Bound<'py, Self>,
@@ -321,8 +327,7 @@ impl Index {
         engine(py, || index.flush())
     }
 
-    /// Makes everything durable that was written before the call; returns the number of the last
-    /// such change.
+    /// Makes all earlier writes durable; returns the number of the last such change.
     fn sync(slf: &Bound<'_, Self>) -> PyResult<u64> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.sync())
@@ -341,14 +346,14 @@ impl Index {
         matches!(&slf.as_super().get().source, Source::Writer(index) if lock(index).is_none())
     }
 
-    /// Closes the index, so that opening it again replays nothing. Waits for the calls of other
-    /// threads. Nothing happens if it is closed.
+    /// Closes the index, so that the next open replays nothing. Waits for the calls of other
+    /// threads. Does nothing if the index is closed.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, base) = (slf.py(), slf.as_super().get());
         if Self::closed(slf) {
             return Ok(());
         }
-        // In a forked child: an error.
+        // Fails in a forked child.
         base.writer(py)?;
         let Source::Writer(place) = &base.source else { return Ok(()) };
         let Some(mut index) = lock(place).take() else { return Ok(()) };
@@ -357,7 +362,7 @@ impl Index {
                 Ok(index) => return engine(py, || index.close()),
                 Err(shared) => index = shared,
             }
-            // Calls of other threads go on; new ones find the index closed.
+            // Running calls of other threads continue; new ones find the index closed.
             unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
             if let Err(interrupted) = py.check_signals() {
                 *lock(place) = Some(index);
@@ -399,7 +404,7 @@ impl Index {
 #[pyfunction]
 fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     let look = |path: &Path| match nearkin::Index::exists(path) {
-        // A file, or a folder of other things.
+        // A file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
         looked => looked,
     };

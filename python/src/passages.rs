@@ -24,8 +24,8 @@ const TEXTS_HELD: usize = 1_024;
 /// Bytes of a batch in the log.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Texts under keys, found by what they quote: a text is cut into passages (``passages`` of the
-/// parameters), and a query says which texts hold parts of it, where, and how much of it.
+/// Texts with keys, found by their quotations. A text is cut into passages (``passages`` of the
+/// parameters). A query finds the texts that contain parts of it, with their places and lengths.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct PassageIndex {
     inner: Mutex<Option<Arc<nearkin::passages::PassageIndex>>>,
@@ -101,8 +101,8 @@ impl PassageIndex {
         Params { inner: self.params.clone() }
     }
 
-    /// Inserts a text, or replaces the one with this key, all of its passages at once; ``True``
-    /// if something was written. Without a payload a stored one stays; ``b""`` clears it.
+    /// Inserts a text, or replaces the one with this key, with all its passages at once; ``True``
+    /// if something was written. Without a payload a stored one is kept; ``b""`` clears it.
     #[pyo3(signature = (key, text, *, payload=None))]
     fn insert(
         &self,
@@ -120,8 +120,8 @@ impl PassageIndex {
         Ok(outcome != Outcome::Unchanged)
     }
 
-    /// Gives the text with this key another payload, and leaves its passages as they are; whether
-    /// there is such a text.
+    /// Sets the payload of the text with this key and leaves its passages unchanged. Returns
+    /// whether there is such a text.
     fn set_payload(
         &self,
         py: Python<'_>,
@@ -136,8 +136,8 @@ impl PassageIndex {
         self.insert(py, key, text, None).map(|_| ())
     }
 
-    /// Adds a column of texts under a column of keys, in batches. Where ``payloads`` is null, or
-    /// there is none, a stored payload stays.
+    /// Adds a column of texts with a column of keys, in batches. Where ``payloads`` is null or
+    /// missing, a stored payload is kept.
     #[pyo3(signature = (keys, texts, *, payloads=None, progress=None, threads=None))]
     fn add<'py>(
         &self,
@@ -211,7 +211,7 @@ impl PassageIndex {
         Err(raise(py, "MissingKeyError", &message))
     }
 
-    /// Removes the text with this key; whether there was one.
+    /// Removes the text with this key; returns whether there was one.
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (key, index) = (key_bytes(key)?, self.open_one(py)?);
         Ok(engine(py, || index.remove(key))? == Outcome::Removed)
@@ -228,8 +228,8 @@ impl PassageIndex {
         engine(py, || index.view().count_texts())
     }
 
-    /// Which texts hold parts of this one? Passages of at least ``threshold``
-    /// (default: the index's own) count.
+    /// The texts that contain parts of this one. Passages of at least ``threshold`` (default: the
+    /// index's own) count.
     #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
     fn query(
         &self,

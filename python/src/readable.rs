@@ -207,8 +207,8 @@ impl Readable {
         Ok(found.map(|inner| Signature { params: self.params.clone(), inner }))
     }
 
-    /// The keys, in no particular order, of those that begin with ``prefix``: an iterator over
-    /// one state of the index. Costs a look at every document.
+    /// The keys that start with ``prefix``, in no particular order: an iterator over one state of
+    /// the index. Reads every key.
     #[pyo3(signature = (prefix=None))]
     fn keys(&self, py: Python<'_>, prefix: Option<Bound<'_, PyAny>>) -> PyResult<KeysSource> {
         let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?.unwrap_or_default();
@@ -219,10 +219,10 @@ impl Readable {
         self.keys(py, None)
     }
 
-    /// What is like this text (or set of items, or :class:`Signature`)? Matches of at least
-    /// ``threshold`` (default: that of the index), most similar first, at most ``limit``. With
-    /// ``contained`` (0 to 1) those of which the larger one contains so much of the smaller one;
-    /// ``threshold`` is then 0 unless it is given.
+    /// The documents similar to a text (or set of items, or :class:`Signature`): matches of at
+    /// least ``threshold`` (default: that of the index), most similar first, at most ``limit``.
+    /// With ``contained`` (0 to 1), the documents of which the larger one contains at least this
+    /// part of the smaller one; ``threshold`` is then 0 unless it is given.
     #[pyo3(signature = (document, *, threshold=None, contained=None, limit=None,
         max_candidates=None))]
     fn query(
@@ -241,7 +241,7 @@ impl Readable {
         Ok(Answer::new(answer, self.keys))
     }
 
-    /// What is like the stored document with this key? It does not find itself.
+    /// The documents similar to the stored document with this key, without that document.
     #[pyo3(signature = (key, *, threshold=None, contained=None, limit=None,
         max_candidates=None))]
     fn query_key(
@@ -260,8 +260,8 @@ impl Readable {
         Ok(Answer::new(answer, self.keys))
     }
 
-    /// What is like any of the stored documents with these keys? Each match counts with the most
-    /// similar of them; none of them is found.
+    /// The documents similar to any of the stored documents with these keys, without those
+    /// documents. Each match counts with the most similar of them.
     #[pyo3(signature = (keys, *, threshold=None, contained=None, limit=None,
         max_candidates=None))]
     fn query_keys(
@@ -281,9 +281,9 @@ impl Readable {
         Ok(Answer::new(answer, self.keys))
     }
 
-    /// What is like each document of a column? A :class:`Table` with a row for each match: the
-    /// number of the document, the key, the similarity, where it is asked for what is contained,
-    /// and with ``payloads`` the payload.
+    /// The documents similar to each document of a column: a :class:`Table` with a row per match:
+    /// the number of the document, the key, the similarity, with ``contained`` the containment, and
+    /// with ``payloads`` the payload.
     #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
         max_candidates=None, payloads=false, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
@@ -305,7 +305,7 @@ impl Readable {
         query_many(py, self, &snapshot, &documents, &asking, payloads, threads)
     }
 
-    /// In an index of passages: which texts hold parts of this one? See
+    /// In a passage index: the texts that contain parts of this one. See
     /// :meth:`PassageIndex.query`.
     #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
     fn query_passages(
@@ -321,9 +321,9 @@ impl Readable {
         crate::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
     }
 
-    /// All pairs of documents of at least this similarity (default: that of the index), or of
-    /// which the larger one contains so much of the smaller one: a :class:`Stream` of the columns
-    /// a, b, similarity, and with ``contained`` that.
+    /// All pairs of at least this similarity (default: that of the index), or with ``contained``,
+    /// all pairs of which the larger document contains at least this part of the smaller one: a
+    /// :class:`Stream` of the columns a, b, similarity and, with ``contained``, contained.
     #[pyo3(signature = (threshold=None, *, contained=None))]
     fn pairs(
         &self,
@@ -339,8 +339,9 @@ impl Readable {
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
-    /// The clusters that pairs of at least this similarity (or with so much ``contained``) connect:
-    /// a :class:`Stream` with a row for each member: cluster, key, size of the cluster, time.
+    /// The clusters linked by pairs of at least this similarity (or, with ``contained``, this
+    /// containment): a :class:`Stream` with a row per member: cluster, key, size of the cluster,
+    /// time.
     #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
     fn clusters(
         &self,
@@ -360,7 +361,7 @@ impl Readable {
     }
 }
 
-/// A frozen view of an index: it answers as if nothing were written after it was taken.
+/// A frozen view of an index: later writes do not change its answers.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Snapshot {}
 

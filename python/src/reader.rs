@@ -12,7 +12,7 @@ use crate::answers::KeyType;
 use crate::error::{engine, from_engine, raise, unlocked};
 use crate::readable::{Readable, Source, lock};
 
-/// A reader: opened anew in a forked child.
+/// The state of a reader; a forked child opens it again.
 pub(crate) struct ReaderState {
     pub(crate) options: Options,
     pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
@@ -31,12 +31,12 @@ impl ReaderState {
         }
     }
 
-    /// What it sees now; in a forked child it is opened again.
+    /// The current snapshot; a forked child opens the index again.
     pub(crate) fn snapshot(&self, py: Python<'_>, path: &PathBuf) -> PyResult<nearkin::Snapshot> {
         let process = std::process::id();
         if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
             let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
-            // What the parent opened is not touched: a thread of it may have held its locks.
+            // The parent's objects are not touched: one of its threads may have held their locks.
             let snapshot = opened.snapshot();
             std::mem::forget(lock(&self.snapshot).replace(snapshot));
             std::mem::forget(lock(&self.reader).replace(opened));
@@ -46,9 +46,9 @@ impl ReaderState {
     }
 }
 
-/// An index opened for reading only, beside a writer or without one: in this process, in others,
-/// and on read-only media. It sees one state until :meth:`refresh`. Picklable, and of use after a
-/// fork: it is opened again there.
+/// An index opened for reading only, beside a writer or without one, also in other processes and on
+/// read-only media. It sees one state until :meth:`refresh`. Can be pickled, and used after a fork;
+/// both open the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Reader {}
 
@@ -71,7 +71,7 @@ impl Reader {
         Ok(PyClassInitializer::from(base).add_subclass(Self {}))
     }
 
-    /// Goes on to what is there now; whether that is a later change than before.
+    /// Moves on to the current state; returns whether it is a later change than before.
     fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         // In a forked child this opens the reader again.
@@ -79,7 +79,7 @@ impl Reader {
         let Source::Reader(state) = &base.source else { return Ok(false) };
         let taken = lock(&state.reader).take();
         let Some(reader) = taken else {
-            // Another thread refreshes it.
+            // Another thread is refreshing it.
             return Ok(false);
         };
         let (reader, refreshed) = unlocked(py, || {
@@ -102,7 +102,7 @@ impl Reader {
         crate::reports::stats(slf.py(), &stats)
     }
 
-    /// Checks everything that is there, and names all damage.
+    /// Checks all files, and lists all damage.
     #[pyo3(signature = (*, progress=None))]
     fn verify<'py>(
         slf: &Bound<'py, Self>,
@@ -113,13 +113,13 @@ impl Reader {
         let base = slf.as_super().get();
         base.snapshot_now(py)?;
         let options = Options::default();
-        // One of its own: the shared one may be refreshed meanwhile.
+        // A separate reader: the shared one may be refreshed meanwhile.
         let reader = engine(py, || nearkin::Reader::open(&base.path, options))?;
         let found = crate::progress::run(py, callback.as_ref(), |tick| reader.verify_with(tick))?;
         crate::reports::verification(py, &found)
     }
 
-    /// Lets go of the files.
+    /// Releases the files.
     fn close(slf: &Bound<'_, Self>) {
         if let Source::Reader(state) = &slf.as_super().get().source {
             lock(&state.snapshot).take();

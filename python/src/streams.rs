@@ -27,7 +27,7 @@ fn shown(keys: KeyType, key: &[u8]) -> Result<Option<&[u8]>, Failed> {
 pub(crate) struct PairsSource {
     pairs: Pairs,
     keys: KeyType,
-    /// Whether there is a column of what is contained.
+    /// Whether the table has a column of containments.
     is_contained: bool,
 }
 

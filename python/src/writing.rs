@@ -224,7 +224,7 @@ pub(crate) fn remove<'py>(
 /// On what terms documents are admitted.
 pub(crate) struct Admitting {
     admit: Admit,
-    /// Whether there is a column of what is contained.
+    /// Whether the table has a column of containments.
     is_contained: bool,
 }
 

@@ -7,7 +7,7 @@
 
 use super::scripts::{self, Scripts};
 
-/// Characters from here on are not in the tables.
+/// The first character beyond the tables.
 const CHARS: usize = 0x3_2400;
 const BLOCK: usize = 64;
 const RECORDS: usize = 1024;

@@ -27,7 +27,7 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// What may compose with the character before it.
+    /// Writes a character that may compose with the one before it.
     #[inline(never)]
     pub(super) fn composed(&mut self, number: u32, record: CharRecord, out: &mut [u8]) -> bool {
         let written = out.get(..self.len).unwrap_or_default();
@@ -68,7 +68,7 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// A mark behind a character that has marks already: these may change places.
+    /// Composes a mark with a character that has marks already, which may change their order.
     #[inline(never)]
     fn composed_anew(
         &mut self,
