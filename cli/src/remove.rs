@@ -210,7 +210,7 @@ impl Removing<'_> {
         let Ok(path) = std::str::from_utf8(key) else { return Ok(String::new()) };
         let cleaned = key_of(Path::new(path));
         let other = !cleaned.is_empty() && cleaned != key && self.index.contains(&cleaned)?;
-        Ok(if other { format!("; {} is there", visible(&cleaned)) } else { String::new() })
+        Ok(if other { format!("; did you mean {}?", visible(&cleaned)) } else { String::new() })
     }
 
     fn missing(&mut self, what: String) {

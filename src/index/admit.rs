@@ -380,8 +380,8 @@ impl Core {
             return Ok(());
         }
         Err(Error::invalid(format!(
-            "the newcomer, in the place of {} documents, takes {bytes} bytes, \
-             batch_bytes_max is {bytes_max}; raise it, or remove some of them first",
+            "the new document and the removal of {} duplicates take {bytes} bytes, more than \
+             batch_bytes_max ({bytes_max}); raise that option, or remove some duplicates first",
             removed.len()
         )))
     }

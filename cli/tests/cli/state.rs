@@ -9,7 +9,7 @@ fn removed_documents_are_gone_and_missing_keys_are_status_1() {
     assert_eq!(ran.stdout, "{\"removed\":2,\"missing\":0}\n");
     let ran = scratch.run("remove i docs/MIT.txt ./docs/Zlib.txt docs/Xnet.txt").ends_with(1);
     assert_eq!(ran.stdout, "1 document removed, 2 missing\n");
-    ran.says(&["docs/MIT.txt", "docs/Zlib.txt is there"]);
+    ran.says(&["docs/MIT.txt", "did you mean docs/Zlib.txt?"]);
     let ran = scratch.run("stats i --json").ends_with(0);
     assert_eq!(ran.objects()[0]["documents"], 2);
 }
