@@ -439,7 +439,7 @@ fn two_live_documents_of_one_key_are_a_problem() {
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
     let found = problems(|watch| segment.verify(None, watch));
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].to_string().contains("document 70 has the key"), "{found:?}");
+    assert!(found[0].to_string().contains("document 70 has the same key"), "{found:?}");
 }
 
 #[test]

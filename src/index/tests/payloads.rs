@@ -34,7 +34,7 @@ fn more_payloads_than_one_batch_keeps_are_refused_and_nothing_is_written() {
     for _ in 0..2 {
         let error = insert(0..count, 2).expect_err("too much would stay");
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains("split it"), "{error}");
+        assert!(error.to_string().contains("split the batch"), "{error}");
         assert_eq!(index.snapshot().change(), before.change());
         index.flush().expect("flushed");
     }
