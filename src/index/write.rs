@@ -50,7 +50,8 @@ impl Core {
         let bytes_max = self.options.batch_bytes_max;
         if batch.bytes() > bytes_max {
             return Err(Error::invalid(format!(
-                "the batch takes {} bytes, more than batch_bytes_max ({bytes_max}); split the batch",
+                "the batch takes {} bytes, more than batch_bytes_max ({bytes_max}); split the \
+                 batch",
                 batch.bytes()
             )));
         }
