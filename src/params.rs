@@ -38,6 +38,18 @@ pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 ///
 /// A value of this type is always valid: [`ParamsBuilder::build`] and deserialisation refuse values
 /// outside the limits. `Debug` omits the seed, which may be secret, and the words of a stop list.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// use nearkin::{Params, Shingles};
+///
+/// let params = Params::for_threshold(0.8).shingles(Shingles::Words(2)).build()?;
+/// assert_eq!(params.hashes(), 128);
+/// // Nearly every pair of similarity 0.95 is returned by a query at 0.8.
+/// assert!(params.expected_recall(0.95, 0.8) > 0.99);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Params {

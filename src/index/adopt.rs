@@ -1,8 +1,8 @@
-//! Adopting: sealed segments become segments of an index, by one commit.
+//! Adoption: sealed segments become segments of an index in one commit.
 //!
-//! The files are copied under headers of the index, outside the write lock. Under it, keys that are
-//! live already are looked for; then one draft lists all segments and all deaths, and its commit is
-//! one change. What fails before it leaves files that nobody lists.
+//! The files are copied under headers of the index, outside the write lock. Under the lock, keys
+//! that are live already are looked up; then one draft lists all segments and all deaths, and its
+//! commit is one change. A failure before the commit leaves files that are not listed.
 
 use crate::index::Index;
 use crate::index::copy::{Imported, check_of_documents};
@@ -23,27 +23,28 @@ use std::path::Path;
 /// How to treat a key of a sealed segment that is already live in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adopt {
-    /// It is an error, `Exists`, that names the key; nothing is changed.
+    /// An error, `Exists`, that names the key; nothing is changed.
     Refuse,
-    /// The document of the segment replaces it; of several segments that of the last one.
+    /// The document of the segment replaces the stored one. If several segments have the key, the
+    /// last one counts.
     Replace,
 }
 
 impl Index {
-    /// Takes sealed segments in, all by one commit: after a crash anywhere all of them are there,
-    /// or none.
+    /// Takes sealed segments into the index in one commit: after a crash anywhere, all of them are
+    /// in the index, or none.
     ///
     /// Each file is copied under a header of this index; nothing is sketched, and no table is
-    /// computed. The files themselves stay as they are: their caller removes them. It is one
-    /// change, durable when this returns under every [`Durability`](crate::Durability);
-    /// `unchanged` of what is returned is always 0. Writers wait while the keys are looked for;
-    /// readers go on.
+    /// computed. The files themselves are unchanged, and the caller deletes them. The adoption is
+    /// one change, and durable on return under every [`Durability`](crate::Durability). The field
+    /// `unchanged` of the result is always 0. Writers wait while keys are looked up; readers
+    /// continue. See [`seal`](crate::shards::seal) for an example.
     ///
     /// # Errors
     ///
-    /// `Mismatch` (a segment of other parameters), `Exists` ([`Adopt::Refuse`], and a key is live
+    /// `Mismatch` (a segment with other parameters), `Exists` ([`Adopt::Refuse`], and a key is live
     /// already or is in two of the segments), `Corrupt` (a damaged file), and those of
-    /// [`Index::write`]; after each of them nothing has changed.
+    /// [`Index::write`]. After an error nothing has changed.
     pub fn adopt(&self, sealed: &[impl AsRef<Path>], how: Adopt) -> Result<Imported> {
         check_of_documents(self.params())?;
         let here = self.here()?;
@@ -53,7 +54,7 @@ impl Index {
 }
 
 impl Core {
-    /// The same, from files of any storage.
+    /// The same, with files of any storage.
     pub(crate) fn adopt_from(
         &self,
         from: &Arc<dyn Storage>,
@@ -61,7 +62,7 @@ impl Core {
         how: Adopt,
     ) -> Result<Imported> {
         self.refuse_if_stopped()?;
-        // Files that are not adopted in the end go with these.
+        // Files that are not adopted in the end are deleted with these.
         let copied = paths.iter().map(|path| self.copy_sealed(from, path));
         let copied = copied.collect::<Result<Vec<_>>>()?;
         if copied.is_empty() {
@@ -91,8 +92,8 @@ impl Core {
         Ok(imported)
     }
 
-    /// A copy of a sealed segment that belongs to this index, checked as it was read and as it was
-    /// written. The copy is deleted unless it is adopted.
+    /// A copy of a sealed segment for this index, checked when it is read and when it is written.
+    /// The copy is deleted unless it is adopted.
     fn copy_sealed(&self, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
         let (header, listed) = describe(&**from, path)?;
         if header.params_id != self.shape.params_id {
@@ -143,14 +144,14 @@ impl Core {
 pub(crate) struct AdoptionPlan {
     /// Documents of the index, by the number of their segment.
     dying: BTreeMap<u64, Vec<u32>>,
-    /// Documents of the segments themselves that a later one replaces.
+    /// Documents of the segments that a later segment replaces.
     superseded: Vec<Option<Bits>>,
     inserted: u64,
     replaced: u64,
 }
 
 impl AdoptionPlan {
-    /// `before` has no memtable to speak of.
+    /// `before` has an empty memtable.
     pub(crate) fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
         let superseded = superseded(copied, how)?;
         let mut plan = Self { dying: BTreeMap::new(), superseded, inserted: 0, replaced: 0 };
@@ -176,7 +177,7 @@ impl AdoptionPlan {
         Ok(plan)
     }
 
-    /// Merges the plan for the segments that follow into this one.
+    /// Adds the plan for the following segments to this one.
     pub(crate) fn extend(&mut self, next: Self) {
         planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
         self.superseded.extend(next.superseded);
@@ -189,7 +190,7 @@ impl AdoptionPlan {
     }
 }
 
-/// The documents of each segment whose key a later one has.
+/// For each segment, the documents whose keys occur in a later one.
 fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
     let mut dead: Vec<Option<Bits>> = copied.iter().map(|_| None).collect();
     planted!(SupersededAdopted => return Ok(dead));

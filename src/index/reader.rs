@@ -56,6 +56,24 @@ impl Reader {
     /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked` (a backup is being made
     /// there), `Unsettled` (for a second, the index kept changing while it was read), `Corrupt`,
     /// `Unsupported`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params, Reader};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// index.flush()?;
+    ///
+    /// // Usually in another process, while the writer is open.
+    /// let reader = Reader::open(&dir, Options::default())?;
+    /// assert!(reader.contains("p1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }

@@ -18,8 +18,8 @@ use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
-/// What the header of a file binds it to: reserved before the file is made, so that every attempt
-/// at a task makes the same one.
+/// The identity that the header of a file is bound to. It is reserved before the file is made, so
+/// that every attempt of a task makes the same file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(crate) uuid: [u8; 16],
@@ -27,9 +27,9 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A ticket for file `number` of the index `uuid`. No number is used twice in one index: a
-    /// manifest sees to that. For [`Index::adopt`](crate::Index::adopt) any will do, because a
-    /// segment gets a new header there.
+    /// A ticket for file `number` of the index `uuid`. Within an index no number is used twice; the
+    /// manifest ensures that. For [`Index::adopt`](crate::Index::adopt) any number will do, because
+    /// the segment gets a new header.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Ticket {
         Err(Error::invalid(format!("the file number {number} is not below 2^62")))
     }
 
-    /// The index.
+    /// The identity of the index.
     pub fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
@@ -52,7 +52,7 @@ impl Ticket {
     }
 }
 
-/// A sealed segment, as a manifest lists it: small, so that a task can return it.
+/// The description of a sealed segment for a manifest: small, so that a task can return it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sealed {
     pub(crate) uuid: [u8; 16],
@@ -79,7 +79,7 @@ impl Sealed {
         self.entry.length
     }
 
-    /// The hash of the end of the file, which holds the checksums of all of it.
+    /// The hash of the tail of the file, which holds the checksums of everything before it.
     pub fn hash(&self) -> u64 {
         self.entry.tail_hash
     }
@@ -105,7 +105,7 @@ impl Sealed {
     ///
     /// # Errors
     ///
-    /// `Invalid` (not such bytes, or damaged).
+    /// `Invalid` (the bytes are damaged, or something else).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let decoded = Self::decode(bytes);
         decoded.map_err(|_| Error::invalid("these bytes do not describe a sealed segment"))
@@ -133,22 +133,21 @@ impl Sealed {
     }
 }
 
-/// Makes one immutable segment of documents, at `path`: no index, no log, no catalog.
+/// Writes documents to one immutable segment file at `path`, without an index, log or catalog.
 ///
-/// A pure function of its arguments but for the path: byte for byte the same file at every
-/// attempt, on every machine. The order of the documents does not matter: they are stored in
-/// ascending order of their keys. The file is whole and durable under its name when this returns,
-/// and while it is written has `.tmp` behind it. Let every attempt at a task have a path of its
-/// own. It belongs to no index until [`Index::adopt`](crate::Index::adopt) or a manifest of shards
-/// takes it in.
+/// A pure function of its arguments except the path: every attempt, on every machine, makes the
+/// same file byte for byte. The order of the documents does not matter: they are stored in
+/// ascending order of their keys. On return the file is complete and durable; during the call it
+/// has the suffix `.tmp`. Use a separate path for every attempt of a task. The file belongs to no
+/// index until [`Index::adopt`](crate::Index::adopt) or a manifest of a sharded index takes it.
 ///
-/// All documents of a segment are in memory meanwhile, and 4 bytes a document.
+/// Memory: all documents of the segment, and 4 bytes per document.
 ///
 /// # Errors
 ///
-/// `Invalid` (no documents, a key twice, a key or payload of a wrong length, parameters of
-/// passages), `Mismatch` (a signature of other parameters), `Exists` (there is a file at `path`;
-/// nothing was written), `Io`.
+/// `Invalid` (no documents, a duplicate key, a key or payload of invalid length, parameters of a
+/// passage index), `Mismatch` (a signature with other parameters), `Exists` (there is a file at
+/// `path`; nothing was written), `Io`.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {

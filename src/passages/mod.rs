@@ -20,6 +20,22 @@ use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot
 ///
 /// It is an [`Index`] whose documents are the passages of the texts. A text is written as one
 /// batch, so that inserting, replacing and removing it are atomic. All promises of [`Index`] hold.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("books.nearkin");
+/// use nearkin::passages::PassageIndex;
+/// use nearkin::{Options, Params, Windows};
+///
+/// let params = Params::builder().passages(Windows::new(20, 10)?).build()?;
+/// let index = PassageIndex::create(&dir, &params, Options::default())?;
+/// index.insert("b1", "the quick brown fox jumps over the lazy dog")?;
+/// let answer = index.view().query("The quick brown fox jumps over the lazy dog!").run()?;
+/// assert_eq!(answer.texts[0].key, b"b1");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct PassageIndex {
     index: Index,

@@ -53,6 +53,18 @@ pub use variety::Variety;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning increments
 /// a reference count, and threads may share one `Sketcher`.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// use nearkin::{Params, Sketcher};
+///
+/// let sketcher = Sketcher::new(&Params::for_threshold(0.7).build()?);
+/// let text = sketcher.text("the quick brown fox jumps over the lazy dog")?;
+/// let same = sketcher.text("The quick brown fox jumps over the lazy dog!")?;
+/// assert_eq!(text.as_bytes(), same.as_bytes());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Sketcher {
     inner: Arc<Inner>,
