@@ -274,8 +274,11 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
         ("dedup typo.jsonl --out o", "typo.jsonl"),
         ("dedup /dev/null --out o", "cannot be read twice"),
         ("dedup in.jsonl --out o --index typo", "typo"),
-        ("dedup in.jsonl --out i/catalog.redb --index i", "lies in the index"),
-        ("dedup in.jsonl --out o --dropped i/parameters --index i", "lies in the index"),
+        ("dedup in.jsonl --out i/catalog.redb --index i", "is inside the folder of the index"),
+        (
+            "dedup in.jsonl --out o --dropped i/parameters --index i",
+            "is inside the folder of the index",
+        ),
         ("dedup in.jsonl --out o --index i --shingles chars:5", "do not fit the index"),
         ("dedup in.jsonl --out o --index i --items-field x", "words:3"),
         ("dedup in.jsonl --out o --index p", "passages"),
