@@ -279,11 +279,14 @@ fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
             "dedup in.jsonl --out o --dropped i/parameters --index i",
             "is inside the folder of the index",
         ),
-        ("dedup in.jsonl --out o --index i --shingles chars:5", "do not fit the index"),
+        (
+            "dedup in.jsonl --out o --index i --shingles chars:5",
+            "differ from the settings of the index",
+        ),
         ("dedup in.jsonl --out o --index i --items-field x", "words:3"),
         ("dedup in.jsonl --out o --index p", "passages"),
         ("dedup in.jsonl --out o --passages 10:5", "passages"),
-        ("dedup in.jsonl --out o --index e", "made elsewhere"),
+        ("dedup in.jsonl --out o --index e", "come from another program"),
         ("dedup in.jsonl --out no/such/o", "no/such/o"),
     ] {
         scratch.run(arguments).ends_with(2).says(&[said]);
