@@ -211,7 +211,7 @@ INTERRUPTED = """
 @pytest.mark.parametrize("what", ["texts", "add", "admit", "query", "dedup", "exact", "pairs"])
 def test_long_calls_are_interrupted(tmp_path, what):
     child = run(INTERRUPTED, tmp_path / "a", os.path.dirname(__file__), what)
-    assert child.stdout.readline() == "begun\n"
+    assert child.stdout.readline() == "started\n"
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     begun = time.monotonic()
