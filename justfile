@@ -33,7 +33,7 @@ kill rounds="200":
     NEARKIN_KILL_ROUNDS={{rounds}} cargo test --release --test it kill -- --nocapture
 
 # Threads under a schedule explorer: that many schedules of each scenario, in each of three ways.
-# A build of its own; replaying a failure: docs/reference/DURABILITY.md.
+# A build of its own; replaying a failure: docs/reports/CRASH_TESTS.md.
 schedules count="100" seed="1":
     RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle NEARKIN_SCHEDULES={{count}} NEARKIN_SCHEDULES_SEED={{seed}} cargo test --lib schedules -- --nocapture
 

@@ -1,9 +1,9 @@
 //! Queries in the states in which users find an index: during a load, as loaded, compacted, just
 //! opened, short of memory.
 //!
-//! `cargo bench --bench states -- load DIR DOCUMENTS` creates an index in DIR and measures it
-//! during the load, as loaded, after waiting as long as the load took, and compacted. `open DIR
-//! DOCUMENTS SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds
+//! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR
+//! and measures it during the load, as loaded, after waiting as long as the load took, and
+//! compacted. `open DIR DOCUMENTS SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds
 //! all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
 //! replaces half of them at random, compacts and verifies; it prints bytes written and on disk, and
 //! the time of each step. `verify DIR NAME` verifies the index NAME three times. The caller limits
@@ -26,7 +26,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let number = |at: usize| args.get(at).and_then(|arg| arg.parse::<u64>().ok()).unwrap_or(0);
     match args.first().map(String::as_str) {
-        Some("load") => load(args[1].as_ref(), number(2)),
+        Some("load") => load(args[1].as_ref(), number(2), number(3)),
         Some("sweep") => sweep(args[1].as_ref()),
         Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
         Some("compact") => compact(&Path::new(&args[1]).join(&args[2])),
@@ -71,10 +71,13 @@ fn tell(index: &Index, documents: u64, seed: u64, state: &str) {
     }
 }
 
-fn load(folder: &Path, documents: u64) {
+fn load(folder: &Path, documents: u64, tier: u64) {
     let params = support::params();
     let path = folder.join("states.nearkin");
-    let options = Options::default().maintenance(Maintenance::Shared);
+    let mut options = Options::default().maintenance(Maintenance::Shared);
+    if tier > 0 {
+        options = options.tier_segments_max(usize::try_from(tier).unwrap());
+    }
     let index = Index::create(&path, &params, options).unwrap();
     let begin = Instant::now();
     let mut longest = Duration::ZERO;

@@ -376,7 +376,7 @@ impl Copy {
         let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::new(
                 ErrorKind::NotFound,
-                format!("{}: there is no such catalog", path.display()),
+                format!("{}: catalog file not found", path.display()),
             )
             .caused_by(error),
             _ => Error::io("open", path, error),

@@ -234,7 +234,7 @@ fn recovered(stats: &nearkin::Stats) -> String {
         return "nothing to recover when opened".to_owned();
     }
     format!(
-        "{} changes replayed, {} of a torn tail cut, {} files swept",
+        "{} changes replayed, {} of a torn log cut off, {} leftover files deleted",
         grouped(found.changes_replayed),
         output::bytes(found.bytes_cut),
         grouped(found.files_swept)

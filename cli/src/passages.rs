@@ -226,7 +226,7 @@ fn by_content(
     let missed = asked - answered;
     if printing.many {
         output::note(format!(
-            "{} asked, {} with quotations, {} skipped",
+            "{} queried, quotations found in {}, {} skipped",
             counted(asked, "text"),
             grouped(answered),
             grouped(failed)

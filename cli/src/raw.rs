@@ -101,7 +101,9 @@ impl Reason {
             Self::Empty => "nothing to compare".to_owned(),
             Self::TooLarge => format!("more than {}", output::bytes(DOCUMENT_BYTES_MAX as u64)),
             Self::NotAFile(what) => (*what).to_owned(),
-            Self::Taken => "its document has a payload of somebody's own, and stays".to_owned(),
+            Self::Taken => {
+                "its document has a payload that mirror did not write, and is kept".to_owned()
+            }
             // The detail may quote untrusted input.
             Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
                 output::visible(detail.as_bytes())

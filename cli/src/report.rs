@@ -168,10 +168,10 @@ fn say(args: &Report, data: &Data, length: u64, output: &mut Output) -> Result<(
     output.line(format_args!("{out}  ({})", bytes(length)))?;
     let free = match totals.free_known {
         0 => String::new(),
-        _ => format!(", which would free {}", bytes(totals.free)),
+        _ => format!(" and free {}", bytes(totals.free)),
     };
     output.line(format_args!(
-        "{} of {} in {} of similarity {} and above: {} could go{free}",
+        "{} of {} in {} of similarity {} and above; keeping one of each would remove {}{free}",
         grouped(totals.clustered),
         counted(totals.documents, "document"),
         counted(totals.clusters, "cluster"),

@@ -186,7 +186,7 @@ def _kind(data: Any) -> str:
     if module == "numpy":
         return "numpy"
     raise TypeError(
-        "dedup takes a list, a frame of pandas or polars, an Arrow table, or a data set,"
+        "dedup takes a list, a pandas or polars DataFrame, an Arrow table or a datasets.Dataset,"
         f" not {type(data).__name__}"
     )
 

@@ -103,7 +103,9 @@ fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
     if rows == other {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!("{rows} rows, but {other} {name}")))
+    Err(PyValueError::new_err(format!(
+        "{name} must have one value per row: {rows} rows, but {other} values"
+    )))
 }
 
 /// The rows of the band join: one per document and band. Documents without a signature (null) have

@@ -148,7 +148,7 @@ def test_nodes_are_numbers_or_keys():
         shards.components([1], ["a"])
     with pytest.raises(nk.InvalidError, match="UTF-8"):
         shards.components([b"\xff"], [b"a"])
-    with pytest.raises(ValueError, match="2 rows, but 1"):
+    with pytest.raises(ValueError, match="2 rows, but 1 values"):
         shards.components([1, 2], [1])
 
 
@@ -164,7 +164,7 @@ def test_a_document_without_a_signature_has_no_rows():
 
 def test_what_does_not_fit_is_refused():
     one = nk.Sketcher(PARAMS).texts(["a b c"])
-    with pytest.raises(ValueError, match="2 rows, but 1 signatures"):
+    with pytest.raises(ValueError, match="signatures must have one value per row: 2 rows, but 1 values"):
         shards.band_entries(PARAMS, one, [1, 2])
     with pytest.raises(ValueError, match="has 3 bytes, not 64"):
         shards.band_entries(PARAMS, [b"abc"], [1])

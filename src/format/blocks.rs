@@ -328,7 +328,7 @@ impl SegmentProperties {
             return Err(DecodeError::damaged("number of groups does not fit the documents", 4));
         }
         if properties.time_min > properties.time_max {
-            return Err(DecodeError::damaged("least time is after the greatest", 16));
+            return Err(DecodeError::damaged("minimum time is after the maximum time", 16));
         }
         Ok(properties)
     }

@@ -117,8 +117,8 @@ impl fmt::Display for Event {
         match self {
             Self::Recovered { changes, bytes_cut, files_swept } => write!(
                 f,
-                "recovered: {changes} changes replayed, {bytes_cut} bytes cut, {files_swept} files \
-                 swept"
+                "recovered: {changes} changes replayed, {bytes_cut} bytes of a torn log cut off, \
+                 {files_swept} leftover files deleted"
             ),
             Self::Flushed { documents, bytes, duration } => {
                 write!(f, "flushed {documents} documents into {bytes} bytes in {duration:?}")

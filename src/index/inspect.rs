@@ -190,7 +190,7 @@ impl Core {
                 problems.push(Error::corrupt(
                     &path,
                     0,
-                    format_args!("{found} changes replay where {expected} were written"),
+                    format_args!("the log holds {found} changes, but {expected} were written"),
                 ));
             }
             Err(error) => problems.push(error),

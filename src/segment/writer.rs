@@ -244,7 +244,8 @@ impl Output {
         let begin = range.start / block * block;
         let until = range.end.next_multiple_of(block).min(end);
         assert!(range.start <= range.end && range.end <= end, "only what was written is read back");
-        let count = usize::try_from(until - begin).expect("a caller reads what fits in memory");
+        let count =
+            usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
         // All of it is overwritten, so the last bytes read may stay.
         out.resize(count, 0);
         self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;

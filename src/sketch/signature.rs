@@ -64,7 +64,7 @@ impl Signature {
         }
         if rows.len() != hashes {
             return Err(Error::invalid(format!(
-                "a signature of these parameters has {hashes} rows, not {}",
+                "these parameters need a signature of {hashes} rows, not {}",
                 rows.len()
             )));
         }
@@ -89,7 +89,7 @@ impl Signature {
         let expected = params.signature_bytes();
         if bytes.len() != expected {
             return Err(Error::invalid(format!(
-                "a signature of these parameters has {expected} bytes, not {}",
+                "these parameters need a signature of {expected} bytes, not {}",
                 bytes.len()
             )));
         }

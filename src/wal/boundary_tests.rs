@@ -1,5 +1,5 @@
 //! The end of a log and the horizons that cover it: boundary cases that crash scripts rarely reach.
-//! Most of these tests were written to kill a mutant (`docs/reference/DURABILITY.md`).
+//! Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
 
 use super::tests::{
     SIGNATURE_BYTES, append, append_idle, changes, damage, identity, new_log, path, record, replay,

@@ -337,7 +337,7 @@ fn input(to_read: &Arc<Vec<Planned>>) -> Input {
 fn read_file(file: &Planned) -> Result<Vec<u8>, Reason> {
     match fs::symlink_metadata(&file.path) {
         Ok(metadata) if metadata.is_file() => files::read(&file.path),
-        Ok(_) => Err(Reason::NotAFile("no file any more")),
+        Ok(_) => Err(Reason::NotAFile("no longer a file")),
         Err(error) => Err(Reason::Unreadable(error.to_string())),
     }
 }

@@ -45,7 +45,10 @@ fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, ErrorResponse> 
             Ok(Json(TextRead { key: Blob(key), text }))
         }
         TextNow::Text(text) => {
-            let message = format!("the text of {name:?} has {} bytes", text.len());
+            let message = format!(
+                "the text of {name:?} has {} bytes; the server returns up to {TEXT_BYTES_MAX}",
+                text.len()
+            );
             Err(ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
                 .advise("use `nearkin report` for longer texts"))
         }

@@ -124,7 +124,10 @@ fn read_bytes(from: &mut impl Read, length: u64, mut bytes: Vec<u8>) -> io::Resu
 }
 
 fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{what} of a message is damaged"))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("a message between processes of the tool is damaged: {what}"),
+    )
 }
 
 #[cfg(test)]

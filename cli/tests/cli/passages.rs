@@ -37,7 +37,7 @@ fn a_quotation_is_found_with_its_place() {
     scratch.write("q.jsonl", lines);
     let ran = scratch.run("query i --jsonl q.jsonl").ends_with(0);
     assert!(ran.stdout.starts_with("some:\n1.000  texts/a.txt\n"), "{}", ran.stdout);
-    ran.says(&["2 texts asked, 1 with quotations, 1 skipped"]);
+    ran.says(&["2 texts queried, quotations found in 1, 1 skipped"]);
     let ran = scratch.run("query i --jsonl q.jsonl --json").ends_with(0);
     let objects = ran.objects();
     assert_eq!((objects.len(), &objects[0]["query"]), (1, &"some".into()));

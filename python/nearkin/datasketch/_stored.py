@@ -94,7 +94,7 @@ class StoredMinHashLSH(MinHashLSH):
         config.pop("type", None)
         path = config.pop("path", None)
         if path is None or config:
-            raise ValueError("storage_config of nearkin has 'type' and 'path', and nothing else")
+            raise ValueError("storage_config needs 'path', and takes no other key but 'type'")
         if hashfunc is not None:
             raise ValueError("a hash function cannot be stored: leave hashfunc out")
         self._index: _nearkin.Index | None = None
@@ -239,7 +239,7 @@ class StoredMinHashLSH(MinHashLSH):
         self.close()
 
     def __getstate__(self) -> Any:
-        raise TypeError("a MinHashLSH on disk is not pickled: open its folder again")
+        raise TypeError("a MinHashLSH on disk cannot be pickled: open its folder in the other process")
 
     def __repr__(self) -> str:
         return f"<nearkin.datasketch.MinHashLSH of {len(self._numbers)} keys in {self._path}>"

@@ -50,8 +50,8 @@ def local(path: str | os.PathLike[str]) -> str:
         text = unquote(address.path)
     elif "://" in text:
         raise ValueError(
-            f"{text}: an index lies in a folder that the driver and all executors see, given as a"
-            " path or file:///path; object stores are not supported"
+            f"{text}: give a path, or file:///path, of a folder that the driver and all executors can"
+            " access; object stores are not supported"
         )
     return os.path.abspath(text)
 

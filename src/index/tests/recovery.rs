@@ -1,5 +1,5 @@
 //! What opening refuses, deletes and makes durable, and how a broken log affects waiting writers.
-//! Most of these tests were written to kill a mutant (`docs/reference/DURABILITY.md`).
+//! Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;

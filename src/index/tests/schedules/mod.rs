@@ -4,7 +4,7 @@
 //! At every lock, wait, wake, atomic, thread and file operation the explorer chooses the next
 //! thread: at random, or by priorities that change at a few points (PCT), which finds bugs that
 //! need few switches. A scenario runs repeatedly on a copy of one index, and is judged at its end.
-//! A failure can be replayed: see `docs/reference/DURABILITY.md`, "Schedules".
+//! A failure can be replayed: see `docs/reports/CRASH_TESTS.md`, "Schedules".
 
 mod caught;
 mod commit;
