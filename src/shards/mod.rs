@@ -10,11 +10,11 @@
 //! 2. [`band_entries`]: make one row (band, BandKey, document) per document and band;
 //! 3. group the rows by (band, BandKey), and drop groups of one document;
 //! 4. [`Verifier`]: compare the documents of each group; a pair counts only at the first band that
-//!   it shares, so the results need not be deduplicated;
+//!    it shares, so the results need not be deduplicated;
 //! 5. for clusters, [`components`] of the pairs: on one machine as long as the pairs fit there,
-//!   otherwise by rounds of [`large_star`] and [`small_star`];
+//!    otherwise by rounds of [`large_star`] and [`small_star`];
 //! 6. for deduplication, [`dropped`]: computes from the pairs of whole components which documents
-//!   to drop.
+//!    to drop.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
