@@ -26,18 +26,17 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Number of bits in a file number that hold the number of the task within its job.
+/// Number of bits in a file number for the number of the task within its job.
 const TASK_BITS: u32 = 24;
-/// Number of bits in a file number that identify the job. With the task's bits, file numbers stay
-/// below 2^61.
+/// Number of bits for the job. With the task's bits, file numbers stay below 2^61.
 const JOB_BITS: u32 = 37;
 
 /// The writer of a sharded index. [`Reader`](crate::Reader) reads it like any other index.
 ///
 /// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them.
 /// One process then lists all of them in one commit. There is no lock: if two commits start from
-/// the same generation, one fails with `Unsettled` and changes nothing. `docs/reference/SHARDS.md`
-/// describes the design.
+/// the same generation, one fails with `Unsettled` and changes nothing. For the design, see
+/// `docs/reference/SHARDS.md`.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -121,8 +120,7 @@ impl Shards {
         Ok(Self { storage, names, options, manifest })
     }
 
-    /// Moves on to the newest generation. Needed after a commit failed because another one was
-    /// first.
+    /// Moves on to the newest generation: needed if a commit failed because another was first.
     /// # Errors
     /// Those of [`Shards::open`].
     pub fn refresh(&mut self) -> Result<()> {
@@ -220,16 +218,14 @@ impl Shards {
         Err(Error::new(ErrorKind::Mismatch, message))
     }
 
-    /// Lists placed segments, each with its shard, in one commit. Also sets the note if one is
-    /// given.
+    /// Lists placed segments, each with its shard, in one commit. Also sets the note, if given.
     ///
-    /// `how` tells whether keys that are live already are refused or replaced. The old document of
-    /// a replaced key is dead from this generation on. Costs a look-up per document in the segments
-    /// of its shard.
+    /// `how` tells whether keys that are live already are refused or replaced. A replaced document
+    /// is dead from this generation on. Costs a look-up per document in the segments of its shard.
     /// # Errors
-    /// `Mismatch`, `Invalid` (a key of another shard, a segment that is listed already, a note
-    /// above 64 KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: call
-    /// [`Shards::refresh`]), `Corrupt`, `Io`. After an error nothing has changed.
+    /// `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note above 64
+    /// KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: refresh),
+    /// `Corrupt`, `Io`. After an error nothing has changed.
     pub fn append(
         &mut self,
         segments: &[(u32, Sealed)],
