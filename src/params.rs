@@ -219,8 +219,8 @@ impl Params {
         self.hashes() * self.lane_bytes()
     }
 
-    /// The length of a band in bytes. Band `i` is the bytes `i * band_bytes()..(i + 1) *
-    /// band_bytes()` of the signature.
+    /// The length of a band in bytes. Band `i` is the range of bytes from `i * band_bytes()` to `(i
+    /// + 1) * band_bytes()` of the signature.
     pub fn band_bytes(&self) -> usize {
         self.rows_per_band() * self.lane_bytes()
     }

@@ -21,9 +21,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document that is not stored yet, for
-    /// [`Batch::insert_document`](crate::Batch::insert_document). Its payload is empty and its time
-    /// is 0.
+    /// A new document, for [`Batch::insert_document`](crate::Batch::insert_document). Its payload
+    /// is empty and its time is 0.
     pub fn new(key: impl Into<Vec<u8>>, signature: Signature) -> Self {
         Self { key: key.into(), payload: Vec::new(), time: 0, signature }
     }

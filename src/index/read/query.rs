@@ -19,8 +19,8 @@ use std::time::Instant;
 
 /// A builder for a search for similar documents.
 ///
-/// The answer reflects the state of the index at the time when the builder was created, however
-/// late the query is run.
+/// The answer reflects the snapshot that the builder was made from, however late the query is run.
+/// (Methods of [`crate::Index`] take a snapshot when they are called.)
 #[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct Query<'a> {
@@ -95,19 +95,20 @@ impl<'a> Query<'a> {
 
     /// Sets the minimum similarity of a match, from 0 to 1. Default: the index's own threshold.
     ///
-    /// Below the threshold that the bands were chosen for, only documents that share a band are
-    /// found: see [`Params::expected_recall`](crate::Params::expected_recall) and
-    /// [`Answer::is_unlikely`]. With 0, a match is any document that shares a band and has more
-    /// equal rows than expected by chance. Together with a limit, this returns the most similar
-    /// documents, however similar they are.
+    /// Only documents that share a band are found. Below the threshold that the bands were chosen
+    /// for, similar documents are less likely to share one: see
+    /// [`Params::expected_recall`](crate::Params::expected_recall) and [`Answer::is_unlikely`].
+    /// With 0, a match is any document that shares a band and has more equal rows than expected by
+    /// chance. Together with a limit, this returns the most similar documents, however similar they
+    /// are.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
         self
     }
 
-    /// Returns only documents for which the larger one of document and query contains at least this
-    /// fraction of the smaller one, from 0 to 1, as estimated from signatures
-    /// ([`Params::containment`](crate::Params::containment)). Applied before the limit.
+    /// Returns only documents that contain, or are contained in, the query document: the larger of
+    /// the two contains at least this fraction of the smaller one, from 0 to 1, as estimated from
+    /// signatures ([`Params::containment`](crate::Params::containment)). Applied before the limit.
     /// [`Match::containment`](crate::Match::containment) holds the estimate.
     ///
     /// The threshold becomes 0 unless it is set: all documents that share a band are compared.
