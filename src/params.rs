@@ -1,7 +1,7 @@
-//! The parameters of an index: how a signature is made, how it is cut into bands, and the
-//! probabilities that follow.
+//! The parameters of an index: how signatures are made, how they are cut into bands, and the
+//! probabilities that follow from this.
 //!
-//! Defines names, ranges and ids. `sketch` computes the signatures.
+//! This module defines names, ranges and ids; `sketch` computes the signatures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,14 +30,15 @@ pub use shape::{Scheme, Shingles};
 use stored::Stored;
 pub(crate) use verify::ERRORS_BELOW;
 
-/// Range of the number of rows of a signature.
+/// Range of the number of rows per signature.
 pub(crate) const HASHES: std::ops::RangeInclusive<u32> = 16..=1024;
 
-/// The settings that decide the signature of a text, and which documents are candidates of each
-/// other. Fixed when an index is created.
+/// The settings that determine the signature of a text, and which documents are candidates of each
+/// other. They are fixed when an index is created.
 ///
-/// A value of this type is always valid: [`ParamsBuilder::build`] and deserialisation refuse values
-/// outside the limits. `Debug` omits the seed, which may be secret, and the words of a stop list.
+/// A value of this type is always valid: [`ParamsBuilder::build`] and deserialisation return an
+/// error for values outside the limits. `Debug` omits the seed, which may be secret, and the words
+/// of a stop list.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -60,7 +61,7 @@ pub struct Params {
     signature_id: u64,
 }
 
-/// The fields of [`Params`] of fixed size.
+/// The fields of [`Params`] that have a fixed size.
 #[derive(Clone, Copy, PartialEq)]
 struct Fields {
     scheme: Scheme,
@@ -105,33 +106,33 @@ impl Params {
         ParamsBuilder::new(threshold)
     }
 
-    /// Parameters for the threshold 0.7.
+    /// A builder for parameters with the threshold 0.7.
     pub fn builder() -> ParamsBuilder {
         ParamsBuilder::new(0.7)
     }
 
-    /// Rows of a signature, k.
+    /// The number of rows per signature, k.
     pub fn hashes(&self) -> usize {
         self.fields.hashes as usize
     }
 
-    /// Bands, b.
+    /// The number of bands, b.
     pub fn bands(&self) -> usize {
         self.fields.bands as usize
     }
 
-    /// Rows of each band, r. Rows beyond `bands() * rows_per_band()` only serve the estimate.
+    /// The number of rows per band, r. Rows beyond `bands() * rows_per_band()` only serve the
+    /// estimate.
     pub fn rows_per_band(&self) -> usize {
         self.fields.rows as usize
     }
 
-    /// Bits that a row is stored in: 8 or 16, or 32 or 64 with a scheme of signatures made
-    /// elsewhere.
+    /// The number of bits in which a row is stored: 8 or 16; with an external scheme also 32 or 64.
     pub fn lane_bits(&self) -> u32 {
         self.fields.lane_bits
     }
 
-    /// The kind of shingles that texts are compared by.
+    /// The kind of shingles by which texts are compared.
     pub fn shingles(&self) -> Shingles {
         self.fields.shingles
     }
@@ -147,7 +148,8 @@ impl Params {
         self.fields.scheme
     }
 
-    /// The seed of all hash functions. An attacker who does not know it cannot craft collisions.
+    /// The seed of all hash functions. An attacker who does not know the seed cannot craft
+    /// collisions.
     pub fn seed(&self) -> u64 {
         self.fields.seed
     }
@@ -181,12 +183,12 @@ impl Params {
             && !f.normalise.is_fold()
     }
 
-    /// The normalisation of a text's characters, applied before it is cut into shingles.
+    /// The normalisation of a text's characters, applied before the text is cut into shingles.
     pub fn normalise(&self) -> Normalise {
         self.fields.normalise
     }
 
-    /// Whether lanes hold whole row values (32 or 64 bits), not hashes of them.
+    /// Whether lanes hold whole row values (32 or 64 bits) instead of hashes of them.
     pub(crate) fn has_whole_rows(&self) -> bool {
         self.fields.lane_bits >= 32
     }
@@ -206,19 +208,19 @@ impl Params {
         matches!(self.fields.normalise, Normalise::None | Normalise::Lower)
     }
 
-    /// Returns a builder with the same settings, to change some of them. It keeps bands and lane
-    /// width; call [`ParamsBuilder::choose_bands`] to choose them anew.
+    /// A builder with the same settings, to change some of them. It keeps bands and lane width; to
+    /// choose the bands again, call [`ParamsBuilder::choose_bands`].
     pub fn to_builder(&self) -> ParamsBuilder {
         ParamsBuilder::of(&self.fields, self.stop.clone())
     }
 
-    /// Bytes of one signature.
+    /// The length of a signature in bytes.
     pub fn signature_bytes(&self) -> usize {
         self.hashes() * self.lane_bytes()
     }
 
-    /// Bytes of one band; band `i` is the bytes `i * band_bytes()..(i + 1) * band_bytes()` of the
-    /// signature.
+    /// The length of a band in bytes. Band `i` is the range of bytes from `i * band_bytes()` to `(i
+    /// + 1) * band_bytes()` of the signature.
     pub fn band_bytes(&self) -> usize {
         self.rows_per_band() * self.lane_bytes()
     }
@@ -227,23 +229,22 @@ impl Params {
         self.fields.lane_bits as usize / 8
     }
 
-    /// The id of the settings that a signature depends on: scheme, seed, rows, lane width,
-    /// normalisation, shingles, stop list and bag. Bands and threshold are not among them, so that
-    /// re-banding keeps signatures.
+    /// The id of the settings on which a signature depends: scheme, seed, rows, lane width,
+    /// normalisation, shingles, stop list and bag. Bands and threshold are not part of it, so
+    /// signatures stay valid when bands are changed.
     ///
-    /// Signatures are comparable if their ids are equal. Frozen: see
+    /// Signatures are comparable if their ids are equal. The definition of the id is frozen: see
     /// `docs/reference/SIGNATURES.md`.
     pub fn signature_id(&self) -> u64 {
         self.signature_id
     }
 
-    /// The id of all settings. Frozen: see `docs/reference/SIGNATURES.md`.
+    /// The id of all settings. Its definition is frozen: see `docs/reference/SIGNATURES.md`.
     pub fn id(&self) -> u64 {
         xxhash_rust::xxh3::xxh3_64(self.text().as_bytes())
     }
 
-    /// The text that `id` hashes. Fractional numbers are printed as the bits of their IEEE 754
-    /// doubles.
+    /// The text whose hash is `id`. Fractional numbers are printed as the bits of IEEE 754 doubles.
     pub(crate) fn text(&self) -> String {
         let f = &self.fields;
         format!(
@@ -257,7 +258,7 @@ impl Params {
         )
     }
 
-    /// The text that `signature_id` hashes.
+    /// The text whose hash is `signature_id`.
     fn signature_text(&self) -> String {
         let f = &self.fields;
         let normalise = if f.normalise.is_fold() {
@@ -283,21 +284,21 @@ impl Params {
         curve::lane_collision(self.fields.lane_bits)
     }
 
-    /// The least number of equal rows that reaches `threshold`: the least m with (m/k - c) / (1 -
-    /// c) >= threshold - 1e-9. Here c = 2^-`lane_bits`, or 0 from 32 lane bits on. The result is
-    /// above `hashes()` if no number of rows reaches it.
+    /// The minimum number of equal rows that reaches `threshold`: the smallest m with (m/k - c) /
+    /// (1 - c) >= threshold - 1e-9. Here c = 2^-`lane_bits`, or 0 if rows have 32 bits or more. The
+    /// result is above `hashes()` if no number of rows reaches the threshold.
     pub fn equal_rows_min(&self, threshold: f64) -> u32 {
         curve::equal_rows_min(threshold, self.fields.hashes, self.collision())
     }
 
-    /// The estimated Jaccard similarity of two signatures with `equal_rows` equal rows, clamped to
-    /// 0 from below.
+    /// The estimated Jaccard similarity of two signatures with `equal_rows` equal rows. A negative
+    /// estimate is clamped to 0.
     pub fn similarity(&self, equal_rows: u32) -> f64 {
         self.similarity_unclamped(equal_rows).max(0.0)
     }
 
     /// The unbiased estimate: [`Params::similarity`] without the clamp. It is negative if fewer
-    /// rows agree than by chance. Use it for averages.
+    /// rows agree than expected by chance. Use it for averages.
     pub fn similarity_unclamped(&self, equal_rows: u32) -> f64 {
         curve::estimate(equal_rows, self.fields.hashes, self.collision())
     }
@@ -315,9 +316,9 @@ impl Params {
         curve::candidate(agreement, self.fields.bands, self.fields.rows)
     }
 
-    /// The probability that a query at `threshold` returns a pair of true Jaccard similarity
-    /// `similarity`: the pair shares a band *and* its estimate reaches `threshold`. About one half
-    /// at `similarity == threshold`. Costs `hashes()`^2 multiplications.
+    /// The probability that a query at `threshold` returns a pair whose true Jaccard similarity is
+    /// `similarity`: the pair must share a band *and* its estimate must reach `threshold`. About
+    /// one half if `similarity == threshold`. Costs `hashes()`^2 multiplications.
     pub fn expected_recall(&self, similarity: f64, threshold: f64) -> f64 {
         let f = &self.fields;
         let agreement = curve::row_agreement(similarity, self.collision());
@@ -355,8 +356,8 @@ impl Params {
         warnings
     }
 
-    /// The differences between `self` ("here") and `other` ("asked"), one phrase each. A `Mismatch`
-    /// error prints them.
+    /// The differences between `self` ("here") and `other` ("asked"), one phrase for each. They are
+    /// part of the message of a `Mismatch` error.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (a, b) = (&self.fields, &other.fields);
         let mut found = self.signature_differences(other);
@@ -371,8 +372,8 @@ impl Params {
         found
     }
 
-    /// The differences that signatures depend on. If there is none, signatures of one are valid for
-    /// the other, whatever the bands and thresholds.
+    /// The differences in settings on which signatures depend. If there are none, signatures of one
+    /// are valid for the other, whatever the bands and thresholds.
     pub fn signature_differences(&self, other: &Self) -> Vec<String> {
         let (a, b) = (&self.fields, &other.fields);
         let mut found = Vec::new();
@@ -396,7 +397,7 @@ impl Params {
         found
     }
 
-    /// Refuses values outside the limits. Every constructor of `Params` calls this.
+    /// Returns an error for values outside the limits. Every constructor of `Params` calls this.
     pub(crate) fn validate(&self) -> Result<()> {
         let f = &self.fields;
         if !HASHES.contains(&f.hashes) {
@@ -439,7 +440,7 @@ impl Params {
                 f.scheme
             )));
         }
-        // The negated form also refuses NaN.
+        // The negated form also catches NaN.
         if !(f.threshold > 0.0 && f.threshold <= 1.0) {
             return Err(refuse(format!(
                 "threshold must be above 0, at most 1, not {}",
@@ -456,7 +457,7 @@ impl Params {
     }
 }
 
-/// Lanes of 32 and 64 bits are only valid for signatures that another program made.
+/// Lanes of 32 and 64 bits are only valid for signatures made by another program.
 fn check_lane_bits(fields: &Fields) -> Result<()> {
     match fields.lane_bits {
         8 | 16 => Ok(()),
@@ -467,7 +468,7 @@ fn check_lane_bits(fields: &Fields) -> Result<()> {
     }
 }
 
-/// Adds a phrase if the two values differ.
+/// Adds a phrase to `found` if the two values differ.
 fn compare(found: &mut Vec<String>, name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display) {
     let (here, asked) = (here.to_string(), asked.to_string());
     if here != asked {

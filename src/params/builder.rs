@@ -1,6 +1,6 @@
-//! Builds parameters: validates the caller's settings and chooses the others.
+//! Builds parameters: validates the caller's settings, and chooses those that were not given.
 //!
-//! Contains the rule that chooses bands.
+//! Contains the rule by which bands are chosen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct ParamsBuilder {
     hashes: usize,
     bands: Option<(usize, usize)>,
     lane_bits: Option<u32>,
-    /// `None`: the default of the scheme.
+    /// If `None`, the default of the scheme.
     shingles: Option<Shingles>,
     stop: Option<Arc<str>>,
     passages: Option<Windows>,
     bag: bool,
-    /// `None`: the default of the shingles.
+    /// If `None`, the default of the shingles.
     normalise: Option<Normalise>,
     keep_space: bool,
     scheme: Scheme,
@@ -61,7 +61,7 @@ impl ParamsBuilder {
         }
     }
 
-    /// A builder that builds the same parameters.
+    /// A builder with the settings of existing parameters: it builds the same ones.
     pub(super) fn of(fields: &Fields, stop: Option<Arc<str>>) -> Self {
         Self {
             threshold: fields.threshold,
@@ -81,24 +81,25 @@ impl ParamsBuilder {
         }
     }
 
-    /// The similarity to find: above 0, at most 1. Bands are chosen for it. Default 0.7.
+    /// Sets the similarity to find: above 0, at most 1. Bands are chosen for it. Default: 0.7.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// The probability that a pair at the threshold is a candidate: between 0 and 1, default 0.95.
-    /// A higher target gives more bands of fewer rows, and slower queries. It has no effect if
-    /// bands are given.
+    /// Sets the probability that a pair at the threshold is a candidate: between 0 and 1. Default:
+    /// 0.95. A higher target gives more bands with fewer rows, and slower queries. It has no effect
+    /// if bands are given.
     #[must_use]
     pub fn recall_target(mut self, recall_target: f64) -> Self {
         self.recall_target = recall_target;
         self
     }
 
-    /// Rows of a signature: 16 to 1,024, default 128. The estimate's standard error is at most
-    /// 1 / (2 sqrt(hashes)); bytes on disk and sketching time grow with it.
+    /// Sets the number of rows per signature: 16 to 1,024. Default: 128. With more rows the
+    /// standard error of the estimate decreases: it is at most 1 / (2 sqrt(hashes)). Bytes on disk
+    /// and sketching time increase.
     #[must_use]
     pub fn hashes(mut self, hashes: usize) -> Self {
         self.hashes = hashes;
@@ -121,27 +122,29 @@ impl ParamsBuilder {
         self
     }
 
-    /// Bits per row: 8 or 16. Default: 8 for bands of three or more rows, else 16, so that
-    /// unrelated documents rarely share a band. With [`Scheme::External`], 32 and 64 store the row
-    /// values unchanged, for unions and for other programs.
+    /// Sets the number of bits per row: 8 or 16. Default: 8 for bands of three or more rows,
+    /// otherwise 16, so that unrelated documents rarely share a band. With [`Scheme::External`], 32
+    /// and 64 are allowed, too: they store the row values unchanged, for unions and for other
+    /// programs.
     #[must_use]
     pub fn lane_bits(mut self, lane_bits: u32) -> Self {
         self.lane_bits = Some(lane_bits);
         self
     }
 
-    /// The kind of shingles that texts are compared by. Default `words:3`; always `items` with
-    /// [`Scheme::External`].
+    /// Sets the kind of shingles by which texts are compared. Default: `words:3`; with
+    /// [`Scheme::External`] always `items`.
     #[must_use]
     pub fn shingles(mut self, shingles: Shingles) -> Self {
         self.shingles = Some(shingles);
         self
     }
 
-    /// Stop words: they are left out before texts are compared. Words that occur in every text
-    /// carry no information, above all with `words:1`. Only valid for shingles of words. Case is
-    /// ignored unless [`ParamsBuilder::keep_case`] is set. The list is stored in the index and has
-    /// at most 64 KiB. Default: none.
+    /// Sets stop words: words that are left out before texts are compared. Words that occur in
+    /// every text carry no information, above all with `words:1`.
+    ///
+    /// Only valid for shingles of words. Case is ignored unless [`ParamsBuilder::keep_case`] is
+    /// set. The list is stored in the index and has at most 64 KiB. Default: none.
     #[must_use]
     pub fn stop_words<I, T>(mut self, words: I) -> Self
     where
@@ -152,9 +155,9 @@ impl ParamsBuilder {
         self
     }
 
-    /// Makes a passage index: texts are cut into windows of words and are found by what they quote.
-    /// See [`PassageIndex`](crate::passages::PassageIndex). Only valid for shingles of words.
-    /// Default: an index of documents.
+    /// Makes a passage index: texts are cut into windows of words, and are found by their
+    /// quotations. See [`PassageIndex`](crate::passages::PassageIndex). Only valid for shingles of
+    /// words. Default: an index of documents.
     #[must_use]
     pub fn passages(mut self, windows: Windows) -> Self {
         self.passages = Some(windows);
@@ -176,8 +179,8 @@ impl ParamsBuilder {
         self
     }
 
-    /// Whether case is significant. `true` sets [`Normalise::Nfc`], or with
-    /// [`ParamsBuilder::no_nfc`] [`Normalise::None`].
+    /// Whether case is significant. `true` sets [`Normalise::Nfc`]; together with
+    /// [`ParamsBuilder::no_nfc`] it sets [`Normalise::None`].
     #[must_use]
     pub fn keep_case(mut self, keep_case: bool) -> Self {
         let no_nfc = matches!(self.normalise, Some(Normalise::Lower | Normalise::None));
@@ -189,15 +192,15 @@ impl ParamsBuilder {
         self
     }
 
-    /// Whether white space is significant. Default: no; a run of white space becomes one space.
+    /// Whether white space is significant. Default: no, each run of white space becomes one space.
     #[must_use]
     pub fn keep_space(mut self, keep_space: bool) -> Self {
         self.keep_space = keep_space;
         self
     }
 
-    /// Whether Unicode's normalisation form C is omitted. `true` sets [`Normalise::Lower`], or with
-    /// [`ParamsBuilder::keep_case`] [`Normalise::None`].
+    /// Whether Unicode's normalisation form C is omitted. `true` sets [`Normalise::Lower`];
+    /// together with [`ParamsBuilder::keep_case`] it sets [`Normalise::None`].
     #[must_use]
     pub fn no_nfc(mut self, no_nfc: bool) -> Self {
         let keep_case = matches!(self.normalise, Some(Normalise::Nfc | Normalise::None));
@@ -228,8 +231,8 @@ impl ParamsBuilder {
     ///
     /// # Errors
     ///
-    /// `Invalid`: the message names the setting that is out of range, or the number of hashes that
-    /// the threshold and the recall target need.
+    /// `Invalid`: the message names the setting that is out of range, or tells how many hashes the
+    /// threshold and the recall target need.
     pub fn build(self) -> Result<Params> {
         let hashes = narrow("hashes", self.hashes)?;
         let external = self.scheme.is_external();
@@ -266,9 +269,9 @@ impl ParamsBuilder {
         self.lane_bits.unwrap_or(if rows >= 3 { 8 } else { 16 })
     }
 
-    /// Chooses the largest number of rows per band that can reach the recall target, and then the
-    /// smallest number of bands that does. Bands of one row are never chosen: they make every query
-    /// slow.
+    /// Chooses the largest number of rows per band with which the recall target can be reached, and
+    /// then the smallest number of such bands that reaches it. Bands of one row are never chosen:
+    /// they make every query slow.
     fn choose(&self, hashes: u32) -> Result<(u32, u32)> {
         for rows in (2..=hashes).rev() {
             if let Some(bands) = self.fewest_bands(rows, hashes / rows) {
@@ -288,7 +291,8 @@ impl ParamsBuilder {
         )))
     }
 
-    /// The smallest number of bands of `rows` rows, at most `most`, that reaches the recall target.
+    /// The smallest number of bands, at most `most`, with which bands of `rows` rows reach the
+    /// recall target.
     fn fewest_bands(&self, rows: u32, most: u32) -> Option<u32> {
         let collision = curve::lane_collision(self.lane_bits_for(rows));
         let agreement = curve::row_agreement(self.threshold, collision);

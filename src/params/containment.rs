@@ -1,26 +1,26 @@
-//! Containment: the share of the smaller of two documents that the larger one contains.
+//! Containment: how much of the smaller of two documents is contained in the larger one.
 
 use super::Params;
 
-/// The estimated share of the smaller of two documents that the larger one contains, |A and B| /
+/// The estimated fraction of the smaller of two documents that the larger one contains, |A and B| /
 /// min(|A|, |B|), with its standard error.
 ///
 /// A copy with boilerplate added contains the whole original, though their similarity may be only
-/// 0.6. Likewise a document contains its own first half.
+/// 0.6. Likewise, a document contains its own first half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Containment {
-    /// From 0 to 1.
+    /// The estimate, from 0 to 1.
     pub estimate: f64,
-    /// The standard error of the estimate. It grows with the ratio of the lengths: a document
-    /// within one ten times as long has a similarity of only 0.1.
+    /// The standard error of the estimate. It grows with the ratio of the lengths: if one document
+    /// contains another one that is a tenth as long, their similarity is only 0.1.
     pub standard_error: f64,
 }
 
 impl Params {
-    /// Estimates containment from the equal rows of two signatures and the shingle counts of the
-    /// two documents ([`Signature::shingle_count`](crate::Signature::shingle_count)).
+    /// Estimates containment from the number of equal rows of two signatures and from the shingle
+    /// counts of the two documents ([`Signature::shingle_count`](crate::Signature::shingle_count)).
     ///
     /// With the estimated Jaccard similarity J and the counts a and b, the estimate is J (a + b) /
     /// ((1 + J) min(a, b)), clamped to 1. Returns `None` if a count is 0 (unknown), unless all rows
@@ -56,9 +56,9 @@ impl Params {
         Some(Containment { estimate, standard_error: slope * self.standard_error(equal_rows) })
     }
 
-    /// The Jaccard similarity of two documents if the larger one is `times` as long and contains
-    /// the share `contained` of the smaller one. [`Params::candidate_probability`] of it is the
-    /// probability that an index finds such a pair.
+    /// The Jaccard similarity of two documents, if the larger one is `times` as long and contains a
+    /// fraction `contained` of the smaller one. To get the probability that an index finds such a
+    /// pair, pass the result to [`Params::candidate_probability`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn it_is_what_sets_of_these_sizes_have() {
         let params = Params::for_threshold(0.5).hashes(1_000).lane_bits(16).build().unwrap();
-        // Each pair has 100 shingles in common: (a, b, contained).
+        // In each case the two documents have 100 shingles in common: (a, b, contained).
         for (a, b, contained) in [(100_u32, 200_u32, 1.0), (200, 300, 0.5), (400, 150, 2.0 / 3.0)] {
             let similarity = 100.0 / f64::from(a + b - 100);
             let equal = (1..1_000).find(|rows| params.similarity(*rows) >= similarity).unwrap();

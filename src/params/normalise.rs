@@ -1,4 +1,4 @@
-//! Names and stored form of the normalisations of text.
+//! Names and stored forms of text normalisations.
 //!
 //! `sketch` implements them; `docs/reference/SIGNATURES.md` is normative.
 
@@ -11,8 +11,9 @@ use serde::ser::{Serialize, Serializer};
 use super::shape::Shingles;
 use crate::{Error, Result};
 
-/// The normalisation of a text's characters, applied before it is cut into shingles. White space is
-/// handled apart: see [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
+/// The normalisation of a text's characters, applied before the text is cut into shingles. White
+/// space is handled separately: see
+/// [`ParamsBuilder::keep_space`](crate::ParamsBuilder::keep_space).
 ///
 /// `Display` and [`FromStr`] use `none`, `lower`, `nfc`, `case`, or `fold` followed by the names of
 /// its options, each after a comma.
@@ -25,10 +26,10 @@ pub enum Normalise {
     Lower,
     /// Unicode's normalisation form C.
     Nfc,
-    /// Lower case and form C: the default of indexes made before `Fold`.
+    /// Lower case and form C. This was the default before `Fold` existed.
     Case,
-    /// Unicode's `NFKC_Casefold`, then typographic quotes, dashes and the like become their ASCII
-    /// forms. Texts that look the same to people become equal.
+    /// Unicode's `NFKC_Casefold`; then typographic quotes, dashes and similar characters are
+    /// replaced by their ASCII forms. Texts that look the same to people become equal.
     Fold(FoldOptions),
 }
 
@@ -39,7 +40,7 @@ pub struct FoldOptions {
     /// Removes the marks of Latin, Greek, Cyrillic, Hebrew and Arabic letters: accents, points,
     /// harakat.
     pub diacritics: bool,
-    /// Joins words that are hyphenated at the end of a line, as in scanned text and PDF.
+    /// Joins words that are hyphenated at the end of a line, as in scanned texts and PDF files.
     pub dehyphenate: bool,
     /// Folds capital I to dotless small i, as in Turkish.
     pub turkish: bool,
@@ -50,7 +51,7 @@ impl Normalise {
     pub const FOLD: Self =
         Self::Fold(FoldOptions { diacritics: false, dehyphenate: false, turkish: false });
 
-    /// The default of a new index. For items it is `Case`, which leaves them unchanged.
+    /// The default for a new index. For items it is `Case`, which leaves them unchanged.
     pub(crate) fn default_of(shingles: Shingles) -> Self {
         if shingles == Shingles::Items { Self::Case } else { Self::FOLD }
     }
@@ -145,15 +146,15 @@ impl FromStr for Normalise {
 }
 
 /// The stored form of the normalisation, in the field `keep_case`: a boolean as in earlier
-/// versions, or `fold`. Binary formats hold a byte: 0, 1, or 2 plus the bits of the options.
-/// Readable formats hold a boolean or the text.
+/// versions, or `fold`. Binary formats store a byte: 0 or 1 for the boolean, or 2 plus the bits of
+/// the options. Readable formats store a boolean or the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StoredNormalise {
     KeepCase(bool),
     Fold(FoldOptions),
 }
 
-/// The byte of `fold` without options.
+/// The byte that stands for `fold` without options.
 const FOLD: u8 = 2;
 
 impl StoredNormalise {
@@ -164,7 +165,7 @@ impl StoredNormalise {
         }
     }
 
-    /// The normalisation that this field and the field `no_nfc` stand for.
+    /// The normalisation that this field and the field `no_nfc` mean together.
     pub(super) fn with(self, no_nfc: bool) -> Result<Normalise> {
         match (self, no_nfc) {
             (Self::KeepCase(false), false) => Ok(Normalise::Case),
@@ -215,7 +216,7 @@ impl<'de> Deserialize<'de> for StoredNormalise {
     }
 }
 
-/// Deserialises a boolean or the text of `fold`.
+/// Deserialises a boolean, or the text of `fold` with its options.
 struct Readable;
 
 impl de::Visitor<'_> for Readable {

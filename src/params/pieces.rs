@@ -1,6 +1,6 @@
 //! The windows of a passage index: length and stride in words.
 //!
-//! `passages` cuts the text.
+//! `passages` cuts the texts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ impl Windows {
     ///
     /// # Errors
     ///
-    /// `Invalid` outside these ranges.
+    /// `Invalid` if a number is outside its range.
     pub fn new(window: u32, stride: u32) -> Result<Self> {
         if !(1..=WINDOW_WORDS_MAX).contains(&window) || !(1..=window).contains(&stride) {
             return Err(Error::invalid(format!(
@@ -39,17 +39,18 @@ impl Windows {
         Ok(Self { window, stride })
     }
 
-    /// Length of a window in words.
+    /// The length of a window, in words.
     pub fn window(self) -> usize {
         self.window as usize
     }
 
-    /// Distance between the starts of two windows in words.
+    /// The distance between the starts of two consecutive windows, in words.
     pub fn stride(self) -> usize {
         self.stride as usize
     }
 
-    /// Distance between the starts of two windows of a query: a quarter of the stride.
+    /// The distance between the starts of two consecutive windows of a query: a quarter of the
+    /// stride.
     pub(crate) fn query_stride(self) -> usize {
         (self.stride() / 4).max(1)
     }
@@ -58,7 +59,7 @@ impl Windows {
         (self.window, self.stride)
     }
 
-    /// Refuses shingles other than words: passages need them.
+    /// Returns an error if the shingles are not words, which passages need.
     pub(super) fn validate(self, shingles: Shingles) -> Result<()> {
         match shingles {
             Shingles::Words(units) if units <= self.window => Ok(()),
@@ -73,14 +74,16 @@ impl Windows {
     }
 }
 
-/// Number of positions within a stored window at which the estimate lets a quotation start.
+/// Maximum number of positions within a stride at which the estimate lets a quotation start.
 const BEGINS: usize = 8;
 
 impl Params {
-    /// The length of quotation, in words, that a passage index finds at `threshold` with the
-    /// probability [`Params::recall_target`]. The quotation is verbatim, surrounded by other words,
-    /// and starts anywhere. Shorter quotations need smaller windows or a lower threshold. Returns
-    /// `None` for an index of documents, and if no length is found that often.
+    /// The length in words from which a quotation is found at `threshold` with the probability
+    /// [`Params::recall_target`]. Returns `None` for an index of documents, and if no length is
+    /// found with that probability.
+    ///
+    /// The quotation is assumed to be verbatim, surrounded by other words, and to start at any
+    /// position. Shorter quotations need smaller windows or a lower threshold.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -120,12 +123,12 @@ impl Params {
     fn quotation_chance(&self, windows: Windows, words: usize, threshold: f64) -> f64 {
         let (window, stride) = (windows.window(), windows.stride());
         let units = self.shingles().units();
-        // The window of the query is at most half its stride away from the stored window.
+        // The query window is at most half the query stride away from the stored window.
         let aligned = window.saturating_sub(windows.query_stride() / 2);
         let all = (window + 1).saturating_sub(units).max(1) as f64;
         let chance = |begin: usize| {
             let ends_before = |from: usize| (from + window).min(begin + words);
-            // Windows that start before the quotation, at its start, and after it.
+            // The windows that start before the quotation, at its start, and after its start.
             let shared = [0, stride, 2 * stride].map(|from| {
                 let words = ends_before(from).saturating_sub(from.max(begin)).min(aligned);
                 let shingles = (words + 1).saturating_sub(units) as f64;
@@ -189,7 +192,7 @@ mod tests {
         }
         let documents = Params::for_threshold(0.5).build().unwrap();
         assert_eq!(documents.quotation_words(0.5), None);
-        // Windows whose starts differ by several words share too few shingles.
+        // Two windows that start several words apart have too few shingles in common.
         assert_eq!(needed("40:40", 0.98), None);
     }
 

@@ -1,4 +1,4 @@
-//! Presets: settings for a purpose, chosen by the recall of edited copies.
+//! Presets: settings for a purpose, chosen by how many edited copies they find.
 //!
 //! The measurements are in `docs/guide/TUNING.md`.
 
@@ -12,18 +12,19 @@ use super::pieces::Windows;
 use super::shape::Shingles;
 use crate::{Error, Result};
 
-/// A named set of shingles, normalisation and threshold for one purpose, chosen by measurement on
-/// planted edits (`docs/guide/TUNING.md`, "What finds edited copies").
+/// A named set of shingles, normalisation and threshold for one purpose. Presets were chosen by
+/// measuring which planted edits are found (`docs/guide/TUNING.md`, "What finds edited copies").
 ///
 /// `Display` and [`FromStr`] use the name in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
-    /// Papers, articles, letters, pages: `chars:9` at 0.6, words at line ends joined. Sketching
-    /// costs about 2.7 times as much as with words.
+    /// Papers, articles, letters, pages: `chars:9` at 0.6. Words that are hyphenated at line ends
+    /// are joined. Sketching costs about 2.7 times as much as with words.
     Documents,
-    /// Scanned or extracted text with reading errors: `chars:7` at 0.6, accents left out, words at
-    /// line ends joined. Sketching costs about 3.5 times as much as with words.
+    /// Scanned or extracted text with reading errors: `chars:7` at 0.6. Accents are removed, and
+    /// words that are hyphenated at line ends are joined. Sketching costs about 3.5 times as much
+    /// as with words.
     Archive,
     /// Texts for training language models: `words:2` at 0.63.
     Training,
@@ -31,7 +32,7 @@ pub enum Preset {
     Short,
     /// Program text: `chars:9` at 0.6.
     Code,
-    /// Quotations, in an index of passages: windows of 50 words, one every 25, at 0.3. See
+    /// Quotations, in a passage index: windows of 50 words, one every 25 words, at 0.3. See
     /// [`passages`](crate::passages).
     Quotes,
 }
@@ -59,7 +60,7 @@ impl Preset {
 }
 
 impl Params {
-    /// A builder with the settings of a preset, to build or to change.
+    /// A builder with the settings of a preset, which can be changed before it is built.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -1,6 +1,6 @@
 //! The name of an external scheme.
 //!
-//! Stored inline, so that parameters stay `Copy`.
+//! The name is stored inline, so that `Scheme` is `Copy`.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::{Error, Result};
 /// Maximum length of a name in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The name of an external scheme, that is of the program that makes the signatures of an index
-/// with [`Scheme::External`](crate::Scheme::External): 1 to 64 ASCII letters, digits, `-`, `_` and
-/// `.`.
+/// The name of an external scheme: it identifies the program that makes the signatures of an index
+/// with [`Scheme::External`](crate::Scheme::External). It has 1 to 64 ASCII letters, digits, `-`,
+/// `_` and `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SchemeName {
     /// From 1 to `NAME_BYTES_MAX`.
     length: u8,
-    /// Zeros after the name, so that equal names are equal values.
+    /// Padded with zeros, so that equal names are equal values.
     bytes: [u8; NAME_BYTES_MAX],
 }
 

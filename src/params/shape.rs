@@ -1,6 +1,6 @@
 //! Names of the kinds of shingles and of the schemes.
 //!
-//! Defines spelling and ranges; `sketch` computes both.
+//! This module defines spelling and ranges; `sketch` computes the shingles and the signatures.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,16 @@ use crate::{Error, Result};
 /// Maximum number of units in a shingle.
 const UNITS_MAX: u32 = 64;
 
-/// The kind of shingles: the Jaccard similarity of two texts is that of their sets of shingles, so
-/// a threshold only has a meaning together with this. A text shorter than one shingle is one
-/// shingle. Spelt `words:3`, `tokens:3`, `chars:5`, `lines:1`, `items`.
+/// The kind of shingles. The Jaccard similarity of two texts is that of their sets of shingles, so
+/// a threshold only has a meaning together with the kind of shingles.
+///
+/// A text shorter than one shingle counts as one shingle. Spelt `words:3`, `tokens:3`, `chars:5`,
+/// `lines:1`, `items`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Shingles {
-    /// This many consecutive words by Unicode's UAX #29, without punctuation. In scripts without
-    /// spaces (Han, Thai, ...) every character is a word: prefer `Chars` for them.
+    /// This many consecutive words, without punctuation, as defined by Unicode's UAX #29. In
+    /// scripts without spaces (Han, Thai, ...) every character is a word: prefer `Chars` for them.
     Words(u32),
     /// This many consecutive tokens, separated by white space and including punctuation.
     Tokens(u32),
@@ -26,7 +28,7 @@ pub enum Shingles {
     Chars(u32),
     /// This many consecutive non-empty lines.
     Lines(u32),
-    /// A set of strings or integers that the caller gives. Texts are refused.
+    /// A set of strings or integers that the caller gives. Texts are not accepted.
     Items,
 }
 
@@ -41,7 +43,7 @@ impl Shingles {
         }
     }
 
-    /// Number of units in a shingle; 1 for items.
+    /// Number of units per shingle; 1 for items.
     pub(crate) fn units(self) -> usize {
         self.parts().1.map_or(1, |units| units as usize)
     }
@@ -96,25 +98,27 @@ impl FromStr for Shingles {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017): time proportional to
-    /// shingles + k log k. More accurate than `Textbook`, above all for short texts.
+    /// Fast Similarity Sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017). Takes time
+    /// proportional to shingles + k log k. More accurate than `Textbook`, above all for short
+    /// texts.
     Fast,
     /// The minimum of each of k hash functions (a x + b) mod p (Broder 1997; Mining of Massive
-    /// Datasets, section 3.3.5): time proportional to shingles x k. For comparison and teaching.
+    /// Datasets, section 3.3.5). Takes time proportional to shingles x k. Meant for comparison and
+    /// teaching.
     Textbook,
-    /// Another program makes the signatures, and the caller gives their rows to
-    /// [`Signature::from_rows`](crate::Signature::from_rows). Texts are refused. The name
-    /// identifies the program and its settings; signatures of different names are not comparable.
+    /// Another program makes the signatures, and the caller passes their rows to
+    /// [`Signature::from_rows`](crate::Signature::from_rows). Texts are not accepted. The name
+    /// identifies the program and its settings; signatures with different names are not comparable.
     External(SchemeName),
 }
 
 impl Scheme {
-    /// An external scheme of this name. The name should contain all that the signatures depend on,
-    /// as in `datasketch-seed1-words3`.
+    /// An external scheme with this name. The name should contain everything that the signatures
+    /// depend on, for instance `datasketch-seed1-words3`.
     ///
     /// # Errors
     ///
-    /// `Invalid` unless it has 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
+    /// `Invalid` unless the name has 1 to 64 ASCII letters, digits, `-`, `_` and `.`.
     pub fn external(name: &str) -> Result<Self> {
         SchemeName::new(name).map(Self::External)
     }

@@ -1,4 +1,4 @@
-//! Stop lists in their stored form: one text with the words in byte order.
+//! Stop lists in their stored form: one string with the words in byte order.
 //!
 //! `sketch` applies them.
 
@@ -20,7 +20,7 @@ pub(super) fn list<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> Option<
     (!all.is_empty()).then(|| all.join("\n"))
 }
 
-/// Refuses a text that is not a stop list or is too long.
+/// Returns an error if a string is not a valid stop list, or is too long.
 pub(super) fn check(stop: &str) -> Result<()> {
     if stop.len() > LIST_BYTES_MAX {
         return Err(Error::invalid(format!(

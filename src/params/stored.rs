@@ -1,4 +1,4 @@
-//! The serialised form of the parameters, in the catalog's row and in the caller's own storage.
+//! The serialised form of the parameters: in the catalog's row, and wherever a caller stores them.
 //!
 //! The order of the fields is frozen. `Params` checks the values.
 
@@ -8,7 +8,8 @@ use super::shape::{Scheme, Shingles};
 use super::{Fields, Normalise, Params};
 use crate::{Error, Result};
 
-/// The serialised form of [`Params`]. Only variants may be added, at the end of an enum.
+/// The serialised form of [`Params`]. It may only be changed by adding variants at the end of an
+/// enum.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stored {
     pub(super) scheme: Scheme,
@@ -19,7 +20,8 @@ pub(super) struct Stored {
     pub(super) lane_bits: u32,
     pub(super) shingles: StoredShingles,
     pub(super) bag: bool,
-    /// Two values mean, with `no_nfc`, the same as when this field was a boolean.
+    /// With `no_nfc`, the values `KeepCase(false)` and `KeepCase(true)` mean the same as when this
+    /// field was a boolean.
     pub(super) keep_case: StoredNormalise,
     pub(super) keep_space: bool,
     pub(super) no_nfc: bool,

@@ -218,7 +218,7 @@ fn a_stop_list_that_makes_no_sense_is_refused() {
     for builder in refused {
         assert_eq!(builder.build().unwrap_err().kind(), ErrorKind::Invalid);
     }
-    // No version of this code stores this.
+    // No version of this code stores such lists.
     let config = bincode::config::standard();
     let params = with_stop(&["abc", "def"]).build().unwrap();
     let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();

@@ -1,8 +1,8 @@
-//! The search threshold for queries whose matches are then verified exactly.
+//! The search threshold for queries whose matches are verified exactly afterwards.
 
 use super::Params;
 
-/// Number of standard errors: one of 1,000 pairs is estimated lower.
+/// Number of standard errors: about one pair in 1,000 is estimated even lower.
 pub(crate) const ERRORS_BELOW: f64 = 3.0;
 
 impl Params {

@@ -1,6 +1,6 @@
 //! Cuts a text into passages: windows of words with their positions, and the stored form of each.
 //!
-//! Pure: defines the internal keys and payloads; the index stores them.
+//! Pure: this module defines internal keys and payloads; the index stores them.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,12 +15,13 @@ use crate::{Error, ErrorKind, Key, Params, Result};
 /// Maximum length of the caller's key: the internal key appends the passage number.
 const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
 const NUMBER_BYTES: usize = 4;
-/// Maximum length of the caller's payload: the internal payload prepends position and count.
+/// Maximum length of the caller's payload: the internal payload prepends the position and the
+/// number of passages.
 const PAYLOAD_BYTES_MAX: usize = (64 << 10) - PLACE_BYTES - NUMBER_BYTES;
 const PLACE_BYTES: usize = 16;
 
-/// Cuts texts into passages and makes their signatures. Pure: cloning is cheap, and threads may
-/// share one.
+/// Cuts texts into passages and makes their signatures. It holds no state, is cheap to clone, and
+/// can be shared by threads.
 #[derive(Debug, Clone)]
 pub struct PassageCutter {
     windows: Windows,
@@ -31,7 +32,7 @@ pub struct PassageCutter {
 #[derive(Clone)]
 pub struct Prepared {
     pub(super) key: Vec<u8>,
-    /// `None`: the stored payload stays.
+    /// `None` if the stored payload is to stay.
     pub(super) payload: Option<Vec<u8>>,
     pub(super) pieces: Vec<Piece>,
 }
@@ -76,7 +77,7 @@ impl PassageCutter {
     ///
     /// # Errors
     ///
-    /// `Invalid` if they are not those of a passage index.
+    /// `Invalid` if the parameters are not those of a passage index.
     pub fn new(params: &Params) -> Result<Self> {
         let windows = params.passages().ok_or_else(|| {
             Error::invalid("this index is for documents; a passage index is created with windows")
@@ -84,9 +85,9 @@ impl PassageCutter {
         Ok(Self { windows, sketcher: Sketcher::new(params) })
     }
 
-    /// Cuts and sketches a text to be stored. The key has 1 to 4,092 bytes, the payload at most 64
-    /// KiB less 20 bytes. Without a payload, a stored one stays. Costs window / stride times the
-    /// sketching of the text.
+    /// Cuts and sketches a text that is to be stored. The key has 1 to 4,092 bytes, the payload at
+    /// most 64 KiB less 20 bytes. Without a payload, the stored one stays. Costs window / stride
+    /// times as much as sketching the text.
     ///
     /// # Errors
     ///
@@ -111,9 +112,9 @@ impl PassageCutter {
         Ok(Prepared { key: key.to_vec(), payload: payload.map(<[u8]>::to_vec), pieces })
     }
 
-    /// The windows of a query text with the given words. Their stride is a quarter of the stored
-    /// stride, so that any stored window is at most an eighth of its stride away from a query
-    /// window.
+    /// Cuts a query text with the given words into windows. Their stride is a quarter of the stored
+    /// stride. So for any stored window there is a query window at a distance of at most an eighth
+    /// of the stored stride.
     pub(super) fn of_query(&self, text: &str, words: &[(usize, usize)]) -> Result<Vec<Piece>> {
         self.pieces(text, words, self.windows.query_stride())
     }
@@ -126,7 +127,8 @@ impl PassageCutter {
         &self.sketcher
     }
 
-    /// Skips windows without a shingle (stop words only).
+    /// Cuts a text into windows and sketches them. Skips windows without a shingle (stop words
+    /// only).
     fn pieces(&self, text: &str, places: &[(usize, usize)], stride: usize) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         for words in windows(places.len(), self.windows.window(), stride) {
@@ -151,11 +153,11 @@ pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
     text.unicode_word_indices().map(place).collect()
 }
 
-/// Windows over `count` words, one every `stride` words. The last window is moved back to end with
-/// the text, so that it is not shorter. A text shorter than a window is one window.
+/// Windows over `count` words, one every `stride` words. The last window is moved back so that it
+/// ends with the text and is not shorter. A text shorter than a window is one window.
 fn windows(count: usize, window: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
     let last = count.saturating_sub(window);
-    // All starts before that of the last window, then that one.
+    // The starts of all windows before the last one, then the start of the last one.
     let whole = (0..last).step_by(stride).chain((count > 0).then_some(last));
     whole.map(move |begin| begin..begin.saturating_add(window).min(count))
 }

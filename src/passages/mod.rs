@@ -1,7 +1,7 @@
-//! Passage indexes, which find quotations: a layer on top of the engine.
+//! Passage indexes, which find quotations. This is a layer on top of the engine.
 //!
-//! Maps a text to several documents of the engine, and their matches back to an answer.
-//! `docs/guide/PASSAGES.md` has the design.
+//! A text is mapped to several documents of the engine, and matches of these documents are mapped
+//! back to an answer. `docs/guide/PASSAGES.md` describes the design.
 
 mod cut;
 mod query;
@@ -18,8 +18,8 @@ use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot
 
 /// An index of texts that finds quotations. Share it by reference or in an `Arc`.
 ///
-/// It is an [`Index`] whose documents are the passages of the texts. A text is written as one
-/// batch, so that inserting, replacing and removing it are atomic. All promises of [`Index`] hold.
+/// It is an [`Index`] whose documents are the passages of the texts. Each text is written as one
+/// batch, so inserting, replacing and removing it are atomic. All guarantees of [`Index`] hold.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -40,7 +40,7 @@ use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot
 pub struct PassageIndex {
     index: Index,
     cutter: PassageCutter,
-    /// Held from reading a key's number of passages until they are replaced.
+    /// Held from the time when a key's number of passages is read until they are replaced.
     writing: Mutex<()>,
 }
 
@@ -49,8 +49,8 @@ impl PassageIndex {
     ///
     /// # Errors
     ///
-    /// `Invalid` if its parameters are not those of a passage index, or if it has a time to live,
-    /// which could remove a part of a text.
+    /// `Invalid` if the parameters are not those of a passage index, or if the index has a time to
+    /// live, which could remove a part of a text.
     pub fn new(index: Index) -> Result<Self> {
         let cutter = PassageCutter::new(index.params())?;
         if index.core().options.ttl.is_some() {
@@ -87,22 +87,22 @@ impl PassageIndex {
         &self.cutter
     }
 
-    /// The index below: for stats, flushes, backups. Inserting and removing there returns
-    /// `Invalid`, because it would leave parts of texts.
+    /// The underlying index, for statistics, flushes and backups. Inserting and removing documents
+    /// there returns `Invalid`, because it would leave incomplete texts.
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    /// Inserts a text, or replaces the one with this key (1 to 4,092 bytes), whose payload stays.
-    /// The same text again writes nothing.
+    /// Inserts a text, or replaces the text with this key (1 to 4,092 bytes) and keeps its payload.
+    /// If the text is unchanged, nothing is written.
     ///
-    /// Costs a look-up and an append per passage; under `Sync` one sync, for which other writers
-    /// wait.
+    /// Costs a look-up and an append per passage. With `Sync` durability it also costs one sync,
+    /// and other writers wait for it.
     ///
     /// # Errors
     ///
-    /// `Empty` (no shingle), those of [`Index::insert`]; `Invalid` also if the passages of one text
-    /// do not fit into a batch.
+    /// `Empty` (no shingle), those of [`Index::insert`]; also `Invalid` if the passages of the text
+    /// do not fit into one batch.
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
         self.insert_prepared(self.cutter.prepare(key, text, None)?)
     }
@@ -111,12 +111,12 @@ impl PassageIndex {
         Ok(self.write(&[prepared])?.first().copied().unwrap_or(Outcome::Unchanged))
     }
 
-    /// Inserts or replaces a text that carries the caller's own bytes, at most 64 KiB less 20
-    /// bytes; none clear what is stored. As [`PassageIndex::insert`].
+    /// Inserts or replaces a text with a payload: the caller's own bytes, at most 64 KiB less 20
+    /// bytes. An empty payload clears the stored one. Otherwise like [`PassageIndex::insert`].
     ///
     /// # Errors
     ///
-    /// Those of [`PassageIndex::insert`]. `Invalid` also for a longer payload.
+    /// Those of [`PassageIndex::insert`]; also `Invalid` for a longer payload.
     pub fn insert_with_payload<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -126,9 +126,9 @@ impl PassageIndex {
         self.insert_prepared(self.cutter.prepare(key, text, Some(payload.as_ref()))?)
     }
 
-    /// Gives the text with this key another payload, at most 64 KiB less 20 bytes; its passages
-    /// stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
-    /// payload.
+    /// Replaces the payload of the text with this key by one of at most 64 KiB less 20 bytes. The
+    /// passages stay. Returns `Missing`, and writes nothing, if there is no such text; `Unchanged`
+    /// if it has that payload already.
     ///
     /// # Errors
     ///
@@ -157,7 +157,8 @@ impl PassageIndex {
         let key = key.as_bytes();
         cut::check_key(key)?;
         cut::check_payload(payload)?;
-        // Position and count, which precede the payload, must not change before it is written.
+        // The position and the number of passages precede the payload in the stored bytes: they
+        // must not change until these are written.
         let _writing = self.lock();
         let first = cut::inner_key(key, 0);
         let Some(stored) = self.index.snapshot().get(&first[..])? else {
@@ -170,8 +171,8 @@ impl PassageIndex {
         Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
     }
 
-    /// Writes texts as one change: atomic, one sync. Returns one outcome per text, in order. If a
-    /// key occurs more than once, the last text counts.
+    /// Writes texts as one atomic change, with one sync. Returns one outcome per text, in order. If
+    /// a key occurs more than once, the last text counts.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ impl PassageIndex {
         let last: HashMap<&[u8], usize> =
             texts.iter().enumerate().map(|(at, text)| (text.key(), at)).collect();
         let mut batch = Batch::new();
-        // The last payload given for each key.
+        // For each key, the last payload that was given.
         let mut given: HashMap<&[u8], &[u8]> = HashMap::new();
         // For each text, whether its key was stored; `None` if a later text of the batch replaces
         // it.
@@ -215,7 +216,7 @@ impl PassageIndex {
         Ok(before.into_iter().map(outcome).collect())
     }
 
-    /// Removes the text with this key, all of its passages at once.
+    /// Removes the text with this key: all of its passages at once.
     ///
     /// # Errors
     ///
@@ -234,7 +235,7 @@ impl PassageIndex {
         Ok(Outcome::Removed)
     }
 
-    /// A snapshot for queries while writes go on. Cheap.
+    /// A snapshot for queries while writes go on. Cheap to create.
     pub fn view(&self) -> PassageView {
         PassageView { snapshot: self.index.snapshot(), cutter: self.cutter.clone() }
     }
@@ -254,7 +255,7 @@ impl PassageIndex {
     }
 }
 
-/// The operations that replace a text of `old` passages.
+/// The operations that replace a text of `old` passages by another text.
 fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Result<Batch> {
     let new = u32::try_from(text.pieces.len())
         .map_err(|_| Error::invalid("a text of more than 2^32 passages"))?;
@@ -270,7 +271,8 @@ fn replace(mut batch: Batch, text: &Prepared, payload: &[u8], old: u32) -> Resul
     Ok(batch)
 }
 
-/// The number of passages of a key (0 if it is not stored) and the payload of its text.
+/// The number of passages stored for a key (0 if there is no such text), and the payload of the
+/// text.
 fn stored(snapshot: &Snapshot, key: &[u8]) -> Result<(u32, Vec<u8>)> {
     match snapshot.get(cut::inner_key(key, 0))? {
         Some(first) => {

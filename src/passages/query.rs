@@ -1,6 +1,6 @@
 //! Queries of a passage index: which texts quote a given text, where, and how much of it.
 //!
-//! Combines matches of passages into matches of texts. Read only.
+//! Combines matches of passages into matches of texts. Only reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,18 +27,19 @@ pub struct PassageView {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageMatch {
-    /// Byte range in the query, from the first word to the last.
+    /// Byte range in the query, from the first matching word to the last.
     pub query: Range<u64>,
-    /// Byte range in the stored text as it was inserted. Approximate: it may start and end up to a
-    /// window too far out.
+    /// Byte range in the stored text as it was inserted. The range is approximate: at each end it
+    /// may be too long by up to a window.
     pub stored: Range<u64>,
     /// Number of matching words of the query.
     pub words: u64,
-    /// The largest estimated Jaccard similarity of two windows in it.
+    /// The largest estimated Jaccard similarity between a query window and a stored window of the
+    /// quotation.
     pub similarity: f64,
 }
 
-/// A stored text that contains passages of the query.
+/// A stored text that has passages in common with the query.
 #[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -47,21 +48,21 @@ pub struct Contained {
     pub key: Vec<u8>,
     /// The caller's own bytes.
     pub payload: Vec<u8>,
-    /// The share of the query's words that match.
+    /// The fraction of the query's words that match.
     pub share: f64,
     /// The matching passages, in the order of the stored text.
     pub passages: Vec<PassageMatch>,
 }
 
-/// The answer of a passage query: the texts with the largest share first, equal shares in order of
-/// keys.
+/// The answer of a passage query. The texts with the largest share come first; texts with equal
+/// shares are sorted by key.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PassageAnswer {
     /// The texts, at most as many as the limit.
     pub texts: Vec<Contained>,
-    /// Number of texts with a matching passage, without the limit.
+    /// Number of texts with a matching passage, regardless of the limit.
     pub found: u64,
     /// Number of words of the query.
     pub words: u64,
@@ -88,7 +89,7 @@ impl PassageView {
     ///
     /// # Errors
     ///
-    /// `Invalid` if it is not of a passage index.
+    /// `Invalid` if it is not a snapshot of a passage index.
     pub fn new(snapshot: &Snapshot) -> Result<Self> {
         let cutter = PassageCutter::new(snapshot.params())?;
         Ok(Self { snapshot: snapshot.clone(), cutter })
@@ -147,27 +148,28 @@ impl fmt::Debug for Contained {
 }
 
 impl PassageQuery<'_> {
-    /// The least similarity of two windows that counts as a match, 0 to 1. Default: the threshold
+    /// Sets the minimum similarity, from 0 to 1, at which two windows match. Default: the threshold
     /// of the index.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// Maximum number of texts returned, those with the largest share. Default: all.
+    /// Sets the maximum number of texts returned; those with the largest share are returned.
+    /// Default: all.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Maximum number of candidates compared with each window of the query. Default: all.
+    /// Sets the maximum number of candidates compared with each window of the query. Default: all.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.candidates_max = candidates;
         self
     }
 
-    /// Runs the query. Costs one query of the index per quarter of a stride; for parts that match,
-    /// also two signatures per word and a look-up per matching passage. A text without a shingle
+    /// Runs the query. Costs one query of the index per quarter of a stride. Parts that match also
+    /// cost two signatures per word, and a look-up per matching passage. A text without a shingle
     /// matches nothing.
     ///
     /// # Errors
@@ -206,7 +208,7 @@ impl PassageQuery<'_> {
             texts.extend(asked.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
-        // The sort is stable: texts with equal shares stay in order of keys.
+        // The sort is stable: texts with equal shares stay sorted by key.
         texts.sort_by(|a, b| b.share.total_cmp(&a.share));
         texts.truncate(self.limit);
         let change = snapshot.change();
@@ -214,7 +216,7 @@ impl PassageQuery<'_> {
     }
 }
 
-/// A match of a query window and a stored passage.
+/// A match between a query window and a stored passage.
 struct Hold<'a> {
     number: u32,
     words: Range<usize>,
@@ -226,7 +228,8 @@ struct Hold<'a> {
 struct FoundPassage {
     /// Byte range of each stored passage.
     places: BTreeMap<u32, Range<u64>>,
-    /// Per match: number of the stored passage, words of the query window, similarity.
+    /// For each match: the number of the stored passage, the words of the query window, and the
+    /// similarity.
     alike: Vec<(u32, Range<usize>, f64)>,
 }
 
@@ -250,8 +253,8 @@ struct QuotationQuery<'a> {
 }
 
 impl QuotationQuery<'_> {
-    /// The answer for one text. `None` if the text is incomplete, as after a salvage, or if no word
-    /// matches.
+    /// The answer for one text. `None` if no word matches, or if the text is incomplete (as it may
+    /// be after a salvage).
     fn contained(
         &self,
         key: Vec<u8>,
@@ -269,7 +272,7 @@ impl QuotationQuery<'_> {
             let (Some(from), Some(to)) = (side_by_side.first(), side_by_side.last()) else {
                 continue;
             };
-            // The ends of a quotation may lie in neighbouring passages that contain too little of
+            // The ends of a quotation may lie in neighbouring passages, which contain too little of
             // it to match.
             let numbers = from.saturating_sub(1)..to.saturating_add(2).min(count);
             let group = self.group(&key, found, &numbers, tracer)?;
@@ -366,15 +369,15 @@ impl PassageGroup {
         {
             return Some(begin..end);
         }
-        // The words were rearranged, or a hit at the edge is accidental: use all passages with a
-        // part of the run.
+        // The words are in a different order, or a hit at the edge is accidental. Take all passages
+        // that contain a part of the run.
         let has_part = |hit: &Hit| self.places.get(&hit.number);
         let parts = || run.hits.iter().filter_map(has_part);
         Some(parts().map(|place| place.start).min()?..parts().map(|place| place.end).max()?)
     }
 
-    /// Byte ranges of the passages that contain the shingle ending at `word`, and enough of the
-    /// other hits to exclude an accident.
+    /// Byte ranges of the passages that contain the shingle ending at `word`. They must also
+    /// contain enough of the other hits, so that this is not an accident.
     fn with<'a>(
         &'a self,
         word: usize,

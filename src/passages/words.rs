@@ -1,9 +1,8 @@
-//! Finds the exact words of a query that occur in a stored text, where windows only locate them
-//! roughly.
+//! Finds exactly which words of a query occur in a stored text. Windows locate them only roughly.
 //!
-//! A row of a signature is the hash of one shingle. If the row is equal in two windows, both
-//! contain that shingle. So each row of a piece of the query is traced to the word at which its
-//! shingle ends.
+//! A row of a signature is the hash of one shingle. If a row is equal in two windows, both contain
+//! that shingle. So each row of a piece of the query is traced to the word at which its shingle
+//! ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -11,25 +10,25 @@ use std::ops::Range;
 use crate::sketch::{Signature, Sketcher};
 use crate::{ErrorKind, Params, Result};
 
-/// Maximum length of a traced piece in words. Tracing costs one signature per word.
+/// Maximum length of a traced piece, in words. Tracing costs one signature per word.
 const PIECE_WORDS_MAX: usize = 50;
-/// A piece and a window have words in common if their equal rows exceed twice the number expected
-/// by chance by this many.
+/// Minimum number of equal rows, in excess of twice the number expected by chance, for which a
+/// piece and a window are taken to have words in common.
 const EQUAL_ROWS_MIN: f64 = 3.0;
-/// Minimum number of hits in a run. Fewer hits may be accidental.
+/// Minimum number of hits per run. Fewer hits may be accidental.
 const HITS_MIN: usize = 3;
 
 /// A row of a stored passage that equals a row of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hit {
-    /// Index of the query word at which the shingle ends.
+    /// Index of the query word at which the row's shingle ends.
     pub(super) word: usize,
     /// Number of the stored passage.
     pub(super) number: u32,
     row: usize,
 }
 
-/// Words of the query that occur in a stored text, with small gaps.
+/// A run of query words that occur in a stored text, with small gaps.
 #[derive(Debug)]
 pub(super) struct WordRun {
     /// Ranges of matching words, ascending.
@@ -38,19 +37,19 @@ pub(super) struct WordRun {
 }
 
 impl WordRun {
-    /// The range from the first word to the last.
+    /// The range from the first matching word to the last.
     pub(super) fn extent(&self) -> Range<usize> {
         let begin = self.words.first().map_or(0, |words| words.start);
         begin..self.words.last().map_or(begin, |words| words.end)
     }
 }
 
-/// Finds shingles of one query in stored passages. Pieces are traced lazily.
+/// Finds shingles of one query in stored passages. A piece is traced when it is first needed.
 pub(super) struct Tracer<'a> {
     text: &'a str,
-    /// Byte range of each word.
+    /// The byte range of each word.
     places: &'a [(usize, usize)],
-    /// An id per word; words that differ only in case have the same id.
+    /// An id for each word. Words that differ only in case have the same id.
     same: Vec<u32>,
     sketcher: &'a Sketcher,
     rules: QuotationRules,
@@ -68,12 +67,12 @@ pub(super) struct QuotationRules {
     bag: bool,
     lane_bytes: usize,
     equal_rows_min: usize,
-    /// Expected hits per matching word, as a lower bound.
+    /// Lower bound of the expected number of hits per matching word.
     hits_per_word: f64,
     /// Maximum distance in words between two hits of one run.
     gap: usize,
-    /// Maximum number of consecutive shingles without a hit that still count as matching: not every
-    /// shingle determines a row.
+    /// Maximum number of consecutive shingles without a hit that still count as matching, since not
+    /// every shingle determines a row.
     fill: usize,
 }
 
@@ -81,7 +80,7 @@ pub(super) struct QuotationRules {
 #[derive(Debug)]
 struct Traced {
     signature: Signature,
-    /// Per row: the words at which its shingle ends. A shingle may occur several times.
+    /// For each row, the words at which its shingle ends: several if the shingle is repeated.
     ends: Vec<Vec<usize>>,
 }
 
@@ -90,8 +89,8 @@ impl QuotationRules {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;
-        // Probability that matching words have no hit over such a length: 1/50 for the gap, 1/20
-        // for the fill.
+        // Over such a length, matching words have no hit with a probability of 1/50 (gap) or 1/20
+        // (fill).
         let (gap, fill) = (whole(4.0 / hits_per_word), whole(3.0 / hits_per_word));
         let has_stop_words = params.stop_words().next().is_some();
         Self {
@@ -160,7 +159,8 @@ impl QuotationRules {
         for hit in hits {
             let begin = (hit.word + 1).saturating_sub(self.units);
             match ranges.last_mut() {
-                // The next shingle extends back over the gap, or the gap is short enough to fill.
+                // Either the next shingle extends back over the gap, or the gap is short enough to
+                // be filled.
                 Some(last) if hit.word <= last.end + self.fill.max(self.units - 1) => {
                     last.end = hit.word + 1;
                 }
@@ -197,7 +197,7 @@ impl<'a> Tracer<'a> {
         first..words.end.div_ceil(step).clamp(first + 1, all.max(first + 1))
     }
 
-    /// The hits: rows of a piece that equal rows of a stored passage.
+    /// Adds the hits to `out`: the rows of a piece that equal rows of a stored passage.
     pub(super) fn hits(
         &mut self,
         piece: usize,
@@ -227,8 +227,8 @@ impl<'a> Tracer<'a> {
         Ok(())
     }
 
-    /// Finds the word at which the shingle of each row ends. The piece is shortened word by word;
-    /// it keeps the row as long as it contains the shingle.
+    /// Finds for each row of a piece the word at which the row's shingle ends. The piece is
+    /// shortened word by word: the row stays the same as long as the piece contains the shingle.
     fn trace(&self, piece: usize) -> Result<Option<Traced>> {
         let begin = piece * self.rules.step();
         let end = (begin + self.rules.piece).min(self.places.len());
@@ -236,7 +236,7 @@ impl<'a> Tracer<'a> {
         let mut ends = vec![begin; whole.as_bytes().len() / self.rules.lane_bytes];
         let mut open: Vec<usize> = (0..ends.len()).collect();
         for last in (begin..end).rev() {
-            // A piece shorter than a shingle would be a different shingle.
+            // Fewer words than a shingle has would be sketched as a different shingle.
             let shorter = match last - begin {
                 words if words >= self.rules.units => self.sketch(begin..last)?,
                 _ => None,
@@ -259,7 +259,7 @@ impl<'a> Tracer<'a> {
         Ok(Some(Traced { signature: whole, ends }))
     }
 
-    /// All words of a piece at which the shingle that ends at `word` occurs again.
+    /// The words of a piece at which the shingle that ends at `word` occurs, `word` included.
     fn repeats(&self, word: usize, piece: Range<usize>) -> Vec<usize> {
         let shingle = |word: usize| {
             let begin = (word + 1).checked_sub(self.rules.units)?;
@@ -272,7 +272,7 @@ impl<'a> Tracer<'a> {
         piece.clone().filter(|other| *other == word || shingle(*other) == own).collect()
     }
 
-    /// Returns `None` if the words have no shingle.
+    /// The signature of these words, or `None` if they have no shingle.
     fn sketch(&self, words: Range<usize>) -> Result<Option<Signature>> {
         let first = self.places.get(words.start).map_or(0, |place| place.0);
         let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));

@@ -4,10 +4,11 @@ use crate::sketch::band_key;
 use crate::{Error, Params, Result};
 use std::ops::Range;
 
-/// A row of the band join: a document is in the bucket (`band`, `band_key`).
+/// A row of the band join: this document is in the bucket (`band`, `band_key`).
 ///
-/// 17 bytes for band numbers below 256, else 18. Documents that share a band are in the same
-/// bucket. The converse may fail by a hash collision: [`Verifier`](super::Verifier) checks it.
+/// A row has 17 bytes for band numbers below 256, otherwise 18. Documents that share a band are in
+/// the same bucket. Because of hash collisions, documents of a bucket need not share the band:
+/// [`Verifier`](super::Verifier) checks this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct BandEntry {
@@ -15,21 +16,21 @@ pub struct BandEntry {
     pub band: u16,
     /// Hash of the band's rows, defined in `docs/reference/SIGNATURES.md`.
     pub band_key: u64,
-    /// The caller's number of the document.
+    /// The number that the caller gave the document.
     pub document: u64,
 }
 
-/// The rows of the band join for a batch of documents: per document, in order, one row per band of
-/// `bands`.
+/// The rows of the band join for a batch of documents: for each document, in order, one row per
+/// band of `bands`.
 ///
-/// `signatures` are the concatenated bytes of the signatures ([`crate::Signature::as_bytes`]), and
-/// `documents` the caller's numbers for them. With a part of the bands per pass, the join takes
-/// several passes with a smaller shuffle each.
+/// `signatures` holds the concatenated bytes of the signatures ([`crate::Signature::as_bytes`]),
+/// and `documents` the caller's numbers of the documents. If each call gets only a part of the
+/// bands, the join takes several passes, each with a smaller shuffle.
 ///
 /// # Errors
 ///
-/// `Invalid`: there are not [`Params::signature_bytes`] bytes per document, or a band does not
-/// exist.
+/// `Invalid`: the length of `signatures` is not [`Params::signature_bytes`] per document, or a band
+/// does not exist.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -74,7 +75,7 @@ pub fn band_entries(
     Ok(entries)
 }
 
-/// Number of concatenated signatures.
+/// The number of signatures in a concatenation.
 pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
     let each = params.signature_bytes();
     if signatures.len().is_multiple_of(each) {
@@ -88,7 +89,7 @@ pub(super) fn count_of(params: &Params, signatures: &[u8]) -> Result<usize> {
 
 /// The shard of a key: XXH3-64 of its bytes (seed 0) modulo `shards`.
 ///
-/// The same on every machine and in every version, so that all versions of a document are in the
+/// It is the same on every machine and in every version, so all versions of a document are in the
 /// same shard. Returns 0 if `shards` is 0.
 ///
 /// ```

@@ -1,14 +1,14 @@
-//! Deduplication by pairs.
+//! Deduplication, given the pairs.
 
 use std::collections::BTreeMap;
 
-/// The nodes that deduplication drops, in ascending order, each with the least kept node that it
-/// has an edge to. All other nodes are kept.
+/// The nodes that deduplication drops, in ascending order, each with the least kept node to which
+/// it has an edge. All other nodes are kept.
 ///
-/// In ascending order, a node is dropped if it has an edge to a kept node before it. This is the
-/// rule of `docs/guide/DEDUP.md`, with the order of the nodes as the order of preference. Edges are
-/// undirected. Components are independent, so a partition of whole components can be decided alone.
-/// Memory: a copy of the edges.
+/// Nodes are visited in ascending order: a node is dropped if it has an edge to a smaller node that
+/// is kept. This is the rule of `docs/guide/DEDUP.md`, with the order of the nodes as the order of
+/// preference. Edges are undirected. Components are independent of each other, so each partition of
+/// whole components can be decided alone. Memory: a copy of the edges.
 ///
 /// ```
 /// use nearkin::shards::dropped;

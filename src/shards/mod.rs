@@ -1,19 +1,20 @@
-//! Pure functions of batches, by which a cluster of machines finds all pairs and clusters.
+//! Pure functions of batches, with which a cluster of machines finds all pairs and clusters.
 //!
-//! An answer depends only on the parameters and on which documents are live, so it is the same, to
+//! An answer depends only on the parameters and on which documents are live: it is identical, to
 //! the bit, for any number of shards. An engine that moves batches between machines (Spark, Ray, a
 //! shell script) does the rest: see `docs/reference/SHARDS.md`.
 //!
-//! All pairs, step by step:
+//! The steps to find all pairs:
 //!
-//! 1. collapse documents of equal signatures to one of them;
-//! 2. [`band_entries`]: a row (band, BandKey, document) per document and band;
-//! 3. group the rows by (band, BandKey); drop groups of one document;
-//! 4. [`Verifier`]: compare the documents of a group; a pair counts at the first band it shares
-//!    only, so that nothing has to be made distinct afterwards;
-//! 5. for clusters, [`components`] of the pairs: on one machine while they fit, by rounds of
-//!    [`large_star`] and [`small_star`] where they do not;
-//! 6. for deduplication, [`dropped`]: of the pairs of whole components, which documents go.
+//! 1. replace documents with equal signatures by one of them;
+//! 2. [`band_entries`]: make one row (band, BandKey, document) per document and band;
+//! 3. group the rows by (band, BandKey), and drop groups of one document;
+//! 4. [`Verifier`]: compare the documents of each group; a pair counts only at the first band that
+//!    it shares, so the results need not be deduplicated;
+//! 5. for clusters, [`components`] of the pairs: on one machine as long as the pairs fit there,
+//!    otherwise by rounds of [`large_star`] and [`small_star`];
+//! 6. for deduplication, [`dropped`]: computes from the pairs of whole components which documents
+//!    to drop.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {

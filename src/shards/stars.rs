@@ -1,16 +1,16 @@
 //! Connected components: in one call, or by rounds over partitions.
 //!
 //! The rounds are large-star and small-star (Kiveris and others, "Connected Components in MapReduce
-//! and Beyond", SoCC 2014). At the end every component is a star around its least node.
+//! and Beyond", SoCC 2014). At the end every component is a star whose centre is its least node.
 
 use std::collections::BTreeMap;
 
-/// The component of every node with an edge, as (node, least node of its component), in ascending
-/// order. Edges are undirected; loops are ignored.
+/// The component of every node that has an edge, as (node, least node of its component), in
+/// ascending order. Edges are undirected; loops are ignored.
 ///
-/// Deterministic: the least node represents a component, in whatever order the edges come. The
-/// results of several batches can be combined by another call, so that partitions are reduced to
-/// star edges first. Costs n log n; memory: a copy of the edges and 8 bytes per node.
+/// Deterministic: the least node represents a component, whatever the order of the edges. The
+/// results of several batches can be combined by another call. So each partition can first be
+/// reduced to star edges. Costs n log n; memory: a copy of the edges and 8 bytes per node.
 ///
 /// ```
 /// use nearkin::shards::components;
@@ -26,7 +26,7 @@ pub fn components<N: Ord + Clone>(edges: impl IntoIterator<Item = (N, N)>) -> Ve
     let mut nodes: Vec<&N> = edges.iter().flat_map(|(a, b)| [a, b]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    // Nodes are numbered in ascending order, so that the least number is the least node.
+    // Nodes are numbered in ascending order, so the least number is that of the least node.
     let mut parents: Vec<usize> = (0..nodes.len()).collect();
     for (a, b) in &edges {
         let (Ok(a), Ok(b)) = (nodes.binary_search(&a), nodes.binary_search(&b)) else { continue };
@@ -40,7 +40,7 @@ pub fn components<N: Ord + Clone>(edges: impl IntoIterator<Item = (N, N)>) -> Ve
     (0..nodes.len()).map(represented).collect()
 }
 
-/// Union-find with path halving.
+/// The root of a node's tree: union-find with path halving.
 fn root(parents: &mut [usize], mut number: usize) -> usize {
     while parents[number] != number {
         parents[number] = parents[parents[number]];
@@ -49,12 +49,12 @@ fn root(parents: &mut [usize], mut number: usize) -> usize {
     number
 }
 
-/// The first half of a round: connects every larger neighbour of a node to the least of the node
-/// and its neighbours.
+/// The first half of a round: connects each larger neighbour of a node to the least node among the
+/// node and its neighbours.
 ///
-/// Takes (node, neighbour) with *both* directions of every edge (`[(a, b), (b, a)]` for the edge of
-/// a and b). All neighbours of a node must be in the same call. Returns distinct edges (larger,
-/// smaller).
+/// `neighbours` holds (node, neighbour) for *both* directions of every edge: `[(a, b), (b, a)]` for
+/// the edge between a and b. All neighbours of a node must be in the same call. Returns distinct
+/// edges (larger, smaller).
 pub fn large_star<N: Ord + Clone>(neighbours: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
     star(neighbours, |node, neighbours, edges| {
         let Some(least) = neighbours.iter().chain([node]).min() else { return };
@@ -63,11 +63,11 @@ pub fn large_star<N: Ord + Clone>(neighbours: impl IntoIterator<Item = (N, N)>) 
     })
 }
 
-/// The second half of a round: connects a node and its smaller neighbours to the least of them.
+/// The second half of a round: connects a node and its smaller neighbours to the least of these.
 ///
-/// Takes edges (larger, smaller), as [`large_star`] returns them. All edges of a larger node must
-/// be in the same call. Returns distinct edges (larger, smaller). The rounds end when a round does
-/// not change the set of edges; [`are_stars`] checks the result.
+/// `edges` are edges (larger, smaller), as [`large_star`] returns them. All edges of a larger node
+/// must be in the same call. Returns distinct edges (larger, smaller). Stop when a round does not
+/// change the set of edges; [`are_stars`] checks the result.
 pub fn small_star<N: Ord + Clone>(edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
     let edges = edges.into_iter().map(|(a, b)| if a < b { (b, a) } else { (a, b) });
     star(edges, |node, neighbours, edges| {
@@ -94,8 +94,9 @@ fn star<N: Ord + Clone>(
     found
 }
 
-/// Whether edges (larger, smaller) are stars: every larger node has exactly one edge, to a node
-/// without an edge to a smaller one. Then the edges are the components: (node, representative).
+/// Whether edges (larger, smaller) form stars: every larger node has exactly one edge, and the
+/// smaller node of that edge has no edge to an even smaller one. Then the edges are the components:
+/// (node, representative).
 pub fn are_stars<N: Ord + Clone>(edges: &[(N, N)]) -> bool {
     let mut members: Vec<&N> = edges.iter().map(|(member, _)| member).collect();
     members.sort_unstable();

@@ -1,4 +1,5 @@
-//! The steps of a cluster, run one after the other here, compared with an index of all documents.
+//! Runs the steps of a cluster one after the other, and compares the result with an index of all
+//! documents.
 
 use super::{VerifiedPair, Verifier};
 use super::{are_stars, band_entries, blocks, components, dropped};
@@ -17,17 +18,18 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Keys and signatures: families of a few rows changed, and crowds of equal signatures.
+/// Keys and signatures of test documents. There are families, whose members differ in a few rows,
+/// and crowds of documents with equal signatures.
 pub(super) fn documents(count: u32) -> Vec<Document> {
     let mut state = 7;
     let mut documents = Vec::new();
     for at in 0..count {
         let family = u8::try_from(random(&mut state) % 40).expect("small");
-        // Every fourth document is one of a crowd.
+        // Every fourth document belongs to a crowd.
         let is_copy = at.is_multiple_of(4);
         let changed = |row: u8, state: &mut u64| {
             let noise = !is_copy && random(state).is_multiple_of(5);
-            // The first band is the same for a third of all: a hot bucket.
+            // The first band is the same for a third of all families: a hot bucket.
             if row < 4 && family % 3 == 0 { 200 } else { family + 100 * u8::from(noise) }
         };
         let signature = (0..16).map(|row| changed(row, &mut state)).collect();
@@ -83,12 +85,12 @@ fn expected_clusters(index: &Index, threshold: f64) -> Edges {
 /// The job of a cluster, with the documents of each shard on a separate machine.
 struct Job {
     params: Params,
-    /// Documents by number; those of one signature are represented by the one with the smallest
-    /// key.
+    /// The documents by number. Of the documents with the same signature, only the one with the
+    /// smallest key is here.
     representatives: Vec<Document>,
-    /// All keys with the signature of a number.
+    /// For each number, all keys with the signature of that document.
     crowds: Vec<Vec<Vec<u8>>>,
-    /// The numbers of each shard.
+    /// For each shard, the numbers of its documents.
     shards: Vec<Vec<u64>>,
 }
 
@@ -118,7 +120,8 @@ impl Job {
         numbers.iter().flat_map(|number| self.representatives[at(*number)].1.clone()).collect()
     }
 
-    /// The pairs of representatives, by number. Buckets of more than `block` documents are divided.
+    /// The pairs of representatives, as numbers. Buckets of more than `block` documents are
+    /// divided. Also returns how many buckets were divided.
     fn pairs(&self, threshold: f64, block: u32) -> (Vec<(u64, u64, u32)>, usize) {
         let mut groups: BTreeMap<(u16, u64), Vec<u64>> = BTreeMap::new();
         for numbers in &self.shards {
@@ -147,7 +150,7 @@ impl Job {
         (pairs, cut)
     }
 
-    /// The pairs of documents: a crowd is expanded to all its keys.
+    /// The pairs of all documents: each representative is expanded to all keys of its crowd.
     fn expand(&self, pairs: &[(u64, u64, u32)]) -> Vec<Pair> {
         let ordered = |a: &Vec<u8>, b: &Vec<u8>, rows| {
             if a < b { (a.clone(), b.clone(), rows) } else { (b.clone(), a.clone(), rows) }
@@ -167,7 +170,8 @@ impl Job {
         all
     }
 
-    /// Edges between keys: from pairs, and from crowds to their representatives.
+    /// Edges between keys: those of the pairs, and edges from the members of crowds to their
+    /// representatives.
     fn edges(&self, pairs: &[(u64, u64, u32)]) -> Edges {
         let key = |number: &u64| self.representatives[at(*number)].0.clone();
         let mut edges: Vec<_> = pairs.iter().map(|(a, b, _)| (key(a), key(b))).collect();
@@ -178,7 +182,8 @@ impl Job {
     }
 }
 
-/// Rounds of the two stars, partitioned by the first node, until nothing changes.
+/// Runs rounds of large-star and small-star until nothing changes. Edges are partitioned by their
+/// first node.
 fn by_rounds(mut edges: Edges, parts: u32) -> (Edges, u32) {
     let grouped = |edges: Edges| {
         let mut groups = vec![Vec::new(); parts as usize];
@@ -216,10 +221,10 @@ fn a_cluster_of_any_number_of_shards_finds_what_one_index_finds() {
             for block in [1_000, 16] {
                 let (found, cut) = job.pairs(threshold, block);
                 assert_eq!(cut > 0, block == 16, "hot buckets are cut");
-                // No pair twice: `expand` would return it twice as well.
+                // No pair is found twice: `expand` would return it twice, too.
                 assert_eq!(job.expand(&found), pairs, "{shards} shards at {threshold}");
                 let edges = job.edges(&found);
-                // Star edges per partition first, then one task.
+                // Each partition is reduced to star edges, then one task combines them.
                 let stars = edges.chunks(50).flat_map(|part| components(part.iter().cloned()));
                 assert_eq!(components(stars), clusters, "{shards} shards at {threshold}");
                 let (stars, _) = by_rounds(edges, shards);
@@ -240,7 +245,7 @@ fn a_pair_counts_at_its_first_shared_band_only() {
     let verifier = Verifier::new(&params, 0.3).expect("from 0 to 1");
     let (mut a, mut b) = ([1; 16], [1; 16]);
     a[0] = 9;
-    // Bands 1, 2 and 3 are shared.
+    // `a` and `b` share bands 1, 2 and 3.
     for (band, counted) in [(0, None), (1, Some(15)), (2, None), (3, None)] {
         assert_eq!(verifier.pair(band, &a, &b).expect("sound"), counted, "band {band}");
         let both = [a, b].concat();
@@ -269,7 +274,7 @@ fn a_long_path_becomes_a_star_in_few_rounds() {
 }
 
 fn name(at: u32) -> Vec<u8> {
-    // In an order that differs from the path's, except for the first.
+    // The order of the names differs from that of the path, except for the first.
     format!("{:08}", u64::from(at) * 7_919 % 10_007).into_bytes()
 }
 
@@ -328,7 +333,7 @@ fn a_part_of_the_bands_is_that_part_of_the_rows() {
 fn keys_are_spread_over_shards_as_the_document_says() {
     assert_eq!(shard_of("", 0), 0);
     assert!((0..100_u32).all(|at| shard_of(at.to_le_bytes(), 1) == 0));
-    // XXH3-64 of "p1" with seed 0.
+    // The hash is XXH3-64 of "p1" with seed 0.
     assert_eq!(
         shard_of("p1", 1000),
         u32::try_from(xxhash_rust::xxh3::xxh3_64(b"p1") % 1000).unwrap()
@@ -343,7 +348,7 @@ fn a_node_goes_if_one_kept_before_it_is_alike() {
     let expected = [(2, 1), (4, 3), (6, 5), (7, 1)];
     assert_eq!(dropped(edges), expected);
     assert_eq!(dropped(edges.into_iter().rev().map(|(a, b)| (b, a))), expected);
-    // Compared with the rule itself on random edges.
+    // Compares with a direct implementation of the rule, on random edges.
     let mut state = 11;
     let edges: Vec<_> =
         (0..400).map(|_| (random(&mut state) % 200, random(&mut state) % 200)).collect();

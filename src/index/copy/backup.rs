@@ -40,7 +40,8 @@ impl Core {
         let target = self.begin_copy(dir)?;
         target.link_all(&snapshot.state)?;
         let row = self.write_rest(snapshot, &target)?;
-        // A file may be obsolete if all its documents have died since the last flush.
+        // Removes obsolete files, such as a segment whose documents have all died since the last
+        // flush.
         let listed = row.numbers().collect::<Vec<_>>();
         for (number, ending) in files_of(&snapshot.state) {
             if !listed.contains(&number) {
@@ -75,13 +76,13 @@ impl Core {
     /// Creates the folders of a copy if nothing is there yet, and locks them.
     pub(in crate::index) fn begin_copy(&self, dir: &Path) -> Result<CopyTarget> {
         let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
-        // Paths below this one lie in the index's own folder.
+        // `Names::root` is the index's own folder; a copy must not lie below it.
         if dir.starts_with(self.names.root()) {
             let (dir, root) = (dir.display(), self.names.root().display());
             let message = format!("{dir} lies in the index that is backed up ({root})");
             return Err(Error::invalid(message));
         }
-        // Checked before anything is created: a folder with other content stays unchanged.
+        // Checked before anything is created, so that a folder with other content stays unchanged.
         let is_temporary = self.storage.is_temporary();
         let target = if is_temporary { Self::disk() } else { Arc::clone(&self.storage) };
         refuse_all(&*target, dir, None)?;
@@ -98,8 +99,8 @@ impl Core {
         Ok(CopyTarget { storage, links: !is_temporary, names, _lock: lock })
     }
 
-    /// Flushes, and returns the catalog's row with the state it describes. A listed WAL is empty
-    /// then, and the copy needs none.
+    /// Flushes, and returns the catalog's row together with the state that it describes. After the
+    /// flush the WAL is empty, so the row of the copy lists none.
     fn flushed_state(&self) -> Result<(Row, Arc<State>)> {
         let mut writer = self.writer();
         self.flush_locked(&mut writer, NextWal::None)?;
@@ -122,13 +123,13 @@ fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<(
 
 /// The folder of a copy that is being made.
 pub(in crate::index) struct CopyTarget {
-    /// The storage of both folders: of the copy and of the index.
+    /// The storage that holds the copy.
     storage: Arc<dyn Storage>,
-    /// Whether the index is on the same storage, so that its files may get a second name.
+    /// Whether files of the index can be hard-linked into the copy: not if the index is in memory.
     links: bool,
     names: Names,
-    /// While it is held, nobody else can create an index or a copy there. `None` if the file system
-    /// has no locks.
+    /// While this lock is held, no other process can create an index or a copy in the folder.
+    /// `None` if the file system has no locks.
     _lock: Option<Arc<Lock>>,
 }
 
@@ -150,7 +151,8 @@ impl CopyTarget {
     /// a check.
     fn finish(self, row: &Row) -> Result<()> {
         write_parameters(&*self.storage, &self.names, row)?;
-        // Written last, and renamed only after it is durable: until then there is no index.
+        // The catalog is written last, and renamed only after it is durable: until then the folder
+        // is not an index.
         catalog::create(&self.storage, &self.names.catalog(), row)?;
         // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
@@ -173,7 +175,8 @@ impl CopyTarget {
         let linked = self.links.then(|| self.storage.hard_link(from, &to));
         match linked {
             Some(Ok(())) => Ok(()),
-            // Another file system, or a writer in another process has deleted the file's name.
+            // The target is on another file system, or a writer in another process has deleted the
+            // file.
             Some(Err(_)) | None => {
                 self.copy(source, &to).map_err(|error| Error::io("write", &to, error))
             }
@@ -205,7 +208,7 @@ fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
         .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
 }
 
-/// Such a file system cannot lock a folder, and an index there can only be read.
+/// Whether the file system has no locks. An index can be copied there, but then only be read.
 fn is_without_locks(error: &Error) -> bool {
     error.io_kind() == Some(io::ErrorKind::Unsupported)
 }

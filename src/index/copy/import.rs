@@ -1,6 +1,7 @@
 //! Imports stored documents into another index with their signatures; no text is sketched.
 //!
-//! Decides which parameters a stored signature fits. All writes use the one write path.
+//! This module only decides which parameters fit a stored signature. Documents are written
+//! through the same path as other writes.
 
 use crate::index::Index;
 use crate::index::batch::{Operation, Outcome};
@@ -16,7 +17,7 @@ use std::path::Path;
 
 /// Maximum bytes of the documents of one batch: a compromise between syncs and memory.
 const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// Bytes of a document in a batch besides key, payload and signature.
+/// Size of a document in a batch, not counting key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
 
 /// The number of imported documents by outcome.
@@ -26,24 +27,23 @@ const DOCUMENT_BYTES: usize = 20;
 pub struct Imported {
     /// Documents whose key was new.
     pub inserted: u64,
-    /// Documents whose key had a different signature or payload: the old version is gone.
+    /// Documents whose key was stored with a different signature or payload: the old version is
+    /// gone.
     pub replaced: u64,
-    /// Documents that were stored with the same signature and payload: nothing was written, and
+    /// Documents whose key was stored with the same signature and payload: nothing was written, and
     /// they keep their time.
     pub unchanged: u64,
 }
 
 impl Index {
-    /// Inserts every document of another index: keys, payloads (including empty ones), times,
-    /// shingle counts and signatures are copied unchanged. A document with the same key is
-    /// replaced, and counted.
+    /// Inserts every document of another index. Keys, payloads (including empty ones), times,
+    /// shingle counts and signatures are copied unchanged. A document replaces the one with the
+    /// same key.
     ///
     /// The other index may have other bands and another threshold, but its signatures must have the
-    /// same parameters. Documents are written in batches of about 4 MiB, each of them one change:
-    /// after a crash or an error the written batches remain, and importing again continues from
-    /// there. Errors: `Mismatch` (nothing is written; the message says what differs), those of
-    /// reading the other index, and those of [`Index::write`]. Costs the same as inserting, without
-    /// the sketching.
+    /// same parameters. Documents are written in batches of about 4 MiB, and each batch is one
+    /// change. After a crash or an error the batches written so far remain; import again to add the
+    /// rest. Costs the same as inserting, without the sketching.
     ///
     /// # Errors
     ///
@@ -77,15 +77,16 @@ impl Index {
         ))
     }
 
-    /// Creates a new index at `out` from the stored signatures of another, with other bands,
-    /// another threshold, or narrower rows (8 bits from 16; 8 or 16 from whole rows; 64 from 32).
-    /// Returns its number of documents.
+    /// Creates a new index at `out` from the stored signatures of another index. Returns its number
+    /// of documents.
+    ///
+    /// The new index may have other bands, another threshold, or narrower rows (8 bits from 16; 8
+    /// or 16 from whole rows; 64 from 32).
     ///
     /// The new index answers exactly as if it had been made from the texts. Other changes of the
-    /// parameters need the texts: `Mismatch` says which. Everything is durable on return; after a
-    /// crash or an error there may be an incomplete index at `out`, which should be deleted. Other
-    /// errors: those of [`Index::create`], of reading the other index, and of [`Index::write`].
-    /// Costs the same as [`Index::import`].
+    /// parameters need the texts: the error `Mismatch` names them. Everything is durable on return.
+    /// After a crash or an error an incomplete index may remain at `out`: delete it. Costs the same
+    /// as [`Index::import`].
     ///
     /// # Errors
     ///
@@ -124,7 +125,8 @@ impl Index {
     }
 }
 
-/// If a text replaces a longer one, the last passages of the longer one would remain.
+/// Refuses passage indexes. If a shorter text replaced a longer one there, the last passages of the
+/// longer text would remain.
 pub(crate) fn check_of_documents(params: &Params) -> Result<()> {
     match params.passages() {
         None => Ok(()),
@@ -157,7 +159,7 @@ fn check_convertible(from: &Params, to: &Params) -> Result<()> {
     ))
 }
 
-/// A document that is being copied, read in place from the file of the source if possible.
+/// A document that is being copied. Its bytes are borrowed from the source's file if possible.
 struct Carried<'a> {
     key: Cow<'a, [u8]>,
     payload: Cow<'a, [u8]>,
@@ -182,7 +184,7 @@ impl Carried<'_> {
 struct Import<'a> {
     core: &'a Core,
     from: &'a Snapshot,
-    /// Bits per lane of the source and of the target.
+    /// Bits per lane in the source and in the target.
     bits: (u32, u32),
     batch_bytes_max: usize,
     batch: Vec<Carried<'a>>,

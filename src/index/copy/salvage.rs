@@ -1,7 +1,8 @@
 //! Salvage: copies everything that is still readable in a damaged index into a new one.
 //!
-//! Trusts only checksums. A readable catalog says which files count. Without a catalog every file
-//! counts, and removed or replaced documents may return: the report says how many.
+//! Trusts only checksums. If the catalog is readable, only the files that it lists count. Without
+//! a catalog every file counts, so removed or replaced documents may return: the report tells how
+//! many.
 
 use crate::catalog;
 use crate::format::catalog::Row;
@@ -18,7 +19,7 @@ use crate::{Error, ErrorKind, Params, Result, wal};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Documents written to the new index at once.
+/// Number of documents that are written to the new index at once.
 const BATCH_DOCUMENTS: usize = if cfg!(test) { 7 } else { 256 };
 
 /// What salvage copied, and what it did not.
@@ -29,11 +30,11 @@ pub struct Salvaged {
     pub documents: u64,
     /// Documents that are known to have existed but were unreadable.
     pub documents_lost: u64,
-    /// Documents of segments whose dead file was unreadable: any of them may have been removed or
-    /// replaced before.
+    /// Documents that may have been removed or replaced before: no dead file of their segment could
+    /// be read.
     pub documents_doubtful: u64,
-    /// Whether the catalog was lost. Then files that it no longer listed were read as well, and
-    /// documents removed or replaced long ago may have returned.
+    /// Whether the catalog was lost. Then files that the catalog no longer listed were read as
+    /// well, and documents removed or replaced long ago may have returned.
     pub catalog_lost: bool,
     /// All damage found, each with file and place.
     pub problems: Vec<Error>,
@@ -43,7 +44,7 @@ pub struct Salvaged {
 struct Wreck {
     storage: Arc<dyn Storage>,
     names: Names,
-    /// None if the catalog cannot be read.
+    /// `None` if the catalog cannot be read.
     row: Option<Row>,
     shape: Shape,
     read_mode: ReadMode,
@@ -88,8 +89,9 @@ pub(crate) fn salvage(
     Ok(report)
 }
 
-/// The row and the parameters: from the catalog, else from their copy, else from the caller and
-/// from the header of any file with matching parameters.
+/// The row and the parameters. They come from the catalog, or else from the copy of the parameters.
+/// Otherwise the caller gives the parameters, and the rest comes from the header of any readable
+/// file, which must have the same parameters.
 fn identify(
     storage: &dyn Storage,
     names: &Names,
@@ -98,7 +100,7 @@ fn identify(
 ) -> Result<(Row, Params)> {
     match catalog::load(storage, &names.catalog()) {
         Ok(row) => {
-            // An older copy does not know later files, so every file counts.
+            // The catalog is an older copy: it does not list later files, so every file counts.
             if let Err(error) = refuse_older(storage, names, &row) {
                 report.problems.push(error);
                 report.catalog_lost = true;
@@ -186,7 +188,7 @@ impl Wreck {
         Ok(numbers)
     }
 
-    /// Copies the readable documents of one segment, except known dead ones.
+    /// Copies the readable documents of one segment, except those known to be dead.
     fn take_segment(&self, number: u64, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
         let entry = self
             .row
@@ -226,7 +228,8 @@ impl Wreck {
         Ok(())
     }
 
-    /// The dead file of a segment: the listed one, or the newest that belongs to it.
+    /// The dead file of a segment: the one that the catalog lists, or else the newest that belongs
+    /// to the segment.
     fn dead_of(
         &self,
         segment: u64,
@@ -306,7 +309,7 @@ impl Wreck {
     }
 }
 
-/// Bounds the length of a report.
+/// Adds a problem to the report, up to a maximum number.
 fn note(report: &mut Salvaged, error: Error) {
     const PROBLEMS_MAX: usize = 1000;
     if report.problems.len() < PROBLEMS_MAX {
@@ -314,7 +317,8 @@ fn note(report: &mut Salvaged, error: Error) {
     }
 }
 
-/// Copies a document. The inner error is damage, the outer one an error of the new index.
+/// Copies a document. The inner error means that the document is damaged; the outer one comes from
+/// the new index.
 fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Result<()>> {
     let read = || {
         let stored = segment.document(ordinal)?;
@@ -341,8 +345,8 @@ struct Taken {
     signature: Vec<u8>,
 }
 
-/// The new index. Of several versions of a key, the one with the latest time is kept; if times are
-/// equal, the later one.
+/// The new index. If segments hold several versions of a key, the one with the latest time is kept;
+/// if times are equal, the one that was read last.
 struct Sink<'a> {
     core: &'a Core,
     pending: Vec<Taken>,

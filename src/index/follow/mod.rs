@@ -1,10 +1,11 @@
-//! A reader beside a writer in another process. It holds no lock, writes nothing, and reads again
-//! if a file disappears.
+//! A reader in one process beside a writer in another. The reader holds no lock, writes nothing,
+//! and reads again if a file disappears.
 //!
-//! Two questions decide everything. *Which files exist?* The catalog says it, or a copy of its row
-//! that names the hash of the current catalog. *Which records of the log count?* If the lock is
-//! free after the row was read, the writer of that log is gone, and all whole records count.
-//! Otherwise only those below the last horizon found count, since nothing takes them back.
+//! Two questions matter. *Which files exist?* The catalog lists them, and so does the copy of its
+//! row, if the copy names the hash of the current catalog. *Which records of the log count?* If the
+//! lock is free after the row was read, the writer of that log is gone, and all whole records
+//! count. Otherwise only the records below the last horizon in the log count: those cannot be taken
+//! back.
 
 mod publish;
 
@@ -25,30 +26,33 @@ use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a reader retries if files change while it reads them: for about a second.
+/// Number of retries if files change while they are read. With the pauses, this takes about a
+/// second.
 const ATTEMPTS: u32 = 40;
 
-/// Pause between two retries. On a simulated disk nothing takes time.
+/// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
+/// take no time.
 pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 1 });
 
 /// What a reader knows about the files that it follows.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// The hash of the catalog that its state was read from, if no commit was under way.
+    /// The hash of the catalog that the reader's state was read from. `None` if a commit was under
+    /// way.
     catalog_hash: Option<u64>,
-    /// The records taken from the log were not all applied.
+    /// Whether some records that were taken from the log have not been applied.
     torn: bool,
     /// The log, if it exists and may grow.
     tail: Option<LogReader>,
 }
 
-/// What a reader saw when it looked at the folder.
+/// One observation of the folder.
 #[derive(Debug)]
 struct Sight {
     row: Row,
-    /// `None` during a commit; the row is then the one before it.
+    /// `None` during a commit: then `row` is the row before that commit.
     catalog_hash: Option<u64>,
-    /// A process may append to the row's log.
+    /// Whether a process may still append to the log that the row lists.
     locked: bool,
 }
 
@@ -82,8 +86,7 @@ pub(crate) fn open(
     }
 }
 
-/// Reads which files exist, and whether a process writes them. `None` if that is changing right
-/// now.
+/// Reads which files exist, and whether a process writes them. `None` if this is just changing.
 fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     let beside = is_locked(storage, names)?;
     let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
@@ -93,7 +96,7 @@ fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     Ok(Some(Sight { row, catalog_hash, locked }))
 }
 
-/// The row, and the hash of the catalog it is from.
+/// The row, and the hash of the catalog that the row is from.
 fn find_row(
     storage: &dyn Storage,
     names: &Names,
@@ -102,22 +105,22 @@ fn find_row(
     planted!(StaleCopyBelieved => if let Some(copy) = publish::read(storage, names) {
         return Ok(Some((copy.row, catalog::hash(storage, &names.catalog())?)));
     });
-    // Without a writer the catalog itself is read.
+    // The copy is needed only beside a writer; otherwise the catalog itself is read.
     let copy = if beside { publish::read(storage, names) } else { None };
     let hash = catalog::hash(storage, &names.catalog())?;
     if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
         return Ok(Some((copy.row.clone(), hash)));
     }
-    // During a commit the catalog may already contain the next row, which is not durable yet. The
-    // last published row is still valid then.
+    // During a commit the catalog may already contain the next row, which is not durable yet. Until
+    // then the last published row is valid.
     let rest = if beside { RequiredState::Closed } else { RequiredState::Any };
     let found = catalog::load_beside(storage, &names.catalog(), rest)?;
     let found = found.map(|(row, hash)| (row, Some(hash)));
     Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
 }
 
-/// Opens the listed files, and reads the records of the log that count. Segments that are open
-/// already are reused.
+/// Opens the listed files, and reads the log's records that count. Segments that are already open
+/// are reused.
 fn load(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -127,7 +130,8 @@ fn load(
 ) -> Result<(Core, Follower)> {
     let Sight { row, catalog_hash, locked } = sight;
     if !locked {
-        // A writer creates files before it lists them.
+        // Without a writer, no unlisted file may be newer than the catalog. (A writer creates files
+        // before it lists them.)
         open::refuse_older(&*storage, &names, &row)?;
     }
     let (wal, floor) = (row.wal, row.floor);
@@ -149,8 +153,9 @@ impl Core {
         LogReader::open(&*self.storage, &path, &self.wal_identity(entry, floor))
     }
 
-    /// Checks the files beside the segments, as far as a writer does not change them: the catalog,
-    /// and the log that it lists. Adds an error if they cannot be read, or have disappeared.
+    /// Checks the files other than segments, as far as a writer does not change them: the catalog,
+    /// and the log that it lists. Adds an error to `problems` if they cannot be read or have
+    /// disappeared.
     pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) -> Result<()> {
         let mut patience = Patience::new(&self.names);
         loop {
@@ -168,13 +173,13 @@ impl Core {
         }
     }
 
-    /// Returns false if they changed meanwhile.
+    /// Returns false if the files changed during the check.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
         if !open::exists(storage, self.names.root())? {
             return Err(open::missing(self.names.root()));
         }
-        // Also a catalog whose writer is in the middle of a commit, or died there.
+        // `Any`: the catalog may be in the middle of a commit, or its writer may have died there.
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, RequiredState::Any)? else {
             return patience.wait(None).map(|()| false);
         };
@@ -199,16 +204,16 @@ fn another_index(names: &Names) -> Error {
 }
 
 impl Follower {
-    /// Reads the records that count and were not read before, and makes them visible. Returns the
-    /// number of changes, and the number of bytes after them that are no record.
+    /// Reads the records that count and are new, and makes them visible. Returns the number of
+    /// changes, and the number of bytes after them that are not a valid record.
     fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
         let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
         let signature_bytes = core.shape.signature_bytes;
-        // A finished log is checked thoroughly once, and never read again.
+        // If its writer is gone, the log is checked thoroughly this once, and not read again.
         let (believe, look) =
             if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
         let taken = tail.read(believe, look, signature_bytes)?;
-        // Until everything is applied, the records read and the visible ones differ.
+        // True until all records that were read have been applied and are visible.
         self.torn = true;
         let mut writer = core.writer();
         let before = writer.change;
@@ -228,11 +233,12 @@ impl Follower {
         Ok((mark.change - before, taken.bytes_cut))
     }
 
-    /// Moves on to the current state, never back. After an error the state is the previous one.
+    /// Moves on to the current state, and never to an older one. After an error the state is
+    /// unchanged.
     pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let root = names.root();
-        // A moved folder is followed, unless another folder has taken its path.
+        // If the folder was moved, the reader follows it, unless another folder has taken its path.
         if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
             return Err(another_index(&names));
         }
@@ -247,8 +253,8 @@ impl Follower {
         }
     }
 
-    /// `hash` is that of the catalog; it is updated to the one that was used. Returns false while
-    /// the catalog is being changed and no copy names its predecessor.
+    /// `hash` is the hash of the catalog; it is updated to that of the catalog that was used.
+    /// Returns false while the catalog is being changed and no copy of its previous row exists.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
@@ -288,8 +294,8 @@ impl<'a> Patience<'a> {
         Self { names, attempts: 0 }
     }
 
-    /// Called after a failure to read listed files. If the catalog has changed or was being
-    /// changed, the files were obsolete, and the reader retries.
+    /// Called after a failure to read listed files. If the catalog has changed since, or was being
+    /// changed, the files were obsolete: the reader retries. Otherwise returns the failure.
     fn look_again(
         &mut self,
         storage: &dyn Storage,

@@ -1,7 +1,8 @@
-//! The writer's part: publishes a copy of the catalog's row, which readers read instead of redb's
-//! file.
+//! The writer's side: publishes a copy of the catalog's row. Readers read this copy instead of
+//! redb's file.
 //!
-//! The copy is derived and never the commit point: a failure to write it fails no operation.
+//! The copy is derived from the catalog and is never the commit point: if it cannot be written,
+//! no operation fails.
 
 use crate::catalog;
 use crate::format::bytes::narrow;
@@ -30,16 +31,17 @@ impl Core {
     }
 }
 
-/// The row from the copy, if the copy was made of exactly these bytes of the catalog. The row is
-/// durable then: a copy is published only after the commit or the opening that synced the catalog.
-/// So redb, which takes longer than the rest of opening, is not needed.
+/// The row from the copy, if the copy was made from exactly the current bytes of the catalog. This
+/// row is durable, since a copy is published only after a commit, or after an opening that synced
+/// the catalog. It spares the use of redb, which takes longer than the rest of opening.
 pub(crate) fn row_from_valid_copy(storage: &dyn Storage, names: &Names) -> Option<Row> {
     let copy = read(storage, names)?;
     let hash = catalog::hash(storage, &names.catalog()).ok().flatten()?;
     (copy.catalog_hash == hash).then_some(copy.row)
 }
 
-/// Not synced: after a power cut the copy fails its checksum, or names another catalog.
+/// Writes the copy without a sync: after a power cut it fails its checksum, or names another
+/// catalog.
 fn write(storage: &dyn Storage, names: &Names, copy: &CatalogCopy) -> Result<()> {
     let path = names.catalog_copy();
     let tmp = tmp_of(&path);

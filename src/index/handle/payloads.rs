@@ -1,4 +1,5 @@
-//! More of the public handle: writing with payloads, by prefix, and what a batch may weigh.
+//! More of the public handle: writing with payloads, removing by prefix, and the maximum size of
+//! a batch.
 
 #[cfg(doc)]
 use crate::Options;
@@ -10,12 +11,12 @@ use crate::sketch::Signature;
 use crate::{Error, ErrorKind, Result};
 
 impl Index {
-    /// Inserts or replaces a document that carries up to 64 KiB of the caller's own bytes. An empty
-    /// payload clears the stored one. All else as of [`Index::insert`].
+    /// Inserts or replaces a document with a payload: up to 64 KiB of the caller's own bytes. An
+    /// empty payload clears the stored one. Everything else is as for [`Index::insert`].
     ///
     /// # Errors
     ///
-    /// Those of [`Index::insert`]. `Invalid` also for a payload above 64 KiB.
+    /// Those of [`Index::insert`]; also `Invalid` for a payload above 64 KiB.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -41,13 +42,16 @@ impl Index {
         self.write(batch).map(|written| written.outcomes[0])
     }
 
-    /// Gives the document with this key another payload of up to 64 KiB; its signature and its time
-    /// stay. `Missing`, and nothing is written, if there is none; `Unchanged` if it has that
-    /// payload. Promises as [`Index::insert`]; costs what that does, without sketching.
+    /// Replaces the payload (up to 64 KiB) of the document with this key. Its signature and its
+    /// time stay.
+    ///
+    /// Returns `Missing`, and writes nothing, if there is no such document; `Unchanged` if it has
+    /// that payload already. Guarantees the same as [`Index::insert`], and costs as much, without
+    /// the sketching.
     ///
     /// # Errors
     ///
-    /// Those of [`Index::insert`]. `Invalid` also for a payload above 64 KiB.
+    /// Those of [`Index::insert`]; also `Invalid` for a payload above 64 KiB.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -71,14 +75,17 @@ impl Index {
         self.write(Batch::new().set_payload(key, payload)).map(|written| written.outcomes[0])
     }
 
-    /// Removes every document whose key begins with these bytes; returns how many. An empty prefix
-    /// removes all.
+    /// Removes every document whose key begins with these bytes. Returns the number of removed
+    /// documents. An empty prefix removes all documents.
     ///
-    /// One change if the removes fit into a batch of [`Options::batch_bytes_max`] (by default 16
-    /// MiB: 400,000 keys of 20 bytes), otherwise several, in the order of the keys: after a crash
-    /// or an error those that were written are there whole, and the later ones are not. Covers what
-    /// was written before the call. Promises as [`Index::insert`]. Costs a look at every key of the
-    /// index, and memory for those that begin so.
+    /// The removes are one change if they fit into a batch of [`Options::batch_bytes_max`] (by
+    /// default 16 MiB: 400,000 keys of 20 bytes). Otherwise they are several changes, in the order
+    /// of the keys: after a crash or an error, each change is either complete or missing, and all
+    /// those after a missing one are missing as well.
+    ///
+    /// Covers all documents that were written before the call. Guarantees the same as
+    /// [`Index::insert`]. Reads every key of the index, and needs memory for the keys with the
+    /// prefix.
     ///
     /// # Errors
     ///
@@ -104,8 +111,8 @@ impl Index {
         self.here()?.remove_prefix(prefix.into().as_bytes())
     }
 
-    /// What a batch may weigh ([`Batch::bytes`]): the
-    /// [`Options::batch_bytes_max`] that this handle was opened with.
+    /// The maximum size of a batch ([`Batch::bytes`]): the [`Options::batch_bytes_max`] that this
+    /// handle was opened with.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -124,11 +131,12 @@ impl Index {
         self.core.options.batch_bytes_max
     }
 
-    /// Admits one newcomer, which may bring a payload and a time. All else as of [`Index::admit`].
+    /// Admits one newcomer, which may have a payload and a time. Everything else is as for
+    /// [`Index::admit`].
     ///
     /// # Errors
     ///
-    /// Those of [`Index::admit`]. `Invalid` also for a payload above 64 KiB.
+    /// Those of [`Index::admit`]; also `Invalid` for a payload above 64 KiB.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

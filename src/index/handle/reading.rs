@@ -10,7 +10,8 @@ use crate::sketch::Signature;
 use std::ops::ControlFlow;
 
 impl Index {
-    /// A frozen view of the index: later writes do not change its answers. Cheap.
+    /// A frozen view of the index: later writes do not change its answers. Taking a snapshot is
+    /// cheap.
     ///
     /// # Examples
     ///
@@ -42,7 +43,7 @@ impl Index {
         self.len() == 0
     }
 
-    /// Whether there is a document with this key. Costs are those of [`Index::get`].
+    /// Whether there is a document with this key. Costs as much as [`Index::get`].
     ///
     /// # Errors
     ///
@@ -51,7 +52,7 @@ impl Index {
         self.snapshot().contains(key)
     }
 
-    /// The document with this key. Costs a probe per segment, and reading its block.
+    /// The document with this key. Costs a probe per segment, and reading the document's block.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl Index {
         self.snapshot().get(key)
     }
 
-    /// The documents with these keys, in their order: see [`Snapshot::get_many`].
+    /// The documents with these keys, in the order of the keys: see [`Snapshot::get_many`].
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl Index {
         self.snapshot().get_many(keys)
     }
 
-    /// The signature of the document with this key. Costs are those of [`Index::get`].
+    /// The signature of the document with this key. Costs as much as [`Index::get`].
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Index {
     }
 
     /// Finds documents similar to the document with this key, which is never in the answer itself.
-    /// `NoSuchKey` if no document has the key.
+    /// Running the query fails with `NoSuchKey` if no document has the key.
     pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
         self.snapshot().query_key(key)
     }
@@ -193,9 +194,10 @@ impl Index {
         self.clusters_with(alike, &mut go_on)
     }
 
-    /// The clusters, with progress in documents; cancelling returns `Cancelled`.
+    /// The clusters, like [`Index::clusters`]. Reports the progress in documents to `progress`,
+    /// which may cancel the search.
     ///
-    /// Takes the time of [`Index::pairs`], and memory of 4 bytes per document and 16 bytes per
+    /// Takes as long as [`Index::pairs`], and needs memory of 4 bytes per document and 16 bytes per
     /// member of a cluster.
     ///
     /// # Errors

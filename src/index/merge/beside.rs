@@ -1,8 +1,8 @@
-//! The merge of a flush: done in one call. Its tables are computed from the memtable, in parallel
-//! with the writing if a processor is available.
+//! The merge of a flush, done in one call. If a second processor is available, the tables are
+//! computed from the memtable by another thread, in parallel with the writing.
 //!
-//! Only computation moves to the other thread: all file operations stay on this thread in the same
-//! order, and the files are identical to the byte.
+//! The other thread only computes. All file operations stay on this thread and in the same order,
+//! so the files are identical to the byte.
 
 use crate::Result;
 use crate::format::bytes::index;
@@ -13,13 +13,13 @@ use crate::segment::{Built, Need, Rebuild, Run, Shape};
 use crate::sketch::key_hash;
 use crate::sync::{mpsc, thread};
 
-/// Minimum number of documents for a second thread.
+/// Minimum number of documents for which a second thread is started.
 const DOCS_MIN: usize = if cfg!(test) { 32 } else { 8 * 1024 };
-/// Maximum number of documents fed per step. Small enough that signatures read for one band are
-/// still in the processor cache for the next.
+/// Maximum number of documents fed per step. It is small enough that the signatures read for one
+/// band are still in the processor cache for the next band.
 const FED_DOCS_MAX: u32 = if cfg!(test) { 7 } else { 2 * 1024 };
-/// Inverse of the share of a merge's memory used to compute tables, unless a single table needs
-/// more. Half of this share holds runs waiting to be written.
+/// Inverse of the share of a merge's memory that is used to compute tables. If a single table needs
+/// more, it may take up to half of the memory. The other half is for runs that wait to be written.
 const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.
@@ -39,7 +39,8 @@ impl Merge {
         let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
         let (sender, receiver) = mpsc::sync_channel(runs_ahead);
         thread::scope(|scope| {
-            // Dropped with this closure, also after a failure, so that the other thread ends.
+            // Moved into this closure, so that it is dropped with it, even after a failure: this
+            // ends the other thread.
             let receiver = receiver;
             let (spares_in, spares) = mpsc::channel::<Run>();
             let give = move |run: &mut Run| {
@@ -54,8 +55,8 @@ impl Merge {
             if beside {
                 for run in &receiver {
                     self.push_run(&run)?;
-                    // Returned so that its memory is reused; this fails after the last run, which
-                    // is fine.
+                    // Sends the run back so that its memory is reused. This fails after the last
+                    // run, which is harmless.
                     let _ = spares_in.send(run);
                 }
                 return Ok(());
@@ -71,7 +72,7 @@ impl Merge {
 }
 
 impl Births<'_> {
-    /// Computes all tables and passes on their runs in order, until `give` fails.
+    /// Computes all tables and passes their runs to `give` in order. Ends when `give` fails.
     fn compute<E>(
         &self,
         mut give: impl FnMut(&mut Run) -> std::result::Result<(), E>,
@@ -89,7 +90,7 @@ impl Births<'_> {
                     rebuild.emit(&mut run);
                     give(&mut run)?;
                 }
-                // The lock is held briefly: during a backup, writers still use this memtable.
+                // The lock is held only briefly: during a backup, writers still use this memtable.
                 Need::Signatures { from } => {
                     let mut next = self::run(&self.live[index(from)..]);
                     next.end = next.end.min(next.start + FED_DOCS_MAX);
@@ -120,7 +121,7 @@ fn start<'scope>(
         && thread::Builder::new().name(name).spawn_scoped(scope, work).is_ok()
 }
 
-/// The schedule explorer simulates one processor.
+/// The schedule explorer simulates one processor, so no thread is started.
 #[cfg(all(shuttle, test))]
 fn start<'scope>(_: &'scope thread::Scope<'scope, '_>, _: impl FnOnce() + Send + 'scope) -> bool {
     false
@@ -144,8 +145,9 @@ mod tests {
         params_id: 5,
     };
 
-    /// The bytes of a segment of these documents, whose tables come from `memory`, or, without,
-    /// from what is read back.
+    /// The bytes of a segment with these documents. `memory` is the memory for computing the
+    /// tables, and whether a second thread does it. If it is `None`, the tables come from
+    /// signatures that are read back.
     fn built(
         path: &Path,
         memtable: &Memtable,
@@ -192,7 +194,7 @@ mod tests {
         let mut bytes = vec![0; usize::try_from(length).unwrap()];
         let file = storage.open(path, OpenMode::Read).unwrap();
         file.read_at(&mut bytes, 0).unwrap();
-        // The next one gets this name.
+        // The next segment of the test has the same name.
         storage.remove(path).unwrap();
         bytes
     }

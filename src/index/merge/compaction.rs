@@ -1,9 +1,9 @@
-//! The compaction: merges segments and drops dead documents. A state machine that its callers
+//! The compaction: merges segments and drops dead documents. It is a state machine that its callers
 //! advance in small steps, concurrently with writes and flushes.
 //!
 //! It drops only documents that were dead at the floor when it started. Later deaths are carried
-//! over to the output: deaths committed by flushes go into its dead file, and deaths above the
-//! floor are recorded for it in the memtable.
+//! over to the output. Deaths that flushes committed meanwhile go into the output's dead file;
+//! deaths above the floor are recorded in the memtable, for the output's segment number.
 
 use crate::format::bytes::wide;
 use crate::index::core::{Core, Writer};
@@ -29,8 +29,8 @@ pub(crate) struct Compaction {
     /// `None` if no document of the inputs is live: then there is no output.
     merge: Option<Merge>,
     begun: Option<Instant>,
-    /// An idle merge: it is not due, and continues only while nothing is written, or when another
-    /// compaction is due.
+    /// Whether this is an idle merge, which is not due. It continues only while nothing is written,
+    /// or if a compaction is due.
     is_idle: bool,
 }
 
@@ -38,9 +38,10 @@ pub(crate) struct Compaction {
 #[derive(Debug)]
 struct Source {
     live: Arc<LiveSegment>,
-    /// The positions of its documents in the output: by rank among the live ones, never by key.
+    /// The positions of the segment's documents in the output. Documents are ordered by rank among
+    /// the live ones, not by key.
     ranks: Arc<Ranks>,
-    /// The number of documents from earlier inputs.
+    /// The number of documents that come from earlier inputs.
     base: u32,
 }
 
@@ -60,8 +61,9 @@ impl Core {
         self.compaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step of a running or due compaction, or of an idle merge if `quiet` is the last
-    /// change. `None`: nothing was due, or another thread is doing a step.
+    /// Does one step of a running or due compaction, or, if `quiet` is the last change, of an idle
+    /// merge. Returns whether the compaction has ended; `None` if nothing was due, or if another
+    /// thread is doing a step.
     pub(crate) fn compact_step(&self, quiet: Option<u64>) -> Result<Option<bool>> {
         let slot = match self.compaction.try_lock() {
             Ok(slot) => slot,
@@ -71,7 +73,8 @@ impl Core {
         self.compact_step_in(slot, quiet)
     }
 
-    /// The same, but waits for the step of another thread first.
+    /// Like `compact_step`, but waits for another thread's step first, and does not start an idle
+    /// merge.
     pub(crate) fn compact_step_awaited(&self) -> Result<Option<bool>> {
         self.compact_step_in(self.compaction(), None)
     }
@@ -109,7 +112,8 @@ impl Core {
         policy::choose(&writer.catalog.row().segments, self.options.tier_segments_max)
     }
 
-    /// The segments of an idle merge; their bytes are deducted from its allowance.
+    /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
+    /// of idle merging.
     fn idle_merge(&self, writer: &mut Writer, quiet: Option<u64>) -> Option<Vec<u64>> {
         // There may have been a write while this thread waited for the lock.
         if quiet != Some(writer.change) || !self.options.merge_when_idle {
@@ -123,7 +127,7 @@ impl Core {
         Some(chosen)
     }
 
-    /// Merges everything into one segment without a dead document.
+    /// Merges everything into one segment without dead documents.
     pub(crate) fn compact_all(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -143,7 +147,7 @@ impl Core {
         let mut slot = self.compaction();
         while slot.is_some() {
             match self.advance(&mut slot) {
-                // The step has abandoned the compaction, which frees its disk space.
+                // The failed step has abandoned the compaction, which frees its disk space.
                 Err(error) if error.kind() == ErrorKind::Io => {}
                 advanced => drop(advanced?),
             }
@@ -192,8 +196,8 @@ impl Core {
         Ok(Compaction { inputs, merge, begun: self.events.now(), is_idle: false })
     }
 
-    /// Does one step; true if the compaction has ended. A failed compaction is abandoned without a
-    /// change.
+    /// Does one step. Returns true if the compaction has ended. A compaction that fails is
+    /// abandoned and changes nothing.
     fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
         let Some(compaction) = slot else { return Ok(true) };
         let result = self.refuse_if_stopped().and_then(|()| match &mut compaction.merge {
@@ -246,8 +250,8 @@ impl Core {
             let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
             let output = self.draft_output(&mut writer, &mut draft, built, carried)?;
             if let Some(output) = output {
-                // The number of the new segment is not known to any reader yet, so these deaths
-                // cannot be looked up too early; readers of the new state find them.
+                // No reader knows the number of the new segment yet, so none can look these deaths
+                // up too early. Readers of the new state find them.
                 for (ordinal, change) in deaths {
                     planted!(DeathLostInMerge => continue);
                     let segment = output.number();
@@ -259,7 +263,8 @@ impl Core {
         let made = draft.last_made();
         draft.commit(self, &mut writer)?;
         if !self.options.keep_mapped {
-            // Before their files are deleted, which takes longer: queries now map the output.
+            // Releases the pages now, because deleting the files takes longer; meanwhile queries
+            // map pages of the output.
             for input in &inputs {
                 input.live.segment.release();
             }
@@ -270,7 +275,8 @@ impl Core {
         Ok(())
     }
 
-    /// The output as the catalog will list it; `None` if all of its documents have died meanwhile.
+    /// The output as the catalog will list it, or `None` if all of its documents have died
+    /// meanwhile.
     fn draft_output(
         &self,
         writer: &mut Writer,
@@ -316,7 +322,7 @@ pub(crate) fn ranks(live: &LiveSegment) -> Result<Ranks> {
     })
 }
 
-/// Documents of the output that were committed as dead by flushes since the compaction started.
+/// Documents of the output that flushes have committed as dead since the compaction started.
 fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
     let mut carried = Vec::new();
     for source in inputs {
@@ -334,7 +340,8 @@ fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>>
     Ok(carried)
 }
 
-/// Documents of the output that have died since the last flush, with the number of that change.
+/// Documents of the output that have died since the last flush, each with the number of the change
+/// that removed it.
 fn deaths_above_floor(inputs: &[Source], memtable: &Memtable) -> Vec<(u32, u64)> {
     let content = memtable.read();
     let mut deaths = Vec::new();

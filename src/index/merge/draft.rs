@@ -1,5 +1,5 @@
-//! The next state of the index while it is prepared, and its commit: the one place where the
-//! catalog changes.
+//! The next state of the index while it is being prepared, and its commit. This is the only place
+//! where the catalog changes.
 //!
 //! Files made for a draft are deleted on drop until it is committed, so that a failure leaves
 //! nothing behind.
@@ -14,8 +14,8 @@ use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
 
-/// Maximum length of segments that are read back. Longer ones may have been evicted from the page
-/// cache already, and reading them would take as long as writing them.
+/// Maximum length of segments that are read back after they were written. A longer segment may be
+/// partly evicted from the page cache already, so that reading it would take as long as writing it.
 const READ_BACK_BYTES_MAX: u64 = 1 << 30;
 
 /// A state that is not committed yet.
@@ -28,9 +28,9 @@ pub(crate) struct Draft {
     /// The change that becomes visible with this state, and the number of live documents after it.
     /// Set if the segments hold changes that were never in a log.
     pub(crate) shown: Option<(u64, u64)>,
-    /// Files made for this draft; listed once it is committed.
+    /// Files made for this draft. The catalog lists them once the draft is committed.
     created: Vec<Arc<HeldFile>>,
-    /// Files listed so far, but not once the draft is committed.
+    /// Files that the catalog lists now, but no longer once the draft is committed.
     dropped: Vec<Arc<HeldFile>>,
 }
 
@@ -50,7 +50,7 @@ impl Draft {
         }
     }
 
-    /// Drops a file of this draft: it is deleted with its last reference.
+    /// Drops a file of this draft: it is deleted when its last reference is dropped.
     pub(crate) fn discard(&mut self, file: &Arc<HeldFile>) {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }
@@ -79,7 +79,8 @@ impl Draft {
             live.entry.docs,
             bits.words(),
         )?;
-        // Only now: if writing failed, a file of this name may not be ours.
+        // The file is held only now that it was written: if writing failed, a file with this name
+        // may not be ours.
         let file = core.hold_file(path);
         file.delete_on_drop();
         self.created.push(Arc::clone(&file));
@@ -107,7 +108,7 @@ impl Draft {
         }
     }
 
-    /// Documents and bytes of the segment made for this draft, if any.
+    /// Number of documents and length in bytes of the segment made for this draft, if any.
     pub(crate) fn last_made(&self) -> Option<(u64, u64)> {
         let live = self.segments.iter().rev();
         let mut made =
@@ -140,14 +141,14 @@ impl Draft {
         });
         if let Err(error) = writer.catalog.commit(row) {
             if error.kind() != ErrorKind::Io {
-                // It is unknown whether the catalog lists the files: they must stay, and no further
-                // change may be based on either answer.
+                // It is unknown whether the catalog lists the new files. So they must stay, and no
+                // further change may be based on either answer.
                 self.created.iter().for_each(|file| file.keep());
                 core.group.poison(&error);
             }
             return Err(error);
         }
-        // Before any file listed by the previous copy is deleted.
+        // Must precede the deletion of any file that the previous copy lists.
         core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.delete_on_drop());
@@ -160,8 +161,8 @@ impl Draft {
 /// Opens a finished segment, which is deleted again unless a draft adopts it and is committed.
 ///
 /// Reads the segment back and verifies it before queries use it and before its inputs are deleted.
-/// So a segment that was written wrong ends the merge, and queries do not pay for the first access
-/// to each of its blocks.
+/// So an incorrectly written segment ends the merge, and queries do not pay for the first access to
+/// each of its blocks.
 pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
     file.delete_on_drop();

@@ -1,5 +1,5 @@
 //! The flush: writes the memtable to a segment and dead files, moves the floor, and starts a new
-//! WAL. All under the write lock; readers are not blocked.
+//! WAL. The whole flush runs under the write lock; readers are not blocked.
 
 use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Whether a flush makes the next WAL.
+/// Whether a flush creates the next WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextWal {
-    /// A WAL with room for a record of this many bytes. The reserve for a full disk is kept, or may
-    /// be used.
+    /// Create a WAL with room for a record of this many bytes. `reserve` tells whether the reserve
+    /// for a full disk may be used.
     Ready { record_bytes: u64, reserve: Reserve },
-    /// No WAL: the next write makes one, and reopening has nothing to replay.
+    /// Create no WAL: the next write creates one, and a reopening has nothing to replay.
     None,
 }
 
@@ -36,12 +36,14 @@ impl NextWal {
     }
 }
 
-/// Maximum growth factor from a full log to the next one. A large factor, because each flush before
-/// the final length costs some ten syncs, and leaves a segment to be merged.
+/// Maximum growth factor: the log after a full one is at most this many times as long. The factor
+/// is large because each flush before the final length costs some ten syncs, and leaves a segment
+/// to be merged.
 const LOG_GROWTH: u64 = 4;
-/// An idle index flushes a memtable that has reached this fraction of its maximum size.
+/// The inverse of the fraction of its maximum size that a memtable must have reached so that an
+/// idle index flushes it.
 const IDLE_FLUSH_INVERSE: usize = 16;
-/// Estimated lengths are rounded to multiples of this.
+/// Estimated log lengths are rounded up to multiples of this.
 const LOG_UNIT_BYTES: u64 = 4096;
 
 impl Core {
@@ -51,9 +53,12 @@ impl Core {
         memtable.bytes() >= self.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
     }
 
-    /// Flushes a memtable that slows queries down, if `quiet` is the last change; returns whether
-    /// it did. The next write makes a log; until then its disk space and the memtable's memory are
-    /// free.
+    /// Flushes the memtable of an idle index if it is large enough to slow queries down. Does
+    /// nothing if `quiet`, the last change seen when the index became idle, is not the last change
+    /// any more. Returns whether it flushed.
+    ///
+    /// The next write creates a log. Until then, the disk space of the log and the memory of the
+    /// memtable are free.
     pub(crate) fn flush_idle(&self, quiet: Option<u64>) -> Result<bool> {
         let bytes_min = (self.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
         let is_slow = || self.state().memtable.bytes() >= bytes_min;
@@ -65,12 +70,13 @@ impl Core {
         if quiet != Some(writer.change) || !is_slow() || !has_log {
             return Ok(false);
         }
-        // Not `flush_locked`, which may use the reserve of a full disk.
+        // Not `flush_locked`: that could use up the reserve for a full disk, and an idle flush is
+        // optional.
         self.try_flush(&mut writer, NextWal::None).map(|()| true)
     }
 
-    /// Makes room for a record in the WAL and for its documents in the memtable. True if that took
-    /// a flush, which moves documents.
+    /// Makes room for a record in the WAL and for its documents in the memtable. Returns true if
+    /// this took a flush, which moves documents.
     pub(crate) fn make_room(
         &self,
         writer: &mut Writer,
@@ -89,7 +95,7 @@ impl Core {
             return Ok(false);
         }
         let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // The length of the log adapts to its use.
+        // Adapts the length of the log to its use.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
             let enough = self.log_bytes_of_a_memtable(used, record_bytes);
@@ -103,20 +109,22 @@ impl Core {
             writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
         }
         match self.flush_locked(writer, NextWal::Ready { record_bytes, reserve }) {
-            // A full disk must not prevent removes: they free its space.
+            // Removes must succeed on a full disk, since they free its space.
             Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
             flushed => flushed.map(|()| true),
         }
     }
 
-    /// Estimates the length of a log that does not fill up before the memtable does, from their use
-    /// so far and this record. A longer log would waste zeros on the disk and in the page cache.
+    /// Estimates how long a log must be so that the memtable fills up first. The estimate is based
+    /// on the use of both so far, and on this record. A longer log would waste disk space and page
+    /// cache on zeros.
     fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
         let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
-        // Including the record that fills the memtable, which may exceed it by far.
+        // Includes the record that fills the memtable, which may exceed the memtable's limit by
+        // far.
         let used_then =
             u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
-        // An eighth of the log is the reserve, and memtables vary.
+        // A quarter more: an eighth of the log is the reserve, and memtables vary.
         let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
         bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
     }
@@ -139,14 +147,14 @@ impl Core {
         }
     }
 
-    /// After a failure that a full disk may have caused, deletes the spare WAL, whose blocks are
-    /// the reserve. True if there was one, so that a retry may succeed.
+    /// If a full disk may have caused this failure, deletes the spare WAL, whose blocks are the
+    /// reserve. Returns true if there was a spare, so that a retry may succeed.
     pub(crate) fn gave_up_spare(&self, writer: &mut Writer, error: &Error) -> bool {
         if error.kind() != ErrorKind::Io {
             return false;
         }
         let Some(number) = writer.spare.take() else { return false };
-        // The next WAL must not take the freed space: it is as small as possible.
+        // The next WAL must not take the space that was freed, so it is made as small as possible.
         writer.wal_bytes = 0;
         self.storage.remove(&self.names.numbered(number, Ending::Free)).is_ok()
     }
@@ -156,8 +164,8 @@ impl Core {
         if next == NextWal::None && writer.catalog.row().wal.is_none() {
             return Ok(()); // no WAL, so no change since the floor
         }
-        // The catalog must not make changes durable before the log does: waiting writers get their
-        // answer first.
+        // The catalog must not make changes durable before the log does: writers that wait for a
+        // sync get their answer first.
         self.await_durable(writer.change)?;
         let begun = self.events.now();
         let before = self.applied(writer);
@@ -186,13 +194,13 @@ impl Core {
             drop(before);
             self.state().memtable.reuse(old);
         }
-        // One more segment may make a compaction due.
+        // With one more segment, a compaction may be due.
         self.wakeup.wake();
         Ok(())
     }
 
-    /// An empty memtable sized like the last one, scaled up if the next log is longer, within the
-    /// limit.
+    /// An empty memtable with the capacity of the last one, scaled up if the next log is longer, up
+    /// to the limit.
     fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
         let documents = u64::from(before.state.memtable.read().document_count());
         let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
@@ -215,8 +223,8 @@ impl Core {
         Ok(draft)
     }
 
-    /// New dead files for the segments that lost documents; segments without live documents are
-    /// dropped.
+    /// Drafts new dead files for the segments that lost documents. Drops segments without live
+    /// documents.
     fn draft_deaths(
         &self,
         writer: &mut Writer,
@@ -233,7 +241,7 @@ impl Core {
         self.draft_dying(writer, draft, &dying)
     }
 
-    /// The same for these documents, grouped by segment number.
+    /// Like `draft_deaths`, for the given documents, grouped by segment number.
     pub(crate) fn draft_dying(
         &self,
         writer: &mut Writer,
@@ -256,7 +264,7 @@ impl Core {
         Ok(())
     }
 
-    /// A new segment of the memtable's live documents, if there are any.
+    /// Adds a new segment with the memtable's live documents, if there are any.
     fn draft_births(
         &self,
         writer: &mut Writer,
@@ -281,7 +289,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes and publishes the next WAL, which is not listed yet. On a full disk, it is small.
+    /// Creates and publishes the next WAL, which is not listed yet. If the disk is full, the WAL is
+    /// made small.
     fn create_wal(
         &self,
         writer: &mut Writer,
@@ -293,8 +302,8 @@ impl Core {
         let wanted = writer.wal_bytes.max(needed);
         let least = match reserve {
             Reserve::Used => needed,
-            // An insert must not use the reserve, but must not fail because the log has grown
-            // either.
+            // An insert must not use the reserve, but it also must not fail just because the log
+            // has grown.
             Reserve::Kept => needed.max(self.options.wal_bytes_min),
         };
         match self.create_wal_of(writer, wanted, floor) {
@@ -345,7 +354,8 @@ impl Core {
             if error.kind() == ErrorKind::Io
                 && let Some(wal) = &wal
             {
-                // It is empty and certainly not listed. If this fails, the next open sweeps it.
+                // The new WAL is empty and certainly not listed. If it cannot be deleted, the next
+                // open sweeps it.
                 let _ = self.storage.remove(wal.path());
             }
             return Err(error);
@@ -364,12 +374,13 @@ impl Core {
         Ok(())
     }
 
-    /// A WAL that is no longer listed becomes the spare, or is deleted. If that fails, it is an
-    /// orphan below the next file number, swept at the next open.
+    /// Turns a WAL that is no longer listed into the spare, or deletes it. If that fails, the file
+    /// is an orphan whose number is below the next file number: the next open sweeps it.
     fn retire_wal(&self, writer: &mut Writer, number: u64) {
         let path = self.names.numbered(number, Ending::Wal);
         let free = |number| self.names.numbered(number, Ending::Free);
-        // The log of a formerly tiny index is too small a reserve for the grown index.
+        // A spare left from the time when the index was tiny: too short as a reserve for the grown
+        // index.
         let is_short = |path: &Path| {
             let bytes = self.storage.bytes_of(path);
             bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)
@@ -384,7 +395,7 @@ impl Core {
     }
 }
 
-/// The documents of a segment that were dead at the floor.
+/// The documents of a segment that were dead at the floor, as bits.
 fn dead_bits(live: &LiveSegment) -> Result<Bits> {
     match &live.dead {
         Some(held) => Ok(Bits::from_words(held.dead.bits()?)),
@@ -397,8 +408,8 @@ mod tests {
     use crate::index::options::{Durability, Maintenance};
     use crate::{Batch, Index, Options, Params, Sketcher};
 
-    /// The logs of an index into which so many batches of documents are put: the length, the bytes
-    /// used before the write after which there was another, and those of the record before.
+    /// Writes batches of documents to a new index. Returns for each of its logs: the length, the
+    /// bytes used at its end, and the bytes of its last record.
     fn logs(options: Options, batches: u32, documents: u32) -> Vec<(u64, u64, u64)> {
         let options = Options {
             durability: Durability::OsBuffer,
@@ -444,7 +455,7 @@ mod tests {
             let logs = logs(options, 10_000, 1);
             assert!(logs.len() > 5, "{logs:?}");
             let length = logs.last().unwrap().0;
-            // All but the last were used until a flush was due.
+            // All logs but the last were used until a flush was due.
             let settled = logs.iter().rev().skip(1).take_while(|log| log.0 == length);
             let used: Vec<u64> = settled.map(|log| log.1).collect();
             assert!(used.len() > 1, "{logs:?}");
@@ -464,7 +475,7 @@ mod tests {
             let logs = logs(options, 30_000 / documents, documents);
             let mut settled = logs[..logs.len() - 1].iter().skip(4);
             assert!(settled.len() > 3, "{logs:?}");
-            // One more record fitted: it was the memtable that was full.
+            // One more record would have fitted, so the memtable was full and not the log.
             let fitted = |log: &(u64, u64, u64)| log.1 + log.2 <= log.0 * 7 / 8;
             assert!(settled.all(fitted), "{documents} at once: {logs:?}");
         }

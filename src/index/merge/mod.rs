@@ -1,8 +1,9 @@
-//! The merge: the only code that makes segments. A flush merges the memtable, a compaction merges
+//! The merge: the only code that makes segments. A flush merges the memtable; a compaction merges
 //! segments.
 //!
-//! Copies the live documents of its inputs in order, section by section, then builds the tables. It
-//! can be interrupted anywhere. It does not know the reason of the merge, and commits nothing.
+//! A merge copies the live documents of its inputs in order, section by section, then builds the
+//! tables. It can be interrupted at any point. It does not know what it is done for, and commits
+//! nothing.
 
 mod beside;
 pub(crate) mod compaction;
@@ -24,15 +25,15 @@ use crate::storage::names::Ending;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of memtable documents copied per hold of its lock.
+/// Number of memtable documents that are copied each time the memtable's lock is taken.
 const DOCS_PER_HOLD: usize = if cfg!(test) { 4 } else { 256 };
-/// Maximum number of signatures per copy.
+/// Maximum number of signatures that are copied at once.
 pub(crate) const RUN_DOCS_MAX: u32 = if cfg!(test) { 4 } else { 8192 };
 
 /// An input of a merge.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The live documents of a memtable that is not written to during the merge.
+    /// The documents of a memtable that were live when the merge started.
     Memtable { memtable: Arc<Memtable>, live: Arc<[u32]> },
     /// The documents of a segment that were live when the merge started.
     Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
@@ -48,7 +49,7 @@ impl Input {
         }
     }
 
-    /// The number of documents it contributes.
+    /// The number of documents that the input contributes to the merge.
     pub(crate) fn live_count(&self) -> u32 {
         match self {
             Self::Memtable { live, .. } => u32::try_from(live.len()).unwrap_or(u32::MAX),
@@ -114,7 +115,8 @@ impl Merge {
         }
     }
 
-    /// Copies sections until the budget is used up (`None`) or all are copied (the budget left).
+    /// Copies sections. Returns the budget left when all sections are copied, or `None` if the
+    /// budget was used up before.
     fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
         let mut left = budget;
         while self.pass != MergePass::Tables {
@@ -155,7 +157,8 @@ impl Merge {
     }
 }
 
-/// Copies from `position` on until the budget is used up or the input ends; returns the bytes.
+/// Copies from `position` on until the budget is used up or the input ends. Returns the number of
+/// bytes copied.
 fn copy(
     builder: &mut Builder,
     pass: MergePass,
@@ -205,9 +208,9 @@ fn copy(
     Ok(moved)
 }
 
-/// Copies some documents from `position` on; returns the bytes. The memtable's lock is held for
-/// these and for the file writes that they cause. So writers can proceed in between during a
-/// backup.
+/// Copies some documents from `position` on. Returns the number of bytes copied. The caller holds
+/// the memtable's lock for these documents and for the file writes that they cause. Between two
+/// calls writers can proceed: during a backup they still use this memtable.
 fn copy_some(
     builder: &mut Builder,
     pass: MergePass,

@@ -1,27 +1,29 @@
 //! Chooses the segments to compact: a pure function of their catalog entries.
 //!
-//! During writes the policy is size-tiered: segments of about the same size are merged when there
-//! are enough of them. So the number of rewrites per document grows with the logarithm of the index
+//! During writes the policy is size-tiered: when there are enough segments of about the same size,
+//! they are merged. So the number of rewrites per document grows with the logarithm of the index
 //! size, and the number of segments stays below (segments per tier) x (tiers). A segment with many
-//! dead documents is rewritten to free space.
+//! dead documents is rewritten to free their space.
 //!
-//! When the index is idle, merging goes towards one segment: see [`choose_idle`]. Costs and gains
-//! are in `docs/reports/PERFORMANCE.md`.
+//! While the index is idle, segments are gradually merged into one: see [`choose_idle`]. For costs
+//! and gains, see `docs/reports/PERFORMANCE.md`.
 
 use crate::format::catalog::SegmentEntry;
 
 /// Segments up to this many bytes form the smallest tier.
 const TIER_BYTES_MIN: u64 = 1 << 20;
-/// A segment is rewritten if more than one in this many of its documents is dead.
+/// A segment is rewritten if more than 1 / `DEAD_SHARE_INVERSE` of its documents are dead.
 const DEAD_SHARE_INVERSE: u64 = 5;
-/// The number of segments per tier grows with the bytes per document in this unit, up to a bound.
+/// The number of segments per tier is multiplied by the average size of a document in this unit, up
+/// to `WEIGHT_MAX`.
 const HEAVY_DOCUMENT_BYTES: u64 = 512;
 const WEIGHT_MAX: u64 = 4;
-/// Idle merging rewrites a segment if new and dead bytes make up this fraction of it.
+/// Idle merging rewrites a segment if the new and dead bytes are at least 1 / `IDLE_GAIN_INVERSE`
+/// of it.
 const IDLE_GAIN_INVERSE: u64 = 16;
-/// Bytes that idle merging may rewrite per byte that was added or died.
+/// Number of bytes that idle merging may rewrite for each byte that was added or died.
 const IDLE_BYTES_FACTOR: u64 = 2;
-/// Maximum number of documents of a segment: ordinals have 32 bits, and a merge must end.
+/// Maximum number of documents per segment: ordinals have 32 bits, and a merge must end.
 const DOCS_MAX: u64 = 1 << 31;
 
 /// The numbers of the segments to merge next, in the order of the catalog; `None` if none is due.
@@ -36,7 +38,7 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
         let (bytes, docs) = of_tier.fold((0_u64, 0_u64), |(bytes, docs), segment| {
             (bytes.saturating_add(segment.length), docs + u64::from(segment.docs))
         });
-        // Larger documents make a merge more expensive, but queries gain the same from it.
+        // With larger documents a merge costs more, but queries gain no more from it.
         let weight = match tier {
             0 => 1,
             _ => (bytes / docs.max(1) / HEAVY_DOCUMENT_BYTES).clamp(1, WEIGHT_MAX),
@@ -56,14 +58,14 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
     segments.iter().find(wasteful).map(|segment| vec![segment.number])
 }
 
-/// The segments to merge while nothing is written: the largest worthwhile set of the smallest
-/// segments that rewrites at most `bytes_max`.
+/// The segments to merge while nothing is written. Chooses the smallest segments: the largest
+/// worthwhile set of them that rewrites at most `bytes_max`.
 ///
-/// A set is worthwhile if the other segments plus the space of dead documents make up a sixteenth
-/// of its largest segment. So a segment is rewritten only after the index has grown by a sixteenth
-/// of it, and the sizes of the segments left alone decrease by this factor each. `bytes_max` is the
-/// unused part of what [`idle_bytes`] allowed: in total, idle merging rewrites at most twice the
-/// bytes added.
+/// A set is worthwhile if its other segments plus the space of its dead documents make up at least
+/// a sixteenth of its largest segment. So a segment is rewritten only after the index has grown by
+/// a sixteenth of it, and the sizes of the segments left alone decrease by this factor each.
+/// `bytes_max` is the unused part of what [`idle_bytes`] allowed: in total, idle merging rewrites
+/// at most twice the bytes that were added or died.
 pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<Vec<u64>> {
     let mut by_size: Vec<_> = segments.iter().collect();
     by_size.sort_by_key(|segment| segment.length);
@@ -85,7 +87,8 @@ pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<V
     within_docs_max(&segments.iter().filter(chosen).collect::<Vec<_>>())
 }
 
-/// The bytes that idle merging may rewrite after a change of the list other than a compaction.
+/// Number of bytes that idle merging may additionally rewrite because the list of segments changed
+/// from `before` to `after`. Not meant for changes made by a compaction.
 pub(crate) fn idle_bytes(before: &[SegmentEntry], after: &[SegmentEntry]) -> u64 {
     let of = |list: &[SegmentEntry], number| {
         list.iter().find(|segment| segment.number == number).copied()
@@ -99,7 +102,7 @@ pub(crate) fn idle_bytes(before: &[SegmentEntry], after: &[SegmentEntry]) -> u64
     bytes.fold(0, u64::saturating_add).saturating_mul(IDLE_BYTES_FACTOR)
 }
 
-/// The share of a segment's bytes for a number of its documents.
+/// The part of a segment's length that a number of its documents accounts for.
 fn bytes_of(segment: &SegmentEntry, docs: u32) -> u64 {
     let share = u128::from(segment.length) * u128::from(docs) / u128::from(segment.docs.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -112,7 +115,8 @@ pub(crate) fn choose_all(segments: &[SegmentEntry]) -> Option<Vec<u64>> {
     due.then(|| within_docs_max(&all)).flatten()
 }
 
-/// As many segments as fit into one, smallest first: at least two, or one with dead documents.
+/// As many of these segments as fit into one, smallest first. `None` unless that makes at least
+/// two, or one with dead documents.
 fn within_docs_max(members: &[&SegmentEntry]) -> Option<Vec<u64>> {
     let mut by_size = members.to_vec();
     by_size.sort_by_key(|segment| segment.docs);
@@ -132,7 +136,8 @@ fn within_docs_max(members: &[&SegmentEntry]) -> Option<Vec<u64>> {
     (ordered.len() > 1 || dead > 0).then_some(ordered)
 }
 
-/// The tier: 0 for the smallest segments, plus one for each factor of `tier_segments_max`.
+/// The tier of a segment with this length. Tier 0 holds the smallest segments; the segments of each
+/// further tier are `tier_segments_max` times as large.
 fn tier(bytes: u64, tier_segments_max: usize) -> u32 {
     let factor = u64::try_from(tier_segments_max).unwrap_or(u64::MAX).max(2);
     (bytes / TIER_BYTES_MIN).max(1).ilog(factor)
@@ -142,7 +147,7 @@ fn tier(bytes: u64, tier_segments_max: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// A segment of thousands of documents.
+    /// A segment for tests. `docs` and `dead` are in thousands of documents.
     fn segment(number: u64, mebibytes: u64, docs: u32, dead: u32) -> SegmentEntry {
         SegmentEntry {
             number,

@@ -1,6 +1,6 @@
 //! What a folder contains, and whether a process is using it.
 //!
-//! Knows names and the lock; reads no file.
+//! This module knows file names and the lock. It reads no file.
 
 use super::list_if_any;
 
@@ -14,7 +14,8 @@ use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How often a writer retries the lock while readers probe it, which takes them microseconds.
+/// Maximum number of attempts of a writer to take the lock while readers probe it. A probe takes
+/// microseconds.
 const ATTEMPTS: u32 = 200;
 
 /// Whether the folder has an index: see [`crate::Index::exists`].
@@ -22,7 +23,8 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
     is_index(storage, dir, None)
 }
 
-/// Refuses a folder with an index, or part of one. A caller that holds the folder's lock passes it.
+/// Returns an error if the folder has an index, or part of one. If the caller holds the folder's
+/// lock, it passes it as `own`.
 pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     if is_index(storage, dir, own)? {
         let message = format!("{}: an index exists already", dir.display());
@@ -31,8 +33,8 @@ pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lo
     Ok(())
 }
 
-/// Whether the folder has an index. Files without a catalog belong to an index that lost its
-/// catalog, or to one that is being created: then another process holds the lock.
+/// Whether the folder has an index. If there are files but no catalog, the index has lost its
+/// catalog, or it is being created: then another process holds the lock.
 fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<bool> {
     let names = Names::new(dir);
     if storage.bytes_of(&names.catalog()).is_ok() {
@@ -90,8 +92,8 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     Ok(false)
 }
 
-/// Takes the writer's lock. Readers that probe the lock share it for a moment; if no writer holds
-/// it, waiting for that moment to pass is worthwhile.
+/// Takes the writer's lock. Readers that probe the lock hold it in shared mode for a moment. If
+/// only readers hold it, taking it is retried.
 pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     let path = names.lock();
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
@@ -111,15 +113,15 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     Err(busy(storage, names))
 }
 
-/// Whether a process writes there. The probe takes the lock in shared mode for a moment; a writer
-/// that opens in this moment retries.
+/// Whether a process writes the index. The probe takes the lock in shared mode for a moment; a
+/// writer that opens the index in this moment retries.
 pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
     match storage.lock_shared(&names.lock()) {
         Ok(_) => Ok(false),
         Err(error) => match error.kind() {
             io::ErrorKind::WouldBlock => Ok(true),
-            // A copy made without a lock file, or a file system without locks: no process writes
-            // there through this crate.
+            // The index was copied without its lock file, or the file system has no locks: no
+            // process can write there through this crate.
             io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Ok(false),
             _ => Err(Error::io("lock", &names.lock(), error)),
         },

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The names in a folder, if it exists.
+/// The entries of a folder; `None` if it does not exist.
 pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<DirEntry>>> {
     match storage.list(dir) {
         Ok(entries) => Ok(Some(entries)),
@@ -23,9 +23,9 @@ pub(super) struct Litter {
     paths: Vec<PathBuf>,
     /// The spare WAL, which is kept.
     pub(super) spare: Option<u64>,
-    /// A number above all numbers seen: no number is ever used twice.
+    /// A number above all file numbers seen, since no number is ever used twice.
     pub(super) number_next: u64,
-    /// Missing folders of the index: a copy program may omit empty ones.
+    /// Missing folders of the index. Copy programs may omit empty folders.
     pub(super) folders_missing: Vec<PathBuf>,
 }
 
@@ -77,9 +77,9 @@ impl Litter {
                 .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
         };
         if ending == Ending::Free && number >= row.file_next {
-            // A log is put aside only after a commit that no longer lists it; the next number in
-            // that commit was above the log's own. So this catalog is older, and deleting the log
-            // would lose newer changes.
+            // A log is put aside only after a commit that no longer lists it, and that commit set
+            // the next file number above the log's own. So this catalog is older than that commit,
+            // and deleting the log would lose newer changes.
             return Err(Error::corrupt(
                 &path,
                 0,

@@ -38,7 +38,7 @@ use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
-/// Refuses a catalog if files in the folder prove that it is an older copy.
+/// Returns an error if files in the folder prove that the catalog is an older copy.
 pub(crate) fn refuse_older(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
     Litter::find(storage, names, row).map(|_| ())
 }
@@ -56,7 +56,7 @@ pub(crate) fn create(
         return Err(Error::invalid("the path of the index is empty; name a folder"));
     }
     let names = Names::new(dir);
-    // Checked before anything is created: a folder with other content stays unchanged.
+    // Checked before anything is created, so that a folder with other content stays unchanged.
     refuse_existing(&**storage, dir, None)?;
     let storage = make_folders(storage, &names)?;
     let lock = Arc::new(take_lock(&*storage, &names)?);
@@ -105,7 +105,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     open_locked(storage, names, lock, options)
 }
 
-/// Creates the folders of an index durably, and holds the outermost one.
+/// Creates the folders of an index durably, and binds the storage to the index's root folder.
 pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<Arc<dyn Storage>> {
     let failed = |folder: &Path, error| Error::io("create", folder, error);
     create_dirs(&**storage, names.root()).map_err(|error| failed(names.root(), error))?;
@@ -116,7 +116,7 @@ pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<
     Ok(storage)
 }
 
-/// Binds the storage to the folder that now has this path.
+/// Binds the storage to the folder that has this path now.
 pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Storage>> {
     planted!(FolderNotHeld => return Ok(Arc::clone(storage)));
     storage.hold(dir).map_err(|error| match error.kind() {
@@ -130,8 +130,8 @@ pub(crate) fn missing(dir: &Path) -> Error {
     Error::new(ErrorKind::NotFound, message)
 }
 
-/// Opens for writing: makes durable what was read, before anything depends on it, and deletes
-/// unlisted files.
+/// Opens for writing. Makes the replayed changes durable before anything depends on them, and
+/// deletes unlisted files.
 fn open_locked(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -139,11 +139,12 @@ fn open_locked(
     options: Options,
 ) -> Result<Core> {
     let Loaded { mut core, litter, copy_is_current } = load(storage, names, lock, options)?;
-    // Everything was read and is intact, so a missing folder held nothing important.
+    // Everything that the catalog lists was read and is intact, so a missing folder held nothing
+    // important.
     for folder in &litter.folders_missing {
         create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
     }
-    // Deleted before the flush, because that needs space.
+    // Unlisted files are deleted before the flush, because the flush needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
     if !copy_is_current {
         core.publish_copy(&core.writer());
@@ -164,7 +165,7 @@ struct Loaded {
     copy_is_current: bool,
 }
 
-/// Reads and checks everything. Writes nothing; syncs the catalog, unless it is known to be
+/// Reads and checks everything. Writes nothing, but syncs the catalog unless it is known to be
 /// durable.
 fn load(
     storage: Arc<dyn Storage>,
@@ -196,7 +197,7 @@ fn load(
     Ok(Loaded { core, litter, copy_is_current })
 }
 
-/// An index as described by its catalog; no file is open yet.
+/// An index as described by its catalog, without open files.
 pub(crate) fn assemble(
     storage: Arc<dyn Storage>,
     names: Names,
@@ -220,7 +221,7 @@ pub(crate) fn assemble(
         has_logged: false,
         wal_bytes: first_log_bytes(&row, &options),
         merging: Vec::new(),
-        // Opening makes no merge due.
+        // An index that was just opened has no merge due.
         idle_bytes: 0,
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
@@ -277,7 +278,7 @@ impl Core {
         Ok(())
     }
 
-    /// Starts reading the parts that the first queries need, for the `wanted` segments.
+    /// Requests the parts of the `wanted` segments that the first queries will read.
     pub(crate) fn request_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
         for live in self.state().segments.iter().filter(|live| wanted(live)) {
             live.segment.request_directories();
@@ -343,7 +344,7 @@ impl Core {
             self.replay_change(&mut writer, change, &operations)?;
         }
         let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-        // The changes are in no log that this handle could sync; a flush makes them durable.
+        // The handle has no log that it could sync for these changes; a flush makes them durable.
         self.group.restart(None, 0, mark);
         self.view.show(mark);
         writer.wal_bytes = entry
@@ -358,8 +359,9 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes the replayed changes. They came from the page cache and must be durable before
-    /// anything depends on them; and no log is appended to after a recovery.
+    /// Flushes the replayed changes. They came from the page cache, so they must be made durable
+    /// before anything depends on them. A flush also ends the old log: nothing is appended to a log
+    /// after a recovery.
     fn flush_replayed(&self) -> Result<()> {
         planted!(TailNotFlushed => return Ok(()));
         planted!(AppendAfterTornTail => return Ok(()));

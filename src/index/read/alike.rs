@@ -28,12 +28,12 @@ impl Alike {
         Self { threshold, contained: None, is_verified: false }
     }
 
-    /// The larger document contains at least this part of the smaller one, from 0 to 1, as
+    /// The larger document contains at least this fraction of the smaller one, from 0 to 1, as
     /// estimated from signatures: see [`Params::containment`]. All documents that share a band are
     /// compared, however low their similarity.
     ///
-    /// If the larger document contains the part c of the smaller one, their similarity is at most c
-    /// / (2 - c), and less if their lengths differ. Choose the threshold of the index so that its
+    /// If the larger document contains a fraction c of the smaller one, their similarity is at most
+    /// c / (2 - c), and less if their lengths differ. Choose the threshold of the index so that its
     /// bands find such pairs ([`Params::similarity_of_contained`]). At low similarities the
     /// estimate is imprecise: verify important results with the documents themselves.
     ///
@@ -66,21 +66,21 @@ impl Alike {
         self
     }
 
-    /// Searches from three standard errors below the minimum ([`Params::search_threshold`]; for
-    /// containment, those of [`Containment`]), so that nearly all true matches are found. The
-    /// caller then verifies the results: [`Snapshot::exact_pair`](crate::Snapshot::exact_pair),
-    /// [`Alike::overlap`].
+    /// Searches below the minimum, by three standard errors, so that nearly all true matches are
+    /// found. For a similarity, see [`Params::search_threshold`]; for containment, the standard
+    /// error is that of [`Containment`]. The caller then verifies the results with
+    /// [`Snapshot::exact_pair`](crate::Snapshot::exact_pair) or [`Alike::overlap`].
     ///
-    /// Without it, only about half of the pairs exactly at the threshold are found, since the
-    /// answer is filtered by the estimate.
+    /// Without verification, only about half of the pairs exactly at the threshold are found, since
+    /// the answer is filtered by the estimate.
     #[must_use]
     pub fn for_verification(mut self) -> Self {
         self.is_verified = true;
         self
     }
 
-    /// What two documents have in common, computed exactly from their shingles. `None` if it is
-    /// below the minimum; the comparison ends as soon as that is certain.
+    /// What two documents have in common, computed exactly from their shingles. `None` if they do
+    /// not satisfy the condition; the comparison ends as soon as that is certain.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

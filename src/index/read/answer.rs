@@ -21,8 +21,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document from elsewhere, for [`Batch::insert_document`](crate::Batch::insert_document):
-    /// without a payload, of time 0.
+    /// A new document, for [`Batch::insert_document`](crate::Batch::insert_document). Its payload
+    /// is empty and its time is 0.
     pub fn new(key: impl Into<Vec<u8>>, signature: Signature) -> Self {
         Self { key: key.into(), payload: Vec::new(), time: 0, signature }
     }
@@ -53,7 +53,7 @@ pub struct Match {
     pub payload: Vec<u8>,
     /// When it was inserted or last replaced, in milliseconds UTC.
     pub time: u64,
-    /// The number of equal rows, of k. Matches are filtered and ordered by this number.
+    /// The number of equal rows, out of k. Matches are filtered and ordered by this number.
     pub equal_rows: u32,
     /// The estimated Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
@@ -123,16 +123,16 @@ impl Answer {
         self.matches.iter()
     }
 
-    /// Whether a document exactly at the threshold is found with a probability below one half. The
-    /// bands were then chosen for a higher threshold, and stored documents may be missing from this
-    /// answer.
+    /// Whether a document exactly at the threshold is found with a probability below one half. Then
+    /// the bands were chosen for a higher threshold, and matching documents may be missing from
+    /// this answer.
     pub fn is_unlikely(&self, params: &Params) -> bool {
         params.candidate_probability(self.threshold) < 0.5
     }
 
-    /// The probability that a document exactly at the threshold was returned, by the parameters of
-    /// the index. See [`Params::expected_recall`], which also gives it for any other similarity.
-    /// Costs about k^2 multiplications.
+    /// The probability that a document exactly at the threshold was returned, computed from the
+    /// parameters of the index. For other similarities, see [`Params::expected_recall`]. Costs
+    /// about k^2 multiplications.
     pub fn expected_recall(&self, params: &Params) -> f64 {
         params.expected_recall(self.threshold, self.threshold)
     }
@@ -184,7 +184,7 @@ pub struct Pair {
     pub a: Vec<u8>,
     /// The larger key.
     pub b: Vec<u8>,
-    /// The number of equal rows, of k.
+    /// The number of equal rows, out of k.
     pub equal_rows: u32,
     /// The estimate of the Jaccard similarity, clamped to 0 and above.
     pub similarity: f64,
@@ -209,8 +209,9 @@ pub struct Cluster {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Collapsed {
-    /// Two or more documents with the same signature (and number of shingles, if that counts). Each
-    /// two of them are a pair with all rows equal; these pairs are not listed separately.
+    /// Two or more documents with the same signature (and the same number of shingles, if the
+    /// condition includes a minimum containment). Any two of them are a pair with all rows equal;
+    /// these pairs are not listed separately.
     #[non_exhaustive]
     Crowd {
         /// The smallest key, which represents the crowd.
@@ -218,8 +219,9 @@ pub enum Collapsed {
         /// The number of documents in the crowd.
         count: u64,
     },
-    /// Two documents and their crowds: each document with the signature of the first forms a pair
-    /// of this many equal rows with each document with the signature of the second.
+    /// Two documents and their crowds. Each document with the signature of the first one forms a
+    /// pair with each document with the signature of the second one; all these pairs have the same
+    /// number of equal rows.
     #[non_exhaustive]
     Pair {
         /// The two documents, or the representatives of their crowds.
@@ -274,8 +276,8 @@ pub enum Maintained {
 pub struct Recovery {
     /// Changes replayed from the WAL: 0 after a clean close.
     pub changes_replayed: u64,
-    /// Bytes of a torn tail that were cut off the WAL. They were never acknowledged, or belonged to
-    /// the last sync group before a crash.
+    /// Bytes that were cut off the end of the WAL because its last record was torn. They were never
+    /// acknowledged, or belonged to the last sync group before a crash.
     pub bytes_cut: u64,
     /// Number of files that were deleted because the catalog does not list them.
     pub files_swept: u64,

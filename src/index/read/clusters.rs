@@ -46,12 +46,13 @@ impl Snapshot {
     }
 
     /// The clusters by exact comparison: documents connected by pairs whose shingles satisfy
-    /// [`Alike`]. Candidate pairs are searched from three standard errors below
-    /// ([`Alike::for_verification`]). `fetch` returns documents, as for [`Snapshot::exact_pair`]; a
-    /// pair with a stale or missing document connects nothing.
+    /// [`Alike`]. Candidate pairs are searched from three standard errors below the minimum
+    /// ([`Alike::for_verification`]). `fetch` returns the original documents, as for
+    /// [`Snapshot::exact_pair`]. If a document of a pair is stale or missing, the pair connects
+    /// nothing.
     ///
-    /// Costs the work of [`Snapshot::pairs`], and one comparison for each pair of documents that
-    /// are not connected yet. `fetch` is called repeatedly for the same documents.
+    /// Costs as much as [`Snapshot::pairs`], plus one exact comparison for each pair of documents
+    /// that are not connected yet. `fetch` may be called several times for the same document.
     ///
     /// # Errors
     ///
@@ -110,18 +111,19 @@ impl Iterator for Clusters {
     }
 }
 
-/// Selects which documents of one signature are united if counts of shingles decide.
+/// Selects which documents with equal signatures are united if their counts of shingles are part of
+/// the condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twins {
-    /// All of them: each contains the others.
+    /// All of them: each contains the others, as estimated.
     Connected,
-    /// Those with equal counts: each is a pair with the same documents as the others.
+    /// Only those with equal counts: they form pairs with exactly the same other documents.
     Interchangeable,
 }
 
-/// Unites the documents with equal signatures. Returns all but the first of each such crowd, which
-/// are pairs with the same documents as the first. (If counts of shingles decide, they must be
-/// equal as well.)
+/// Unites documents with equal signatures. Returns the documents that the sweep may skip: all but
+/// the first of each crowd, since they are pairs with the same documents as the first one. (If
+/// counts of shingles are part of the condition, only documents with equal counts are skipped.)
 pub(super) fn unite_twins(
     snapshot: &Snapshot,
     (alike, which): (Alike, Twins),
@@ -160,7 +162,7 @@ pub(super) fn unite_twins(
 /// A numbering of all places.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// The number of the first document of each source.
+    /// For each source, the number of its first document.
     bases: Vec<u32>,
     pub(super) count: u32,
 }
@@ -188,8 +190,8 @@ impl Numbers {
     }
 }
 
-/// Union-find over all places, by number: 4 bytes a document. Union by the smaller number with
-/// path halving; near-constant per operation (Tarjan and van Leeuwen, JACM 31, 1984).
+/// Union-find over all places, by number: 4 bytes per document. Union by the smaller number with
+/// path halving; near-constant time per operation (Tarjan and van Leeuwen, JACM 31, 1984).
 pub(super) struct Forest {
     parents: Vec<u32>,
 }
@@ -256,10 +258,10 @@ impl Cluster {
         self.times.iter().copied().max().unwrap_or(0)
     }
 
-    /// The growth of the cluster over time. The result has one entry for each span of `span_ms`
-    /// milliseconds since 1970 in which a document was added: the start of the span, and the number
-    /// of documents; sorted by time. (86,400,000 gives the days of UTC.) A replaced document counts
-    /// at the time of its replacement. Costs a sort of the times.
+    /// The growth of the cluster over time. Time is divided into spans of `span_ms` milliseconds,
+    /// counted from 1970: 86,400,000 gives the days of UTC. The result has one entry for each span
+    /// in which a document was added: the start of the span, and the number of documents; sorted by
+    /// time. A replaced document counts at the time of its replacement. Costs a sort of the times.
     pub fn growth(&self, span_ms: u64) -> Vec<(u64, u64)> {
         let span_ms = span_ms.max(1);
         let mut begins: Vec<u64> = self.times.iter().map(|time| time - time % span_ms).collect();

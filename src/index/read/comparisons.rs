@@ -1,20 +1,22 @@
-//! What a query costs in comparisons, measured on a sample of the stored documents; and whether
-//! that makes the band tables a scan of the index.
+//! Measures how many comparisons a query costs, on a sample of the stored documents, and decides
+//! whether the band tables have degenerated to a scan of the index.
 
 use crate::Result;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
 use crate::index::state::{Place, Snapshot};
 
-/// Documents that are queried with.
+/// Maximum number of stored documents that the sample queries with.
 const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
-/// Bounds of the cost: candidates of one query, and of all queries together.
+/// Maximum number of candidates: per query, and of all queries together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
 const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
-/// Fewer dissimilar candidates a query than this say nothing about a larger index.
+/// With fewer dissimilar candidates per query than this, nothing can be predicted for a larger
+/// index.
 const IN_VAIN_MIN: f64 = 10.0;
 
-/// What queries at the index's own threshold compare: see [`Snapshot::sample_comparisons`].
+/// How many comparisons queries at the index's own threshold cost: see
+/// [`Snapshot::sample_comparisons`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Comparisons {
@@ -22,18 +24,18 @@ pub struct Comparisons {
     pub documents: u64,
     /// Stored documents that were queried with, evenly spaced.
     pub queries: u64,
-    /// Other documents that these queries compared: those that share a band.
+    /// Other documents that these queries were compared with: those that share a band.
     pub compared: u64,
-    /// The compared documents below the index's threshold.
+    /// The compared documents whose similarity is below the index's threshold.
     pub in_vain: u64,
-    /// Whether a query had more candidates than the sample looks at. The averages are then lower
+    /// Whether a query had more candidates than the sample compares. The averages are then lower
     /// bounds.
     pub is_cut: bool,
 }
 
 impl Comparisons {
-    /// More documents than this, compared in vain by each query of a million stored documents, make
-    /// a band table a scan.
+    /// Band tables count as a scan if each query compares more dissimilar documents than this per
+    /// million stored documents.
     pub const IN_VAIN_PER_MILLION_MAX: f64 = 1_000.0;
 
     /// The average number of documents that a query compares.
@@ -46,11 +48,12 @@ impl Comparisons {
         self.in_vain as f64 / self.queries.max(1) as f64
     }
 
-    /// Whether the band tables are in effect a scan: bands are equal by accident so often that a
-    /// query is slow, and the slower the larger the index. More rows per band, a higher threshold
-    /// or longer shingles avoid it. (Similar documents do not count: a crowd is no scan.)
+    /// Whether the band tables are in effect a scan: so many bands are equal by chance that queries
+    /// are slow, and become slower as the index grows. To avoid it, use more rows per band, a
+    /// higher threshold or longer shingles. (Similar documents do not count: a crowd is not a
+    /// scan.)
     ///
-    /// False where an index is too small to tell.
+    /// False if the index is too small to tell.
     pub fn is_scan(&self) -> bool {
         let in_vain = self.in_vain_per_query();
         let in_a_million = in_vain * (1e6 / self.documents.max(1) as f64).max(1.0);

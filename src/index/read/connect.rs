@@ -1,9 +1,10 @@
-//! Connected components of documents: the sweep without comparing documents that are in one
-//! component already.
+//! Connected components of documents. Works like the sweep, but does not compare documents that
+//! are already in the same component.
 //!
-//! A new document of a bucket is first compared with one document of each component in the bucket.
-//! In a crowd that one comparison mostly decides. The others are compared only if the first is not
-//! similar, so all documents of a component are compared before the new one is declared separate.
+//! A new document of a bucket is first compared with one document of each component in the
+//! bucket. In a crowd, this comparison usually succeeds and settles the matter. If it fails, the
+//! new document is compared with the other documents of the component, so it is declared separate
+//! only after all of them.
 
 use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
@@ -66,9 +67,9 @@ struct Bucket<'a> {
     components: Vec<Component>,
     /// The number of documents.
     members: usize,
-    /// If the bucket reaches this number of documents, it is pruned.
+    /// The bucket is pruned when it reaches this number of documents.
     members_max: usize,
-    /// The largest key that a range includes.
+    /// The largest BandKey in any range of the bucket.
     reached: u64,
     /// Pairs compared so far.
     compared: u64,
@@ -157,8 +158,9 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Whether any document of a component is a pair with this one, and the number of comparisons.
-    /// The first one mostly decides, so the others are prefetched only if it does not.
+    /// Whether any document of a component is a pair with the given one; also returns the number of
+    /// comparisons. The first comparison usually succeeds, so the other signatures are prefetched
+    /// only if it fails.
     fn is_like(&self, entry: RangeEntry, component: &Component) -> Result<(bool, u64)> {
         let mut compared = 0;
         let params = self.snapshot.params();
@@ -232,8 +234,9 @@ mod tests {
         }
     }
 
-    /// `c` joins `a` and `b`. `d` shares a band with all three but is similar to `b` alone. It is
-    /// found only if `b` is still in the bucket, whichever component absorbed the other.
+    /// `c` joins `a` and `b`. `d` shares a band with all three but is similar to `b` alone. Test:
+    /// `d` is united with them only if `b` is still in the bucket, whichever component absorbed the
+    /// other.
     #[test]
     fn what_a_component_took_in_is_met_by_those_that_follow() {
         let params = crate::Params::builder().hashes(16).bands(4, 3).lane_bits(8).build();
@@ -256,7 +259,8 @@ mod tests {
             let snapshot = index.snapshot();
             let numbers = Numbers::of(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
-            // Nine equal rows of sixteen. Only `b` and `c` share another band.
+            // The threshold requires nine equal rows of sixteen. Only `b` and `c` share another
+            // band.
             let sweep = Sweep::new(&snapshot, 0.56.into());
             connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on).expect("sound files");
             assert_eq!(forest.members().len(), 4, "case {case}: all are one component");

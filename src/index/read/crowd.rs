@@ -1,8 +1,9 @@
-//! Long look-ups. A *crowd* is a set of documents that share most bands with the query; each is
-//! compared once, in storage order.
+//! Long look-ups. A *crowd* is a set of documents that share most of their bands with the query.
+//! Each of them is compared once, in storage order.
 //!
-//! Without this, every document would be compared once per shared band. Here the ordinals of all
-//! bands are marked in a window of the segment, and the marked signatures are read sequentially.
+//! Without this special case, each document would be compared once per shared band. Here the
+//! ordinals of all bands are marked in a window of the segment, and the marked signatures are read
+//! sequentially.
 
 use super::search::{Found, SearchTerms};
 use super::terms::Stop;
@@ -13,9 +14,10 @@ use crate::memtable::Memtable;
 use crate::segment::{Entries, Segment};
 use std::borrow::Cow;
 
-/// Look-ups of one signature in one source with more entries than this are treated as a crowd.
+/// If the look-ups of one signature in one source have more entries than this, they are treated as
+/// a crowd.
 pub(super) const CROWD_MIN: u32 = if cfg!(test) { 6 } else { 512 };
-/// Documents per window: its marks fit into the L1 cache.
+/// Documents per window: the marks of one window fit into the L1 cache.
 const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
 /// Prefetch distance, in signatures.
 const AHEAD: usize = 16;
@@ -71,7 +73,8 @@ impl Crowd<'_, '_> {
     pub(super) fn compare_recent(&mut self, memtable: &Memtable, marks: &[u64]) -> bool {
         let words = index(WINDOW) / 64;
         for (words, begin) in marks.chunks(words).zip((0..).step_by(index(WINDOW))) {
-            // The lock is released in between: writers wait for it, and the caller's code may run.
+            // The lock is released in between: writers wait for it, and `stop` may call the
+            // caller's code.
             if self.stop.is_due() {
                 return false;
             }

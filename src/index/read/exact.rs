@@ -30,18 +30,19 @@ pub enum Exact {
 pub type Fetch<'a> = dyn FnMut(&[u8]) -> Result<Option<Original>> + 'a;
 
 impl Snapshot {
-    /// The exact similarity of each match of a query to the query document.
+    /// The exact similarity between the query document and each match.
     ///
     /// `fetch` is called once per match. The returned document is used only if its signature and
     /// number of shingles equal the stored ones. `alike` is the condition of a match: a minimum
     /// similarity (0 for all), or an [`Alike`]. The comparison ends as soon as it is certain that
-    /// the condition fails. Use [`Query::for_verification`] (for pairs and clusters,
-    /// [`Alike::for_verification`]) to find all matches, since the estimates of some are below the
-    /// minimum.
+    /// the condition fails.
+    ///
+    /// Some true matches have estimates below the minimum. To find these as well, query with
+    /// [`Query::for_verification`] (for pairs and clusters, [`Alike::for_verification`]).
     ///
     /// # Errors
     ///
-    /// `Invalid` (`alike` not from 0 to 1), those of `fetch`, and of reading signatures.
+    /// `Invalid` (`alike` not from 0 to 1), the errors of `fetch`, and those of reading signatures.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -82,7 +83,7 @@ impl Snapshot {
         matches.iter().map(one).collect()
     }
 
-    /// The exact similarity of a pair. Otherwise as [`Snapshot::exact_matches`].
+    /// The exact similarity of a pair. Works like [`Snapshot::exact_matches`].
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl Snapshot {
         self.exactly((&pair.a, &pair.b), alike.into().check()?, fetch)
     }
 
-    /// Compares two documents by the condition.
+    /// Compares two documents, and returns whether and how they satisfy the condition.
     pub(super) fn exactly(
         &self,
         (a, b): (&[u8], &[u8]),

@@ -13,7 +13,7 @@ impl fmt::Debug for Excerpt<'_> {
         let mut shown = self.0.get(..SHOWN).unwrap_or(self.0);
         match str::from_utf8(shown) {
             Ok(text) => write!(f, "{text:?}")?,
-            // The cut split a character.
+            // A character was split at the cut.
             Err(error) if error.error_len().is_none() && shown.len() < self.0.len() => {
                 shown = &shown[..error.valid_up_to()];
                 write!(f, "{:?}", String::from_utf8_lossy(shown))?;

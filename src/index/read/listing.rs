@@ -27,7 +27,7 @@ pub struct Keys {
 }
 
 impl Snapshot {
-    /// All documents, in no particular order. Their keys alone, in order: [`Snapshot::keys`].
+    /// All documents, in no particular order. For the keys alone, in order, see [`Snapshot::keys`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -56,8 +56,7 @@ impl Snapshot {
     ///
     /// The keys are sorted before the first is returned. This reads the key of every document, and
     /// needs memory for the keys plus 44 bytes each. If the order does not matter,
-    /// [`Snapshot::for_each_key`] is several times as fast. Errors are returned here, not later:
-    /// `Invalid` (2^32 keys or more), `Corrupt`, `Io`.
+    /// [`Snapshot::for_each_key`] is several times as fast.
     ///
     /// # Errors
     ///
@@ -82,7 +81,8 @@ impl Snapshot {
         self.keys_with_prefix([])
     }
 
-    /// The keys that begin with these bytes, in ascending order. Costs and errors as
+    /// The keys that begin with these bytes, in ascending order. Like [`Snapshot::keys`], this
+    /// reads every key, but it needs memory only for the keys that match.
     /// [`Snapshot::keys`]: every key is looked at, but memory is for those that begin so.
     ///
     /// # Errors

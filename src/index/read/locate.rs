@@ -4,7 +4,8 @@ use crate::Result;
 use crate::index::state::{Place, Snapshot};
 use crate::segment::LOOK_UPS_TOGETHER;
 
-/// The places of the live documents with the `wanted` keys. The hashes of all keys are given.
+/// Finds the places of the live documents with some keys. `key` and `key_hashes` cover all keys;
+/// `wanted` holds the indices of those to look up.
 pub(crate) fn locate_all<'k>(
     before: &Snapshot,
     key: impl Fn(usize) -> &'k [u8],

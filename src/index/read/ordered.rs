@@ -1,8 +1,8 @@
 //! Collects keys and sorts them.
 //!
-//! Most keys differ in a few bytes after their common prefix. These bytes and the number of the key
-//! form one integer, and the integers are sorted. Keys with equal bytes there are sorted again by
-//! the bytes that follow.
+//! Most keys differ in a few bytes after their common prefix. These bytes and the number of the
+//! key are packed into one integer, and the integers are sorted. Keys that are equal in these bytes
+//! are then sorted by the bytes that follow.
 
 use crate::format::bytes::index;
 use crate::index::read::listing::dead_bits;
@@ -10,11 +10,11 @@ use crate::index::state::Snapshot;
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Bytes of a key in the sort integer, before the byte that holds their count.
+/// Number of bytes of a key in the sort integer. The byte after them holds their count.
 const HEAD: usize = 11;
 /// Fewer keys than this are compared directly.
 const FEW: usize = if cfg!(test) { 3 } else { 16 };
-/// Documents of the memtable that are read per acquisition of its lock.
+/// Number of documents of the memtable that are read each time its lock is taken.
 const HOLD: u32 = if cfg!(test) { 5 } else { 1_024 };
 /// The bits of the key number in the sort integer.
 const NUMBER: u128 = 0xffff_ffff;
@@ -140,7 +140,7 @@ fn sort(
     for (number, head) in numbers.iter_mut().zip(&*heads) {
         *number = number_of(*head);
     }
-    // Keys with equal heads that have more bytes are sorted by the rest.
+    // Keys with equal heads are sorted by their remaining bytes, if they have any.
     let mut begin = 0;
     let runs = heads.chunk_by(|a, b| a >> 32 == b >> 32);
     let runs: Vec<(usize, bool)> = runs.map(|run| (run.len(), goes_on(run[0]))).collect();
@@ -152,7 +152,7 @@ fn sort(
     }
 }
 
-/// The length of the common prefix of the keys after `depth`.
+/// The length of the common prefix of the keys, counted after the first `depth` bytes.
 fn common(keys: &Gathered, numbers: &[u32], depth: usize) -> usize {
     let Some(first) = numbers.first().map(|first| keys.rest(*first, depth)) else { return 0 };
     numbers.iter().fold(first.len(), |common, number| {
@@ -196,7 +196,7 @@ fn from_bytes(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Sorts heads: by a radix sort over the bytes that differ, if there are only a few of them.
+/// Sorts heads. Uses a radix sort over the bytes that differ, if there are only a few of them.
 fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
     let first = heads.first().copied().unwrap_or(0);
     let differing = heads.iter().fold(0, |all, head| all | (head ^ first));
@@ -232,8 +232,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Keys over a small alphabet that includes zero, many of them prefixes of others, inserted so
-    /// that the common prefix gets shorter late.
+    /// Uses keys over a small alphabet that includes zero, many of them prefixes of others. They
+    /// are inserted so that the common prefix gets shorter only late.
     #[test]
     fn keys_are_in_order_whatever_they_have_in_common() {
         let mut random = 1_u64;

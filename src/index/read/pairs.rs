@@ -40,13 +40,13 @@ impl Pairs {
         self.sweep.progress()
     }
 
-    /// All pairs once more from the beginning, with documents of equal signatures grouped: a crowd
-    /// of n copies is reported once instead of n^2 / 2 times.
+    /// Restarts and returns all pairs, with documents of equal signatures grouped: a crowd of n
+    /// copies is reported once instead of n^2 / 2 times.
     ///
     /// Costs one more walk of the first band's table than [`Snapshot::pairs`], but only n log n
     /// comparisons for a crowd of n copies. Uses 4 bytes of memory per document while it runs, and
-    /// then a key per crowd. If counts of shingles decide ([`Alike::contained`]), the documents of
-    /// a crowd have one signature and one count.
+    /// then one key per crowd. If the condition includes a minimum containment
+    /// ([`Alike::contained`]), the documents of a crowd also have equal counts of shingles.
     ///
     /// # Errors
     ///
@@ -83,7 +83,8 @@ pub struct CollapsedPairs {
     numbers: Numbers,
     /// All documents of each crowd except its representative.
     twins: Bits,
-    /// Smallest key and size of each crowd, by the number of its representative.
+    /// Smallest key and size of each crowd. The map is keyed by the number of the crowd's
+    /// representative.
     crowds: HashMap<u32, (Vec<u8>, u64), ahash::RandomState>,
     /// The numbers of the crowds that the stream has not returned yet.
     untold: std::vec::IntoIter<u32>,

@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// A builder for one query per signature, all run together.
 ///
-/// The answers equal those of one [`Query`] per signature. Together their memory accesses overlap,
-/// and all of them see the same state.
+/// The answers equal those of one [`Query`] per signature. Running the queries together overlaps
+/// their memory accesses, and all of them see the same state of the index.
 #[derive(Clone)]
 #[must_use = "queries do nothing until they are run"]
 pub struct Queries<'a> {
@@ -98,7 +98,7 @@ impl<'a> Queries<'a> {
     /// Runs the queries. Returns the answers in the order of the signatures.
     ///
     /// Costs somewhat less than the same number of single queries. It uses one thread only: to use
-    /// more, give each thread a part of the signatures.
+    /// several threads, give each of them a part of the signatures.
     ///
     /// # Errors
     ///

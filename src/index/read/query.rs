@@ -17,9 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A question under construction: what is like this?
+/// A builder for a search for similar documents.
 ///
-/// It answers for the state of the index when it was asked for, however late it is run.
+/// The answer reflects the snapshot that the builder was made from, however late the query is run.
+/// (Methods of [`crate::Index`] take a snapshot when they are called.)
 #[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct Query<'a> {
@@ -45,10 +46,12 @@ impl Snapshot {
         Query::of_keys(self.clone(), vec![key.into()])
     }
 
-    /// What is like any of the documents with these keys? One answer, in which every document
-    /// counts with the most similar of those asked about; it never finds these.
+    /// A query for documents similar to any of the documents with these keys. Each document found
+    /// is ranked by its similarity to the nearest of them. The documents with these keys are never
+    /// matches themselves.
     ///
-    /// What a reader of some documents may want to read next. Costs a query for each key.
+    /// Use it for recommendations: what may the reader of some documents want to read next? Costs
+    /// one query per key.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -90,19 +93,22 @@ impl<'a> Query<'a> {
         Self { snapshot, target, terms: Terms::new() }
     }
 
-    /// The least similarity returned, from 0 to 1. Default: the index's own threshold. A lower one
-    /// than the bands were chosen for finds only what shares a band: see
-    /// [`Params::expected_recall`](crate::Params::expected_recall), and
-    /// [`Answer::is_unlikely`]. With 0 everything is a match that shares a band and has more equal
-    /// rows than chance makes: with a limit, the most similar ones, however similar they are.
+    /// Sets the minimum similarity of a match, from 0 to 1. Default: the index's own threshold.
+    ///
+    /// Only documents that share a band are found. Below the threshold that the bands were chosen
+    /// for, similar documents are less likely to share one: see
+    /// [`Params::expected_recall`](crate::Params::expected_recall) and [`Answer::is_unlikely`].
+    /// With 0, a match is any document that shares a band and has more equal rows than expected by
+    /// chance. Together with a limit, this returns the most similar documents, however similar they
+    /// are.
     pub fn threshold(mut self, threshold: f64) -> Self {
         self.terms.threshold = Some(threshold);
         self
     }
 
-    /// Returns only documents of which one contains the other to this extent: the larger one
-    /// contains at least this part of the smaller one, from 0 to 1, as estimated from signatures
-    /// ([`Params::containment`](crate::Params::containment)). Applied before the limit.
+    /// Returns only documents that contain, or are contained in, the query document: the larger of
+    /// the two contains at least this fraction of the smaller one, from 0 to 1, as estimated from
+    /// signatures ([`Params::containment`](crate::Params::containment)). Applied before the limit.
     /// [`Match::containment`](crate::Match::containment) holds the estimate.
     ///
     /// The threshold becomes 0 unless it is set: all documents that share a band are compared.
@@ -140,8 +146,8 @@ impl<'a> Query<'a> {
     }
 
     /// Searches from three standard errors below the threshold and below the minimum containment,
-    /// for callers that compare the documents afterwards. So nearly all true matches are found, and
-    /// others besides. See [`Snapshot::exact_matches`], and
+    /// for callers that compare the documents afterwards. The answer then contains nearly all true
+    /// matches, and some false ones. See [`Snapshot::exact_matches`], and
     /// [`Params::search_threshold`](crate::Params::search_threshold).
     pub fn for_verification(mut self) -> Self {
         self.terms.is_verified = true;
@@ -159,8 +165,9 @@ impl<'a> Query<'a> {
     ///
     /// The answer, and [`Answer::found`], equal those of the query without the filter, minus the
     /// documents that do not pass. The filter is called once for each document that reaches the
-    /// threshold, in no particular order, and under no lock: it may use the index. A panic of the
-    /// filter propagates out of [`Query::run`]. Costs reading key and payload of those documents.
+    /// threshold, in no particular order. It may use the index, since no lock is held during the
+    /// call. A panic of the filter propagates out of [`Query::run`]. Costs reading the key and the
+    /// payload of each of those documents.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -185,8 +192,8 @@ impl<'a> Query<'a> {
 
     /// Stops at this time and returns what was found so far: [`Answer::complete`] is false, and
     /// matches may be missing. The clock is read between blocks of some hundred candidates. So the
-    /// query ends about 100 us late if the index is in memory, else later by the time of a few disk
-    /// reads. Default: never.
+    /// query ends about 100 us late if the index is in memory; otherwise it may be late by a few
+    /// disk reads. Default: never.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -211,9 +218,9 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Stops when this returns true, like [`Query::deadline`]. For a flag that another thread sets,
-    /// for instance when the client has disconnected. Called as often as a deadline is checked,
-    /// under no lock.
+    /// Stops when this returns true, like [`Query::deadline`]. Useful with a flag that another
+    /// thread sets, for instance when the client has disconnected. `cancel` is called as often as a
+    /// deadline is checked; no lock is held during the call.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -238,11 +245,12 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Sets the maximum number of candidates (per query document), to bound the time of a query
-    /// that meets a crowd. A document counts once per shared band. If there are more,
-    /// [`Answer::complete`] is false and matches may be missing. Which ones depends on where
-    /// documents are stored, so it may differ from day to day. With several query keys, the most
-    /// similar document may be missing, too. Default: all.
+    /// Sets the maximum number of candidates per query document, to bound the time of a query that
+    /// meets a crowd. A document counts once per shared band. Default: no maximum.
+    ///
+    /// If there are more candidates, [`Answer::complete`] is false and matches may be missing.
+    /// Which ones depends on where documents are stored, so it may change over time. With several
+    /// query keys, even the most similar document may be missing.
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.terms.candidates_max = candidates;
         self

@@ -1,7 +1,8 @@
 //! Turns the findings of a search into an answer: filter, order, limit.
 //!
 //! Documents are read in the order in which they were found, which is mostly their storage order.
-//! Keys are read only if they decide: in a group of ties, each key once.
+//! Keys are read only if they decide about the order or the limit. Within a group of ties, each key
+//! is read once.
 
 use super::alike::Alike;
 use super::search::Found;
@@ -13,7 +14,7 @@ use crate::{Match, Result};
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
 
-/// Documents read between two checks whether to stop.
+/// Number of documents that are read between two checks of the stop condition.
 const BLOCK: usize = if cfg!(test) { 4 } else { 256 };
 /// Prefetch distance, in documents.
 const AHEAD: usize = 8;
@@ -46,7 +47,8 @@ impl Snapshot {
         Ok((kept, true))
     }
 
-    /// The same without a stop condition. Returns the number of findings kept.
+    /// Like [`Snapshot::keep_contained`], without a stop condition. Returns the number of findings
+    /// kept.
     pub(crate) fn keep_all_contained(
         &self,
         found: &mut [Found],
@@ -87,8 +89,8 @@ impl Snapshot {
         Ok((kept, true))
     }
 
-    /// The filter is the caller's code and may query the index or write to it. So it is called
-    /// under no lock, with a copy of what is in memory.
+    /// Calls the filter. It is the caller's code and may query the index or write to it. So no lock
+    /// is held during the call, and it gets a copy of what is in the memtable.
     fn passes(
         &self,
         Place { source, ordinal }: Place,
@@ -120,8 +122,8 @@ impl Snapshot {
         Ok(self.rank_until(found, limit, counts, &Stop::default())?.0)
     }
 
-    /// The same with a stop condition. Also returns whether it finished before the query had to
-    /// stop.
+    /// Like [`Snapshot::rank`], with a stop condition. Also returns whether it finished before the
+    /// query had to stop.
     pub(super) fn rank_until(
         &self,
         found: &mut [Found],
@@ -130,13 +132,13 @@ impl Snapshot {
         stop: &Stop<'_>,
     ) -> Result<(Vec<Match>, bool)> {
         let (best, mut is_whole) = self.best(found, limit, stop)?;
-        // Also for a single candidate: the disk then gets all its reads at once.
+        // This helps even with a single candidate: the disk gets all its reads at once.
         for candidate in best.iter().take(AHEAD) {
             self.prefetch_key(candidate.place)?;
         }
         let mut matches = Vec::with_capacity(best.len());
         for block in best.chunks(BLOCK) {
-            // A few matches are always read, since the work of finding them is done.
+            // At least one block of matches is always read, since the work of finding them is done.
             if !matches.is_empty() && stop.is_due() {
                 is_whole = false;
                 break;
@@ -184,8 +186,8 @@ impl Snapshot {
         Ok((&found[..end], is_whole))
     }
 
-    /// The findings with the smallest keys among those from `begin` on with this many equal rows,
-    /// as many as there are places.
+    /// The indices of the findings with the smallest keys. Considers the findings from `begin` on
+    /// that have this many equal rows; returns as many as there are `places`.
     fn least_keys(
         &self,
         found: &[Found],
@@ -229,7 +231,7 @@ impl Snapshot {
         Ok((least.into_iter().map(|(_, at)| at).collect(), is_whole))
     }
 
-    /// Prefetches the fields that are read of a document, some places ahead.
+    /// Prefetches, for findings some places ahead, the fields that will be read of their documents.
     fn ask_ahead(&self, found: &[Found], at: usize) {
         let of = |at: usize| {
             let place = found.get(at)?.place;

@@ -13,7 +13,7 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct SearchScratch {
     /// The BandKeys of the first signature, then of the second, and so on.
     pub(super) band_keys: Vec<u64>,
-    /// One per signature, segment and band of a round, in this order. Never shrinks.
+    /// The look-ups of a round: one per signature, segment and band, in this order. Never shrinks.
     pub(super) look_ups: Vec<LookUp>,
     pub(super) matching: Vec<Entries>,
     pub(super) candidates: Vec<Candidate>,

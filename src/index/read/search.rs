@@ -15,14 +15,14 @@ use crate::sync::Arc;
 use crate::{Params, Result};
 use std::ops::Range;
 
-/// Approximate number of look-ups in flight: more do not fit into the L1 cache beside the data they
-/// read.
+/// Approximate maximum of look-ups in flight. More of them, with the data they read, would not fit
+/// into the L1 cache.
 const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
 /// Number of candidates whose signatures are prefetched together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
-/// Candidates per batch that are presumed to be matches before they are compared. If there are only
-/// a few candidates, most of them are matches, so the fields of a match are prefetched together
-/// with the signature.
+/// Number of candidates per batch that are presumed to be matches before they are compared. If
+/// there are only a few candidates, most of them are matches. So the fields of a match are
+/// prefetched together with the signature.
 const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
 
 /// A live document that satisfies the law for one of the signatures.
@@ -49,10 +49,11 @@ impl<'s> SearchTerms<'s> {
         Self { signatures, equal_rows_min, band_rows, lane_bits }
     }
 
-    /// The equal rows of a candidate that was found in `first_band` and in all bands up to
-    /// `last_band` that it really shares. Returns a value only if there are enough equal rows, and
-    /// if the first band that is really equal lies in this range; otherwise the candidate counts
-    /// where that band is looked up.
+    /// The number of equal rows of a candidate. The candidate was found in `first_band` and, up to
+    /// `last_band`, in every band that it really shares.
+    ///
+    /// Returns `None` if there are too few equal rows, or if the first band that is really equal
+    /// lies outside this range: the candidate counts at the look-up of that band.
     #[inline]
     pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
@@ -61,9 +62,9 @@ impl<'s> SearchTerms<'s> {
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }
 
-    /// The equal rows of a candidate if there are enough and it shares one of `bands` bands. Of
-    /// many candidates most have too few: counting costs less than finding out which rows are
-    /// equal.
+    /// The number of equal rows of a candidate, if there are enough and it shares one of the first
+    /// `bands` bands. Most candidates of a crowd have too few equal rows, so rows are counted
+    /// first: that costs less than finding out which ones are equal.
     #[inline]
     pub(super) fn score_in_any_band(
         &self,
@@ -80,8 +81,8 @@ impl<'s> SearchTerms<'s> {
     }
 }
 
-/// A candidate whose signature was prefetched. It is compared once for all bands in which it was
-/// found meanwhile.
+/// A queued candidate whose signature was prefetched. It is compared once, for all bands in which
+/// it was found while it was queued.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     place: Place,
@@ -133,19 +134,20 @@ impl<'a> Search<'a> {
         Self { snapshot, bands, scratch, candidates_max, bounds, stop: None, is_stopped: false }
     }
 
-    /// The same, with a condition that stops the search.
+    /// Adds a condition that stops the search.
     pub(super) fn until(mut self, stop: &'a Stop<'a>) -> Self {
         self.stop = stop.may_come().then_some(stop);
         self
     }
 
-    /// The same, with a limit on the number of candidates of each signature.
+    /// Limits the number of candidates of each signature.
     pub(crate) fn bounded(mut self, candidates_max: usize) -> Self {
         self.candidates_max = candidates_max;
         self
     }
 
-    /// Whether a signature of the last run had more candidates than the limit.
+    /// Whether the findings for a signature may be incomplete: the last run stopped early, or had
+    /// more candidates than the limit.
     pub(crate) fn is_cut(&self, probe: usize) -> bool {
         self.is_stopped || self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
     }
@@ -157,8 +159,8 @@ impl<'a> Search<'a> {
         !self.is_stopped
     }
 
-    /// Every live document that satisfies the law for a signature, in order of the signatures;
-    /// each once.
+    /// Finds every live document that satisfies the law for a signature, once per signature. The
+    /// findings are sorted by signature.
     pub(crate) fn run(
         &mut self,
         signatures: &[&[u8]],
@@ -197,7 +199,7 @@ impl<'a> Search<'a> {
     }
 
     fn search_segments(&mut self, asked: SearchTerms<'_>) -> Result<()> {
-        // Candidates may be left from a search that ended with an error.
+        // Candidates may be left over from a search that ended with an error.
         self.scratch.candidates.clear();
         let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
         let (probes_max, sources_max) = together(probes, sources, self.bands, LOOK_UPS_MAX);
@@ -265,7 +267,7 @@ impl<'a> Search<'a> {
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments;
-        // The look-ups are sorted by signature and segment, so no division is needed.
+        // The hits are sorted by signature and segment, so no division is needed.
         let (mut rest, mut first) = (0, 0);
         let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
         for (probe, source) in pairs {
@@ -364,8 +366,9 @@ fn take_candidates(
     })
 }
 
-/// The position of a candidate that is queued already. The same documents mostly share several
-/// bands and come in the same order in each, so the position after the last one is checked first.
+/// The position of a candidate that is queued already. The same documents usually share several
+/// bands, in the same order in each. So the position after the previous one, `guess`, is checked
+/// first.
 #[inline]
 fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> Option<usize> {
     let is = |candidate: &Candidate| candidate.place == place && candidate.probe == probe;
@@ -399,9 +402,9 @@ fn score(
     Ok(())
 }
 
-/// The number of signatures and of segments that are looked up at once: about `look_ups_max`
-/// look-ups, but at least one signature in one segment. The rounds are as few and as equal in size
-/// as that allows.
+/// The number of signatures, and of segments, that are looked up at once. Their product with the
+/// number of bands is about `look_ups_max`; the minimum is one signature in one segment. Rounds are
+/// as few and as equal in size as that allows.
 fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) -> (usize, usize) {
     if probes * sources * bands <= look_ups_max {
         return (probes, sources);
@@ -412,7 +415,7 @@ fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) ->
     (probes.div_ceil(probes.div_ceil(most)), sources)
 }
 
-/// Converts a number of bands, signatures or look-ups in flight, which is small.
+/// Converts a number of bands, signatures or look-ups in flight; these are always small.
 #[inline]
 pub(super) fn small(few: usize) -> u32 {
     u32::try_from(few).unwrap_or(u32::MAX)

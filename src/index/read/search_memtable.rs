@@ -36,13 +36,12 @@ impl Search<'_> {
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // One band at a time if candidates are limited, since a document that was met before its
-        // first band is compared for nothing; or if the caller may stop: no lock is held in
-        // between.
+        // One band at a time if candidates are limited: a document met before its first shared band
+        // would be compared for nothing. Or if the query may stop: no lock is held between bands.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
-        // A document that was found mostly shares more than one band.
+        // A document found in one band usually shares other bands: the last is not compared again.
         let mut last_found = u32::MAX;
         let (mut met, mut marks, mut mark_all) = (0, Vec::new(), false);
         for begin in (0..self.bands).step_by(together) {
@@ -64,8 +63,8 @@ impl Search<'_> {
                 if met >= CROWD_MIN {
                     mark(&mut marks, ordinal);
                     met += 1;
-                    // Walking the chains would cost more than reading all documents, so all
-                    // documents are read.
+                    // More candidates than documents: reading all documents costs less than walking
+                    // on.
                     let is_most = met > content.document_count().max(CROWD_MIN);
                     mark_all |= is_most && is_unbounded;
                     return !mark_all;
@@ -94,7 +93,7 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
-            // Documents that were found before the marks stay found, also in a query that stops.
+            // Documents that were found before marking began are already in the findings.
             let earlier = self.scratch.found[first_found..].iter();
             earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
             self.compare_marked(asked, probe, &marks);

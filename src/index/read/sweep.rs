@@ -2,9 +2,9 @@
 //! in parallel, band by band.
 //!
 //! The entries of a table are sorted by ranges of BandKeys. Two documents with the same BandKey
-//! have overlapping ranges, whatever their segments. If two ranges overlap, the signatures decide.
-//! Each pair counts at the first band it shares, so the sweep keeps no set of pairs. Only live
-//! documents take part.
+//! have overlapping ranges, whatever their segments. If two ranges overlap, the signatures are
+//! compared. A pair counts only at the first band that it shares, so the sweep need not remember
+//! pairs. Only live documents take part.
 
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
@@ -14,12 +14,12 @@ use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// Approximate number of entries collected at once.
+/// Approximate number of entries that are collected at once.
 const ENTRIES: u64 = if cfg!(test) { 16 } else { 1 << 16 };
 /// Number of pairs whose signatures are prefetched together.
 const BATCH_PAIRS: usize = if cfg!(test) { 5 } else { 64 };
 
-/// A document, and the range of BandKeys that contains its own.
+/// A document, and the range of BandKeys that contains its own BandKey.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RangeEntry {
     pub(super) key_first: u64,
@@ -44,15 +44,17 @@ pub(super) struct Sweep {
     /// one.
     range: u64,
     pub(super) cut: u32,
-    /// The current group of each segment's table.
+    /// For each segment, the current group of its table.
     groups: Vec<u32>,
     /// The memtable's documents in this band with their BandKeys, descending.
     recent: Vec<(u64, u32)>,
-    /// The width of the widest range of an entry.
+    /// The width of the widest range of any entry.
     key_width: u64,
-    /// Sorted by `key_first`. Includes entries of earlier ranges that may overlap later ones.
+    /// The collected entries, sorted by `key_first`. They include entries of earlier ranges that
+    /// may overlap later ones.
     pub(super) entries: Vec<RangeEntry>,
-    /// The number of entries that can only overlap collected ones.
+    /// The number of entries, at the beginning of `entries`, that only overlap entries already
+    /// collected.
     complete: usize,
     /// The first entry of the next pair.
     first: usize,
@@ -153,7 +155,7 @@ impl Sweep {
                 self.entries.push(RangeEntry { key_first: key, key_last: key, place });
             }
         }
-        // The entries consist of sorted runs, and a stable sort is fast on those.
+        // The entries consist of sorted runs, for which a stable sort is fast.
         self.entries.sort_by_key(|entry| entry.key_first);
         self.complete = match end {
             None => self.entries.len(),
@@ -241,7 +243,7 @@ impl Sweep {
         }
     }
 
-    /// The collected entries that cannot overlap later ones, sorted by `key_first`.
+    /// The collected entries that cannot overlap entries still to come, sorted by `key_first`.
     pub(super) fn complete(&self) -> &[RangeEntry] {
         &self.entries[..self.complete]
     }
@@ -299,7 +301,8 @@ pub(super) mod tests {
     use crate::sketch::Signature;
     use crate::{Batch, Index, Options, Params};
 
-    /// Two segments and a memtable with documents of few different bands, some of them dead.
+    /// An index with two segments and a memtable. Its documents have few different bands, and some
+    /// are dead.
     pub(in crate::index::read) fn index(dir: &std::path::Path) -> Index {
         let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
         let options =
@@ -347,7 +350,7 @@ pub(super) mod tests {
         pairs
     }
 
-    /// Holds for every width of the collected ranges, even if it is less than the width of an
+    /// Test: holds for every width of the collected ranges, even if it is less than the width of an
     /// entry's own range.
     #[test]
     fn no_pair_is_lost_between_two_ranges_of_keys() {

@@ -1,6 +1,6 @@
 //! The conditions of a query: threshold, limit, filter, and when to stop.
 //!
-//! The search reads no clock: it calls [`Stop`] between blocks of candidates.
+//! The search itself does not read the clock: it calls [`Stop`] between blocks of candidates.
 
 use crate::Result;
 use crate::index::read::alike::Alike;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Decides from key and payload whether a document may be in the answer.
 type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 
-/// The conditions of a query, whatever signature or key it is about.
+/// The conditions of a query, whether it is about a signature or about keys.
 #[derive(Clone)]
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,

@@ -1,4 +1,5 @@
-//! Reading a sharded index on an object store: which files to fetch, and whether they are complete.
+//! Reading a sharded index from an object store: which files to fetch, and whether they are
+//! complete.
 
 use super::core_of;
 use crate::format::manifest as format;
@@ -15,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// One generation of a sharded index, decoded from its manifest: lists the files that a reader
 /// needs.
 ///
-/// For storage that is not a file system. Fetch the manifest whose name sorts last, decode it,
-/// fetch its files into a local folder, check them, and open that folder with a
+/// For storage that is not a file system. Fetch the manifest whose name sorts last and decode it.
+/// Then fetch the files that it lists into a local folder, check them, and open that folder with a
 /// [`Reader`](crate::Reader). `docs/reference/SHARDS.md` has the steps.
 ///
 /// ```
@@ -55,18 +56,18 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestFile {
-    /// Its path relative to the folder of the index.
+    /// The path of the file, relative to the folder of the index.
     pub path: PathBuf,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// XXH3-64 (seed 0) of its tail, which holds the checksums of everything before it.
+    /// XXH3-64 (seed 0) of the file's tail, which holds the checksums of everything before it.
     pub tail_hash: u64,
-    /// The shard that it belongs to.
+    /// The shard that the file belongs to.
     pub shard: u32,
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Decodes a manifest.
     ///
     /// # Errors
     ///
@@ -119,10 +120,10 @@ impl Manifest {
         files
     }
 
-    /// Reads all files in a folder without mapping them. An error if one is missing, has another
-    /// length, belongs to another index or generation, or has a damaged block.
+    /// Checks the files of this generation in a local folder. An error if a file is missing, has
+    /// another length, belongs to another index or generation, or has a damaged block.
     ///
-    /// Reads every byte.
+    /// Reads every byte of the files, without memory-mapping them.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl Manifest {
     }
 }
 
-/// The names of an index without a folder.
+/// The file names of an index, as paths relative to its folder.
 fn names() -> Names {
     Names::new(Path::new(""))
 }

@@ -1,8 +1,9 @@
-//! A sharded index: segments of many shards, listed by one manifest and read as one index.
+//! A sharded index: segments of many shards that one manifest lists, and that are read as one
+//! index.
 //!
-//! To a reader it is a state with more segments: there is one read path. Writers take no lock: a
-//! manifest is published under the number of its generation only if that name is free, so one of
-//! two committers wins.
+//! For a reader, a sharded index is a state with more segments, so there is only one read path.
+//! Writers take no lock. A manifest is published under the number of its generation, and only if
+//! that name is free: so one of two concurrent commits succeeds.
 
 mod fetch;
 mod write;
@@ -73,7 +74,7 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     Ok(manifest)
 }
 
-/// A core with the files that a manifest lists. Segments that are open already are reused.
+/// A core with open files: those that a manifest lists. Segments that are already open are reused.
 fn core_of(
     storage: &Arc<dyn Storage>,
     names: &Names,

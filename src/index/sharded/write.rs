@@ -1,5 +1,5 @@
-//! Writes a sharded index: first the files, then the manifest that lists them, if no other process
-//! was first.
+//! Writes a sharded index: first the files, then the manifest that lists them. If another process
+//! has committed the same generation before, the commit fails.
 
 use super::{core_of, newest, newest_generation};
 use crate::format::bytes::NUMBER_MAX;
@@ -26,17 +26,17 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bits of a file number that hold the number of the task in its job.
+/// Number of bits in a file number for the number of the task within its job.
 const TASK_BITS: u32 = 24;
-/// Bits that identify the job. Together with the bits of the task, file numbers stay below 2^61.
+/// Number of bits for the job. With the task's bits, file numbers stay below 2^61.
 const JOB_BITS: u32 = 37;
 
 /// The writer of a sharded index. [`Reader`](crate::Reader) reads it like any other index.
 ///
 /// Tasks seal segments ([`seal`](crate::shards::seal)) with tickets of this index, and place them.
-/// One process then lists them all in one commit. There is no lock: of two commits on the same
-/// generation one fails with `Unsettled` and changes nothing. `docs/reference/SHARDS.md` has the
-/// design.
+/// One process then lists all of them in one commit. There is no lock: if two commits start from
+/// the same generation, one fails with `Unsettled` and changes nothing. For the design, see
+/// `docs/reference/SHARDS.md`.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -120,7 +120,7 @@ impl Shards {
         Ok(Self { storage, names, options, manifest })
     }
 
-    /// Moves on to the newest generation: after a commit that failed because another one was first.
+    /// Moves on to the newest generation: needed if a commit failed because another was first.
     /// # Errors
     /// Those of [`Shards::open`].
     pub fn refresh(&mut self) -> Result<()> {
@@ -138,7 +138,7 @@ impl Shards {
         self.manifest.shards
     }
 
-    /// The number of the generation that this handle is at.
+    /// The generation that this handle is at.
     pub fn generation(&self) -> u64 {
         self.manifest.generation()
     }
@@ -149,8 +149,8 @@ impl Shards {
         &self.manifest.note
     }
 
-    /// The ticket of a task. A job draws a random number once and numbers its tasks. A repeated
-    /// attempt of a task gets the same ticket; no other job gets it.
+    /// The ticket of a task. A job draws a random number once, and numbers its tasks. Each attempt
+    /// at a task gets the same ticket; no other job gets it.
     /// # Errors
     /// `Invalid` (a task of 2^24 or above).
     pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
@@ -161,8 +161,8 @@ impl Shards {
         Ticket::new(self.manifest.row.uuid, job << TASK_BITS | u64::from(task))
     }
 
-    /// Moves a sealed file to its place in the index; it is not read before it is listed. Placing
-    /// the file of a second attempt is no error, since both are identical.
+    /// Moves a sealed file to its place in the index. Readers do not read it before it is listed.
+    /// Placing the file of a second attempt is not an error: both files are identical.
     /// # Errors
     /// `Invalid` (the file is not the sealed one), `Exists` (another file has its number), `Io`
     /// (also if `path` is on another file system: copy the file first).
@@ -218,10 +218,10 @@ impl Shards {
         Err(Error::new(ErrorKind::Mismatch, message))
     }
 
-    /// Lists placed segments, each with its shard, in one commit. Sets the note if one is given.
+    /// Lists placed segments, each with its shard, in one commit. Also sets the note, if given.
     ///
-    /// Keys that are live already are refused or replaced; the old document of a replaced key is
-    /// dead from this generation on. Costs a look-up per document in the segments of its shard.
+    /// `how` tells whether keys that are live already are refused or replaced. A replaced document
+    /// is dead from this generation on. Costs a look-up per document in the segments of its shard.
     /// # Errors
     /// `Mismatch`, `Invalid` (a key of another shard, a segment listed already, a note above 64
     /// KiB), `Exists` ([`Adopt::Refuse`]), `Unsettled` (another commit was first: refresh),
@@ -352,10 +352,11 @@ impl Shards {
     }
 
     /// Deletes segments and dead files that the newest manifest does not list: files of failed
-    /// tasks, and of older generations. Returns their number. Call it while no job is under way,
-    /// since the files of a running job are not listed yet. A reader of an older generation that
-    /// has its files open keeps them. Manifests stay: they prevent a generation from being
-    /// committed twice.
+    /// tasks and of older generations. Returns their number.
+    ///
+    /// Call it only while no job is under way, since the files of a running job are not listed yet.
+    /// A reader of an older generation can go on reading the files that it has open. Manifests are
+    /// never deleted: they prevent a generation from being committed twice.
     /// # Errors
     /// Those of [`Shards::open`].
     pub fn sweep(&mut self) -> Result<u64> {
@@ -396,7 +397,7 @@ impl Shards {
         Ok(())
     }
 
-    /// The listed files, opened. New files get random numbers that no other process uses.
+    /// Opens the listed files. New files get random numbers that no other process uses.
     fn core(&self) -> Result<Core> {
         let core = core_of(&self.storage, &self.names, &self.options, &self.manifest, &[])?;
         let job = (self.options.random)();
@@ -450,7 +451,7 @@ impl Shards {
         debug_assert!(next.row.file_next <= NUMBER_MAX, "tickets are below 2^61");
         let bytes = next.encode();
         let path = self.names.manifest(generation);
-        // A unique name for this attempt.
+        // The random number makes the name unique to this attempt.
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
         let fail = |error| Error::io("write", &tmp, error);
         let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;
@@ -478,7 +479,7 @@ impl Shards {
             }
         }
         let folder = self.names.manifest_dir();
-        // The manifest exists, but may not survive a power cut: the same as after a failed sync.
+        // The manifest exists, but a power cut may lose it, as after a failed sync.
         self.storage.sync_dir(&folder).map_err(|error| {
             let message = format!(
                 "{}: a power cut may lose the generation; refresh to check",
