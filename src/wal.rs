@@ -60,7 +60,7 @@ pub(crate) struct Wal {
     end: u64,
 }
 
-/// One over this number is the part of a log that is its reserve.
+/// The reserve of a log is its space for records, divided by this number.
 const RESERVE_SHARE_INVERSE: u64 = 8;
 
 /// Whether an append may use the reserve: the last part of a log, kept for removes when the disk is

@@ -131,7 +131,7 @@ fn it_looks_from_three_standard_errors_below() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Index::create(folder.path().join("kept"), &params, options()).unwrap();
     let sketcher = kept.sketcher();
-    // Of each pair's 100 items, 70 are shared.
+    // Each pair has 100 items, of which 70 are shared.
     let pair = |number: u32| {
         let items = |from: u32| (from..from + 85).map(move |item| number * 1_000 + item);
         [sketcher.original_items(items(0)), sketcher.original_items(items(15))].map(Result::unwrap)

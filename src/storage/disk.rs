@@ -1,6 +1,7 @@
 //! The real disk: std's files with positioned reads and writes, and counters.
 //!
-//! Only this module and `at.rs` use `std::fs`. Knows nothing about content or names.
+//! Outside tests, only the modules in `src/storage` use `std::fs`. This one knows nothing about the
+//! content of files or about their names.
 #![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
 #[cfg(unix)]

@@ -142,8 +142,8 @@ impl Storage for Memory {
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         self.bytes_of(path)?;
-        // Within one process, a shared lock is held only during a check, so an exclusive one does
-        // as well.
+        // Within one process, a shared lock is held only during a check, so the exclusive lock can
+        // take its place.
         self.lock(path)
     }
 

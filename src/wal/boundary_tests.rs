@@ -10,7 +10,7 @@ use crate::planted::{Bug, assert_caught};
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
-/// A log that claims to have this length. Its file has another one.
+/// A log that claims to have this length. Its file is the one that `new_log` made.
 fn log_of(sim: &Sim, length: u64) -> Wal {
     Wal { length, ..new_log(sim) }
 }
@@ -212,8 +212,8 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
 
 #[test]
 fn an_idle_record_of_another_change_ends_the_log() {
-    // After change 6, an idle record must name 6. These name the change before it, then one that is
-    // missing.
+    // After change 6, an idle record must name 6. The idle records here name the change before it,
+    // then one that is missing.
     for said in [5, 7] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);

@@ -15,7 +15,7 @@ fn put_durably(sim: &Sim, name: &str, bytes: &[u8]) {
     assert_eq!(sim.unsynced(), 0);
 }
 
-/// For each of many crash states: those of `names` that exist, as a string.
+/// The sets of `names` that exist in many crash states. Each set is a string.
 fn name_sets(sim: &Sim, names: &[&str]) -> BTreeSet<String> {
     let set = |state: Sim| {
         let files = state.snapshot_of_files();
