@@ -1,8 +1,8 @@
 //! Concurrent admission: in each crowd of identical documents exactly one is admitted, and every
 //! decision equals that of a serial replay in the order of the changes.
 //!
-//! At full size, with 8 threads and 100,000 documents per thread: `NEARKIN_ADMIT_DOCUMENTS=100000
-//! cargo test --release --test it admit:: -- --nocapture`
+//! At full size, with 8 threads and 100,000 documents per thread:
+//! `NEARKIN_ADMIT_DOCUMENTS=100000 cargo test --release --test it admit:: -- --nocapture`
 #![expect(clippy::print_stderr, reason = "it says how fast it was")]
 
 use crate::support::{Random, Scratch, assert_whole, params, run};

@@ -26,7 +26,7 @@ struct Planted {
     text: String,
     book: usize,
     begin: usize,
-    /// Length of the quotation in words.
+    /// Lengths in words: of the quotation, and of the whole text.
     quoted: usize,
     words: usize,
 }

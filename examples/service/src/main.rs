@@ -7,10 +7,10 @@
 //!   at once, only one is stored. A document that was answered with 201 survives power loss.
 //! - `GET /similar?id=...`: the documents most similar to a stored one.
 //!
-//! Calls of the index block (they read mapped files and wait for syncs), so they run on blocking
-//! threads, by `spawn_blocking`. A semaphore limits the number of concurrent calls; further
-//! requests are told to try again later. Ctrl-C and SIGTERM let running requests finish, then close
-//! the index.
+//! A call to the index blocks its thread (it reads mapped files and waits for syncs), so calls run
+//! on blocking threads, by `spawn_blocking`. A semaphore limits the number of concurrent calls;
+//! further requests are told to try again later. Ctrl-C and SIGTERM let running requests finish,
+//! then close the index.
 
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::{StatusCode, header};
