@@ -1,12 +1,12 @@
 //! "You already have this": reports near-duplicates in a folder of text files, as a desktop program
 //! would.
 //!
-//! `cargo run --release --example already_have -- FOLDER [INDEX]`. Indexes files that are new or
-//! changed since the last run, names those nearly equal to another one, and removes deleted files
-//! from the index. INDEX is FOLDER.nearkin by default.
+//! `cargo run --release --example already_have -- FOLDER [INDEX]`. Indexes the files that are new
+//! or changed since the last run, reports those that are nearly equal to another file, and removes
+//! deleted files from the index. INDEX is FOLDER.nearkin by default.
 //!
 //! Ctrl-C needs no handler: every insert is durable when it returns, so the index is intact at any
-//! moment, and the next run continues where this one stopped.
+//! moment, and the next run continues where this run stopped.
 
 use nearkin::{Batch, Edit, ErrorKind, Index, Options, Params};
 use std::collections::HashSet;
@@ -38,14 +38,14 @@ fn run() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(arguments.next().ok_or("usage: already_have FOLDER [INDEX]")?);
     let dir = arguments.next().map_or_else(|| folder.with_extension("nearkin"), PathBuf::from);
 
-    // Scanned before the index is created: a drive that is not mounted must not look like an empty
-    // folder.
+    // Scan the folder before creating the index: a drive that is not mounted must not look like an
+    // empty folder.
     let mut files = Vec::new();
     let complete = collect(&folder, &dir, &mut files)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
 
-    // The index is built for a lower similarity than SAME, so that it finds nearly all pairs at
-    // SAME.
+    // The index is built for a lower similarity than `SAME`, so that it finds nearly all pairs that
+    // reach `SAME`.
     let params = Params::for_threshold(SAME - 0.1).build()?;
     let index = Index::open_or_create(&dir, &params, Options::default())?;
     let mut out = io::stdout().lock();
@@ -74,7 +74,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Collects the regular files below a folder in a fixed order, without following links. Returns
+/// Collects the regular files below a folder, in a fixed order and without following links. Returns
 /// whether all subfolders could be read.
 fn collect(folder: &Path, index: &Path, files: &mut Vec<PathBuf>) -> io::Result<bool> {
     let mut complete = true;
@@ -110,7 +110,7 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
     if metadata.len() > FILE_BYTES_MAX {
         return Ok(File::NoText);
     }
-    // The payload, which is the caller's own bytes, stores which version of the file was indexed.
+    // The payload (bytes for the caller's own use) stores which version of the file was indexed.
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH)?;
     let version = format!("{} {}", metadata.len(), modified.as_nanos());
     if index.get(key)?.is_some_and(|document| document.payload == version.as_bytes()) {
@@ -124,7 +124,8 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
         Err(error) if error.kind() == ErrorKind::Empty => return Ok(File::NoText),
         signature => signature?,
     };
-    // The query comes first; an old version of this file may still be among its matches.
+    // Query before the insert: the old version of this file may still be among the matches, and is
+    // filtered out.
     let answer = index.query(&signature).threshold(SAME).limit(4).run()?;
     index.insert_with_payload(key, &signature, version)?;
     let others = answer.matches.into_iter().filter(|found| found.key != key.as_bytes()).take(3);

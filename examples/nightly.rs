@@ -1,12 +1,12 @@
 //! A nightly job: adds the day's documents to an archive and rejects near-duplicates.
 //!
 //! `cargo run --release --example nightly -- INDEX < NEW.jsonl > DECISIONS.jsonl`. Each line of NEW
-//! is `{"id": "...", "text": "..."}`. The line of its decision says `admitted`, `unchanged` or
-//! `rejected`, and which document it duplicates. Unusable lines are named on stderr and counted;
-//! the exit status is then 1 (0: success, 2: the job failed).
+//! is `{"id": "...", "text": "..."}`. The output has a decision for each line: `admitted`,
+//! `unchanged`, or `rejected` with the document that it duplicates. Unusable lines are reported on
+//! stderr and counted; the exit status is then 1 (0: success, 2: the job failed).
 //!
 //! Ctrl-C needs no handler: a decision is printed only after it is durable, and running the job
-//! twice gives the same result, so the scheduler can simply start it again.
+//! twice gives the same result. So the scheduler can simply start the job again.
 
 use nearkin::{Admit, Decision, Index, Maintained, Maintenance, Newcomer, Options};
 use nearkin::{Outcome, Params, Signature};
@@ -39,11 +39,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the job; returns how many lines were skipped.
+/// Runs the job. Returns the number of lines that were skipped.
 fn run() -> Result<u64, Box<dyn Error>> {
     let dir = std::env::args_os().nth(1).ok_or("usage: nightly INDEX < NEW.jsonl")?;
     let params = Params::for_threshold(COPY - 0.1).build()?;
-    // No background thread: the program runs maintenance itself, at its end.
+    // No background thread: the program runs maintenance itself, at the end.
     let keep = Duration::from_secs(KEEP_DAYS * 86_400);
     let options = Options::default().maintenance(Maintenance::Inline).ttl(keep);
     let index = Index::open_or_create(dir, &params, options)?;
@@ -71,7 +71,7 @@ fn run() -> Result<u64, Box<dyn Error>> {
     }
     decide(&index, &batch, &mut out, &mut counts)?;
 
-    // Removes old documents, and frees their space.
+    // Removes expired documents and frees their space.
     while index.maintain()? != Maintained::Nothing {}
     report(format_args!("nightly: {counts}; {} documents in the archive", index.len()));
     index.close()?;
@@ -95,8 +95,8 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// Admits a batch with one sync, in order: each document sees those before it. The decisions are
-/// durable before they are printed.
+/// Admits a batch with one sync, in order: each document is compared with those before it, too. The
+/// decisions are durable before they are printed.
 fn decide(
     index: &Index,
     batch: &[(String, Signature)],
@@ -132,7 +132,7 @@ fn decide(
     Ok(())
 }
 
-/// The id and the text of a line.
+/// The id and the text in a line.
 fn parse(line: &str) -> Result<(String, String), String> {
     let mut value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let mut take = |field: &str| match value.get_mut(field).map(Value::take) {
@@ -146,14 +146,14 @@ fn parse(line: &str) -> Result<(String, String), String> {
     Ok((id, take("text")?))
 }
 
-/// Lines of bounded length, counted from 1; blank lines are skipped.
+/// Reads lines of bounded length, counts them from 1, and skips blank ones.
 struct Lines<R> {
     input: R,
     number: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line, or the reason why it cannot be used; `None` at the end.
+    /// The next line, or the reason why the line cannot be used. `None` at the end.
     fn next(&mut self) -> io::Result<Option<Result<String, String>>> {
         loop {
             let mut line = Vec::new();

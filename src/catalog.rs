@@ -1,12 +1,12 @@
-//! The catalog: which files exist, in one redb file that is the one commit point.
+//! The catalog: one redb file that says which files exist. It is the only commit point.
 //!
-//! The only module that uses redb. It stores encoded rows and does not interpret them.
+//! No other module uses redb. It stores encoded rows and does not interpret them.
 //!
-//! The database on disk is open only during [`Catalog::commit`]. Closing redb writes the row to its
-//! second commit slot, too, and marks the file clean. So between two commits no damaged bit can
-//! make redb fall back to the previous row, a kill at any other moment leaves nothing to repair,
-//! and dropping a handle writes nothing. The price is five more syncs per flush or compaction than
-//! with a database that stays open.
+//! The database on disk is open only during [`Catalog::commit`]. When redb closes it, it also
+//! writes the row to its second commit slot and marks the file clean. So between two commits no
+//! damaged bit can make redb fall back to the previous row, a kill at any other moment leaves
+//! nothing to repair, and dropping a handle writes nothing. The price: five more syncs per flush or
+//! compaction than with a database that stays open.
 
 #[cfg(test)]
 mod memory;
@@ -32,9 +32,9 @@ use crate::{Error, ErrorKind, Result};
 
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
 const KEY: u64 = 0;
-/// Size of redb's page cache. The whole file is a few pages.
+/// Size of redb's page cache. The whole file has only a few pages.
 const CACHE_BYTES: usize = 1 << 20;
-/// Upper bound of the file length: a longer file is not read into memory.
+/// Upper bound of the file length. A longer file is not read into memory.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Reads and checks the catalog without writing: redb and its integrity check run on a copy in
@@ -44,9 +44,9 @@ pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
 }
 
 fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
-    // redb asserts on damaged data, so it can panic. The message still reaches the panic hook of
-    // the process: replacing the hook would affect all threads. With `panic = "abort"`, a damaged
-    // catalog ends the process here.
+    // redb uses assertions on damaged data, so it can panic. The panic hook of the process still
+    // prints the message: replacing the hook would affect all threads. With `panic = "abort"`, a
+    // damaged catalog ends the process here.
     let read = catch_unwind(AssertUnwindSafe(|| read_checked(copy)));
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
@@ -56,13 +56,13 @@ fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
     Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
 }
 
-/// The state that a catalog must be in to be read.
+/// The state that the catalog must be in for a reader to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequiredState {
-    /// Closed only. During a commit the file may already hold the next row, which may not be
+    /// Closed by redb. During a commit, the file may already contain the next row, which may not be
     /// durable yet.
     Closed,
-    /// Also the state that a writer leaves if it dies during a commit.
+    /// Any state, including the one that a writer leaves if it dies during a commit.
     Any,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn load_beside(
 ) -> Result<Option<(Row, u64)>> {
     let Some(hash) = hash(storage, path)? else { return Ok(None) };
     let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
-    // Check this before redb reads the copy: it may be a mixture of two states.
+    // Checked before redb reads the copy, which may be a mixture of two states.
     if xxh3_64(&copy.bytes()) != hash || rest == RequiredState::Closed && !copy.is_closed() {
         return Ok(None);
     }
@@ -86,13 +86,14 @@ pub(crate) fn load_beside(
     }
 }
 
-/// XXH3 (seed 0) of the catalog file: identifies the commit without decoding it, in 20 us. `None`
+/// XXH3 (seed 0) of the catalog file. Identifies the commit in 20 us, without decoding it. `None`
 /// if the file is being written.
 pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
     Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
 }
 
-/// Creates the catalog durably: written under a temporary name, then published. It must not exist.
+/// Creates the catalog durably: writes it under a temporary name, then publishes it. The catalog
+/// must not exist yet.
 pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Result<()> {
     match storage.open(path, OpenMode::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -105,7 +106,7 @@ pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Resu
     let tmp = names::tmp_of(path);
     let created = create_as(&**storage, &tmp, path, row);
     if created.is_err() {
-        // If the removal fails, too, the next open sweeps the file.
+        // If this fails, too, the next open deletes the file.
         let _ = storage.remove(&tmp);
     }
     created
@@ -119,7 +120,7 @@ fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Resul
     publish(storage, &*file, tmp, path).map_err(|error| {
         match storage.open(path, OpenMode::Read) {
             Err(look) if look.kind() == io::ErrorKind::NotFound => Error::io("create", path, error),
-            // The file was renamed, but the new name may not survive a power cut.
+            // The file may have been renamed, but the new name may not survive a power cut.
             _ => Failure::Storage(error).error(ErrorKind::Unknown, path),
         }
     })
@@ -143,8 +144,8 @@ fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The writer's handle on the catalog. The file is open only during a commit, so that creating and
-/// dropping a handle writes nothing.
+/// The writer's handle to the catalog. The file is open only during a commit, so creating and
+/// dropping a handle write nothing.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     storage: Arc<dyn Storage>,
@@ -154,7 +155,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A handle on the catalog at `path`, whose row is `row` (from [`load`] or [`create`]).
+    /// A handle to the catalog at `path`, which contains `row` (from [`load`] or [`create`]).
     pub(crate) fn new(storage: Arc<dyn Storage>, path: PathBuf, row: Row) -> Self {
         Self { storage, path, row, poisoned: false }
     }
@@ -166,9 +167,9 @@ impl Catalog {
 
     /// Replaces the row. After `Ok` the new row is durable.
     ///
-    /// `Io`: nothing has changed, and the handle stays usable. `Unknown`: after a power cut either
-    /// row may be there; every later commit returns `Poisoned`. Other errors are those of [`load`]
-    /// if the file was damaged or removed meanwhile; nothing was written.
+    /// `Io`: nothing has changed, and the handle stays usable. `Unknown`: after a power cut, the
+    /// file may contain either row; every later commit returns `Poisoned`. Other errors are those
+    /// of [`load`], if the file was damaged or removed meanwhile; then nothing was written.
     pub(crate) fn commit(&mut self, row: Row) -> Result<()> {
         if self.poisoned {
             return Err(Error::new(
@@ -176,7 +177,8 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        // redb would build on a damaged file or on another writer's row. The check takes 0.3 ms.
+        // redb would build on a damaged file or on another writer's row, so check the file first.
+        // That takes 0.3 ms.
         if load(&*self.storage, &self.path)? != self.row {
             self.poisoned = true;
             return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
@@ -187,8 +189,9 @@ impl Catalog {
             .map_err(|error| Error::io("write", &self.path, error))?;
         let trace = Arc::new(Trace::default());
         let written = write_row(&file, &trace, &row.encode());
-        // After a failed sync the system may have dropped pages and still show them, so no later
-        // commit may build on them. (This commit is durable if redb confirmed it before the close.)
+        // After a failed sync, the system may still show pages that never reached the disk, so no
+        // later commit may build on the file. (This commit is durable if redb confirmed it before
+        // the close.)
         self.poisoned = trace.sync_failed();
         match written {
             Ok(()) => {
@@ -199,7 +202,7 @@ impl Catalog {
         }
     }
 
-    /// After a failed commit: finds out which row the file holds.
+    /// Finds out which row the file contains after a failed commit.
     fn settle(&mut self, row: Row, file: &dyn File, trace: &Trace, failure: Failure) -> Result<()> {
         if !trace.touched() {
             return Err(failure.error(ErrorKind::Io, &self.path));
@@ -221,15 +224,15 @@ impl Catalog {
     }
 }
 
-/// Opens the database in `file` (a new one if the file is empty), commits the row and closes the
-/// database.
+/// Opens the database in `file` (or creates it if the file is empty), commits the row and closes
+/// the database.
 fn write_row(
     file: &Arc<dyn File>,
     trace: &Arc<Trace>,
     bytes: &[u8],
 ) -> std::result::Result<(), Failure> {
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file has just been checked. If redb panics nevertheless, `settle` reads the row.
+    // The file was checked just before. If redb panics nevertheless, `settle` reads the row.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         insert_row(&builder().create_with_backend(backend)?, bytes)
     }));
@@ -242,15 +245,15 @@ fn write_row(
 fn insert_row(database: &Database, bytes: &[u8]) -> std::result::Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(Durability::Immediate)?;
-    // Quick repair stays off: it adds 16 KiB to the file, to spare a scan of large databases after
-    // a crash.
+    // Quick repair stays off: it would add 16 KiB to the file, only to avoid a scan after a crash,
+    // which is slow only in large databases.
     transaction.set_two_phase_commit(true);
     transaction.open_table(TABLE)?.insert(KEY, bytes)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// The encoded row in a copy of the file, if redb's integrity check succeeds.
+/// The encoded row in a copy of the file, if the copy passes redb's integrity check.
 fn read_checked(copy: Copy) -> std::result::Result<Vec<u8>, redb::Error> {
     let mut database = builder().create_with_backend(copy)?;
     if !database.check_integrity()? {
@@ -300,7 +303,8 @@ impl Failure {
     }
 }
 
-/// Records the I/O errors below redb, which does not report those of its close.
+/// Records the I/O errors of the calls that redb makes, because redb does not report those of its
+/// close.
 #[derive(Debug, Default)]
 struct Trace {
     touched: AtomicBool,
@@ -329,8 +333,8 @@ impl Trace {
     }
 }
 
-/// A redb storage backend on one of our files. redb's own locks are not used: the lock file of the
-/// index protects it.
+/// A redb storage backend that uses one of our files. redb's own locks are not used: the index has
+/// a lock file.
 #[derive(Debug)]
 struct Backend {
     file: Arc<dyn File>,
@@ -365,7 +369,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Copies a file that another process may be truncating: then `None`.
+    /// Copies the file. `None` if another process truncated it meanwhile.
     fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
         let copied = Self::of(storage, path);
         let kind = copied.as_ref().err().and_then(Error::io_kind);
@@ -392,19 +396,19 @@ impl Copy {
         Ok(Self { bytes: Mutex::new(bytes) })
     }
 
-    /// Whether redb has marked the file as closed: the second bit of the tenth header byte says
+    /// Whether redb has marked the file as closed. The second bit of the tenth header byte says
     /// whether recovery is needed.
     fn is_closed(&self) -> bool {
         self.bytes().get(9).is_some_and(|byte| byte & 2 == 0)
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        // No panic is possible while the bytes change.
+        // Poisoning is ignored: no code can panic while it changes the bytes.
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A database in memory, whose bytes are read after redb has closed it.
+/// A database in memory. Its bytes are read after redb has closed it.
 #[derive(Debug, Clone)]
 struct Image(Arc<Copy>);
 

@@ -1,13 +1,14 @@
-//! Probabilities of bands and estimates: pure arithmetic on k, b, r and lane width.
+//! Probabilities of bands and estimates: pure arithmetic on the number of hashes k, bands b, rows r
+//! and the lane width.
 //!
-//! Independent of texts and parameters; `params` passes the numbers.
+//! Independent of texts and of the type of the parameters: `params` passes the numbers.
 
-/// Tolerance of every comparison of a similarity with a threshold, so that 0.7 and
-/// 0.7000000000000001 need the same number of rows.
+/// Tolerance in every comparison of a similarity with a threshold, so that 0.7 and
+/// 0.7000000000000001 require the same number of equal rows.
 pub(crate) const THRESHOLD_SLACK: f64 = 1e-9;
 
 /// The probability that two lanes are equal although the row values differ: 2^-`lane_bits`, or 0
-/// from 32 bits on, where lanes hold the whole values.
+/// for 32 bits and more, where lanes contain the whole values.
 pub(crate) fn lane_collision(lane_bits: u32) -> f64 {
     if lane_bits >= 32 { 0.0 } else { 1.0 / f64::from(1_u32 << lane_bits) }
 }
@@ -24,8 +25,8 @@ pub(crate) fn row_agreement(similarity: f64, collision: f64) -> f64 {
 /// 3.4.2).
 pub(crate) fn candidate(agreement: f64, bands: u32, rows: u32) -> f64 {
     let band = agreement.powf(f64::from(rows));
-    // `ln_1p` and `exp_m1` keep the precision that 1 - (1 - x)^b loses: x is near 1e-12 for
-    // unrelated documents.
+    // `ln_1p` and `exp_m1` keep the precision that the direct formula 1 - (1 - x)^b loses: for
+    // unrelated documents, x is near 1e-12.
     -(f64::from(bands) * (-band).ln_1p()).exp_m1()
 }
 
@@ -35,11 +36,11 @@ pub(crate) fn estimate(equal: u32, hashes: u32, collision: f64) -> f64 {
     (f64::from(equal) / f64::from(hashes) - collision) / (1.0 - collision)
 }
 
-/// The least number of equal rows whose estimate reaches `threshold`, or `hashes + 1` if none does
-/// (a threshold above 1, or NaN).
+/// The smallest number of equal rows whose estimate reaches `threshold`, or `hashes + 1` if there
+/// is none (a threshold above 1, or NaN).
 pub(crate) fn equal_rows_min(threshold: f64, hashes: u32, collision: f64) -> u32 {
     let reaches = |equal| estimate(equal, hashes, collision) >= threshold - THRESHOLD_SLACK;
-    // Every query calls this, so the search starts from a guess that is exact up to rounding.
+    // Every query calls this function, so it starts from a guess that is exact up to rounding.
     #[expect(clippy::cast_possible_truncation, reason = "saturates, and is only a guess")]
     #[expect(clippy::cast_sign_loss, reason = "the same")]
     let below = (row_agreement(threshold, collision) * f64::from(hashes)) as u32;
@@ -59,17 +60,17 @@ pub(crate) fn equal_rows_min(threshold: f64, hashes: u32, collision: f64) -> u32
     least
 }
 
-/// The standard error of the estimate: sqrt(q (1 - q) / k) / (1 - c), with q = (m + 1) / (k + 2),
-/// so that it is not zero for 0 and k equal rows.
+/// The standard error of the estimate: sqrt(q (1 - q) / k) / (1 - c). Here q is (m + 1) / (k + 2),
+/// so that the result is not zero if no row or every row is equal.
 pub(crate) fn standard_error(equal: u32, hashes: u32, collision: f64) -> f64 {
     let share = (f64::from(equal) + 1.0) / (f64::from(hashes) + 2.0);
     (share * (1.0 - share) / f64::from(hashes)).sqrt() / (1.0 - collision)
 }
 
-/// The probability that a pair shares a band *and* has at least `equal_min` equal rows, out of
-/// `hashes` independent rows of which the first `bands` x `rows` form the bands. Exact: the
-/// binomial distributions of the bands are convolved, separately for the outcomes with and without
-/// a shared band. Costs about `hashes`^2 multiplications.
+/// The probability that a pair shares a band *and* has at least `equal_min` equal rows. There are
+/// `hashes` independent rows, of which the first `bands` x `rows` form the bands. The result is
+/// exact: the binomial distributions of the bands are convolved, separately for the outcomes with
+/// and without a shared band. This costs about `hashes`^2 multiplications.
 pub(crate) fn returned(agreement: f64, hashes: u32, bands: u32, rows: u32, equal_min: u32) -> f64 {
     let band = binomial(agreement, rows);
     let mut without = vec![1.0];
@@ -92,8 +93,8 @@ pub(crate) fn returned(agreement: f64, hashes: u32, bands: u32, rows: u32, equal
     with.iter().skip(equal_min as usize).sum::<f64>().clamp(0.0, 1.0)
 }
 
-/// The binomial distribution: the probabilities of 0, 1, ..., `trials` successes of probability
-/// `p`. Built trial by trial, which is numerically stable for every `p`.
+/// The binomial distribution: the probabilities of 0, 1, ..., `trials` successes, if each trial
+/// succeeds with probability `p`. Built trial by trial, which is numerically stable for every `p`.
 fn binomial(p: f64, trials: u32) -> Vec<f64> {
     let mut chances = vec![1.0];
     for _ in 0..trials {

@@ -1,4 +1,4 @@
-//! The formulas compared with the literature, with simulation, and at their limits.
+//! Compares the formulas with the literature and with simulations, and tests them at their limits.
 
 use super::standard_error;
 use super::{candidate, equal_rows_min, estimate, lane_collision, returned, row_agreement};
@@ -7,7 +7,7 @@ fn near(value: f64, expected: f64, slack: f64) {
     assert!((value - expected).abs() <= slack, "{value} is not {expected}");
 }
 
-/// Mining of Massive Datasets, figure 3.8: 20 bands of 5 rows.
+/// Mining of Massive Datasets, figure 3.8: 20 bands with 5 rows each.
 #[test]
 fn the_s_curve_is_the_textbooks() {
     let table =
@@ -16,7 +16,8 @@ fn the_s_curve_is_the_textbooks() {
         near(candidate(similarity, 20, 5), expected, 0.000_5);
     }
     near(candidate(0.8, 20, 5), 0.9996, 0.000_05);
-    // The course's slides: 0.99964 of the pairs at 80 %, 4.74 % (rounded there) at 30 %.
+    // The slides of the course say: 0.99964 of the pairs at 80 %, and 4.74 % (rounded there) at 30
+    // %.
     near(candidate(0.8, 20, 5), 0.999_64, 0.000_005);
     near(candidate(0.3, 20, 5), 0.0475, 0.000_05);
 }
@@ -29,8 +30,8 @@ fn candidates_are_exact_where_the_direct_formula_drowns() {
     near(candidate(1.0, 16, 8), 1.0, 0.0);
 }
 
-/// k = 400 has a standard error of at most 2.5 %, so 5 % at two standard errors (Broder; the common
-/// rule k = 1 / e^2).
+/// k = 400 has a standard error of at most 2.5 %, so two standard errors are at most 5 % (Broder;
+/// the common rule k = 1 / e^2).
 #[test]
 fn four_hundred_hashes_err_by_five_percent_at_two_standard_errors() {
     let one = standard_error(200, 400, 0.0);
@@ -40,8 +41,8 @@ fn four_hundred_hashes_err_by_five_percent_at_two_standard_errors() {
     assert!(standard_error(0, 400, 0.0) > 0.0 && standard_error(400, 400, 0.0) > 0.0);
 }
 
-/// The minimum number of equal rows in exact integers: with lanes of w bits, the estimate (m/k - c)
-/// / (1 - c) reaches T/1000 when 1000 (m 2^w - k) >= T k (2^w - 1).
+/// Computes the minimum number of equal rows in exact integers: with lanes of w bits, the estimate
+/// (m/k - c) / (1 - c) reaches T/1000 if 1000 (m 2^w - k) >= T k (2^w - 1).
 #[test]
 fn the_least_rows_are_exact_at_every_boundary() {
     for hashes in [16_u32, 100, 128, 400, 1024] {
@@ -84,7 +85,7 @@ fn the_estimate_undoes_the_chance_agreement_of_lanes() {
     }
 }
 
-/// Enumerates all outcomes of a small signature.
+/// Compares with the sum over all outcomes of a small signature.
 #[test]
 fn the_chance_to_be_returned_equals_full_enumeration() {
     for (hashes, bands, rows) in

@@ -1,5 +1,5 @@
-//! Exact deduplication: in order of preference, a document is dropped if its shingles are similar
-//! enough to those of a document kept before.
+//! Exact deduplication: documents come in order of preference, and one is dropped if its shingles
+//! are similar enough to those of a document kept before.
 //!
 //! A layer on top of the index. The caller reads and fetches the documents.
 
@@ -21,7 +21,7 @@ const AT_HAND_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
 /// Approximate memory of a document without its shingles, in bytes.
 const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
 
-/// Number of thresholds at which bands are tried, lowest first.
+/// Number of thresholds for which a choice of bands is tried, lowest first.
 const STEPS: u32 = 4;
 
 /// A closure that returns the document of a rank, or `None` if there is none.
@@ -34,13 +34,13 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 /// dropped if it is like a document kept before; otherwise it is kept. So every dropped document is
 /// like a kept one, and there are no chains.
 ///
-/// The caller opens an index for the signatures of the kept documents; their keys are the ranks
-/// ([`Key`] of a `u64`). Candidates are searched from three standard errors below the threshold
-/// ([`Alike::for_verification`]), fetched and compared. A pair that shares no band is not found:
-/// [`Dedup::params`] makes that rare.
+/// The caller opens an index for the signatures of the kept documents. Their keys are the ranks
+/// ([`Key`] of a `u64`). Candidates are all kept documents with an estimate of at least the
+/// threshold minus three standard errors ([`Alike::for_verification`]); they are fetched and
+/// compared. A pair that shares no band is not found; with [`Dedup::params`] that is rare.
 ///
-/// The result depends only on the documents and their order, not on the size of the batches or on
-/// reopening the index in between.
+/// The result depends only on the documents and their order. The size of the batches has no
+/// influence, nor has reopening the index in between.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -84,17 +84,17 @@ pub struct Dedup<'a> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Duplicate {
-    /// The rank of the kept document that is most similar; of equally similar ones, the most
-    /// preferred.
+    /// The rank of the kept document that is most similar. If several are equally similar, the most
+    /// preferred one.
     pub of: u64,
     /// The exact overlap of the two.
     pub overlap: Overlap,
 }
 
 impl<'a> Dedup<'a> {
-    /// Parameters for the index of kept documents: the given ones with other bands. The bands reach
-    /// the recall target three standard errors below the threshold, or as near to it as the number
-    /// of hashes allows. The signatures stay the same.
+    /// Returns parameters for the index of kept documents: `params` with other bands. The bands
+    /// reach the recall target three standard errors below the threshold, or as close to that as
+    /// the number of hashes allows. The signatures stay the same.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ impl<'a> Dedup<'a> {
         (0..STEPS).find_map(|step| made(step).ok()).map_or_else(|| made(STEPS), Ok)
     }
 
-    /// Starts with the index of kept documents, which may contain some from earlier runs. Nothing
-    /// else may write to it.
+    /// Starts with the index of kept documents, which may contain documents from earlier runs.
+    /// Nothing else may write to it.
     ///
     /// # Errors
     ///
@@ -127,11 +127,11 @@ impl<'a> Dedup<'a> {
     /// Decides the next documents, in order of their ranks. Returns `None` for each document that
     /// is kept. The kept documents are written to the index as one batch.
     ///
-    /// `fetch` returns a document that was kept before; up to 64 MiB of them are cached. Per
-    /// document this costs a query and a comparison with each candidate, on the caller's thread.
-    /// Copies of one document cost one comparison each. Documents that share a template and lie
-    /// within three standard errors below the threshold are all compared with each other, which is
-    /// quadratic in their number.
+    /// `fetch` returns a document that was kept before; up to 64 MiB of such documents are cached.
+    /// Each document costs a query and a comparison with each candidate, on the caller's thread.
+    /// Copies of one document cost one comparison each. Documents that share a template, with
+    /// similarities up to three standard errors below the threshold, are all compared with each
+    /// other; the cost is quadratic in their number.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl<'a> Dedup<'a> {
         Ok(decided)
     }
 
-    /// The candidates in the index for each document.
+    /// For each document, its candidates in the index.
     fn stored(&self, documents: &[(u64, Original)]) -> Result<Vec<Answer>> {
         let signatures: Vec<Signature> =
             documents.iter().map(|(_, document)| document.signature().clone()).collect();
@@ -196,7 +196,7 @@ impl<'a> Dedup<'a> {
         snapshot.queries(&signatures).alike(self.alike).run()
     }
 
-    /// The candidate that the document is a duplicate of, if any.
+    /// The most similar candidate of which the document is a duplicate, if any.
     fn best(
         &mut self,
         documents: &[(u64, Original)],
@@ -222,7 +222,7 @@ impl<'a> Dedup<'a> {
             if overlap.shared as usize == document.shingle_hashes().len()
                 && overlap.similarity >= 1.0
             {
-                // Identical candidates come first, in order of rank.
+                // Identical candidates come first, in order of rank, so this is the best one.
                 break;
             }
         }
@@ -262,23 +262,24 @@ impl fmt::Debug for Dedup<'_> {
     }
 }
 
-/// A kept document that may be like the document under decision.
+/// A kept document that may be like the document being decided.
 #[derive(Debug, Clone, Copy)]
 struct KeptCandidate {
     rank: u64,
     equal_rows: u32,
-    /// Its index in the current batch, if it is from this batch.
+    /// The index of the document in the current batch, if it is in this batch.
     fresh: Option<usize>,
 }
 
 /// The kept documents of the current batch, which are not in the index yet. They are found by the
-/// rule of the index: an equal band, and enough equal rows.
+/// same rule as in the index: an equal band, and enough equal rows.
 struct Fresh<'d> {
     documents: &'d [(u64, Original)],
     kept: Vec<usize>,
-    /// (Band number, band bytes) to the last document that has it, as an index of `kept`.
+    /// Maps a band (its number and bytes) to the last kept document that has it, as an index into
+    /// `kept`.
     bands: HashMap<(usize, &'d [u8]), usize, RandomState>,
-    /// For each band of each document, the previous document with the same band.
+    /// For each band of each kept document, the previous kept document with the same band.
     before: Vec<Option<usize>>,
     params: &'d Params,
     alike: Alike,
@@ -308,7 +309,7 @@ impl<'d> Fresh<'d> {
         self.kept.push(at);
     }
 
-    /// The candidates of a document, without repeats.
+    /// The candidates for a document, each only once.
     fn candidates(&self, at: usize) -> Vec<KeptCandidate> {
         let mut met: Vec<usize> = Vec::new();
         for band in self.bands(at) {

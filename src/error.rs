@@ -1,6 +1,6 @@
-//! The error type of the crate: a kind to act on, a message for people, and the cause.
+//! The error type of the crate. An error has a kind to act on, a message for people, and a cause.
 //!
-//! The caller passes what failed, where, and what to do.
+//! The code that creates an error says what failed, where, and what to do.
 
 use crate::storage::lock::LockLost;
 use std::fmt;
@@ -9,15 +9,15 @@ use std::path::Path;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// The kind of an [`Error`]. Each kind asks for a different reaction of the caller.
+/// The kind of an [`Error`]. Each kind calls for a different reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument is out of its range. Nothing was written. Fix the call.
+    /// An argument is out of range. Nothing was written. Fix the call.
     Invalid,
     /// The text or set has no shingle, so there is nothing to compare. Nothing was written; a
-    /// stored document of the same key stays. Skip it.
+    /// stored document with the same key stays. Skip the text or set.
     Empty,
     /// There is no index at this path. Create one, or correct the path.
     NotFound,
@@ -25,9 +25,9 @@ pub enum ErrorKind {
     NoSuchKey,
     /// There is already an index at this path. Open it, or choose another path.
     Exists,
-    /// The parameters of the index differ from those asked for, or from those of a signature; the
-    /// message lists the differences. Use the index's own parameters, or rebuild. For a reader: the
-    /// path now holds another index. Open it again.
+    /// The parameters of the index differ from the requested ones, or from those of a signature;
+    /// the message lists the differences. Use the parameters of the index, or rebuild it. For a
+    /// reader: the path now leads to another index. Open it again.
     Mismatch,
     /// Another handle, in this process or another, is writing to this index, or a backup is being
     /// written to this folder. Wait, or close the other handle.
@@ -36,13 +36,14 @@ pub enum ErrorKind {
     Unsettled,
     /// A newer version wrote the files. They are intact: upgrade.
     Unsupported,
-    /// Stored data are damaged; the message names file and offset. Restore a backup or rebuild.
+    /// Stored data are damaged; the message names the file and the offset. Restore a backup, or
+    /// rebuild the index.
     Corrupt,
     /// The operating system reported an error. The change was certainly not written, and the handle
     /// stays usable. Remove the cause (often a full disk) and try again.
     Io,
-    /// The change was appended, but its sync failed: after a power cut it may or may not be there.
-    /// Reopen the index and check.
+    /// The change was appended, but its sync failed: after a power cut, the index may or may not
+    /// contain it. Reopen the index and check.
     Unknown,
     /// An earlier sync failed, so this handle refuses all writes. This change was certainly not
     /// written. Reads still work. Reopen the index.
@@ -51,13 +52,13 @@ pub enum ErrorKind {
     /// lock file was removed or replaced, or the process was forked after opening. The change was
     /// certainly not written. Reads still work. Open the index again.
     ///
-    /// After [`Index::shutdown`](crate::Index::shutdown) every call of the handle returns this,
-    /// reads too.
+    /// After [`Index::shutdown`](crate::Index::shutdown), every call of the handle returns this
+    /// kind, even reads.
     Closed,
-    /// The caller's callback cancelled the operation. It changed nothing.
+    /// A callback of the caller cancelled the operation, which changed nothing.
     Cancelled,
-    /// A closure of the caller returned [`Error::other`]. [`Error::get_ref`] is the error that it
-    /// returned.
+    /// A closure of the caller returned [`Error::other`]. [`Error::get_ref`] returns the error that
+    /// was wrapped.
     Other,
 }
 
@@ -134,7 +135,7 @@ impl Error {
     }
 
     /// Wraps an error of the caller's own closure, such as [`Fetch`](crate::Fetch). The call that
-    /// runs the closure returns it, with the kind [`ErrorKind::Other`].
+    /// runs the closure returns the wrapped error, with the kind [`ErrorKind::Other`].
     ///
     /// ```
     /// use nearkin::{Error, ErrorKind};
@@ -148,7 +149,7 @@ impl Error {
         Self::new(ErrorKind::Other, "").caused_by(error)
     }
 
-    /// The error kind of the operating system, if it caused this error. A full disk is
+    /// The kind of the operating system's error, if one caused this error. A full disk is
     /// [`StorageFull`](std::io::ErrorKind::StorageFull).
     ///
     /// ```
@@ -172,8 +173,8 @@ impl Error {
         None
     }
 
-    /// The cause, if there is one. For the kind [`ErrorKind::Other`] it is the error that the
-    /// caller's closure returned.
+    /// The cause, if there is one. If the kind is [`ErrorKind::Other`], the cause is the error that
+    /// the caller's closure wrapped.
     pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.inner.cause.as_deref()
     }
@@ -196,7 +197,7 @@ impl Error {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// A damage error: `what` is wrong in `file` at `offset`.
+    /// An error for damaged data: says `what` is wrong in `file` at `offset`.
     pub(crate) fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Self {
         Self::new(
             ErrorKind::Corrupt,
@@ -213,7 +214,7 @@ impl Error {
         Self::new(ErrorKind::Io, format!("cannot {doing} {}", file.display())).caused_by(source)
     }
 
-    /// The error of a handle on `dir` that is no longer its writer.
+    /// The error for a handle that is no longer the writer of `dir`.
     pub(crate) fn closed(dir: &Path, lost: LockLost) -> Self {
         Self::new(ErrorKind::Closed, format!("{}: {}", dir.display(), why_closed(lost)))
     }

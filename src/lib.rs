@@ -95,10 +95,10 @@
 //!
 //! # The similarity is an estimate
 //!
-//! A pair of *exactly* the threshold's similarity is returned about half of the time, because the
-//! answer is filtered by the estimate. To catch nearly all pairs of at least T, ask
-//! [for verification](Query::for_verification), which looks from three standard errors below T, and
-//! compare the documents exactly.
+//! A pair whose similarity is *exactly* the threshold is returned about half of the time, because
+//! answers are filtered by the estimate. To catch nearly all pairs of at least T, query [for
+//! verification](Query::for_verification), which also returns matches down to three standard errors
+//! below T, and compare the documents exactly.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -116,9 +116,9 @@
 //! # What `Ok` promises
 //!
 //! Under [`Durability::Sync`], the default, a write that returned `Ok` survives power loss, if the
-//! device honours a sync, and queries see it. After any crash the index holds a prefix of the
-//! changes in commit order that includes every acknowledged one; batches are never split. A batch
-//! costs one sync, so it is the way to load many documents:
+//! device honours syncs, and queries see it. After any crash, the index contains a prefix of the
+//! changes in commit order. This prefix includes every acknowledged change, and batches are never
+//! split. A batch costs one sync, so load many documents in batches:
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -144,11 +144,12 @@
 //!
 //! # Limits
 //!
-//! One process has an index open for writing ([`Index`]), and any number read it ([`Reader`]).
-//! Keys have 1 to 4,096 bytes, payloads at most 64 KiB. The estimate has a standard error
-//! ([`Params::standard_error`]). The files of an open index must not be changed by anyone else:
-//! they are mapped into memory. Images, vectors and meaning are out of scope: two texts are alike
-//! if they share words in order (or characters, lines, items), not if they say the same thing.
+//! One process has an index open for writing ([`Index`]), and any number of processes read it
+//! ([`Reader`]). Keys have 1 to 4,096 bytes, payloads at most 64 KiB. Similarities are estimates
+//! with a known standard error ([`Params::standard_error`]). Other programs must not change the
+//! files of an open index, because these are mapped into memory. Images, vectors and meaning are
+//! out of scope: two texts are alike if they share words in order (or characters, lines, items),
+//! not if they say the same thing.
 //!
 //! [examples]: https://github.com/nearkin/nearkin/blob/main/examples/README.md
 
@@ -198,17 +199,17 @@ pub mod guide {
     #[doc = include_str!("../docs/guide/COOKBOOK.md")]
     pub mod cookbook {}
 
-    /// Turning copies away, recommending what is similar, and crowds of copies.
+    /// How to turn copies away, recommend similar documents, and handle crowds of copies.
     ///
     #[doc = include_str!("../docs/guide/DUPLICATES.md")]
     pub mod duplicates {}
 
-    /// An index of passages finds what is quoted where.
+    /// How an index of passages finds which texts quote which.
     ///
     #[doc = include_str!("../docs/guide/PASSAGES.md")]
     pub mod passages {}
 
-    /// Any number of processes read an index while another one writes it.
+    /// How any number of processes read an index while another one writes it.
     ///
     #[doc = include_str!("../docs/guide/READERS.md")]
     pub mod readers {}
@@ -224,12 +225,12 @@ pub mod guide {
     pub mod tuning {}
 }
 
-/// The README's program is compiled.
+/// Compiles the program in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// So are those of queries for servers.
+/// Compiles the programs in the page about queries, which is for servers.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/reference/QUERIES.md")]
 struct ForServers;

@@ -1,5 +1,5 @@
 //! The memtable: signatures and bucket tables of recent documents, and recent deaths of documents
-//! in segments.
+//! that are in segments.
 //!
 //! Works on ordinals and change numbers only. Each reader passes the number of the last change that
 //! is visible to it.
@@ -16,28 +16,29 @@ use std::collections::HashMap;
 use std::ops::Range;
 use table::{Chain, Table};
 
-/// Death of a live document: no change yet.
+/// Value of `StoredEntry::died` for a live document.
 const NEVER: u64 = u64::MAX;
 
 /// Minimum number of dead documents that justifies a flush.
 const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 
-/// Steps applied per lock acquisition, so that readers can run in between. (Table entries are made
-/// without the lock, concurrently with readers.)
+/// Steps applied each time the lock is taken, so that readers can run in between. (Table entries
+/// are made under the read lock, concurrently with readers.)
 const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
-/// The same for deaths, which are cheaper than births.
+/// The same limit for changes without births: deaths are cheaper than births.
 const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
-/// Batch size for table entries: the lines of a whole batch are prefetched together.
+/// Batch size for table entries. The cache lines of a whole batch are prefetched together.
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
-/// Spin iterations before a thread sleeps on the lock: about 20 microseconds. Sleeping costs the
-/// unlocking thread a wake-up call. (Under the schedule explorer one iteration is enough.)
+/// Spin iterations before a thread sleeps on the lock: about 20 microseconds. If the thread sleeps,
+/// the unlocking thread must make a system call to wake it. (Under the schedule explorer, one
+/// iteration is enough.)
 const TRIES: u32 = if cfg!(shuttle) { 1 } else { 400 };
 
-/// Spin iterations that a writer spends, per change, to let waiting readers in.
+/// Maximum number of spin iterations per change with which a writer lets waiting readers go first.
 const PATIENCE: u32 = 8 * TRIES;
 
-/// A document as the writer passes it.
+/// A document as the writer passes it to the memtable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewDocument<'a> {
     pub(crate) key: &'a [u8],
@@ -71,8 +72,8 @@ pub(crate) struct Memtable {
     touched: AtomicBool,
 }
 
-/// The content under the lock: documents do not change while a reader holds it, but table entries
-/// are added.
+/// The content under the lock. While a reader holds the lock, documents do not change, but table
+/// entries may be added.
 #[derive(Debug)]
 pub(crate) struct Content {
     documents: Vec<StoredEntry>,
@@ -84,14 +85,14 @@ pub(crate) struct Content {
     /// Bucket tables: one per band, and one of keys.
     tables: Vec<Table>,
     segment_deaths: HashMap<(u64, u32), u64, RandomState>,
-    /// Capacity reserved at the first birth.
+    /// Number of documents to reserve memory for at the first birth.
     documents_expected: u32,
     signature_bytes: usize,
     /// Secret that is mixed into every hash.
     secret: u64,
 }
 
-/// Buffer of [`Content::buckets`] for the chains that it walks in parallel: index of the hash,
+/// Buffer for [`Content::buckets`], with the chains that are walked in parallel: index of the hash,
 /// table, cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Walk(Vec<(usize, usize, Chain)>);
@@ -110,7 +111,7 @@ struct StoredEntry {
 impl Memtable {
     /// An empty memtable. `documents_expected` is a hint that avoids growth. `secret` protects
     /// against crafted documents: BandKeys and key hashes follow from the documents, but without
-    /// the secret nobody can craft many that share a bucket here.
+    /// the secret, nobody can craft many documents that share a bucket here.
     pub(crate) fn new(
         signature_bytes: usize,
         bands: usize,
@@ -133,7 +134,7 @@ impl Memtable {
         Self { content: RwLock::new(content), tables, waiting, touched }
     }
 
-    /// Locks the content for reading. The writer waits while the guard lives.
+    /// Locks the content for reading. The writer waits for as long as the guard lives.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Content> {
         if let Ok(content) = self.content.try_read() {
             return content;
@@ -145,16 +146,16 @@ impl Memtable {
     }
 
     fn read_in_turn(&self) -> RwLockReadGuard<'_, Content> {
-        // The writer holds the lock for one or two microseconds, less than a sleep and a wake-up
-        // take.
+        // The writer holds the lock for one or two microseconds, which is less than a sleep and a
+        // wake-up take.
         for _ in 0..TRIES {
             if let Ok(content) = self.content.try_read() {
                 return content;
             }
             std::hint::spin_loop();
         }
-        // Poisoning is harmless: readers change nothing, and the writer's critical section does not
-        // panic.
+        // Poisoning is harmless: readers change nothing, and the writer does not panic while it
+        // holds the lock.
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,7 +168,8 @@ impl Memtable {
         }
     }
 
-    /// Whether the memtable has no document and no death of any visible change. Takes no lock.
+    /// Whether the memtable contains no document and no death from any visible change. Takes no
+    /// lock.
     #[inline]
     pub(crate) fn is_untouched(&self) -> bool {
         !self.touched.load(Ordering::Acquire)
@@ -185,7 +187,7 @@ impl Memtable {
 
     /// Locks the content for the next part of a change. A writer takes the lock many times per
     /// change and would starve readers, so waiting readers go first. The writer spins for at most
-    /// `patience` iterations in all, because a waiting reader may not be scheduled.
+    /// `patience` iterations per change, because the system may not be running a waiting reader.
     fn write_in_turn(&self, patience: &mut u32) -> RwLockWriteGuard<'_, Content> {
         while self.waiting.load(Ordering::Relaxed) > 0 && *patience > 0 {
             *patience -= 1;
@@ -194,8 +196,8 @@ impl Memtable {
         self.write()
     }
 
-    /// Applies steps of a change. Readers see them once `change` is visible to them, and may run in
-    /// between.
+    /// Applies the steps of a change. Readers may run in between, but see the steps only once
+    /// `change` is visible to them.
     pub(crate) fn apply(&self, change: u64, steps: &[Step<'_>]) {
         self.touched.store(true, Ordering::Release);
         let patience = &mut { PATIENCE };
@@ -207,15 +209,16 @@ impl Memtable {
         for steps in steps.chunks(steps_per_hold) {
             self.write_in_turn(patience).take_down(change, steps);
         }
-        // Tables are filled after the documents, so that every ordinal in a table has its document.
+        // Tables are filled after the documents were added, so that every ordinal in a table has
+        // its document.
         if born > 0 {
             self.make_room(born, patience);
             self.enter(steps);
         }
     }
 
-    /// Enters births into the tables, under a read lock. One table after another, which keeps its
-    /// pages in the TLB.
+    /// Enters births into the tables, under a read lock. Fills one table after another, which keeps
+    /// the pages of the table in the TLB.
     fn enter(&self, steps: &[Step<'_>]) {
         let tables = (ENTRIES_TOGETHER / steps.len()).clamp(1, self.tables);
         let parts = (0..self.tables).step_by(tables).flat_map(|first| {
@@ -236,7 +239,7 @@ impl Memtable {
     }
 
     /// Reuses the buffers, not the content, of a memtable that nobody else holds, if this one is
-    /// still empty. It saves the page faults and zeroing of new memory.
+    /// still empty. That avoids the page faults and the zeroing of new memory.
     pub(crate) fn reuse(&self, old: Arc<Self>) {
         let Some(old) = Arc::into_inner(old) else { return };
         let mut old = old.content.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -244,7 +247,8 @@ impl Memtable {
         if !content.documents.is_empty() {
             return;
         }
-        // The slow part runs concurrently with readers; there is only one writer.
+        // The slow part runs concurrently with readers. That is safe, because there is only one
+        // writer.
         let pairs = content.tables.iter().zip(old.tables);
         let tables: Vec<Table> = pairs.map(|(table, old)| table.in_memory_of(old)).collect();
         drop(content);
@@ -284,8 +288,8 @@ impl Memtable {
         }
     }
 
-    /// Whether most documents are dead, as when the same keys are replaced repeatedly. Look-ups of
-    /// such a key would walk past all its old versions.
+    /// Whether most documents are dead, for example because the same keys were replaced repeatedly.
+    /// Queries for similar documents would walk past all the dead versions.
     pub(crate) fn is_mostly_dead(&self) -> bool {
         let content = self.read();
         content.dead >= DEAD_DOCS_MIN && content.dead > content.document_count() / 2
@@ -312,7 +316,7 @@ fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>
 }
 
 impl Content {
-    /// Applies everything but the table entries.
+    /// Applies everything except the table entries.
     fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
         for step in steps {
             match *step {
@@ -332,8 +336,8 @@ impl Content {
         assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
         assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
         if self.documents.is_empty() {
-            // Reserved memory costs nothing until it is used, while growth would copy the content
-            // repeatedly.
+            // Reserved memory costs nothing until it is used, while each growth would copy the
+            // content.
             self.documents.reserve(index(self.documents_expected));
             self.signatures.reserve(index(self.documents_expected) * self.signature_bytes);
         }
@@ -351,7 +355,7 @@ impl Content {
         self.texts.extend_from_slice(document.payload);
     }
 
-    /// Prefetches all lines that `enter` will change, to overlap the cache misses.
+    /// Prefetches all cache lines that `enter` will change, so that the misses overlap.
     fn ask_for(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
             let table = &self.tables[number];
@@ -361,7 +365,7 @@ impl Content {
         }
     }
 
-    /// Enters births into these tables. Concurrent readers may find some of the entries.
+    /// Enters births into these tables. Concurrent readers may already find some of the entries.
     fn enter(&self, tables: Range<usize>, steps: &[Step<'_>]) {
         for number in tables {
             let hash = |document: &NewDocument<'_>| mix(document.table_keys[number], self.secret);
@@ -410,16 +414,16 @@ impl Content {
         self.documents[index(ordinal)].shingle_count
     }
 
-    /// The documents with the hash `key` in this table, newest first, live or dead. Only a part of
+    /// The documents with the hash `key` in this table, newest first, live or dead. Only part of
     /// the hash is compared, so the caller must compare the bytes.
     #[inline]
     pub(crate) fn bucket(&self, table: usize, key: u64) -> impl Iterator<Item = u32> + '_ {
         self.tables[table].documents(mix(key, self.secret))
     }
 
-    /// Looks up several hashes in parallel, to overlap their cache misses: calls `tell` with the
-    /// index of the hash and each document in the range of ordinals, as [`Content::bucket`] returns
-    /// them. `tell` returns whether to continue with that hash.
+    /// Looks up several hashes in parallel, so that their cache misses overlap. Calls `tell` with
+    /// the index of the hash and each document in the range `ordinals`, in the order of
+    /// [`Content::bucket`]. `tell` returns whether to continue with that hash.
     pub(crate) fn buckets(
         &self,
         keys: impl Iterator<Item = (usize, u64)>,
@@ -428,7 +432,8 @@ impl Content {
         mut tell: impl FnMut(usize, u32) -> bool,
     ) {
         chains.clear();
-        // All heads, then all second entries, and so on, so that no cache miss waits for another.
+        // All heads come first, then all second entries, and so on, so that no cache miss waits for
+        // another.
         chains.extend(keys.enumerate().map(|(nth, (table, key))| {
             (nth, table, self.tables[table].chain(mix(key, self.secret)))
         }));
@@ -458,21 +463,22 @@ impl Content {
     /// The document with this key that is live after the change `visible`.
     pub(crate) fn find_key(&self, key: &[u8], key_hash: u64, visible: u64) -> Option<u32> {
         let table = self.tables.len() - 1;
-        // The newest visible version decides: older versions died at its birth or earlier. So
-        // look-ups of a key do not get slower with every version.
+        // The newest visible version decides, because older versions died at its birth or earlier.
+        // So look-ups of a key do not get slower with every version.
         let born = |ordinal: &u32| self.documents[index(*ordinal)].born <= visible;
         self.bucket(table, key_hash)
             .find(|ordinal| born(ordinal) && self.key(*ordinal) == key)
             .filter(|ordinal| self.is_live(*ordinal, visible))
     }
 
-    /// Whether a document of a segment died since the dead file of the segment was written.
+    /// Whether a document of a segment had died at the change `visible`. Covers only deaths since
+    /// the segment's dead file was written.
     pub(crate) fn segment_death(&self, segment: u64, ordinal: u32, visible: u64) -> bool {
         !self.segment_deaths.is_empty()
             && self.segment_deaths.get(&(segment, ordinal)).is_some_and(|died| *died <= visible)
     }
 
-    /// All deaths in segments, unordered: (segment, ordinal, change).
+    /// All deaths in segments, in no particular order: (segment, ordinal, change).
     pub(crate) fn segment_deaths(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.segment_deaths.iter().map(|(&(segment, ordinal), &died)| (segment, ordinal, died))
     }
@@ -481,8 +487,8 @@ impl Content {
 /// A 32-bit hash that is unpredictable without the secret.
 #[inline]
 fn mix(key: u64, secret: u64) -> u32 {
-    // Multiply-shift by a secret odd number: two keys agree in the first n bits of the result with
-    // a probability of at most 2^(1-n), even if an attacker chose them.
+    // Multiply-shift with a secret odd number: the results for two keys agree in the first n bits
+    // with a probability of at most 2^(1-n), even if an attacker chose the keys.
     let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
     u32::try_from(product >> 32).unwrap_or(0)
 }

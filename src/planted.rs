@@ -1,7 +1,8 @@
-//! Planted bugs: the crash campaign enables them one at a time and must detect each.
+//! Planted bugs: the tests enable them one at a time, and must detect each of them.
 //!
 //! A hook is one line, `planted!(Bug => wrong action)` or `planted!(Bug, wrong, right)`. Bugs exist
-//! in unit tests only: in other builds the first form expands to nothing, the second to `right`.
+//! in unit tests only: in other builds, the first form expands to nothing and the second to
+//! `right`.
 
 #[cfg(not(test))]
 macro_rules! planted {
@@ -40,7 +41,7 @@ mod switch {
         FileNotSynced,
         /// The floor moves before the segment below it is written.
         FloorBeforeSegment,
-        /// A recovered log is appended to after its cut-off tail.
+        /// After a recovery, the log is appended to after its cut-off tail.
         AppendAfterTornTail,
         /// The leader of a sync reads the synced position after the sync instead of before it.
         HorizonAfterSync,
@@ -68,15 +69,15 @@ mod switch {
         RowCrcNotChecked,
         /// A directory without a catalog is treated as empty.
         SweepWithoutCatalog,
-        /// A call that writes nothing does not wait until the changes that it saw are durable.
+        /// A call that writes nothing does not wait until the changes it has seen are durable.
         IdleNotAwaited,
         /// A newcomer is rejected before its duplicate is durable.
         RejectionNotAwaited,
         /// A log gets a record before the catalog lists it.
         RecordBeforeListed,
-        /// An error of a full disk is ignored.
+        /// The error of a full disk is ignored.
         FullIsSuccess,
-        /// After a failed sync the next sync is trusted.
+        /// After a failed sync, the next sync is trusted.
         PoisonForgotten,
         /// Opening does not sync the catalog that it has read.
         CatalogNotSyncedAtOpen,
@@ -104,7 +105,7 @@ mod switch {
         FolderNotHeld,
         /// The record of an insert omits the payload that is kept.
         PayloadForgotten,
-        /// A reader checks for a writer before it knows the log.
+        /// A reader checks whether there is a writer before it knows the log.
         LockAskedEarly,
         /// A compaction truncates payloads above 32 KiB.
         PayloadCut,
@@ -160,15 +161,15 @@ mod switch {
             Self::AdoptedOverLog,
         ];
 
-        /// Bugs of a reader beside a writer, which no crash reveals.
+        /// Bugs in a reader beside a writer, which no crash reveals.
         pub(crate) const BESIDE: [Self; 3] =
             [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
 
-        /// Bugs of a sharded index, which its own tests must find.
+        /// Bugs in a sharded index, which the tests of sharded indexes must find.
         pub(crate) const OF_SHARDS: [Self; 3] =
             [Self::ManifestNotSynced, Self::ManifestReplaced, Self::ReplacedForgotten];
 
-        /// Bugs at batching limits, which the scripts of the model must reach.
+        /// Bugs at batching limits, which the scripts for the model must reach.
         pub(crate) const AT_LIMITS: [Self; 5] = [
             Self::PayloadCut,
             Self::FullRunShifted,
@@ -212,12 +213,13 @@ mod switch {
         assert!(!passed, "not caught: {bug:?}");
     }
 
-    /// The panic payload of a visitor that would have to wait, in [`while_visiting`].
+    /// The panic payload that unwinds a visitor which would have to wait, in [`while_visiting`].
     #[derive(Debug)]
     pub(crate) struct WouldWait;
 
-    /// Runs the call of a second caller on the first caller's thread while the first waits. If the
-    /// second would have to wait for the first, it unwinds and gets no answer.
+    /// Runs a call of a second caller on the thread of the first caller, which is waiting
+    /// meanwhile. If the second caller would have to wait for the first, its call unwinds and
+    /// returns no result.
     pub(crate) fn while_visiting<T>(visit: impl FnOnce() -> T) -> Result<T, WouldWait> {
         VISITING.set(true);
         let visited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(visit));
@@ -228,7 +230,7 @@ mod switch {
         })
     }
 
-    /// Called before every wait for another thread.
+    /// To be called before every wait for another thread.
     pub(crate) fn about_to_wait() {
         if VISITING.get() {
             resume_unwind(Box::new(WouldWait));

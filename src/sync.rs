@@ -1,11 +1,11 @@
 //! Synchronisation primitives: those of the standard library, or with `--cfg shuttle` those of the
-//! schedule explorer, which then chooses the thread to run at each of them.
+//! schedule explorer. The explorer chooses the thread that runs next at each use.
 //!
-//! All primitives by which threads of the engine wait for or signal each other come from here:
-//! locks, condition variables, channels, threads, and atomics that order memory. A direct use of
-//! `std` needs one of two reasons: only one thread uses it (the catalog's backend during a commit),
-//! or a race in it only costs time (the verified bits of blocks, the choice of a copy of the view).
-//! This module contains re-exports only.
+//! All primitives by which threads of the engine wait for each other or signal each other come from
+//! here: locks, condition variables, channels, threads, and atomics that order memory. A direct use
+//! of `std` needs one of two reasons: only one thread uses the primitive (the catalog's backend
+//! during a commit), or a race only costs time (the bits of verified blocks, the choice of a copy
+//! of the view). This module contains re-exports only.
 //!
 //! In the explorer, condition variables have no timeouts and no spurious wake-ups, sleep only
 //! yields, and all atomics are sequentially consistent.
@@ -25,12 +25,13 @@ mod chosen {
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-// Only the pool of maintenance threads uses this; the explorer does not run it.
+// Only the pool of maintenance threads uses this, and the explorer does not run the pool.
 #[cfg(not(all(shuttle, test)))]
 pub(crate) use chosen::OnceLock;
 pub(crate) use chosen::{atomic, mpsc, thread};
-// The explorer has no version of this: reference counting does not synchronise threads here.
+// The explorer has no version of these. It needs none: here, reference counts do not synchronise
+// threads.
 pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};
-// Atomics without ordering requirements: a race only costs time, so the explorer need not see them.
-// In the engine only `index/view.rs` may use them.
+// Atomics without ordering requirements: a race on them only costs time, so the explorer need not
+// see them. In the engine, only `index/view.rs` may use them.
 pub(crate) use std::sync::atomic as unexplored;

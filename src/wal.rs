@@ -1,7 +1,7 @@
 //! The write-ahead log: acknowledged changes that are not in a segment yet.
 //!
-//! Handles records and their file. The meaning of operations, when to sync, and what to do when a
-//! log is full are decided in `index/`.
+//! Handles records and their file. `index/` decides what operations mean, when to sync, and what to
+//! do when a log is full.
 
 #[cfg(test)]
 mod boundary_tests;
@@ -33,7 +33,7 @@ pub(crate) struct WalIdentity {
     pub(crate) salt: u64,
     /// Length of the file in bytes.
     pub(crate) length: u64,
-    /// The number of the change before the first one in this file.
+    /// The number of the last change before the first change in this file.
     pub(crate) floor: u64,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Wal {
     end: u64,
 }
 
-/// Inverse of the fraction of a log that is its reserve.
+/// The reserve of a log is its space for records, divided by this number.
 const RESERVE_SHARE_INVERSE: u64 = 8;
 
-/// Whether an append may use the reserve: the last part of a log, for removes on a disk too full
-/// for another log.
+/// Whether an append may use the reserve: the last part of a log, kept for removes when the disk is
+/// too full for another log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
     Kept,
@@ -74,16 +74,16 @@ pub(crate) enum Reserve {
 /// Why an append failed.
 #[derive(Debug)]
 pub(crate) enum AppendError {
-    /// The record does not fit into the rest of the file.
+    /// The record does not fit into the remaining part of the file.
     Full,
     /// The write failed: parts of the record may be in the file until [`Wal::roll_back`].
     Failed(io::Error),
 }
 
 impl Wal {
-    /// Makes an empty log and publishes it under `path`: written in full, synced, renamed, and the
-    /// rename synced. `spare` is an older log whose blocks are reused with their content, which has
-    /// no valid records under the new salt. The log must be listed before the first append.
+    /// Makes an empty log and publishes it under `path`: writes it in full, syncs it, renames it
+    /// and syncs the rename. `spare` is an older log whose blocks are reused; its content stays,
+    /// but is not valid under the new salt. The catalog must list the log before the first append.
     pub(crate) fn create(
         storage: &dyn Storage,
         path: &Path,
@@ -92,9 +92,9 @@ impl Wal {
     ) -> Result<Self> {
         let tmp = storage::names::tmp_of(path);
         let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
-            // A file that had the name before is not ours.
+            // If the name was taken, the file with that name is not ours.
             let ours = (error.kind() != io::ErrorKind::AlreadyExists).then_some(path);
-            // Best effort: a file that remains is unlisted, and swept at the next open.
+            // Best effort: a file that cannot be removed is unlisted, so the next open deletes it.
             for left in [Some(&*tmp), ours, spare].into_iter().flatten() {
                 let _ = storage.remove(left);
             }
@@ -135,15 +135,16 @@ impl Wal {
         self.end.checked_add(record_bytes).is_some_and(|end| end <= length)
     }
 
-    /// The minimum length of a log with room for a record of this length and the reserve.
+    /// The minimum length of a log that has room for a record of this length in addition to the
+    /// reserve.
     pub(crate) fn length_for(record_bytes: u64) -> u64 {
         let record_bytes = record_bytes.saturating_add(record_bytes / (RESERVE_SHARE_INVERSE - 1));
         RECORDS_BEGIN.saturating_add(record_bytes.saturating_add(8)).next_power_of_two()
     }
 
-    /// Appends a record of this change, and returns the offset after it. The bytes are durable only
-    /// after a sync of [`Wal::file`] that starts after this call; before that, any part of them may
-    /// be.
+    /// Appends a record of this change, and returns the offset after it. The record is durable only
+    /// after a sync of [`Wal::file`] that starts after this call. Before that, a power cut may
+    /// leave any part of it.
     pub(crate) fn append(
         &mut self,
         record: &mut RecordBuilder,
@@ -165,15 +166,15 @@ impl Wal {
         Ok(self.end)
     }
 
-    /// Writes at the end, cut off at the end of the file. The record fits, which was checked
-    /// before; some of the zeros that follow it may not.
+    /// Writes at the end of the records, but not beyond the end of the file. The caller has checked
+    /// that the record fits; some of the zeros that follow it may not.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.length - self.end).unwrap_or(usize::MAX);
         self.file.write_at(&bytes[..bytes.len().min(room)], self.end)
     }
 
-    /// Undoes a failed append: its header must not survive. If overwriting or syncing fails, the
-    /// content of the log is unknown, and it must not be used any more.
+    /// Undoes a failed append: the header of its record must not survive. If the overwrite or the
+    /// sync fails, the content of the log is unknown, and the log must not be used any more.
     pub(crate) fn roll_back(&self) -> io::Result<()> {
         self.file.write_at(&[0; RecordHeader::BYTES], self.end)?;
         self.file.sync()
@@ -198,25 +199,26 @@ impl Wal {
     }
 }
 
-/// Gives a file exactly this length, with every block written once, and writes the headers, and
+/// Gives the file exactly this length, with every block written once. Then writes the headers, and
 /// zeros up to the end of the first record's header.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
-    /// Size of a write. The system caches each write as one piece, and walks the blocks of the
-    /// whole piece for each record appended to it.
+    /// Bytes per write. The system caches each write as one piece, and for each record appended
+    /// later it walks the blocks of the whole piece.
     const PIECE: usize = 64 << 10;
-    /// Bytes per start of writeback.
+    /// Bytes after which writeback is started.
     const STARTED: u64 = 1 << 20;
     let mut offset = file.bytes()?.min(identity.length);
     let mut unasked = offset;
     file.set_bytes(identity.length)?;
     let zeros = vec![0; PIECE];
     while offset < identity.length {
-        // Pieces are aligned to their length, like those of the system.
+        // Pieces are aligned to their length, like the system's own.
         let left = PIECE - usize::try_from(offset).unwrap_or(0) % PIECE;
         let left = usize::try_from(identity.length - offset).map_or(left, |all| all.min(left));
         file.write_at(&zeros[..left], offset)?;
         offset += wide(left);
-        // Starts writeback while the next pieces are copied. If this fails, the log is given up.
+        // Writeback runs while the next pieces are copied. If it cannot be started, no log is
+        // created.
         if offset == identity.length || offset.is_multiple_of(STARTED) {
             file.start_writing(unasked, offset - unasked)?;
             unasked = offset;
@@ -228,18 +230,19 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     file.write_at(&begin, 0)
 }
 
-/// The largest horizon of any valid header after the place where reading stopped, and the end of
-/// the last of these records. `bytes` is the log from that place to its end; `last` is the last
-/// change before it. Unsynced pages reach the disk in any order, so a valid record there is not
-/// damage by itself; a horizon above the place is.
+/// Scans the log after the place `stop`, where reading stopped. Returns the largest horizon in any
+/// valid header there, and the end of the last record with such a header. `bytes` is the log from
+/// `stop` to its end; `last` is the last change before it. Unsynced pages reach the disk in any
+/// order, so a valid record after `stop` is not damage by itself; a horizon above `stop` is.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros for the next header. If they are not zero, a record was started.
+    // Every append leaves zeros in place of the next header. If they are no longer zero, a record
+    // was started.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;
     while offset < identity.length {
-        // A record of unknown kind after the stop is not replayed; its horizon does not count.
+        // A record of unknown kind after `stop` is not replayed, so its horizon does not count.
         if RecordHeader::may_be(rest)
             && let Ok(Some(header)) = RecordHeader::decode(rest, identity.salt, offset)
         {
@@ -256,8 +259,8 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
     (horizon, end.min(identity.length))
 }
 
-/// Every change of a log that still validates, whatever lies between them: for salvage. The
-/// identity is taken from the log itself.
+/// For salvage: returns every change of a log that is still valid, whatever lies in between. The
+/// identity is read from the log itself.
 pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;
@@ -269,7 +272,7 @@ pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog>
     let mut salvaged = SalvagedLog { identity, bytes, bodies: Vec::new() };
     let mut offset = RECORDS_BEGIN;
     while offset < length {
-        // A record of unknown kind cannot be applied.
+        // A record of unknown kind cannot be applied, so it is skipped like damage.
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = salvaged.bytes.get(at..).unwrap_or_default();
         let record = record_in(rest, path, &identity, offset).unwrap_or(None);
@@ -307,7 +310,7 @@ impl SalvagedLog {
     }
 }
 
-/// The number of the last change after this record, if the record follows `change`.
+/// The number of the last change after this record. `None` if the record cannot follow `change`.
 fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> {
     let after = match header.kind {
         RecordKind::Change => change.saturating_add(1),
@@ -316,8 +319,8 @@ fn change_after(header: &RecordHeader, offset: u64, change: u64) -> Option<u64> 
     (header.horizon <= offset && header.change == after).then_some(after)
 }
 
-/// Refuses a change whose operations cannot be parsed. Its checksums are valid, so it was written
-/// like this; a torn write cannot cause it.
+/// Refuses a change whose operations cannot be parsed. The checksums of the record are valid, so it
+/// was written like this: a torn write cannot be the cause.
 fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usize) -> Result<()> {
     for operation in Operations::new(body, signature_bytes) {
         operation.map_err(|error| error.in_file(path, offset))?;
@@ -325,7 +328,8 @@ fn check_operations(body: &[u8], path: &Path, offset: u64, signature_bytes: usiz
     Ok(())
 }
 
-/// Header and body of the record at `offset`, if it is complete; `bytes` start there.
+/// Header and body of the record at `offset`, if it is complete. `bytes` is the log from `offset`
+/// on.
 fn record_in<'b>(
     bytes: &'b [u8],
     path: &Path,
@@ -355,8 +359,8 @@ fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::form
     })
 }
 
-/// Whether an unlisted log holds a valid record. Logs get records only after they are listed, so
-/// this shows that the catalog was replaced by an older one.
+/// Whether an unlisted log contains a valid record. A log gets records only after it was listed, so
+/// such a record shows that the catalog was replaced by an older one.
 pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;

@@ -1,8 +1,8 @@
 //! House rules that rustc and clippy cannot check: sizes, layers, wording, documents.
 //!
-//! The scanner knows comments, strings, characters and braces, but no Rust grammar: it does not see
-//! code that macros generate, it treats every `fn` with a body as a function, and closures as a
-//! part of one.
+//! The scanner recognises comments, strings, characters and braces, but not the grammar of Rust: it
+//! does not see code that macros generate. It treats every `fn` with a body as a function, and
+//! closures as parts of the function around them.
 #![expect(clippy::unwrap_used, reason = "tests may fail")]
 
 #[path = "tidy/circles.rs"]
@@ -41,7 +41,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether this is the unpacked package, which contains neither the tool nor all documents.
+/// Whether the tests run in the unpacked package, which contains neither the command-line tool nor
+/// all documents.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn packaged() -> bool {
     let packaged = root().join("Cargo.toml.orig").exists();
@@ -73,7 +74,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// The pages of the root, of `docs` and of `examples`.
+/// The Markdown pages in the root, in `docs` and in `examples`.
 fn documents() -> Vec<Source> {
     let mut found = Vec::new();
     collect(&root().join("docs"), "md", &mut found);
@@ -202,8 +203,8 @@ fn leftovers_are_found() {
     assert!(leftovers(&source("a.rs", "// todo!() is banned\nlet a = \"dbg!(\";")).is_empty());
 }
 
-/// Comments that begin without a noun: the part of the style in `CONTRIBUTING.md` that a machine
-/// can check.
+/// Comments that begin without naming a thing. A machine can check only this part of the style in
+/// `CONTRIBUTING.md`.
 fn beginnings(file: &Source) -> Vec<String> {
     let mut found = Vec::new();
     let mut goes_on = false;
@@ -330,7 +331,7 @@ fn stale_paths(file: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for (at, line) in prose(&file.text) {
         for span in line.split('`').skip(1).step_by(2) {
-            // The first word without a line number, as in `src/a.rs:12`.
+            // The first word, without a line number such as in `src/a.rs:12`.
             let path = span.split([' ', ':', '#']).next().unwrap_or_default();
             let pattern = path.contains(['*', '<', '{', '$']);
             if folders.iter().any(|folder| path.starts_with(folder)) && !pattern && !exists(path) {
@@ -408,8 +409,8 @@ fn a_dependency_without_a_reason_is_found() {
     assert_eq!(unexplained("[dependencies.h]\nversion = 1\n").len(), 1);
 }
 
-/// Distinct names in the output of `cargo tree --prefix none`, except the first, which is the
-/// crate.
+/// Distinct names in the output of `cargo tree --prefix none`, without the first, which is the
+/// crate itself.
 fn packages(tree: &str) -> Vec<&str> {
     let names = tree.lines().skip(1).filter_map(|line| line.split(' ').next());
     let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Manifests of a sharded index, and what reads and writes the index that has them.
+//! Fuzzes manifests of a sharded index, and the readers and writers of such an index.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin::fuzzing::manifest(data));

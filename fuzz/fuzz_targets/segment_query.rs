@@ -1,4 +1,4 @@
-//! Forged segments and dead files under right checksums, alone and in a whole index.
+//! Fuzzes forged segments and dead files with valid checksums, alone and in a whole index.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin::fuzzing::segment_query(data));

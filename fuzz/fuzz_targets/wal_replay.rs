@@ -1,4 +1,5 @@
-//! WAL replay: records, gaps and damage, against the document's rules.
+//! Fuzzes WAL replay with records, gaps and damage, and compares with the rules in the
+//! specification.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin::fuzzing::wal_replay(data));

@@ -1,5 +1,5 @@
-//! An in-memory disk for the tests of the catalog. It can fail the k-th change, and tracks what was
-//! synced.
+//! An in-memory disk for the tests of the catalog. It can make the k-th change fail, and records
+//! what was synced.
 
 use super::slot;
 use crate::format::bytes::wide;
@@ -15,7 +15,7 @@ pub(super) const PATH: &str = "catalog.redb";
 /// Page size: the unit of writeback.
 const PAGE: usize = 4096;
 
-/// The effect of the failing operation on the file.
+/// How much of the failing operation takes effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Effect {
     Nothing,
@@ -23,7 +23,7 @@ pub(super) enum Effect {
     Whole,
 }
 
-/// Files in memory. The `countdown`-th change and later ones fail.
+/// Files in memory. The `fail_at`-th change fails; unless `once`, all later changes fail as well.
 #[derive(Debug)]
 pub(super) struct CatalogMemory {
     files: Mutex<BTreeMap<PathBuf, Arc<CatalogMemoryFile>>>,
@@ -41,7 +41,7 @@ struct FaultState {
     fail_at: u64,
     once: bool,
     effect: Effect,
-    /// The content of the file after each successful sync.
+    /// The content of the file after every successful sync.
     images: Vec<Vec<u8>>,
     counters: Counters,
 }
@@ -51,7 +51,7 @@ impl FaultPlan {
         self.state.lock().expect("no panic while held")
     }
 
-    /// Counts a change, and returns whether and how it fails.
+    /// Counts a change. Returns its effect and its result.
     fn next(&self) -> (Effect, io::Result<()>) {
         let mut state = self.state();
         state.changes += 1;
@@ -69,7 +69,7 @@ impl FaultPlan {
 pub(super) struct CatalogMemoryFile {
     bytes: Mutex<Vec<u8>>,
     synced: Mutex<Vec<u8>>,
-    /// Pages written since the last sync. A failed sync drops them, as on Linux: a later sync
+    /// Pages written since the last sync. A failed sync discards them, as on Linux: a later sync
     /// succeeds although they are not durable.
     dirty: Mutex<BTreeSet<usize>>,
     plan: Arc<FaultPlan>,
@@ -189,7 +189,7 @@ impl CatalogMemory {
         Arc::clone(&self.files()[Path::new(PATH)])
     }
 
-    /// Makes the `after`-th change from now on fail, and all later changes unless `once`.
+    /// Makes the `after`-th change from now fail, and all later changes as well, unless `once`.
     pub(super) fn fail(&self, after: u64, once: bool, effect: Effect) {
         let mut state = self.plan.state();
         state.fail_at = state.changes.saturating_add(after);
@@ -197,12 +197,12 @@ impl CatalogMemory {
         state.effect = effect;
     }
 
-    /// All contents that a sync has made durable so far.
+    /// The contents of the file that syncs have made durable so far.
     pub(super) fn images(&self) -> Vec<Vec<u8>> {
         self.plan.state().images.clone()
     }
 
-    /// The current content of the catalog file, and its durable content.
+    /// The current content of the catalog file, then its durable content.
     pub(super) fn contents(&self) -> [Vec<u8>; 2] {
         let file = self.file();
         let live = file.bytes().clone();

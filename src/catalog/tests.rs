@@ -6,13 +6,13 @@ use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
 use crate::storage::Disk;
 
-/// Commits these bytes in place of the row.
+/// Commits these bytes instead of a valid row.
 pub(crate) fn plant_row(storage: &dyn Storage, path: &Path, bytes: &[u8]) {
     let file = storage.open(path, OpenMode::ReadWrite).expect("there is a catalog");
     write_row(&file, &Arc::new(Trace::default()), bytes).expect("a sound disk");
 }
 
-/// A row with `segments` segments; rows of different `floor` differ.
+/// A row with `segments` segments. Rows with different `floor` differ.
 fn row(floor: u64, segments: u64) -> Row {
     let entry = |i: u64| SegmentEntry {
         number: 2 * i + 1,
@@ -39,7 +39,7 @@ fn row(floor: u64, segments: u64) -> Row {
     }
 }
 
-/// A catalog created with `old`, then committed with `new`.
+/// A catalog that was created with `old`, followed by a commit of `new`.
 fn committed(old: &Row, new: &Row) -> Arc<CatalogMemory> {
     let memory = CatalogMemory::new();
     let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&memory);
@@ -69,8 +69,8 @@ fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
     let names: Vec<_> = disk.list(dir.path()).expect("listed");
     assert_eq!(names.len(), 1, "{names:?}");
     let mut known = row(1, 0);
-    // The row is small, then large, then small again. 1,000 segments stand for more than a billion
-    // documents.
+    // The row is small, then large, then small again. 1,000 segments correspond to more than a
+    // billion documents.
     for (floor, segments) in [(2, 1), (3, 2), (4, 1000), (5, 1000), (6, 3), (7, 3)] {
         let before = disk.counters();
         assert_eq!(load(&*disk, &path).expect("loaded"), known);
@@ -138,7 +138,8 @@ fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
     }
 }
 
-/// Makes every change of a commit fail in turn, in every way; the reported outcome must be true.
+/// Makes each change of a commit fail, one after the other and in every way. The reported outcome
+/// must be true.
 #[test]
 fn a_commit_that_fails_says_what_became_of_it() {
     let (old, new) = (row(1, 3), row(2, 4));
@@ -162,7 +163,7 @@ fn a_commit_that_fails_says_what_became_of_it() {
                     Ok(()) => {
                         seen[0] += 1;
                         assert!(live == new && durable == new && *handle.row() == new, "{case}");
-                        // After a sync that failed while redb closed, the handle refuses to write.
+                        // If a sync failed while redb closed, the handle refuses further commits.
                         let next = handle.commit(old.clone());
                         let kind = next.map_err(|error| error.kind());
                         assert!(matches!(kind, Ok(()) | Err(ErrorKind::Poisoned)), "{case}");
@@ -195,7 +196,8 @@ fn a_commit_that_fails_says_what_became_of_it() {
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// The state that a power cut leaves after each sync: the row changes once, and never back.
+/// Looks at the state after each sync, which is what a power cut leaves: the row changes once, and
+/// never back.
 #[test]
 fn every_synced_state_is_the_old_row_or_the_new() {
     let (old, new) = (row(1, 3), row(2, 4));
@@ -211,8 +213,8 @@ fn every_synced_state_is_the_old_row_or_the_new() {
     assert!(moved.is_sorted() && !moved[0] && moved[moved.len() - 1], "{moved:?}");
 }
 
-/// Flips bits of `image`; counts loads that were correct, that were refused, and that returned the
-/// old row.
+/// Flips bits of `image`. Counts the loads that returned the new row, those that were refused, and
+/// those that returned the old row.
 fn flip(image: &[u8], bits: impl Iterator<Item = usize>, new: &Row, old: &Row) -> Survey {
     let mut survey = Survey::default();
     let mut bytes = image.to_vec();
@@ -239,11 +241,11 @@ struct Survey {
     back: Vec<usize>,
 }
 
-/// The bytes of redb's header: magic, god byte, and both commit slots.
+/// Length of redb's header: magic, god byte, and both commit slots.
 const HEADER_BYTES: usize = 320;
 
-/// Every bit of the header, and one bit of every 31st byte after it. (All 69,632 bytes of a closed
-/// file, tested by hand in 22 s: 9,123 flips refused, the others without effect.)
+/// Every bit of the header, and one bit of every 31st byte after it. (A test of all 69,632 bytes of
+/// a closed file, run by hand, took 22 s: 9,123 flips were refused, the others had no effect.)
 fn sample(image: &[u8]) -> impl Iterator<Item = usize> {
     let body = (HEADER_BYTES..image.len()).step_by(31).map(|at| 8 * at + at % 8);
     (0..8 * HEADER_BYTES).chain(body)
@@ -272,9 +274,9 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
     }
 }
 
-/// A commit that a power cut interrupted before redb closed: the only moment at which the two
+/// A commit that was interrupted by a power cut before redb closed the file: only then do the two
 /// commit slots differ. Only the bit that selects the slot can undo the commit. (The files that the
-/// old row lists then exist, or are missing, which the index reports.)
+/// old row lists then exist, or the index reports them as missing.)
 #[test]
 fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
     let (old, new) = (row(1, 3), row(2, 4));

@@ -1,10 +1,11 @@
-//! Deduplication by exact comparison, against brute force.
+//! Tests deduplication by exact comparison, against brute force.
 
 use super::*;
 use crate::{Durability, ErrorKind, Maintenance, Options, Shingles, Sketcher};
 use std::collections::BTreeSet;
 
-/// Every row is a band: documents that share a shingle are found, except with probability 2^-30.
+/// Every row is a band of its own, so documents that share a shingle are found, except with
+/// probability 2^-30.
 fn params() -> Params {
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256);
     builder.bands(256, 1).lane_bits(16).build().unwrap()
@@ -16,7 +17,8 @@ fn options() -> Options {
 
 type Set = BTreeSet<u32>;
 
-/// Sets, many of which are subsets of others, equal to others, or differ in a few items.
+/// Sets, many of which are subsets of others, equal to others, or different from others in a few
+/// items.
 fn sets(count: u32) -> Vec<Set> {
     let mut state = 5_u64;
     let mut random = move |below: u32| {
@@ -41,7 +43,8 @@ fn overlap(a: &Set, b: &Set) -> Overlap {
     Overlap::of(a.intersection(b).count(), a.len(), b.len())
 }
 
-/// The definition: of the documents kept before, the most similar one that satisfies the condition.
+/// Brute force by the definition: among the documents kept before, finds the most similar one that
+/// satisfies the condition.
 fn by_definition(sets: &[Set], is_alike: &dyn Fn(Overlap) -> bool) -> Vec<Option<(u64, Overlap)>> {
     let mut kept: Vec<usize> = Vec::new();
     let mut decided = Vec::new();
@@ -93,7 +96,7 @@ fn decided(
     found.into_iter().map(|one| one.map(|one| (one.of, one.overlap))).collect()
 }
 
-/// The condition, and its definition.
+/// A condition, and its definition as a function.
 type Law<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
 
 #[test]
@@ -120,7 +123,7 @@ fn what_is_dropped_and_for_what_is_that_of_brute_force() {
     }
 }
 
-/// A pair at the threshold with an estimate below it is found.
+/// Pairs whose similarity is just at the threshold are found even if the estimate is below it.
 #[test]
 fn it_looks_from_three_standard_errors_below() {
     let params = Params::for_threshold(0.7).shingles(Shingles::Items).build().unwrap();
@@ -128,7 +131,7 @@ fn it_looks_from_three_standard_errors_below() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Index::create(folder.path().join("kept"), &params, options()).unwrap();
     let sketcher = kept.sketcher();
-    // 70 of 100 are shared.
+    // Each pair has 100 items, of which 70 are shared.
     let pair = |number: u32| {
         let items = |from: u32| (from..from + 85).map(move |item| number * 1_000 + item);
         [sketcher.original_items(items(0)), sketcher.original_items(items(15))].map(Result::unwrap)
@@ -148,8 +151,8 @@ fn it_looks_from_three_standard_errors_below() {
     assert_eq!(kept.len(), 400 - dropped as u64);
 }
 
-/// With few hashes, low similarities can be found only with a lower recall: then the search starts
-/// at a higher similarity.
+/// With few hashes, low similarities can be found only with a lower recall. In that case the search
+/// starts at a higher similarity.
 #[test]
 fn bands_are_as_low_as_the_hashes_allow() {
     let params = Params::for_threshold(0.7).build().unwrap();
@@ -181,7 +184,8 @@ fn what_cannot_be_decided_is_an_error_and_keeps_nothing() {
     assert_eq!(kind(dedup.decide(turned, none)), ErrorKind::Invalid);
     dedup.decide(vec![made(7, 0)], none).unwrap();
     assert_eq!(kind(dedup.decide(vec![made(7, 100)], none)), ErrorKind::Invalid);
-    // A document kept by another run is neither in memory nor fetchable.
+    // The document of rank 7 was kept by another `Dedup`: it is neither cached nor can it be
+    // fetched.
     let mut other = Dedup::new(&kept, 0.5).unwrap();
     let documents = || vec![made(8, 500), made(9, 0)];
     assert_eq!(kind(other.decide(documents(), none)), ErrorKind::Invalid);

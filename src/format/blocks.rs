@@ -7,7 +7,7 @@ use super::DecodeError;
 use super::bytes::{ByteReader, narrow, wide};
 use super::header::{FileHeader, FileKind};
 
-/// Block size in bytes: one CRC covers one block.
+/// Block size in bytes. Each CRC covers one block.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// Sections start at multiples of this, so that no cache line is shared by two sections.
@@ -19,7 +19,8 @@ const END_MAGIC: [u8; 4] = *b"NKNE";
 /// Upper bound of the section count. A damaged count above it is refused before it is used.
 const SECTIONS_MAX: u32 = 64;
 
-/// Maximum lengths of a key, of a payload, and of the entry that both make in the document section.
+/// Maximum lengths: of a key, of a payload, and of a document's entry in the document section,
+/// which contains both.
 pub(crate) const KEY_BYTES_MAX: usize = 4096;
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 2 + KEY_BYTES_MAX + PAYLOAD_BYTES_MAX;
@@ -102,8 +103,8 @@ impl Footer {
     }
 }
 
-/// Offsets of the tail and of the end of the file. Both follow from the body length and the section
-/// count.
+/// Offsets of the tail and of the end of the file. Both follow from the body length and the number
+/// of sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) tail_offset: u64,
@@ -131,7 +132,7 @@ impl Geometry {
     }
 }
 
-/// The content of a section.
+/// The kind of content in a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SectionKind {
     Signatures = 1,
@@ -145,12 +146,12 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
-/// The average number of bucket table entries per group, that is per word of the table's directory.
-/// Stored as the codec of the directory section; determines the number of groups.
+/// The average number of entries per group of a bucket table; a group is one word of the table's
+/// directory. Stored as the codec of the directory section. Determines the number of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Grouping {
-    /// The grouping of the first segments, from before look-ups interpolated the position of a
-    /// fingerprint in its group. Still read, never written.
+    /// The grouping of the first segments, written before look-ups interpolated the position of a
+    /// fingerprint in its group. Still read, but no longer written.
     By20 = 0,
     #[default]
     By64 = 1,
@@ -171,7 +172,7 @@ impl Grouping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) kind: SectionKind,
-    /// The [`Grouping`] for the section of directories, 0 for all others.
+    /// The [`Grouping`] in the section of directories; 0 in all others.
     pub(crate) codec: u32,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
@@ -242,7 +243,7 @@ impl Tail {
     }
 
     /// Decodes the bytes between the tail offset and the footer. The caller has checked them
-    /// against the footer's CRC.
+    /// against the CRC in the footer.
     pub(crate) fn decode(bytes: &[u8], footer: &Footer) -> Result<Self, DecodeError> {
         if crc32fast::hash(bytes) != footer.tail_crc {
             return Err(DecodeError::damaged("tail checksum does not match", 0));
@@ -334,8 +335,8 @@ impl SegmentProperties {
     }
 }
 
-/// Offsets of all sections of a segment. They follow from its properties and from the length of the
-/// document section; the section table must agree.
+/// Offsets of all sections of a segment. They follow from its properties and the length of the
+/// document section. The section table must contain the same offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentLayout {
     /// Sections in file order, which is the order of their kinds.
@@ -382,8 +383,8 @@ impl SegmentLayout {
         Some(Self { sections, table_ordinals, table_stride, directory_stride, body_bytes })
     }
 
-    /// Decodes the layout, and checks that the section table equals the table that the properties
-    /// imply.
+    /// Decodes the layout, and checks that the section table equals the table computed from the
+    /// properties.
     pub(crate) fn decode(
         properties: &SegmentProperties,
         sections: &[Section],

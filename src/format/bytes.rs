@@ -1,11 +1,11 @@
-//! A bounds-checked little-endian cursor, and the checked integer conversions.
+//! A bounds-checked little-endian cursor, and checked integer conversions.
 //!
-//! Independent of any structure: every read takes the name of the field for the error message.
+//! Independent of any structure. Every read takes the name of the field, for the error message.
 
 use super::DecodeError;
 
-/// Largest number of a change or file, so that sums of a few numbers cannot overflow. At a million
-/// numbers a second it is reached after 146,000 years.
+/// Maximum change number or file number: low enough that adding a few of them cannot overflow. At a
+/// million numbers per second, it would be reached after 146,000 years.
 pub(crate) const NUMBER_MAX: u64 = 1 << 62;
 
 /// A cursor that reads field after field. A read past the end is an error that names the field.
@@ -30,8 +30,8 @@ impl<'a> ByteReader<'a> {
         self.bytes.len()
     }
 
-    /// Returns the next `count` bytes. If fewer are left, the error is `what`, as in "footer is cut
-    /// short".
+    /// Returns the next `count` bytes. If fewer are left, the error message is `what`, for example
+    /// "footer is cut short".
     pub(crate) fn take(
         &mut self,
         count: usize,
@@ -86,7 +86,7 @@ pub(crate) const fn wide(count: usize) -> u64 {
     count as u64
 }
 
-/// `u64` to `usize`; a length that this machine cannot address is damage or a foreign file.
+/// `u64` to `usize`. A length that this machine cannot address means damage or a foreign file.
 pub(crate) fn narrow(count: u64, what: &'static str) -> Result<usize, DecodeError> {
     usize::try_from(count).map_err(|_| DecodeError::damaged(what, 0))
 }

@@ -1,5 +1,5 @@
 //! The copy of the catalog's row for readers beside a writer: header, hash of the catalog file,
-//! row.
+//! then the row.
 //!
 //! Pure: the caller compares the hash with the catalog file before it trusts the copy.
 
@@ -8,7 +8,7 @@ use super::bytes::{ByteReader, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
-/// Upper bound of the file length: a longer file is not a copy.
+/// Upper bound of the file length. A longer file is not a copy.
 pub(crate) const COPY_BYTES_MAX: u64 = 8 << 20;
 
 /// A row, and the hash of the catalog file that it was read from.
@@ -28,7 +28,7 @@ impl CatalogCopy {
             params_id: self.row.params.id(),
         };
         let row = self.row.encode();
-        // `Row::encode` bounds the length far below 4 GiB.
+        // `Row::encode` keeps the row far below 4 GiB.
         let row_bytes = u32::try_from(row.len()).unwrap_or(u32::MAX);
         let mut own = self.catalog_hash.to_le_bytes().to_vec();
         own.extend_from_slice(&row_bytes.to_le_bytes());

@@ -1,12 +1,12 @@
 //! The 64-byte header of every file except redb's.
 //!
-//! Pure, and the header only: `wal.rs` and `blocks.rs` define what follows it.
+//! Pure. Handles the header only: `wal.rs` and `blocks.rs` define what follows it.
 
 use super::bytes::ByteReader;
 use super::{DecodeError, FORMAT_VERSION};
 
-/// The first eight bytes of every file: a byte that no text file starts with, the name, and line
-/// ends that a transfer in text mode would change (as in PNG).
+/// The first eight bytes of every file, similar to PNG: a byte that no text file starts with, the
+/// name, and line ends that a transfer in text mode would change.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89NKN\r\n\x1a\n";
 
 /// The kind of a file.

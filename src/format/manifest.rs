@@ -1,4 +1,5 @@
-//! The manifest of a sharded index: a catalog row that lists the segments, and the shard of each.
+//! The manifest of a sharded index: a catalog row with the list of segments, and the shard of each
+//! segment.
 //!
 //! Pure: the caller lists the folder and chooses the newest manifest.
 
@@ -7,20 +8,21 @@ use super::bytes::{ByteReader, NUMBER_MAX, narrow, wide};
 use super::catalog::Row;
 use super::header::{FileHeader, FileKind};
 
-/// Upper bound of the file length: a longer file is not a manifest.
+/// Upper bound of the file length. A longer file is not a manifest.
 pub(crate) const MANIFEST_BYTES_MAX: u64 = 8 << 20;
 /// Maximum number of shards.
 pub(crate) const SHARDS_MAX: u32 = 1 << 16;
 /// Maximum length of the committer's note in bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1 << 16;
-/// Length of the fields before the CRC: shards, note length, row length, segment count.
+/// Length of the fields before the CRC: number of shards, note length, row length, number of
+/// segments.
 const OWN_BYTES: usize = 16;
 
 /// A generation of a sharded index.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ManifestContent {
     pub(crate) shards: u32,
-    /// Free bytes of the committer, as the id of its batch.
+    /// Bytes for the committer's own use, for example the id of its batch.
     pub(crate) note: Vec<u8>,
     /// The shard of each segment, in the order of the row.
     pub(crate) shard_of: Vec<u32>,
@@ -41,7 +43,8 @@ impl ManifestContent {
             params_id: self.row.params.id(),
         };
         let row = self.row.encode();
-        // All lengths are far below 4 GiB: `Row::encode` bounds the row, `create` the others.
+        // All lengths are far below 4 GiB: `Row::encode` bounds the row, and `create` bounds the
+        // others.
         let bytes_of = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
         let mut own = self.shards.to_le_bytes().to_vec();
         own.extend_from_slice(&bytes_of(self.note.len()));

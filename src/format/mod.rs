@@ -23,14 +23,14 @@ use std::fmt;
 /// The format version that this code writes.
 pub(crate) const FORMAT_VERSION: u16 = 1;
 
-/// Why bytes were refused. The I/O layer adds the file name.
+/// Why bytes were refused. The caller that read the file adds its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DecodeError {
     /// The problem, as in "header checksum does not match".
     pub(crate) what: &'static str,
     /// Offset from the beginning of the decoded bytes.
     pub(crate) offset: u64,
-    /// Whether the bytes are intact but of a version or kind that this code does not know.
+    /// Whether the bytes are intact, but have a version or kind that this code does not know.
     pub(crate) unsupported: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Decodes the catalog's row from its specification alone: the table of fields in
+//! Decodes the catalog's row by its specification alone: the table of fields in
 //! `docs/reference/FILE_FORMAT.md`. Shares no code with the writer.
 
 use super::tests::{DOCUMENT, example};
 
-/// The table's lines: field, type, example.
+/// The lines of the table: field, type, example.
 fn fields() -> Vec<[&'static str; 3]> {
     let (_, rest) = DOCUMENT.split_once("| field | type | example | meaning |\n").expect("a table");
     let lines = rest.lines().skip(1).take_while(|line| line.starts_with('|'));
@@ -11,7 +11,7 @@ fn fields() -> Vec<[&'static str; 3]> {
     cells.map(|cells| [cells[1], cells[2], cells[3]]).collect()
 }
 
-/// Reads fields from bytes by their types.
+/// Reads fields from bytes, given their types.
 struct Page<'a>(&'a [u8]);
 
 impl Page<'_> {
@@ -68,7 +68,8 @@ fn the_row_in_the_document_is_what_its_table_says() {
     assert!(page.0.is_empty(), "{} bytes are left over", page.0.len());
 }
 
-/// Rows with the fields that the example lacks: in the same order, without gaps.
+/// The other example rows contain the fields that the first one lacks, in the order of the table
+/// and without gaps.
 #[test]
 fn the_other_rows_in_the_document_follow_the_same_table() {
     let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -102,7 +103,7 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
                 _ => {}
             }
             if field == "WAL" {
-                // There is none, so its fields are omitted.
+                // These rows list no WAL, so its fields are omitted.
                 assert_eq!(page.value("uint"), "8", "next file number");
                 assert_eq!(page.value("list"), "0", "segments");
                 break;

@@ -11,8 +11,8 @@ use super::header::{FileHeader, FileKind};
 
 pub(super) const DOCUMENT: &str = include_str!("../../docs/reference/FILE_FORMAT.md");
 
-/// The bytes of the fenced block that starts with the line "```hex <name>". After a semicolon, the
-/// rest of a line is a comment.
+/// The bytes of the fenced block that starts with the line "```hex <name>". In each line,
+/// everything after a semicolon is a comment.
 pub(super) fn example(name: &str) -> Vec<u8> {
     let fence = format!("```hex {name}\n");
     let (_, rest) = DOCUMENT.split_once(&fence).expect("the document has this example");
@@ -49,7 +49,7 @@ fn the_example_of_a_footer() {
     assert_eq!((footer.number, footer.sections, footer.kind), (7, 8, FileKind::Segment));
     assert_eq!(footer.encode()[..], bytes);
     let tail = [example("section table"), example("segment properties")].concat();
-    // The CRC table of this file is one block, and its root comes first.
+    // The CRC table of this file is one block, so there is one root CRC, at the start of the tail.
     let tail = [example("root table"), tail].concat();
     let decoded = Tail::decode(&tail, &footer).expect("decodes");
     assert_eq!(decoded.encode(), tail);
@@ -130,7 +130,8 @@ fn impossible_numbers_are_errors() {
     ] {
         decode(&bad).expect_err("impossible");
     }
-    // The number of groups comes from the section table, which must contain such a section.
+    // The number of groups follows from the section of directories, so the section table must match
+    // the properties.
     SegmentProperties::decode(&good.encode(), &[]).expect_err("impossible");
     SegmentProperties::decode(&older.encode(), &sections(&good)).expect_err("impossible");
     SegmentProperties::decode(&good.encode(), &sections(&older)).expect_err("impossible");
@@ -159,7 +160,7 @@ fn a_codec_of_tomorrow_is_not_guessed() {
 
 #[test]
 fn random_bytes_are_errors() {
-    // The output of a multiplicative generator is no valid file.
+    // The output of a random number generator is not a valid file.
     let mut state = 1_u64;
     for round in 0..2000_usize {
         let bytes: Vec<u8> = (0..round % 300)

@@ -5,7 +5,7 @@
 use super::DecodeError;
 use super::bytes::{ByteReader, narrow, wide};
 
-/// Offset of the first record. The header fills a block of its own, so that no append rewrites it.
+/// Offset of the first record. The header has a block of its own, so that no append rewrites it.
 pub(crate) const RECORDS_BEGIN: u64 = 4096;
 /// Maximum length of a key in bytes; the minimum is 1.
 pub(crate) const KEY_BYTES_MAX: usize = 4096;
@@ -20,7 +20,7 @@ pub(crate) struct WalHeader {
     pub(crate) salt: u64,
     /// Length of the file in bytes.
     pub(crate) length: u64,
-    /// Number of the last change before this file.
+    /// Number of the last change before the first change in this file.
     pub(crate) floor: u64,
 }
 
@@ -60,7 +60,7 @@ impl WalHeader {
 pub(crate) enum RecordKind {
     /// A change: the operations of one batch.
     Change = 1,
-    /// No change: the record only carries the horizon.
+    /// Not a change: the record only carries the horizon.
     Idle = 2,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct RecordHeader {
     pub(crate) kind: RecordKind,
     pub(crate) body_bytes: u32,
     pub(crate) body_crc: u32,
-    /// Number of the change. For an idle record, of the last change before it.
+    /// Number of the change. In an idle record: number of the last change before it.
     pub(crate) change: u64,
     pub(crate) horizon: u64,
 }
@@ -78,8 +78,8 @@ pub(crate) struct RecordHeader {
 impl RecordHeader {
     pub(crate) const BYTES: usize = 32;
 
-    /// Decodes the record header at `offset` of a WAL with this salt. Returns `None` for anything
-    /// else: zeros, and torn, stale or moved bytes.
+    /// Decodes the record header at `offset` of a WAL with this salt. Returns `None` if there is
+    /// none: for zeros, and for torn, stale or moved bytes.
     pub(crate) fn decode(
         bytes: &[u8],
         salt: u64,
@@ -88,7 +88,7 @@ impl RecordHeader {
         let mut reader = ByteReader::new(bytes);
         let Ok(whole) = reader.clone().take(Self::BYTES, "") else { return Ok(None) };
         let Some(covered) = whole.get(4..) else { return Ok(None) };
-        // Cheap tests come first: at most positions of a scan there are zeros or signature bytes.
+        // Cheap tests come first: most positions of a scan contain zeros or signature bytes.
         let (crc, body_crc) = (reader.u32("")?, reader.u32("")?);
         let (body_bytes, kind) = (reader.u32("")?, reader.u8("")?);
         if reader.zeros(3, "").is_err() || crc != seeded_crc(salt, offset, covered) {
@@ -108,20 +108,20 @@ impl RecordHeader {
         }))
     }
 
-    /// A quick test without checksums: whether a record header can be here. It makes the scan
-    /// behind the last record ten times faster.
+    /// Quickly tests, without checksums, whether a record header can start here. This makes the
+    /// scan after the last record ten times faster.
     #[inline]
     pub(crate) fn may_be(bytes: &[u8]) -> bool {
         matches!(bytes.get(12..16), Some([1 | 2, 0, 0, 0]))
     }
 
-    /// Whether the checksum of `body` is that of this header.
+    /// Whether `body` matches the checksum in this header.
     pub(crate) fn matches(&self, body: &[u8], salt: u64, offset: u64) -> bool {
         wide(body.len()) == u64::from(self.body_bytes)
             && seeded_crc(salt, offset, body) == self.body_crc
     }
 
-    /// Writes this header, with the body's length and checksum, into a record for `offset`.
+    /// Writes this header into `record`, for `offset`, with the length and checksum of the body.
     fn seal(&self, record: &mut [u8], salt: u64, offset: u64) {
         let Some((header, body)) = record.split_at_mut_checked(Self::BYTES) else { return };
         let body_bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
@@ -146,8 +146,8 @@ impl RecordHeader {
     }
 }
 
-/// A CRC seeded with the WAL's salt and the offset, so that stale, moved and forged bytes do not
-/// validate, nor zeros.
+/// A CRC seeded with the WAL's salt and the offset, so that zeros and stale, moved or forged bytes
+/// are invalid.
 fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     let mut seed = [0; 16];
     let (first, second) = seed.split_at_mut(8);
@@ -165,10 +165,10 @@ pub(crate) enum LoggedOperation<'a> {
     Remove { key: &'a [u8] },
 }
 
-/// Length of an operation's fixed fields, before signature, key and payload.
+/// Length of the fixed fields of an operation, before signature, key and payload.
 const OPERATION_HEAD_BYTES: usize = 20;
 
-/// Builds a record. Its bytes are written in place and not copied again.
+/// Builds a record. The bytes are built in place and not copied again.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
@@ -213,8 +213,8 @@ impl RecordBuilder {
         wide(self.bytes.len().next_multiple_of(RECORD_ALIGN))
     }
 
-    /// Fills in the header for a record at `offset` with change number `change`, pads, and returns
-    /// the bytes.
+    /// Fills in the header for a record at `offset` with change number `change`, pads the record,
+    /// and returns its bytes.
     pub(crate) fn seal(
         &mut self,
         kind: RecordKind,
@@ -231,14 +231,16 @@ impl RecordBuilder {
         self.bytes.split_at(end).0
     }
 
-    /// The sealed record, followed by zeros in place of the next header. A recycled file may hold
-    /// old bytes there; with the zeros, a header at that place is newer than this record.
+    /// The sealed record, followed by zeros in place of the next header. A recycled file may have
+    /// old bytes there; after these zeros, any header found there was written later than this
+    /// record.
     pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Iterates over the operations of a body, in order. Ends after the first that does not decode.
+/// Iterates over the operations of a body, in order. Ends after the first operation that cannot be
+/// decoded.
 #[derive(Debug, Clone)]
 pub(crate) struct Operations<'a> {
     reader: ByteReader<'a>,

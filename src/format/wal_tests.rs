@@ -1,4 +1,4 @@
-//! The examples of the WAL in `docs/reference/FILE_FORMAT.md`, and what its decoders refuse.
+//! Tests the WAL examples in `docs/reference/FILE_FORMAT.md`, and what the decoders must refuse.
 
 use super::tests::example;
 use super::wal::{
@@ -92,7 +92,7 @@ fn a_hostile_body_ends_in_an_error() {
         for value in [0, 1, 2, 3, 0x7f, 0x80, 0xff] {
             let mut hostile = body.to_vec();
             hostile[at] = value;
-            // Terminates, allocates nothing, and does not panic.
+            // Decoding terminates, allocates nothing, and does not panic.
             assert!(Operations::new(&hostile, 16).count() <= 3);
             assert!(Operations::new(&hostile[..at], 16).count() <= 2);
         }
@@ -127,14 +127,14 @@ fn lengths_and_fields_out_of_range_are_refused() {
     let sealed = record.seal(RecordKind::Change, 1, 4096, SALT, 4096);
     let remove = sealed[RecordHeader::BYTES..][..23].to_vec();
     assert!(decodes(&remove));
-    // A remove has no payload, time or count; and there is no third operation.
+    // A remove has no payload, time or shingle count, and no third kind of operation exists.
     for at in [0, 4, 8, 16] {
         let mut wrong = remove.clone();
         wrong[at] += 1;
         wrong.extend_from_slice(&[0; 16]);
         assert!(!decodes(&wrong[..if at == 0 { 39 } else { 23 }]), "byte {at}");
     }
-    // The reserved byte, and a body that is too short.
+    // Refused, too: a reserved byte that is not zero, and a body that is too short.
     let mut wrong = remove.clone();
     wrong[1] = 1;
     assert!(!decodes(&wrong));

@@ -1,4 +1,4 @@
-//! Rows of the catalog: as bytes under a valid checksum, and as values in a whole index.
+//! Fuzzes rows of the catalog: as bytes under a valid checksum, and as values in a whole index.
 
 use super::engine::{Base, exercise};
 use super::input::Input;
@@ -15,21 +15,21 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// Version, checksum and body.
+/// Encodes version, checksum and body.
 pub(super) fn sealed(version: u8, body: &[u8]) -> Vec<u8> {
     [&[version][..], &crc32fast::hash(body).to_le_bytes(), body].concat()
 }
 
-/// The row is refused, or it encodes and decodes to the same value.
+/// Checks that the row is refused, or that it encodes and decodes to the same value.
 fn check(bytes: &[u8]) -> Option<Row> {
     let row = Row::decode(bytes).ok()?;
     let again = Row::decode(&row.encode()).expect("it was decoded before");
-    // Compared as text, since NaN is not equal to itself.
+    // Compared as text, because NaN is not equal to itself.
     assert_eq!(format!("{row:?}"), format!("{again:?}"));
     Some(row)
 }
 
-/// The bytes of a valid row, changed, cut or extended, and sealed again.
+/// Changes, cuts or extends the bytes of a valid row, then recomputes the checksum.
 fn changed_bytes(input: &mut Input<'_>) {
     let mut row = Base::get().row.encode();
     let (version, mut body) = (row[0], row.split_off(5));
@@ -48,7 +48,7 @@ fn changed_bytes(input: &mut Input<'_>) {
     }
 }
 
-/// A valid row with some values changed.
+/// Changes some values of a valid row.
 fn changed_values(input: &mut Input<'_>) {
     let mut row = Base::get().row.clone();
     for _ in 0..=input.u8() % 3 {
@@ -78,7 +78,7 @@ fn changed_values(input: &mut Input<'_>) {
             _ => row.unicode = "x".repeat(usize::from(input.u8())),
         }
     }
-    // Encoded by hand, since the encoder refuses an impossible row.
+    // Encoded here, because `Row::encode` panics on an impossible row.
     let config = bincode::config::standard();
     let body = bincode::serde::encode_to_vec(&row, config).expect("to memory");
     if let Some(row) = check(&sealed(Base::get().row.encode()[0], &body)) {

@@ -17,7 +17,7 @@ pub(super) const SIGNATURE_BYTES: usize = 16;
 /// Signature, payload, time and shingle count.
 pub(super) type Stored = (Vec<u8>, Vec<u8>, u64, u32);
 
-/// An index of two segments and a dead file, whose process was killed with a WAL of one record.
+/// An index with two segments, a dead file and a WAL with one record. Its process was killed.
 pub(super) struct Base {
     sim: Sim,
     pub(super) row: Row,
@@ -95,7 +95,7 @@ fn key(number: u8) -> Vec<u8> {
     format!("key {number}").into_bytes()
 }
 
-/// Signatures of a few crowds: neighbouring numbers share bands.
+/// Makes signatures in a few clusters: neighbouring numbers share bands.
 pub(super) fn signature(params: &Params, number: u8) -> Signature {
     let lane = |row: usize| (number / 5).wrapping_mul(7) ^ u8::from(row > usize::from(number % 16));
     let bytes: Vec<u8> = (0..params.signature_bytes()).map(lane).collect();
@@ -113,8 +113,8 @@ fn stored(document: crate::Document) -> (Vec<u8>, Stored) {
     (document.key, (signature, document.payload, document.time, shingle_count))
 }
 
-/// Calls every read and every write. Answers and errors are both fine; a panic is not, nor an
-/// answer longer than the number of documents. `choices` says how much is called.
+/// Calls every read and every write. Both answers and errors are fine, but a panic is not, and
+/// neither is an answer with more matches than documents. `choices` determines how much is called.
 pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let params = index.params().clone();
     let snapshot = index.snapshot();
@@ -131,8 +131,8 @@ pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let _ = index.verify().map(|verified| verified.problems.len());
     let _ = index.stats();
     let _ = index.insert("new", &signature(&params, 33));
-    // In one change: a flush between two changes would notice a forged dead file before the counts
-    // do.
+    // A single change: with several, a flush in between would detect a forged dead file before the
+    // wrong document counts have any effect.
     let all = (0..76).fold(Batch::new(), |batch, number| batch.remove(key(number)));
     let _ = index.write(all.remove("new").remove("last"));
     let _ = (index.len(), index.is_empty(), read);

@@ -1,7 +1,7 @@
-//! A fuzzer's bytes, read as choices. Past the end every choice is zero, so every input is valid,
-//! and a truncated one does less.
+//! Reads a fuzzer's bytes as choices. After the end every choice is zero, so every input is valid,
+//! and a truncated input does less.
 
-/// The rest of an input.
+/// The unread rest of an input.
 #[derive(Debug, Clone)]
 pub(crate) struct Input<'a> {
     bytes: &'a [u8],
@@ -44,13 +44,13 @@ impl<'a> Input<'a> {
         u64::from_le_bytes(word)
     }
 
-    /// A number below `end`, from one byte or two.
+    /// A number below `end`, from one or two bytes.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let choice = if end <= 256 { usize::from(self.u8()) } else { usize::from(self.u16()) };
         choice % end.max(1)
     }
 
-    /// A number that is likely to be a boundary value, or any number.
+    /// A number: with some probability a boundary value, otherwise any.
     pub(crate) fn number(&mut self) -> u64 {
         match self.u8() {
             0 => 0,

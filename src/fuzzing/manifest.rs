@@ -1,5 +1,5 @@
-//! Manifests of a sharded index: as bytes, as fields under valid checksums, and as input to a
-//! reader and a writer.
+//! Fuzzes manifests of a sharded index: as bytes, as fields under valid checksums, and as input to
+//! a reader and a writer.
 
 use super::catalog::sealed;
 use super::engine::{Base, DIR, names, options};
@@ -30,7 +30,7 @@ pub(super) fn run(data: &[u8]) {
 struct Fields {
     generation: u64,
     shards: u32,
-    /// False lengths that replace the true ones: of note, row and segments.
+    /// False lengths that replace the true ones, in this order: note, row, segments.
     lies: [Option<u32>; 3],
     shard_of: Vec<u32>,
     note: Vec<u8>,
@@ -38,7 +38,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The segments of the base in two of three shards.
+    /// Valid fields: the segments of the base, in two of three shards.
     fn sound() -> Self {
         let mut row = Base::get().row.clone();
         (row.floor, row.wal) = (1, None);
@@ -53,7 +53,7 @@ impl Fields {
         }
     }
 
-    /// Fields that depend only on the input.
+    /// Fields that depend on the input only.
     fn any(input: &mut Input<'_>) -> Self {
         let mut fields = Self { generation: input.number(), ..Self::sound() };
         fields.shards = narrow(input.number());
@@ -82,7 +82,7 @@ impl Fields {
         let mut rest: Vec<u8> =
             self.shard_of.iter().flat_map(|shard| shard.to_le_bytes()).collect();
         rest.extend_from_slice(&self.note);
-        // Consistent with the lengths if these are below the actual ones.
+        // The checksum covers the bytes that the stated lengths cover, as far as these bytes exist.
         let (segments, note) = (u64::from(lengths[2]) * 4, u64::from(lengths[0]));
         let all = [&rest[..], &self.row].concat();
         let covered = usize::try_from(segments + note).unwrap_or(usize::MAX).min(all.len());
@@ -95,13 +95,14 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// The manifest is refused, or it encodes and decodes to the same value, and its files have names.
+/// Checks that the manifest is refused, or that it encodes and decodes to the same value and all
+/// its files have names.
 fn check(bytes: &[u8]) -> Option<ManifestContent> {
     let listed = Listed::decode(bytes);
     let manifest = ManifestContent::decode(bytes).ok();
     assert_eq!(listed.is_ok(), manifest.is_some());
     let manifest = manifest?;
-    // Not byte by byte: a row may encode a small number in the long form.
+    // The bytes may differ: a row may encode a small number in the long form.
     let again = ManifestContent::decode(&manifest.encode()).expect("it was decoded before");
     assert_eq!(format!("{again:?}"), format!("{manifest:?}"));
     assert_eq!(bytes[40..48], manifest.generation().to_le_bytes(), "the header says the same");
@@ -112,7 +113,7 @@ fn check(bytes: &[u8]) -> Option<ManifestContent> {
     Some(manifest)
 }
 
-/// Changes bytes of the fields after the header, with valid checksums.
+/// Changes bytes of the fields after the header, then computes valid checksums.
 fn changed_bytes(input: &mut Input<'_>) {
     let mut fields = Fields::sound();
     for _ in 0..=input.u8() % 4 {
@@ -139,7 +140,7 @@ fn changed_bytes(input: &mut Input<'_>) {
     }
 }
 
-/// Changes values of the row to ones that no writer produces: they contradict the files.
+/// Sets fields of the row to values that no writer produces, because they contradict the files.
 fn changed_fields(input: &mut Input<'_>) {
     let mut fields = Fields::sound();
     let mut row = Base::get().row.clone();
@@ -167,7 +168,8 @@ fn changed_fields(input: &mut Input<'_>) {
     }
 }
 
-/// A folder with that manifest and the files of the base: every call returns an answer or an error.
+/// Tests a folder with that manifest and the files of the base: every call must return an answer or
+/// an error.
 fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
     let disk = lake(manifest, generation);
     let storage: Arc<dyn Storage> = Arc::new(disk);
@@ -186,7 +188,7 @@ fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
     let _ = shards.remove((0..20).map(|number| format!("key {number}")));
     let _ = shards.compact(u32::from(input.u8() % 3));
     let _ = shards.sweep();
-    // Every committed manifest can be opened for writing again.
+    // Every committed manifest must open for writing again.
     Shards::open_on(&storage, dir, options(mode)).expect("a manifest that was written is sound");
     let _ = Reader::open_on(storage, dir, options(mode)).map(|reader| reader.len());
 }

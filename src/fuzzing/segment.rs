@@ -26,8 +26,8 @@ pub(super) fn run(data: &[u8]) {
     if !whole_index {
         return;
     }
-    // A forger may also change the counts in the catalog. (The times in the catalog are not
-    // compared with the file.)
+    // A forger may also change the counts in the catalog. (The catalog's times are not compared
+    // with the file, so the test leaves them alone.)
     if of_dead && choice & 0x40 != 0 {
         row.segments[at].dead = u32::from(input.u8() % 70).max(1);
     }
@@ -36,7 +36,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// Changes bytes of one file and recomputes its checksums, also in the catalog's row.
+/// Changes bytes of one file and recomputes its checksums, including the one in the catalog's row.
 fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: bool) {
     let entry = &mut row.segments[at];
     let (number, ending, tail_hash) = match &mut entry.dead_file {
@@ -48,7 +48,7 @@ fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: b
     let footer = footer_of(&bytes);
     let tail = usize::try_from(footer.tail_offset).expect("small");
     for _ in 0..=input.u8() % 4 {
-        // Anywhere in the body, or in the tail, which holds the offsets of everything.
+        // Either anywhere, or in the tail, which contains all offsets.
         let from = if input.u8().is_multiple_of(3) { tail } else { 0 };
         let place = from + input.below(bytes.len() - from);
         let width = [1, 2, 4, 8][input.below(4)].min(bytes.len() - place);
@@ -75,7 +75,7 @@ fn shape(base: &Base) -> Shape {
     }
 }
 
-/// Opens the files without the engine and reads everything.
+/// Opens the files without the engine and reads all their content.
 fn read_alone(base: &Base, disk: &Sim, row: &Row, at: usize, mode: ReadMode) {
     let shape = shape(base);
     let entry = row.segments[at];

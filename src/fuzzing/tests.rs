@@ -1,5 +1,5 @@
 //! Short runs of the fuzz targets with the stable compiler: the committed seeds, and pseudo-random
-//! mutations of them. `NEARKIN_FUZZ_RUNS` is the number of mutations per target (default 2,000).
+//! mutations of these. `NEARKIN_FUZZ_RUNS` is the number of mutations per target (default 2,000).
 
 use crate::storage::{Disk, OpenMode, Storage};
 use std::path::Path;
@@ -39,7 +39,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Changes, inserts, removes or repeats some bytes; sometimes appends another seed.
+/// Mutates a seed: changes, inserts, removes or repeats some bytes, and sometimes appends part of
+/// another seed.
 fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(6) {
@@ -67,7 +68,7 @@ fn change(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Prints the input when a panic unwinds, so that it can be added as a seed.
+/// Prints its input when it is dropped by a panic, so that the input can be added as a seed.
 struct Shown(Vec<u8>);
 
 impl Drop for Shown {
@@ -126,7 +127,7 @@ fn a_dead_file_that_forgot_its_dead_does_not_take_the_count_below_zero() {
 
 #[test]
 fn a_generation_after_which_there_is_none_is_not_followed() {
-    // Generation 2^62 - 1.
+    // The generation is 2^62 - 1.
     super::manifest(&[3, 0, 0, 0, 200, 255, 255, 255, 255, 255, 255, 255, 63]);
 }
 

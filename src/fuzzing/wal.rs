@@ -1,5 +1,5 @@
-//! Makes logs from choices, with a second implementation of what `docs/reference/FILE_FORMAT.md`
-//! says about them.
+//! Makes logs from choices. Contains a second implementation of what
+//! `docs/reference/FILE_FORMAT.md` says about replay.
 
 use super::engine::{Base, SIGNATURE_BYTES, Stored, docs_of, exercise, names, signature};
 use super::input::Input;
@@ -18,11 +18,11 @@ const HEADER: usize = 32;
 #[derive(Debug, PartialEq)]
 enum Expected {
     Refused(ErrorKind),
-    /// The changes, and the bytes cut.
+    /// The changes, and the number of bytes cut.
     Replays(Vec<(u64, Operations)>, u64),
 }
 
-/// Key and document of each operation of a change; `None` is a remove.
+/// Key and document of each operation in a change. `None` means a remove.
 type Operations = Vec<(Vec<u8>, Option<Stored>)>;
 
 pub(super) fn run(data: &[u8]) {
@@ -60,7 +60,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// An operation as replay reports it.
+/// Converts an operation that replay returned.
 fn told(
     operation: std::result::Result<LoggedOperation<'_>, DecodeError>,
 ) -> (Vec<u8>, Option<Stored>) {
@@ -72,7 +72,8 @@ fn told(
     }
 }
 
-/// The index opens exactly if the log replays, and then holds the documents of its changes.
+/// Checks that the index opens exactly if the log replays, and that it then contains the documents
+/// of the changes.
 fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {
@@ -96,7 +97,7 @@ fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_
     exercise(index, input);
 }
 
-/// Applies a change to the documents. Of several operations on a key the last one counts, and an
+/// Applies a change to the documents. Among several operations on one key, only the last counts. An
 /// equal document keeps its time.
 fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
     for (at, (key, document)) in operations.iter().enumerate() {
@@ -111,7 +112,7 @@ fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
     }
 }
 
-/// Writes records, gaps and damage after the header, by choice.
+/// Writes records, gaps and damage after the header, as chosen by the input.
 fn write_records(input: &mut Input<'_>, image: &mut [u8], identity: &WalIdentity) {
     let (mut at, mut change, mut before) = (BEGIN, identity.floor, BEGIN);
     let mut damage = Vec::new();
@@ -187,7 +188,7 @@ fn crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Header and body of a record, of any kind.
+/// Header and body of a record of any kind, even an unknown one.
 fn seal(kind: u8, change: u64, horizon: u64, body: &[u8], salt: u64, offset: u64) -> Vec<u8> {
     let length = u32::try_from(body.len()).expect("short");
     let header = [
@@ -230,7 +231,7 @@ fn header_at(image: &[u8], at: usize, salt: u64) -> Option<Header> {
     })
 }
 
-/// Replay as specified in the document.
+/// Replays as the document specifies.
 fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
     let (mut at, mut change, mut horizon) = (BEGIN, identity.floor, BEGIN as u64);
     let mut records = Vec::new();
@@ -254,8 +255,8 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
         (change, horizon) = (next, horizon.max(header.horizon));
         at = end.next_multiple_of(8);
     }
-    // Every append writes zeros for the next header; after them, only a valid record belongs to
-    // this log.
+    // Every append also zeroes the place of the next header. Bytes after these zeros may be old:
+    // only valid records among them belong to this log.
     let mut end = at + HEADER;
     for place in (at..image.len()).step_by(8) {
         let Some(header) = header_at(image, place, identity.salt) else { continue };
@@ -275,7 +276,7 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
     Expected::Replays(records, cut.map_or(0, |last| last as u64 + 1))
 }
 
-/// The operations of a body; `None` if it does not decode.
+/// The operations in a body. `None` if it does not decode.
 fn decode(mut body: &[u8]) -> Option<Operations> {
     let mut operations = Vec::new();
     while !body.is_empty() {

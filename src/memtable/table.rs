@@ -1,38 +1,39 @@
-//! A concurrent hash table: maps a hash to the ordinals of its documents, newest first.
+//! A concurrent hash table that maps a hash to the ordinals of its documents, newest first.
 //!
-//! It compares a part of the hash only, so the caller must compare the documents.
+//! It compares only part of the hash, so the caller must compare the documents.
 
 use crate::format::bytes::index;
 use crate::storage::prefetch;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
-/// End of a chain. No ordinal has this value.
+/// End of a chain. No entry has this value.
 const NONE: u32 = u32::MAX;
-/// Minimum size: 2^6 buckets. (Under the schedule explorer tables grow at once.)
+/// Minimum size: 2^6 buckets. (Smaller under the schedule explorer, so that tables grow
+/// immediately.)
 const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
-/// Maximum size: ordinals then take all bits but one.
+/// Maximum size: the ordinal then takes all bits of an entry except one.
 const BITS_MAX: u32 = 31;
 
-/// Below this number of documents, a table grows to twice the needed size.
+/// A table for fewer documents than this grows to twice the needed size.
 const SMALL_DOCS: usize = if cfg!(test) { 128 } else { 8 * 1024 };
 
-/// Minimum capacity to add: a page of entries.
+/// Minimum capacity added at a time: a page of entries.
 const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
 
-/// Chained buckets. A 32-bit entry has the ordinal of a document in its low `bits` bits; the other
-/// bits hold the part of the hash that the bucket does not imply. So walking a chain reads no
-/// document, and growing the table rehashes none.
+/// Chained buckets. The low `bits` bits of a 32-bit entry are the ordinal of a document; the other
+/// bits are the part of its hash that the bucket does not imply. So walking a chain reads no
+/// document, and growing the table rehashes no document.
 ///
 /// One writer enters documents while others read: an entry is published (`Release`) after the data
 /// it points to, and readers load it with `Acquire`. Capacity is added beforehand, with exclusive
-/// access. A table of 2^bits - 1 documents is full and must be replaced by a larger one.
+/// access. A table with 2^bits - 1 documents is full and must be replaced by a larger one.
 #[derive(Debug)]
 pub(super) struct Table {
     /// There are 2^bits buckets: the bucket is the first `bits` bits of the 32-bit hash.
     bits: u32,
-    /// Per bucket: its newest document. Empty before capacity is added.
+    /// For each bucket, its newest document. Empty before capacity is added.
     heads: Vec<AtomicU32>,
-    /// Per document: the next older document in its bucket. The length is the capacity.
+    /// For each document, the next older document in its bucket. The length is the capacity.
     older: Vec<AtomicU32>,
     /// Number of documents entered.
     entered: AtomicU32,
@@ -41,20 +42,20 @@ pub(super) struct Table {
 /// A cursor in the chain of a hash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chain {
-    /// The hash bits of matching entries.
+    /// The part of the hash that matching entries contain.
     wanted: u32,
     entry: u32,
 }
 
 impl Table {
-    /// An empty table. It allocates nothing until it is used, then enough for `documents`.
+    /// An empty table. It allocates memory only when it is first used, then enough for `documents`.
     pub(super) fn for_documents(documents: u32) -> Self {
         let bits = documents.max(1).ilog2() + 1;
         let (heads, older, entered) = (Vec::new(), Vec::new(), AtomicU32::new(0));
         Self { bits: bits.clamp(BITS_MIN, BITS_MAX), heads, older, entered }
     }
 
-    /// An empty table of the same size that reuses the buffers of another.
+    /// An empty table of the same size that reuses the buffers of `old`.
     pub(super) fn in_memory_of(&self, old: Self) -> Self {
         let entered = AtomicU32::new(0);
         let mut empty = Self { bits: self.bits, heads: old.heads, older: old.older, entered };
@@ -79,7 +80,7 @@ impl Table {
     /// Adds capacity for `count` more documents. Returns false if a larger table is needed.
     pub(super) fn make_room(&mut self, count: usize) -> bool {
         let needed = index(self.count()) + count;
-        // All ones is `NONE`, so the last ordinal of this width is not used.
+        // The last ordinal of this width is not used: with it, an entry could equal `NONE`.
         let most = (1 << self.bits) - 1;
         if self.heads.is_empty() || needed > most {
             return false;
@@ -91,19 +92,19 @@ impl Table {
         true
     }
 
-    /// A larger table with the same entries that can hold `count` more documents.
+    /// A larger table with the same entries, which can hold `count` more documents.
     pub(super) fn enlarged(&self, count: usize) -> Self {
         let entered = self.count();
         let needed = index(entered) + count;
-        // A small table is likely to grow again.
+        // A small table that already contains documents is likely to grow again.
         let bits = needed.max(1).ilog2() + 1 + u32::from(entered > 0 && needed < SMALL_DOCS);
         assert!(bits <= BITS_MAX, "a memtable is flushed long before it holds 2^31 documents");
         let older = (0..entered).map(|_| AtomicU32::new(NONE)).collect();
         let (bits, entered) = (bits.max(self.bits), AtomicU32::new(entered));
         let mut enlarged = Self { bits, heads: Vec::new(), older, entered };
         enlarged.lay_out();
-        // Recover the hash of each document from its bucket and entry; then enter them, oldest
-        // first.
+        // Recovers the hash of each document from its bucket and entry, then enters the documents,
+        // oldest first.
         let mut hashes = vec![0; enlarged.older.len()];
         for (bucket, head) in (0_u32..).zip(&self.heads) {
             let mut entry = head.load(Ordering::Acquire);
@@ -119,7 +120,7 @@ impl Table {
         enlarged
     }
 
-    /// Enters the next documents by their hashes. Needs the capacity, and a single writer.
+    /// Enters the next documents by their hashes. Requires sufficient capacity and a single writer.
     #[inline]
     pub(super) fn enter(&self, hashes: impl Iterator<Item = u32>) {
         let mut ordinal = self.entered.load(Ordering::Relaxed);
@@ -168,7 +169,8 @@ impl Table {
         Chain { wanted: self.entry(hash, 0), entry }
     }
 
-    /// The document at the cursor, and whether it has the hash. `None` at the end of the chain.
+    /// The document at the cursor, and whether it has the cursor's hash. `None` at the end of the
+    /// chain.
     #[inline]
     pub(super) fn at(&self, chain: Chain) -> Option<(u32, bool)> {
         let mask = (1 << self.bits) - 1;
@@ -189,7 +191,7 @@ impl Table {
         self.entered.load(Ordering::Acquire)
     }
 
-    /// Memory usage in bytes. A table without capacity counts as 0, even if it has reused buffers.
+    /// Memory usage in bytes. A table without capacity counts as 0, even if it reuses buffers.
     pub(super) fn bytes(&self) -> usize {
         match self.older.len() {
             0 => 0,
@@ -214,7 +216,7 @@ mod tests {
     fn a_growing_table_keeps_the_order_of_its_documents() {
         let mut table = Table::for_documents(0);
         assert_eq!((table.bytes(), table.documents(5).count()), (0, 0));
-        // A few hashes, spread over all bits, with many documents each; and neighbouring hashes.
+        // A few hashes spread over all bits, each with many documents and with neighbouring hashes.
         let hash = |ordinal: u32| (ordinal % 97).wrapping_mul(0x9e37_79b9) ^ (ordinal % 3);
         for ordinal in 0..20_000 {
             if !table.has_room_for(1) && !table.make_room(1) {

@@ -52,7 +52,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     let (old, next) = (new(0x9e37_79b9_7f4a_7c15), new(0xd134_2543_de82_ef93));
     fill(&old, 1, b"a");
     let place = old.read().signatures.as_ptr();
-    // Not while a reader holds it.
+    // `reuse` does nothing while a reader holds the memtable.
     next.reuse(Arc::clone(&old));
     assert_eq!(next.read().signatures.capacity(), 0);
     next.reuse(old);
@@ -67,7 +67,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     assert_eq!(next.read().bucket(0, 7).collect::<Vec<_>>(), (0..90).rev().collect::<Vec<_>>());
     assert_eq!(next.read().find_key(b"b", 100, 400), Some(89));
     assert_eq!(next.read().find_key(b"a", 100, 400), None);
-    // Nor into one that is not empty.
+    // Nor does it replace the content of a memtable that is not empty.
     let other = new(1);
     fill(&other, 1, b"c");
     next.reuse(other);
@@ -82,8 +82,8 @@ fn the_newest_version_of_a_key_that_is_seen_decides() {
     memtable.apply(4, &[Step::Death(1)]);
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 2), Some(0));
-    // Version 0 is still live here, which no writer would leave. This shows that only the newest
-    // version decides.
+    // Version 0 is still live here, which no writer would leave behind. It shows that only the
+    // newest version decides.
     assert_eq!(content.find_key(b"a", 100, 4), None);
 }
 
@@ -97,7 +97,7 @@ fn the_newest_of_many_versions_of_a_key_is_found_first() {
     }
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
-    // The number of documents examined.
+    // The position in the bucket: one less than the number of documents examined.
     assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
 }
 
@@ -141,7 +141,7 @@ fn the_first_death_of_a_segment_document_counts() {
 #[test]
 #[cfg(not(shuttle))]
 fn what_all_tables_have_is_found_while_more_is_entered_and_they_grow() {
-    // All in one bucket of each table, so that readers meet the writer.
+    // All documents share one bucket per table, so that readers meet the writer.
     const DOCS: u32 = 60_000;
     let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);
     let steps = vec![document(b"key", b"sig1", &[5, 5, 5]); DOCS as usize];

@@ -1,7 +1,7 @@
 //! System calls on Unix that name a file relative to an open folder.
 //!
-//! `None` as the folder means that the path is used as it is. A path relative to a folder is
-//! resolved in that folder, even if the folder was renamed.
+//! With `None` as the folder, a path is used as it is. A path relative to a folder is resolved in
+//! that folder, even if the folder was renamed.
 #![expect(unsafe_code, reason = "std has no calls relative to a folder: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "disk.rs alone uses this module")]
 
@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The identity of a file, independent of its names. (The types of the two numbers differ between
-/// systems; this one holds each.)
+/// systems; `i128` can hold all of them.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: i128,
@@ -36,13 +36,14 @@ fn number_of(folder: Option<&File>) -> libc::c_int {
     folder.map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd)
 }
 
-/// A path as the system takes it; the folder itself is `.`.
+/// Converts a path to the C string for a system call. The empty path, which is the folder itself,
+/// becomes `.`.
 pub(super) fn name_of(path: &Path) -> io::Result<CString> {
     let bytes = path.as_os_str().as_bytes();
     Ok(CString::new(if bytes.is_empty() { b"." } else { bytes })?)
 }
 
-/// Repeats a call that a signal interrupts.
+/// Repeats a call for as long as signals interrupt it.
 fn call(mut act: impl FnMut() -> libc::c_int) -> io::Result<libc::c_int> {
     loop {
         let result = act();
@@ -61,7 +62,7 @@ fn open_with(folder: Option<&File>, path: &Path, flags: libc::c_int) -> io::Resu
     let (at, flags, mode) = (number_of(folder), flags | libc::O_CLOEXEC, 0o666 as libc::c_uint);
     // SAFETY: the name is a C string and the folder is open, both borrowed until the call returns.
     let number = call(|| unsafe { openat(at, name.as_ptr(), flags, mode) })?;
-    // SAFETY: the call has just made this number, and nobody else knows it.
+    // SAFETY: the call has just returned this descriptor, so nothing else owns it.
     Ok(unsafe { File::from_raw_fd(number) })
 }
 
@@ -74,9 +75,9 @@ pub(super) fn open(folder: Option<&File>, path: &Path, mode: OpenMode) -> io::Re
     open_with(folder, path, flags)
 }
 
-/// Opens a file to lock it, and makes it if it is missing.
+/// Opens a file in order to lock it. Creates the file if it is missing.
 pub(super) fn open_lock(folder: Option<&File>, path: &Path) -> io::Result<File> {
-    // A symbolic link could lead to another file than its name says.
+    // `O_NOFOLLOW`: a symbolic link could make us lock a different file.
     let flags = libc::O_RDWR | libc::O_APPEND | libc::O_CREAT | libc::O_NOFOLLOW;
     open_with(folder, path, flags)
 }
@@ -103,22 +104,22 @@ pub(super) type FileLocation<'a> = (Option<&'a File>, &'a Path);
 pub(super) fn rename(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
-    // SAFETY: as in `open_with`, of two names and two folders.
+    // SAFETY: as in `open_with`, here with two names and two folders.
     call(|| unsafe { libc::renameat(old_at, old.as_ptr(), new_at, new.as_ptr()) }).map(|_| ())
 }
 
 pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
-    // SAFETY: as in `open_with`, of two names and two folders.
+    // SAFETY: as in `open_with`, here with two names and two folders.
     call(|| unsafe { libc::linkat(old_at, old.as_ptr(), new_at, new.as_ptr(), 0) }).map(|_| ())
 }
 
-/// Renames a file; `AlreadyExists` if the new name is taken.
+/// Renames a file. `AlreadyExists` if the new name is taken.
 ///
-/// Renames only if the new name is free. Uses one system call where the system and the file system
-/// have it, otherwise a hard link and an unlink. On a file system without links (exFAT) it checks
-/// for the name first, which leaves a race of microseconds.
+/// Uses one system call if the system and the file system support it, otherwise a hard link and an
+/// unlink. A file system without links (exFAT) needs a check for the name before the rename: for
+/// some microseconds, another process can take the name unnoticed.
 pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     match rename_if_new(from, to) {
         Err(error) if is_unknown(&error) => {}
@@ -137,7 +138,7 @@ pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Re
     }
 }
 
-/// Whether the system or the file system has no such call.
+/// Whether the system or the file system does not support the call.
 fn is_unknown(error: &io::Error) -> bool {
     let codes = [libc::ENOSYS, libc::EINVAL, libc::EOPNOTSUPP, libc::ENOTSUP];
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
@@ -147,8 +148,8 @@ fn is_unknown(error: &io::Error) -> bool {
 fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let [old_at, new_at] = [from.0, to.0].map(|at| libc::c_long::from(number_of(at)));
-    // SAFETY: as in `open_with`, of two names and two folders. Called by number, since the C
-    // library has the function only since 2018.
+    // SAFETY: as in `open_with`, here with two names and two folders. Called by its number, because
+    // the C library has had the function only since 2018.
     let renamed = unsafe {
         libc::syscall(
             libc::SYS_renameat2,
@@ -166,7 +167,7 @@ fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()>
 fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     let (old, new) = (name_of(from.1)?, name_of(to.1)?);
     let (old_at, new_at) = (number_of(from.0), number_of(to.0));
-    // SAFETY: as in `open_with`, of two names and two folders.
+    // SAFETY: as in `open_with`, here with two names and two folders.
     call(|| unsafe {
         libc::renameatx_np(old_at, old.as_ptr(), new_at, new.as_ptr(), libc::RENAME_EXCL)
     })
@@ -178,14 +179,15 @@ fn rename_if_new(_: FileLocation<'_>, _: FileLocation<'_>) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
-/// The status of the file with this name; of a symbolic link itself, not of its target.
+/// The status of the file with this name. For a symbolic link: the status of the link itself, not
+/// of its target.
 fn status(folder: Option<&File>, name: &CStr) -> io::Result<stat> {
     let at = number_of(folder);
     let mut status = std::mem::MaybeUninit::<stat>::uninit();
     let flags = libc::AT_SYMLINK_NOFOLLOW;
     // SAFETY: as in `open_with`; the call writes to `status` only, which is ours and large enough.
     call(|| unsafe { fstatat(at, name.as_ptr(), status.as_mut_ptr(), flags) })?;
-    // SAFETY: the call has succeeded, and then has filled it.
+    // SAFETY: the call succeeded, so it has filled `status`.
     Ok(unsafe { status.assume_init() })
 }
 
@@ -199,7 +201,7 @@ pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
     let mut status = std::mem::MaybeUninit::<stat>::uninit();
     // SAFETY: the file is open, and the call writes to `status` only, which is large enough.
     call(|| unsafe { fstat(file.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: the call has succeeded, and then has filled it.
+    // SAFETY: the call succeeded, so it has filled `status`.
     Ok(Identity::of(unsafe { status.assume_init_ref() }))
 }
 
@@ -217,8 +219,8 @@ pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<V
     let mut buffer = vec![0_u8; 4096];
     loop {
         let (number, bytes) = (libc::c_long::from(dir.as_raw_fd()), buffer.len());
-        // SAFETY: the folder is open and the call writes at most `bytes` bytes, to `buffer`, which
-        // has as many; both are borrowed until it returns.
+        // SAFETY: the folder is open, and the call writes at most `bytes` bytes to `buffer`, which
+        // is that long. Both are borrowed until the call returns.
         let count =
             unsafe { libc::syscall(libc::SYS_getdents64, number, buffer.as_mut_ptr(), bytes) };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
@@ -238,7 +240,7 @@ pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<V
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const NAME_BEGINS: usize = 19;
 
-/// The first entry, and the rest.
+/// Splits off the first directory entry. Returns it and the bytes after it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     #[expect(clippy::host_endian_bytes, reason = "the kernel wrote it for this processor")]
@@ -247,7 +249,7 @@ fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     (length > NAME_BEGINS && length <= bytes.len()).then(|| bytes.split_at(length))
 }
 
-/// The content of an entry; `None` for the folder itself, its parent, and files that are gone.
+/// Decodes a directory entry. `None` for the folder itself, its parent, and files that are gone.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<DirEntry>> {
     let Ok(name) = CStr::from_bytes_until_nul(&record[NAME_BEGINS..]) else { return Ok(None) };
@@ -262,11 +264,13 @@ fn entry_of(record: &[u8], dir: &File) -> io::Result<Option<DirEntry>> {
         },
         kind => kind == libc::DT_DIR,
     };
-    // A name that is not Unicode is none of ours; it must only differ from ours.
+    // None of our names is invalid Unicode, so a lossy conversion is enough: the result only has to
+    // differ from our names.
     Ok(Some(DirEntry { name: name.to_string_lossy().into_owned(), is_dir }))
 }
 
-/// The names in a folder: by the folder's own path, if that still leads to it.
+/// The names in a folder, listed by the path of the folder. `NotFound` if that path no longer leads
+/// to the held folder.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<DirEntry>> {
     if let Some(folder) = folder {

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// The location of a file: never relative to a folder here.
+/// The location of a file. On these systems the folder is always `None`.
 pub(super) type FileLocation<'a> = (Option<&'a File>, &'a Path);
 
 pub(super) fn open(_: Option<&File>, path: &Path, mode: OpenMode) -> io::Result<File> {
@@ -45,7 +45,7 @@ pub(super) fn rename(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result
     fs::rename(from.1, to.1)
 }
 
-/// Renames a file; `AlreadyExists` if the new name is taken.
+/// Renames a file. `AlreadyExists` if the new name is taken.
 pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     if fs::symlink_metadata(to.1).is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());

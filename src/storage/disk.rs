@@ -1,6 +1,7 @@
 //! The real disk: std's files with positioned reads and writes, and counters.
 //!
-//! Only this module and `at.rs` use `std::fs`. Knows nothing about content or names.
+//! Outside tests, only the modules in `src/storage` use `std::fs`. This one knows nothing about the
+//! content of files or about their names.
 #![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
 #[cfg(unix)]
@@ -33,7 +34,8 @@ struct HeldFolder {
 }
 
 impl Disk {
-    /// Resolves a path: the held folder that it is relative to, if any, and the rest.
+    /// Resolves a path. Returns the held folder that contains it, if any, and the path relative to
+    /// that folder.
     fn place<'a>(&'a self, path: &'a Path) -> FileLocation<'a> {
         for held in self.held.iter().rev() {
             if let (Some(folder), Ok(rest)) = (&held.folder, path.strip_prefix(&held.root)) {
@@ -43,8 +45,8 @@ impl Disk {
         (None, path)
     }
 
-    /// Locks the folder of a file, by an open descriptor if one is given. `None` if that is
-    /// impossible; `WouldBlock` if another process holds the lock.
+    /// Locks the folder of a file, through an open descriptor if one is given. `None` if the folder
+    /// cannot be locked. `WouldBlock` if another process holds the lock.
     fn lock_folder(
         &self,
         path: &Path,
@@ -60,7 +62,7 @@ impl Disk {
             match taken(lock(&folder)) {
                 Ok(()) => return Ok(Some(folder)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
-                // Some network file systems lock files only.
+                // Some network file systems can lock files but not folders.
                 Err(_) => {}
             }
         }
@@ -128,7 +130,7 @@ impl Storage for Disk {
     }
 
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
-        // Without opening it, since it may be anything (a pipe, for example).
+        // The file is not opened, because it may be anything (a pipe, for example).
         let (at, path) = self.place(path);
         at::bytes_of(at, path)
     }
@@ -154,7 +156,7 @@ impl Storage for Disk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
-        // Windows has no such operation; NTFS journals its names.
+        // Windows cannot sync a folder; NTFS journals its names.
         #[cfg(unix)]
         {
             let (at, path) = self.place(dir);
@@ -177,7 +179,7 @@ impl Storage for Disk {
         let (at, name) = self.place(path);
         let file = match at::open(at, name, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A writer whose lock file was removed still has the folder's lock.
+                // A writer whose lock file was removed still holds the lock of the folder.
                 self.lock_folder(path, None, fs::File::try_lock_shared)?;
                 return Err(error);
             }
@@ -212,18 +214,18 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
 /// A locked file, and the path by which it was found.
 struct LockedFile {
     file: fs::File,
-    /// Its folder, locked as well, so that deleting the lock file does not release the lock. `None`
-    /// if the system locks no folders.
+    /// The lock of its folder, so that deleting the lock file does not release the lock. `None` if
+    /// the system cannot lock folders.
     folder_lock: Option<Arc<fs::File>>,
-    /// The process that took the lock: a fork shares the open file, and with it the lock.
+    /// The process that took the lock. A forked child shares the open file, and thereby the lock.
     process: u32,
     #[cfg(unix)]
     name: (Option<Arc<fs::File>>, CString, Identity),
 }
 
 impl LockedFile {
-    /// `WouldBlock` if the locked file has lost its name meanwhile: another process would lock the
-    /// new file of that name and not see this lock.
+    /// Wraps a file that was just locked. `WouldBlock` if the file has lost its name meanwhile:
+    /// another process would create and lock a new file with that name, and not see this lock.
     fn lock(
         file: fs::File,
         folder_lock: Option<Arc<fs::File>>,
@@ -256,7 +258,7 @@ impl Guard for LockedFile {
         if std::process::id() != self.process {
             return Err(LockLost::Forked.into());
         }
-        // On other systems an open file keeps its name.
+        // On other systems, an open file cannot lose its name.
         #[cfg(unix)]
         {
             let (folder, name, identity) = &self.name;
@@ -277,9 +279,9 @@ impl Drop for LockedFile {
     fn drop(&mut self) {
         // In a forked child the lock belongs to the parent.
         if std::process::id() == self.process {
-            // A process that was just started shares the open file until its exec, so closing it
-            // here alone would not release the lock. If unlocking fails, the lock is released with
-            // the last handle of the file.
+            // A child process shares the open file between its fork and its exec, so closing the
+            // file here would not release the lock. If unlocking fails, the lock is released when
+            // the last descriptor of the file is closed.
             let _ = self.file.unlock();
             let _ = self.folder_lock.as_ref().map(|folder| folder.unlock());
         }
@@ -321,7 +323,7 @@ impl File for DiskFile {
 
     fn sync(&self) -> io::Result<()> {
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
-        // fdatasync syncs content and length, which is what the promise needs.
+        // `fdatasync` syncs the content and the length; `File::sync` promises no more.
         self.file.sync_data()
     }
 

@@ -1,8 +1,8 @@
 //! A storage that refuses changes once the lock of the handle is lost.
 //!
-//! Reads still work. Every create, rename, remove and open for writing checks the lock first,
-//! because the check is part of this type. After a shutdown the folder is released and all calls
-//! are refused.
+//! Reads still work. Every create, rename, remove and open for writing checks the lock first; as
+//! part of this type, the check cannot be forgotten. After a shutdown the folder is released, and
+//! all calls are refused.
 
 use super::lock::{Lock, LockLost};
 use super::{Counters, DirEntry, File, OpenMode, Storage};
@@ -13,10 +13,11 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 /// The storage of an open index.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// `None` after the folder was released. The lock is held only to read this field.
+    /// `None` after the folder was released. The `RwLock` is held only while this field is read or
+    /// set.
     storage: RwLock<Option<Arc<dyn Storage>>>,
     /// Weak, because open files hold the storage: a file that outlives the handle must not keep the
-    /// lock.
+    /// index locked.
     lock: Weak<Lock>,
 }
 

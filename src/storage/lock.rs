@@ -37,7 +37,7 @@ impl From<LockLost> for io::Error {
 }
 
 impl LockLost {
-    /// The lost lock, if it caused this I/O error.
+    /// How the lock was lost, if a lost lock caused this I/O error.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
@@ -45,8 +45,8 @@ impl LockLost {
 
 /// A held lock. Dropping it releases the lock.
 pub(crate) trait Guard: Send + Sync {
-    /// Checks that the locked file still has its name and that this process locked it. The error
-    /// wraps a [`LockLost`] if not; any other error is one of the operating system.
+    /// Checks that the locked file still has its name and that this process locked it. If not, the
+    /// error wraps a [`LockLost`]; any other error comes from the operating system.
     fn check(&self) -> io::Result<()>;
 }
 

@@ -24,7 +24,7 @@ enum Node {
 }
 
 impl Memory {
-    /// Whether anything still holds a reference.
+    /// A weak reference, to test whether anything still holds the storage.
     #[cfg(test)]
     pub(crate) fn weak(&self) -> std::sync::Weak<impl Sized + use<>> {
         Arc::downgrade(&self.nodes)
@@ -142,7 +142,8 @@ impl Storage for Memory {
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         self.bytes_of(path)?;
-        // Within one process, shared locks are only held for a check.
+        // Within one process, a shared lock is held only during a check, so the exclusive lock can
+        // take its place.
         self.lock(path)
     }
 
@@ -156,7 +157,7 @@ impl Storage for Memory {
         Ok(())
     }
 
-    /// No operation of a disk.
+    /// All zeros: no operation reaches a disk.
     fn counters(&self) -> Counters {
         Counters::default()
     }

@@ -56,7 +56,7 @@ fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<DirEntry>> {
         // Most file systems return the type with the entry.
         let kind = match entry.file_type() {
             Ok(kind) => kind,
-            // The entry was removed since the folder was read: skip it.
+            // The entry was removed after the folder was read: skip it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -74,13 +74,13 @@ pub(crate) struct Counters {
     pub(crate) syncs: u64,
 }
 
-/// A disk, or a simulation of one that can lose its power.
+/// A disk, or a simulated disk that can lose power.
 pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Returns this storage with the folder `dir` held open: paths below `dir` refer to that folder
     /// even after it is moved. `NotFound` if the folder does not exist.
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>>;
-    /// Whether the path of a held folder still refers to it, or to nothing. False if it refers to
-    /// something else.
+    /// Whether the path of the held folder still leads to that folder, or to nothing. False if it
+    /// leads to something else.
     fn is_at(&self, dir: &Path) -> io::Result<bool>;
     /// Creates a folder; its parent must exist. `AlreadyExists` if the name is taken.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
@@ -91,11 +91,11 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
         self.open(path, OpenMode::Read)?.bytes()
     }
-    /// Opens a file. `NotFound` if it does not exist (except with `Create`).
+    /// Opens a file. `NotFound` if it does not exist, except with `Create`.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Renames a file and replaces an existing file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Renames a file. `AlreadyExists` if there is something at `to`.
+    /// Renames a file. `AlreadyExists` if the name `to` is taken.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Its open handles and maps stay valid.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -107,7 +107,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Takes a shared lock of a file, which excludes the exclusive one. `NotFound` if the file does
     /// not exist.
     fn lock_shared(&self, path: &Path) -> io::Result<lock::Lock>;
-    /// Creates a hard link to a file, in another folder of the same file system.
+    /// Creates the hard link `to` for the file `from`. `to` may be in another folder of the same
+    /// file system.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The counters of this storage.
     fn counters(&self) -> Counters;
@@ -126,13 +127,13 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn bytes(&self) -> io::Result<u64>;
     /// Fills `buffer` from `offset`. `UnexpectedEof` if the file is too short.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Starts reading bytes that `read_at` will read soon, without waiting. Promises nothing.
+    /// Starts reading bytes that `read_at` will need soon, without waiting. Only a hint.
     fn will_need(&self, _offset: u64, _bytes: u64) {}
     /// Writes all of `buffer` at `offset`, and extends the file if needed. After an error any part
     /// may have been written.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
     /// Starts writeback of bytes that were just written, mostly without blocking, so that a later
-    /// sync has less to do. Promises nothing. An error means the same as one of `sync`: the state
+    /// sync has less to do. Only a hint. An error means the same as an error of `sync`: the state
     /// of everything written since the last successful sync is unknown, and later syncs may not
     /// report it.
     fn start_writing(&self, _offset: u64, _bytes: u64) -> io::Result<()> {
@@ -140,22 +141,22 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     }
     /// Truncates the file, or extends it with zeros.
     fn set_bytes(&self, bytes: u64) -> io::Result<()>;
-    /// Makes content and length durable. After an error the state of everything written since the
+    /// Makes content and length durable. After an error, the state of everything written since the
     /// last successful sync is unknown.
     fn sync(&self) -> io::Result<()>;
     /// Maps the whole file. Only for published files, which are never written again.
     fn map(&self) -> io::Result<Map>;
 }
 
-/// Creates `dir` and all missing parents, and makes the new names durable. The name of the last
-/// existing folder is synced, too, because the process that created it may have died before its
-/// sync.
+/// Creates `dir` and all missing parents, and makes the new names durable. Also syncs the name of
+/// the last folder that existed before: the process that created that folder may have died before
+/// its sync.
 pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     let parent = parent_of(dir);
     match storage.list(dir) {
         Ok(_) => {
             return match storage.sync_dir(parent) {
-                // We could not have created this folder without the permission, so its sync is not
+                // Without the permission we cannot have created this folder, so syncing it is not
                 // our task.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 synced => synced,
@@ -181,7 +182,7 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
     }
 }
 
-/// Publishes a complete file: sync, rename, sync the folder. It must not be written again.
+/// Publishes a complete file: sync, rename, sync the folder. The file must not be written again.
 /// `AlreadyExists` if the name is taken: names are never reused, so the existing file is not ours.
 pub(crate) fn publish(
     storage: &dyn Storage,

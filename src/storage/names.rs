@@ -78,7 +78,7 @@ impl Names {
         self.root.join("segments")
     }
 
-    /// The manifest of a generation of a sharded index.
+    /// The folder of the manifests of a sharded index, one per generation.
     pub(crate) fn manifest_dir(&self) -> PathBuf {
         self.root.join("manifest")
     }
@@ -87,7 +87,7 @@ impl Names {
         self.manifest_dir().join(format!("{generation:010}.{MANIFEST}"))
     }
 
-    /// Temporary path of an attempt to write a manifest. Several attempts may run at once.
+    /// Temporary path for one attempt to write a manifest. Several attempts may run at once.
     pub(crate) fn manifest_tmp(&self, generation: u64, attempt: u64) -> PathBuf {
         self.manifest_dir().join(format!("{generation:010}.{MANIFEST}.{attempt:016x}.{TMP}"))
     }
@@ -110,8 +110,8 @@ pub(crate) fn tmp_of(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether a name is that of one of our temporary files, left behind by a crash. Other `*.tmp`
-/// files belong to somebody else and must not be swept.
+/// Whether a name belongs to one of our temporary files, left behind by a crash. Other `*.tmp`
+/// files are not ours and must not be deleted.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
         let root = [CATALOG, CATALOG_COPY, PARAMETERS, ADDING].contains(&whole);
@@ -119,13 +119,13 @@ pub(crate) fn is_tmp(name: &str) -> bool {
     })
 }
 
-/// Whether a name is that of a cache of the command line (`nearkin mirror`). The engine ignores
+/// Whether a name belongs to a cache of the command line (`nearkin mirror`). The engine ignores
 /// such files.
 pub(crate) fn is_cache(name: &str) -> bool {
     matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
 }
 
-/// Parses the name of a manifest: its generation, or `None`.
+/// Parses the name of a manifest. Returns its generation, or `None`.
 pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     let (digits, ending) = name.split_once('.')?;
     let generation = digits.parse().ok()?;
@@ -133,14 +133,15 @@ pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     (ours && ending == MANIFEST).then_some(generation)
 }
 
-/// Parses the name of a numbered file: its number and kind, or `None`.
+/// Parses the name of a numbered file. Returns its number and kind, or `None`.
 pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
     let (digits, ending) = name.split_once('.')?;
     let ending = [Ending::Wal, Ending::Free, Ending::Segment, Ending::Dead]
         .into_iter()
         .find(|known| known.text() == ending)?;
     let number = digits.parse().ok()?;
-    // Larger numbers are refused, because the counter would continue behind them.
+    // Larger numbers are refused: the counter of file numbers continues after the largest number
+    // found.
     let ours = number < NUMBER_MAX && format!("{number:010}") == digits;
     ours.then_some((number, ending))
 }

@@ -1,18 +1,17 @@
-//! What only the system's own calls and the processor's own instructions can do.
+//! System calls and processor instructions that the standard library does not offer.
 #![expect(unsafe_code, reason = "a call of the system and a prefetch: see the argument at each")]
 #![expect(clippy::disallowed_types, reason = "calls are for std files; disk.rs passes one in")]
 
 use std::io;
 
-/// Asks for the line of memory with this value to be brought into the cache: a byte of a map,
-/// or anything else.
+/// Prefetches the cache line of this value, which may be a byte of a map.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address is that of a value that is borrowed, and a prefetch changes
-        // nothing that the program can see; it is part of x86-64.
+        // SAFETY: the address is that of a borrowed value. A prefetch has no effect that the
+        // program can see, and every x86-64 processor supports it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -24,24 +23,25 @@ pub(crate) fn will_need(file: &std::fs::File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
         use std::os::fd::AsRawFd;
-        // SAFETY: a call for an open file, borrowed as long, which touches no memory. Advice that
-        // is refused changes nothing but the time.
+        // SAFETY: the descriptor belongs to `file`, which is borrowed until the call returns. The
+        // call touches no memory. If the advice is refused, only the speed changes.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, libc::POSIX_FADV_WILLNEED) };
     }
     let _ = (file, offset, bytes);
 }
 
-/// Has the system begin to bring these bytes of a file to the disk, if it can.
+/// Starts writeback of these bytes of a file, if the system can.
 pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
         use std::os::fd::AsRawFd;
-        // Never one of the flags that wait: they would take the error that a sync must tell.
+        // The WAIT flags would consume the error that `fdatasync` must report.
         let (fd, flags) = (file.as_raw_fd(), libc::SYNC_FILE_RANGE_WRITE);
-        // SAFETY: a call for an open file, borrowed as long, which touches no memory.
+        // SAFETY: the descriptor belongs to `file`, which is borrowed until the call returns. The
+        // call touches no memory.
         if unsafe { libc::sync_file_range(fd, offset, bytes, flags) } != 0 {
-            // Where there is no such call for this file, or it must not be made, or was
-            // interrupted, all is as before it.
+            // If the file or the system does not support the call, or refuses or interrupts it,
+            // nothing has changed.
             let none = [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::ESPIPE];
             let not_now = [libc::EPERM, libc::EINTR, libc::EAGAIN];
             let error = io::Error::last_os_error();

@@ -1,8 +1,8 @@
-//! Reading the log: all of it after a crash, or incrementally by another process while a writer
+//! Reads the log: completely after a crash, or incrementally in another process while a writer
 //! appends.
 //!
 //! The writer may append concurrently. Synced records never change, so no record below the last
-//! horizon found can be missed. The file may also be reused for another log at any time: the
+//! horizon found can be missed. At any time, the file may also be reused for another log: the
 //! identity in its header is read again after everything else.
 
 use super::{
@@ -18,21 +18,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The rule for which records of a log count.
+/// Which records of a log count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Believe {
-    /// Those below the last horizon: a writer may be appending.
+    /// Records below the last horizon. For a log to which a writer may be appending.
     Synced,
-    /// All up to the first incomplete one: no writer appends to this log any more.
+    /// All records up to the first incomplete one. For a log to which no writer appends any more.
     Whole,
 }
 
 /// How thoroughly a log is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// All of it: the bytes after the last record tell damage from a normal end.
+    /// The whole log is read: the bytes after the last record distinguish damage from a normal end.
     Thorough,
-    /// Only the records, unless something else follows them.
+    /// Only the records are read, unless they are followed by something else.
     Quick,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct LogReader {
     file: Arc<dyn File>,
     path: PathBuf,
     identity: WalIdentity,
-    /// The offset after the last record taken.
+    /// The offset after the last record that was taken.
     offset: u64,
-    /// The last change taken.
+    /// The last change that was taken.
     change: u64,
     horizon: u64,
 }
@@ -52,11 +52,11 @@ pub(crate) struct LogReader {
 /// New records since the last read, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// The bytes after the records taken before.
+    /// The bytes of the log from the first new record on.
     pub(super) bytes: Vec<u8>,
     taken: Vec<Record>,
-    /// Bytes of incomplete records after the last record. They may be followed by remains of an
-    /// older log.
+    /// Number of bytes in incomplete records after the last record. Remains of an older log may
+    /// follow them.
     pub(crate) bytes_cut: u64,
 }
 
@@ -88,7 +88,7 @@ impl Records {
         wide(self.of_changes().count())
     }
 
-    /// Upper bound of the documents in the changes, assuming minimal keys and payloads.
+    /// Upper bound of the number of documents in the changes, assuming minimal keys and payloads.
     pub(crate) fn documents_max(&self, signature_bytes: usize) -> u32 {
         let bodies = self.of_changes().map(|record| record.body.len());
         let documents = bodies.sum::<usize>() / signature_bytes.max(1);
@@ -132,9 +132,9 @@ impl LogReader {
         &self.path
     }
 
-    /// Checks that the file is still the log that was opened, in its full length. If so after a
-    /// read, the bytes read belong to this log, because another log writes its headers before its
-    /// first record.
+    /// Checks that the file is still the log that was opened, in its full length. If this succeeds
+    /// after a read, the bytes that were read belong to this log: another log would have written
+    /// its headers before its first record.
     fn check_identity(&self) -> Result<()> {
         let fail = |error: io::Error| Error::io("read", &self.path, error);
         let length = self.file.bytes().map_err(fail)?;
@@ -161,8 +161,8 @@ impl LogReader {
         Ok(())
     }
 
-    /// Takes the new records. After an error none are taken: the log is damaged, or was replaced
-    /// meanwhile, which the catalog tells.
+    /// Takes the new records. After an error, none are taken: the log is damaged, or was replaced
+    /// meanwhile. The catalog shows which.
     pub(crate) fn read(
         &mut self,
         believe: Believe,
@@ -190,8 +190,8 @@ impl LogReader {
                 break bytes_cut;
             }
             planted!(DamageIsTornTail => if believe == Believe::Whole { break 0; });
-            // A second read stopped at the same place: records synced before it must be there, or
-            // the log is damaged.
+            // A second read has stopped at the same place. A record synced before that must be
+            // readable, so the log is damaged.
             if stopped_before.replace(stop) == Some(stop) {
                 let what = format_args!(
                     "a record is damaged although everything below {behind} was synced"
@@ -213,7 +213,7 @@ impl LogReader {
     }
 }
 
-/// Size of a read: starts small, and grows with the amount of data.
+/// Bytes per read: starts small, and grows with the amount of data read.
 const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
 const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
@@ -224,13 +224,13 @@ struct LogWindow<'a> {
 }
 
 impl LogWindow<'_> {
-    /// The position of an offset in the window.
+    /// The index in `bytes` of an offset in the file.
     fn at(&self, offset: u64) -> Result<usize> {
         let within = offset.saturating_sub(self.reader.offset);
         narrow(within, "offset").map_err(|error| error.in_file(&self.reader.path, 0))
     }
 
-    /// Reads up to an offset at least, limited by the end of the log.
+    /// Reads at least up to the offset `end`, but not beyond the end of the log.
     fn reach(&mut self, end: u64) -> Result<()> {
         let have = wide(self.bytes.len());
         let begin = self.reader.offset.saturating_add(have);
@@ -247,14 +247,14 @@ impl LogWindow<'_> {
         read.map_err(|error| Error::io("read", &self.reader.path, error))
     }
 
-    /// Discards the bytes read from an offset on.
+    /// Discards the bytes from `offset` on.
     fn forget_from(&mut self, offset: u64) -> Result<()> {
         let at = self.at(offset)?;
         self.bytes.truncate(at);
         Ok(())
     }
 
-    /// Takes records while they validate; returns the end of the last one.
+    /// Takes records for as long as they are valid. Returns the end of the last one.
     fn collect(
         &mut self,
         mut offset: u64,
@@ -275,7 +275,7 @@ impl LogWindow<'_> {
         Ok(offset.min(self.reader.identity.length))
     }
 
-    /// Header and position of the body of the record at `offset`, if it is complete.
+    /// The record at `offset`, if it is complete: its header, and the range of its body in `bytes`.
     fn record_at(&mut self, offset: u64) -> Result<Option<(RecordHeader, Range<usize>)>> {
         let identity = &self.reader.identity;
         let body = offset.saturating_add(wide(RecordHeader::BYTES));
@@ -291,7 +291,8 @@ impl LogWindow<'_> {
         Ok(record.map(|(header, body)| (header, begin..begin + body.len())))
     }
 
-    /// Whether a record was started at an offset: every append leaves zeros for the next header.
+    /// Whether a record was started at `offset`: every append leaves zeros in place of the next
+    /// header.
     fn is_begun(&mut self, offset: u64) -> Result<bool> {
         self.reach(offset.saturating_add(wide(RecordHeader::BYTES)))?;
         let bytes = self.bytes.get(self.at(offset)?..).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Tests of replay: which records it accepts, cuts and refuses; and of the state after a failed
-//! append.
+//! Tests which records replay accepts, cuts and refuses, and the state after a failed append.
 
 use super::*;
 use crate::ErrorKind;
@@ -8,7 +7,7 @@ use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
 impl Wal {
-    /// Appends to a recovered log after the last byte in it: a planted bug.
+    /// A planted bug: appends to a recovered log, after the last byte in it that is not zero.
     pub(crate) fn resume(
         storage: &dyn Storage,
         path: &Path,
@@ -48,7 +47,7 @@ pub(super) fn path(number: u64) -> PathBuf {
 
 pub(super) fn new_log(sim: &Sim) -> Wal {
     storage::create_dirs(sim, storage::parent_of(&path(3))).expect("folder");
-    // Left by an earlier round of the loop.
+    // The log of an earlier round, if the test has a loop.
     let _ = sim.remove(&path(3));
     Wal::create(sim, &path(3), None, &identity(3)).expect("created")
 }
@@ -118,7 +117,7 @@ fn a_torn_tail_is_cut_and_counted() {
     let mut wal = new_log(&sim);
     let first = append(&mut wal, 6, RECORDS_BEGIN);
     let second = append(&mut wal, 7, first);
-    // The end of the last record never arrived.
+    // The end of the last record was never written to disk.
     damage(&sim, second - 24, &[0; 24]);
     let replay = replay(&sim).expect("a torn tail is no damage");
     assert_eq!(replay.change_count(), 1);
@@ -132,7 +131,7 @@ fn a_record_behind_a_torn_one_is_not_by_itself_damage() {
     append(&mut wal, 6, RECORDS_BEGIN);
     append(&mut wal, 7, RECORDS_BEGIN);
     append(&mut wal, 8, RECORDS_BEGIN);
-    // None of the three was synced, and the first page was lost.
+    // None of the three records was synced, and the first page was lost.
     damage(&sim, RECORDS_BEGIN, &[0; 8]);
     let replay = replay(&sim).expect("unsynced pages arrive in any order");
     assert_eq!(replay.change_count(), 0);
@@ -168,7 +167,7 @@ fn the_last_sync_group_cannot_be_told_from_a_torn_write() {
     let mut wal = new_log(&sim);
     let first = append(&mut wal, 6, RECORDS_BEGIN);
     append(&mut wal, 7, first);
-    // Synced, but no later record says so: cut, and reported.
+    // This record was synced, but no later record says so. It is cut, and counted in `bytes_cut`.
     damage(&sim, first + 40, &[0xee]);
     assert_eq!(changes(&sim), [6]);
 }
@@ -249,7 +248,7 @@ fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
         let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 7, RECORDS_BEGIN);
         assert!(matches!(failed, Err(AppendError::Failed(_))), "{what:?}: {failed:?}");
         wal.roll_back().expect("the fault is over");
-        // Even a power cut right now does not bring it back.
+        // Even a power cut at this moment does not bring the lost record back.
         for state in sim.crash_states(1, 50) {
             assert!(changes(&state).len() <= 1);
         }
@@ -274,7 +273,8 @@ fn of_what_a_spare_held_nothing_is_left() {
         let sim = Sim::new();
         let mut old = new_log(&sim);
         let mut end = RECORDS_BEGIN;
-        // To the very end, with horizons, and with change numbers that the next log will use.
+        // Fills the old log to its very end, with horizons, and with change numbers that the next
+        // log will use.
         while old.has_room(record(b"key 10").record_bytes(), Reserve::Used) {
             end = append(&mut old, 6 + (end - RECORDS_BEGIN) / 96, end);
         }
@@ -290,7 +290,7 @@ fn of_what_a_spare_held_nothing_is_left() {
         assert_eq!((replay().change_count(), replay().bytes_cut), (1, 0));
         let second = append(&mut wal, 7, RECORDS_BEGIN);
         assert_eq!((replay().change_count(), replay().bytes_cut), (2, 0));
-        // The second record is torn: only its bytes are cut, whatever follows.
+        // The second record is torn. Only its own bytes are cut, whatever follows them.
         let mut content = sim.snapshot_of_files()[&path(4)].clone();
         content[usize::try_from(first).expect("small") + 40] ^= 1;
         sim.overwrite(&path(4), &content);
@@ -312,7 +312,7 @@ fn an_unlisted_log_with_a_record_is_recognised() {
 
 #[test]
 fn a_log_that_could_not_be_made_leaves_nothing_behind_of_the_spare() {
-    // A log of several pieces; the last one is shorter.
+    // The log is written in several pieces, of which the last is shorter.
     let identity = WalIdentity { length: 200 << 10, ..identity(3) };
     for at in 0.. {
         let sim = Sim::new();

@@ -1,7 +1,7 @@
-//! Concurrent admission: of each crowd of identical documents exactly one is admitted, and every
-//! decision equals that of a serial replay in order of the changes.
+//! Concurrent admission: in each crowd of identical documents exactly one is admitted, and every
+//! decision equals that of a serial replay in the order of the changes.
 //!
-//! At full size, 8 threads of 100,000 documents each:
+//! At full size, with 8 threads and 100,000 documents per thread:
 //! `NEARKIN_ADMIT_DOCUMENTS=100000 cargo test --release --test it admit:: -- --nocapture`
 #![expect(clippy::print_stderr, reason = "it says how fast it was")]
 
@@ -20,7 +20,7 @@ fn options() -> Options {
     Options::default().memtable_bytes_max(4 << 20).clock(|| 7)
 }
 
-/// Runs `threads` threads, each with its number.
+/// Runs `THREADS` threads. Each gets its number.
 fn threads<T: Send>(act: impl Fn(u32) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let act = &act;
@@ -29,7 +29,7 @@ fn threads<T: Send>(act: impl Fn(u32) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// The signature of a crowd. Signatures of different crowds are not alike.
+/// The signature shared by all members of a crowd. Signatures of different crowds are not similar.
 fn crowd(number: u32) -> Signature {
     run(number * 1_000, 20)
 }
@@ -42,7 +42,7 @@ fn of_each_crowd_one(crowds: u32) {
     let admitted = threads(|thread| {
         let mut random = Random(u64::from(thread));
         let mut next = random.below(crowds);
-        // Coprime to all numbers of crowds here, so that each crowd comes once.
+        // Coprime to all values of `crowds` used here, so that each crowd comes once.
         let step = [7_919, 104_729][random.below(2) as usize];
         let mut admitted = Vec::new();
         let mut left = crowds;
@@ -106,7 +106,8 @@ fn terms(keep: Keep) -> Admit {
     Admit::at(0.8).relate(0.4).keep(keep).limit(3)
 }
 
-/// Near-copies under keys that threads share: the item runs of a crowd's members are shifted.
+/// Admits near-copies under keys that threads share. The members of a crowd are runs of items,
+/// shifted against each other.
 fn ask(index: &Index, thread: u32, documents: u32) -> Vec<Asked> {
     let mut random = Random(u64::from(thread) + 100);
     let mut asked = Vec::new();
@@ -141,7 +142,8 @@ fn as_a_serial_replay(documents: u32) {
     let seconds = begun.elapsed().as_secs_f64();
     let count = f64::from(THREADS * documents);
     eprintln!("{THREADS} x {documents} near-copies: {:.0} decided a second", count / seconds);
-    // At most one of the decisions on a state changed it; it comes last.
+    // Decisions with the same change number are based on the same state. At most one of them then
+    // changed the state, so it comes last.
     asked.sort_by_key(|asked| (asked.admission.change, asked.has_written()));
     let serial_scratch = Scratch::new();
     let unsynced = options().durability(Durability::OsBuffer);

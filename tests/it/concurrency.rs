@@ -1,6 +1,6 @@
-//! Concurrent writers on disjoint keys, readers, and background merges. At the end the index equals
-//! the union of all writes, and every answer of a reader equals the model at the change that the
-//! answer names.
+//! Concurrent writers on disjoint keys, readers, and background merges. At the end, the index must
+//! equal the union of all writes, and every answer to a reader must equal the model's at the change
+//! that the answer names.
 
 use crate::support::{Model, Random, Scratch, Version, assert_whole, equal_rows, params, run};
 use nearkin::{Batch, Durability, Index, Options, Outcome, Signature};
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 const WRITERS: u32 = 8;
-/// Number of answers per reader that are compared with the model.
+/// Maximum number of answers per reader that are compared with the model at the end.
 const GIVEN_MAX: usize = 2_000;
 
 fn tiny_memtables(durability: Durability) -> Options {
     Options::default().durability(durability).memtable_bytes_max(64 << 10).tier_segments_max(2)
 }
 
-/// The effect of every change; `None` is a remove. A change is recorded when its writer returns, so
-/// answers are compared at the end.
+/// The effect of every change: a key and its new version, or `None` for a remove. A change is
+/// recorded when its writer returns, so answers can be compared only at the end.
 #[derive(Default)]
 struct History(Mutex<BTreeMap<u64, (String, Option<Version>)>>);
 
@@ -29,7 +29,7 @@ impl History {
     }
 }
 
-/// An answer of a reader: keys and equal rows at a change.
+/// An answer to a reader: the matching keys and their equal rows, as of `change`.
 struct Given {
     change: u64,
     documents: u64,
@@ -39,7 +39,7 @@ struct Given {
 }
 
 impl History {
-    /// Replays the changes once and compares every answer with the model at its change.
+    /// Replays the changes once, and compares every answer with the model as of its change.
     fn check(&self, mut given: Vec<Given>) {
         given.sort_by_key(|answer| answer.change);
         let params = params();
@@ -99,7 +99,7 @@ fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Mode
     model
 }
 
-/// Queries until told to stop. Every answer must be consistent with its snapshot. Returns some
+/// Queries until told to stop, and checks every answer against its snapshot. Returns some of the
 /// answers.
 fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     let params = params();
@@ -134,7 +134,7 @@ fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     given
 }
 
-/// Runs eight writers and two readers; returns the expected documents.
+/// Runs eight writers and two readers. Returns the expected documents.
 fn write_and_read(index: &Index, operations: u32) -> Model {
     let (stop, history) = (AtomicBool::new(false), History::default());
     let (model, given) = std::thread::scope(|scope| {
@@ -224,7 +224,7 @@ fn flushing_compacting_and_verifying_by_hand_disturb_nobody() {
     assert_whole(&index);
 }
 
-/// Found by a soak test of the server: `stats` took a nested read lock of the memtable, which
+/// A soak test of the server found this bug: `stats` took a nested read lock of the memtable, which
 /// deadlocks with a queued writer.
 #[test]
 fn stats_beside_writers_never_stop_them() {

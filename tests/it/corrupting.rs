@@ -1,6 +1,6 @@
 //! How to corrupt an index: what people do to folders in practice, after SQLite's page "How To
-//! Corrupt". Each case ends in a consistent index of some moment, or in a clear error.
-//! `docs/reference/DURABILITY.md` has the table.
+//! Corrupt". Each case must end in a consistent earlier state of an index, or in a clear error.
+//! `docs/reference/DURABILITY.md` has a table of the cases.
 
 use crate::moved::{copy, try_copy};
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
@@ -9,15 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Inserts documents whose keys are the numbers of their changes.
+/// Inserts documents with ascending numbers as keys, each as its own change.
 fn insert_from(index: &Index, begin: u32, count: u32) {
     for number in begin..begin + count {
         index.insert(format!("k{number:05}"), &run(number % 50, 10)).unwrap();
     }
 }
 
-/// Checks that the index equals its state after some change, that is a prefix of the documents of
-/// `insert_from`. Returns their number.
+/// Checks that the index equals its state after some change: its documents must be the first ones
+/// that `insert_from` inserted. Returns their number.
 fn assert_is_a_moment(index: &Index) -> u64 {
     assert_whole(index);
     let count = index.len();
@@ -27,7 +27,7 @@ fn assert_is_a_moment(index: &Index) -> u64 {
     count
 }
 
-/// The only file below a folder with this extension.
+/// The only file in `dir` with this extension. Panics if there is none, or more than one.
 fn only(dir: &Path, ending: &str) -> PathBuf {
     let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut paths = paths.filter(|path| path.extension().is_some_and(|found| found == ending));
@@ -36,7 +36,7 @@ fn only(dir: &Path, ending: &str) -> PathBuf {
     path
 }
 
-/// An index that was dropped without close, with changes in its log.
+/// Creates an index and drops it without a close, so that its log has changes.
 fn dropped(dir: &Path, documents: u32) {
     let index = Index::create(dir, &params(), inline()).unwrap();
     insert_from(&index, 0, documents);
@@ -59,7 +59,7 @@ fn a_copy_made_while_a_writer_goes_on_is_an_older_moment_or_refused() {
         });
         for number in 0..24 {
             let dir = scratch.path(&format!("copy{number}"));
-            // If a file vanishes during the copy, `cp` fails, and there is no copy to test.
+            // If a file vanishes during the copy, `cp` would fail, so there is no copy to test.
             if try_copy(&scratch.dir(), &dir).is_err() {
                 refused += 1;
                 continue;
@@ -89,7 +89,7 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
     let backup = scratch.path("backup");
     index.backup(&backup).unwrap();
     insert_from(&index, 5, 5);
-    // Restore by hand: remove all files, then copy the backup.
+    // Restores by hand: removes all files, then copies the backup.
     for entry in fs::read_dir(scratch.dir()).unwrap().map(|entry| entry.unwrap()) {
         if entry.file_type().unwrap().is_dir() {
             fs::remove_dir_all(entry.path()).unwrap();
@@ -107,7 +107,8 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
     assert_eq!(assert_is_a_moment(&restored), 5);
 }
 
-/// `cp -r backup/. index/` keeps the lock file and the folder, so that the lock cannot detect it.
+/// `cp -r backup/. index/` keeps the lock file and the folder, so checking the lock cannot detect
+/// it.
 #[test]
 fn a_backup_copied_over_an_open_index_is_found_by_the_next_commit() {
     let scratch = Scratch::new();
@@ -153,13 +154,13 @@ fn the_wal_of_another_time_is_refused_or_a_moment() {
     let earlier = scratch.path("earlier");
     copy(&scratch.dir(), &earlier);
     let log = only(&earlier.join("wal"), "wal");
-    // An earlier copy of the same log.
+    // First case: an earlier copy of the same log.
     insert_from(&index, 5, 5);
     drop(index);
     fs::copy(&log, only(&scratch.dir().join("wal"), "wal")).unwrap();
     let index = scratch.open();
     assert_eq!(assert_is_a_moment(&index), 5);
-    // A log from before a flush.
+    // Second case: a log from before a flush.
     insert_from(&index, 5, 5);
     drop(index);
     let now = only(&scratch.dir().join("wal"), "wal");
@@ -167,7 +168,7 @@ fn the_wal_of_another_time_is_refused_or_a_moment() {
     message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
 }
 
-/// The parts that may be restored separately.
+/// The parts of an index that people may restore separately.
 const PARTS: [&str; 5] = ["catalog.redb", "catalog.copy", "parameters", "wal", "segments"];
 
 #[test]
@@ -216,7 +217,8 @@ fn any_mix_of_two_backups_is_refused_or_one_of_them() {
     assert!(sound >= 2 && refused > 0);
 }
 
-/// POSIX record locks end when any descriptor of the file is closed; these locks do not.
+/// POSIX record locks are released when any descriptor of the file is closed. The locks used here
+/// are not.
 #[test]
 fn closing_another_descriptor_of_the_lock_file_releases_nothing() -> Result<()> {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Indexes of released formats open and give the same answers.
+//! Indexes in released formats must open and give the same answers.
 
 use crate::support::inline;
 use nearkin::{Index, Params, Shingles, Sketcher};
@@ -10,7 +10,7 @@ const BANDS: usize = 12;
 const ROWS: usize = 5;
 const HASHES: usize = 64;
 
-/// A document of the fixture as it was written.
+/// A document of the fixture, as it was written.
 #[derive(Debug, Clone, PartialEq)]
 struct Stored {
     time: u64,
@@ -30,7 +30,7 @@ fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The documents that a file lists, by key.
+/// The documents that `file` lists for the index `name`, by key.
 fn expected(name: &str, file: &str) -> BTreeMap<Vec<u8>, Stored> {
     let text = fs::read_to_string(fixture(file)).unwrap();
     let fields = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -63,7 +63,7 @@ fn equal_rows(a: &[u8], b: &[u8]) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
-/// Pairs that share a band, with their equal rows, the smaller key first.
+/// Pairs that share a band and have at least `least` equal rows, with the smaller key first.
 fn pairs(documents: &BTreeMap<Vec<u8>, Stored>, least: u32) -> BTreeSet<(Vec<u8>, Vec<u8>, u32)> {
     let mut pairs = BTreeSet::new();
     for (a, one) in documents {
@@ -192,8 +192,8 @@ fn an_index_of_normalisation_fold_opens() {
     live_with("fold", "fold.tsv", 0);
 }
 
-/// The grouping of the only segment of an index: the second number of its properties, which end 64
-/// bytes before the end of the file.
+/// The number of groups per bucket table in the only segment of an index. It is the second number
+/// of the properties, which end 64 bytes before the end of the file.
 fn groups(dir: &Path) -> u32 {
     let mut segments = fs::read_dir(dir.join("segments")).unwrap();
     let bytes = fs::read(segments.next().unwrap().unwrap().path()).unwrap();

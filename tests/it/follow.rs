@@ -1,9 +1,9 @@
-//! A reader process beside a writer at full speed, with continuous flushes and merges: each answer
-//! equals the law at the change that it names.
+//! A reader process beside a writer at full speed, with continuous flushes and merges. Each answer
+//! must equal brute force at the change that the answer names.
 //!
-//! Change n is a function of n, so its number determines the expected documents.
-//! `NEARKIN_FOLLOW_SECONDS` is the duration (default 4). Prints the writer's speed alone and beside
-//! the reader, in turns, and the reader's counts:
+//! The content of change n follows from n, so the number determines the expected documents.
+//! `NEARKIN_FOLLOW_SECONDS` is the duration (default 4). Prints the writer's speed, alternately
+//! alone and beside the reader, and the reader's counts:
 //!
 //! ```text
 //! NEARKIN_FOLLOW_SECONDS=600 cargo test --release --test it follow -- --nocapture
@@ -18,30 +18,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Environment variable of the reader process: the path of the index.
+/// Environment variable for the reader process: the path of the index.
 const VARIABLE: &str = "NEARKIN_TEST_FOLLOWING_READER";
 /// Documents per change.
 const BATCH: u64 = 32;
-/// Number of keys, written in rotation.
+/// Number of keys. Writes go through them again and again.
 const KEYS: u64 = 6_000;
 const SIGNATURES: u64 = 2_000;
 const THRESHOLD: f64 = 0.4;
-/// One of this many queries is compared with brute force.
+/// Number of queries between two refreshes. The last one is compared with brute force.
 const QUERIES: u64 = 16;
 
-/// The content of all changes.
+/// Determines the content of all changes.
 struct Script {
     signatures: Vec<Signature>,
 }
 
-/// Document number `number`, counted over all changes.
+/// The key of write number `number`, counted over all changes.
 fn key(number: u64) -> String {
     format!("k{}", number % KEYS)
 }
 
 impl Script {
     fn new() -> Self {
-        // Families of eight similar documents.
+        // Each group of eight neighbouring signatures is similar.
         let begin = |number: u64| u32::try_from((number / 8) * 1_000 + (number % 8) * 3).unwrap();
         Self { signatures: (0..SIGNATURES).map(|number| run(begin(number), 30)).collect() }
     }
@@ -68,7 +68,7 @@ impl Script {
         batch
     }
 
-    /// The numbers of the documents that are live after a change.
+    /// The numbers of the writes whose documents are live after a change.
     fn live(change: u64) -> Vec<u64> {
         let end = (change + 1) * BATCH;
         // Change 0 is the empty index.
@@ -76,7 +76,7 @@ impl Script {
         numbers.filter(|number| !Self::removes(*number)).collect()
     }
 
-    /// The law by brute force.
+    /// Computes the expected matches by brute force.
     fn query(&self, asked: u64, live: &[u64]) -> Vec<(String, String, u32)> {
         let asked = &self.signatures[usize::try_from(asked).unwrap()];
         let (params, width) = (params(), params().band_bytes());
@@ -160,14 +160,14 @@ fn the_reading_process() {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Ends when the writer closes the pipe or exits.
+        // Returns when the writer closes the pipe or exits.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         told.store(true, Ordering::Relaxed);
     });
     let script = Script::new();
     let mut random = Random(5);
     let mut figures = Figures::default();
-    // On a busy machine the reader may return `Unsettled`: retry.
+    // On a busy machine, the reader may return `Unsettled`: then try again.
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let reader = match Reader::open(&dir, Options::default()) {
@@ -201,7 +201,7 @@ fn the_reading_process() {
     println!("read {}", figures.line());
 }
 
-/// Starts a process that reads until it is told to stop.
+/// A process that reads until it is told to stop.
 struct Reading {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -225,7 +225,7 @@ impl Reading {
     }
 }
 
-/// Writes for a while; returns changes per second.
+/// Writes for this time. Returns the number of changes per second.
 fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f64 {
     let (begin, first) = (Instant::now(), *change);
     while begin.elapsed() < time {
@@ -239,7 +239,7 @@ fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f6
 fn a_reader_in_another_process_answers_by_the_law_beside_a_writer_at_full_speed() {
     let seconds: u32 =
         std::env::var("NEARKIN_FOLLOW_SECONDS").map_or(4, |text| text.parse().unwrap());
-    // Measured in turns, because the speed of the machine varies.
+    // The two speeds are measured alternately, because the speed of the machine varies.
     let turns = (seconds / 20).clamp(1, 30);
     let time = Duration::from_secs(u64::from(seconds)) / (2 * turns);
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Forked processes: the child has a copy of the handle but none of its threads.
+//! Forked processes: the child has a copy of the handle, but none of its threads.
 #![expect(unsafe_code, reason = "std cannot fork: see the argument at each call")]
 
 use crate::support::{Scratch, again, assert_whole, inline, params, run};
@@ -6,7 +6,7 @@ use nearkin::{Durability, ErrorKind, Index, Maintenance, Options};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Environment variable of the forking process: the folder of its index.
+/// Environment variable for the process that forks: the folder of its index.
 const VARIABLE: &str = "NEARKIN_TEST_FORKS";
 
 #[test]
@@ -26,8 +26,8 @@ fn the_process_that_forks() {
     let Some(dir) = std::env::var_os(VARIABLE) else { return };
     let dir = Path::new(&dir);
     Index::create(dir, &params(), inline()).unwrap().close().unwrap();
-    // Without and with a maintenance thread. The child does not have that thread and must not wait
-    // for it.
+    // The options differ in the maintenance thread: none, a thread of the index, a shared pool. The
+    // child does not have that thread and must not wait for it.
     let shared = Options::default().maintenance(Maintenance::Shared);
     let own = Options::default().maintenance(Maintenance::Background);
     for (round, options) in [inline(), own, shared].into_iter().enumerate() {
@@ -43,28 +43,28 @@ fn the_process_that_forks() {
     println!("\nthe parent went on");
 }
 
-/// Forks. The child tries forbidden calls and drops its copy of the handle.
+/// Forks the process. The child tries forbidden calls and drops its copy of the handle.
 fn fork_once(index: Index) -> Index {
     // SAFETY: this process runs one test. Its other threads hold no lock that the child needs,
     // except those of the allocator, which the C library resets in the child.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
-        // SAFETY: `alarm` only ends a hanging child, such as one that waits for a thread of the
-        // parent.
+        // SAFETY: `alarm` has no effect except to end the child if it hangs, for example because it
+        // waits for a thread of the parent.
         unsafe { libc::alarm(20) };
         let code = in_the_child(index);
-        // SAFETY: ends the child without the exit handlers of the test harness.
+        // SAFETY: the call ends the child, without the exit handlers of the test harness.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
-    // SAFETY: waits for the child, and only writes to `status`.
+    // SAFETY: the call waits for the child and writes only to `status`.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the step that was not as it should be, times 256");
     index
 }
 
-/// 0, or the number of the failed step.
+/// Returns 0, or the number of the step that failed.
 fn in_the_child(index: Index) -> i32 {
     let refused = [
         index.insert("c", &run(2, 10)).map(|_| ()),

@@ -1,5 +1,5 @@
-//! Other methods of the handle: flush, compact, maintain, verify, stats, sync, and the options for
-//! durability and maintenance.
+//! Further methods of the handle: flush, compact, maintain, verify, stats, sync. Also the options
+//! for durability and maintenance.
 
 use crate::support::{
     Model, Scratch, assert_whole, eventually, inline, kind, listing, params, run,
@@ -308,8 +308,8 @@ fn an_index_is_shared_between_threads_by_reference() {
     assert_shared::<nearkin::Error>();
 }
 
-/// All types are unwind safe, so callers may catch panics around the library. (Except types that
-/// contain closures of the caller, such as a `Query` with a filter.)
+/// All types are unwind safe, so that callers may catch panics around the library. (Types that
+/// contain closures of the caller, such as a `Query` with a filter, are excepted.)
 #[test]
 fn what_the_library_hands_out_may_cross_a_caught_panic() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -363,7 +363,7 @@ fn after_a_panic_in_a_closure_of_the_caller_the_index_goes_on() {
     index.close().unwrap();
 }
 
-/// Resident bytes of the mapped segments of an index.
+/// Resident bytes of an index's mapped segments.
 #[cfg(target_os = "linux")]
 fn mapped_bytes(dir: &std::path::Path) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -371,7 +371,7 @@ fn mapped_bytes(dir: &std::path::Path) -> u64 {
     let mut is_of = false;
     let mut kibibytes = 0;
     for line in maps.lines() {
-        // The first line of a map: its addresses, and its file if it has one.
+        // The first line of a map has its addresses, and its file if there is one.
         if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
             is_of = line.contains(segments.to_str().unwrap());
         } else if let Some(rest) = line.strip_prefix("Rss:").filter(|_| is_of) {

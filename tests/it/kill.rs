@@ -1,9 +1,9 @@
-//! Kills the writer process at random moments: acknowledged changes survive, and no change is
-//! partial.
+//! Kills the writer process at random moments. Acknowledged changes must survive, and no change may
+//! be partial.
 //!
-//! The killed process runs two writers. Their operations are a function of the round, so the number
-//! of acknowledgements that the parent has read determines the expected documents: those
-//! operations, and at most one more per writer.
+//! The killed process runs two writers. Their operations follow from the round, so the number of
+//! acknowledgements that the parent has read determines the expected documents: those of the
+//! acknowledged operations, and of at most one more operation per writer.
 
 use crate::support::{Model, Random, Scratch, again, assert_whole, params, run};
 use nearkin::{Batch, Durability, Index, Maintenance, Options};
@@ -12,12 +12,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Environment variable of the killed writer: "<round> <directory>".
+/// Environment variable for the writer to be killed: "<round> <directory>".
 const VARIABLE: &str = "NEARKIN_TEST_KILLED_WRITER";
-/// Environment variable of the process that is killed while it opens: the directory.
+/// Environment variable for the process that is killed while it opens the index: the directory.
 const OPENER: &str = "NEARKIN_TEST_KILLED_OPENER";
 const WRITERS: u32 = 2;
-/// Number of operations of a writer that is not killed: more than the parent waits for.
+/// Number of operations per writer if the process is not killed: more than the parent waits for.
 const OPERATIONS: u32 = 400;
 
 /// Operation `at` of a writer in a round: a batch, or a single insert or remove, under the writer's
@@ -39,7 +39,7 @@ pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
     batch
 }
 
-/// The same operation on the model.
+/// Applies the same operation to the model.
 pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
@@ -55,7 +55,7 @@ pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     }
 }
 
-/// Flushes about every hundred documents and compacts continuously.
+/// With these options, the index flushes about every hundred documents and compacts continuously.
 fn options(round: u32) -> Options {
     let durability = match round % 4 {
         0 | 1 => Durability::Sync,
@@ -94,7 +94,7 @@ fn the_killed_writer() {
     println!("done");
 }
 
-/// Runs the writers until `acknowledgements` lines were read, kills the process, and returns the
+/// Starts the writers, kills the process after `acknowledgements` lines were read, and returns the
 /// number of acknowledged operations per writer.
 fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<u32> {
     let task = format!("{round} {}", dir.display());
@@ -130,7 +130,8 @@ fn kill_after(dir: &Path, round: u32, acknowledgements: u32, spins: u32) -> Vec<
     acknowledged
 }
 
-/// Starts a process that only opens the index, and kills it later: an interrupted recovery.
+/// Starts a process that only opens the index, and kills it after a while, which may interrupt the
+/// recovery.
 fn kill_while_opening(dir: &Path, microseconds: u32) {
     let mut command = again("kill::the_killed_opener", OPENER, dir);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
@@ -148,7 +149,7 @@ fn the_killed_opener() {
     drop(Index::open(dir, options(0)).unwrap());
 }
 
-/// The documents of one writer in a model.
+/// The documents of one writer, as a model.
 fn of_writer(model: &Model, writer: u32) -> Model {
     let prefix = format!("w{writer}-").into_bytes();
     let own = model.documents.iter().filter(|(key, _)| key.starts_with(&prefix));

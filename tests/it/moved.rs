@@ -1,5 +1,5 @@
 //! Folders that are moved, removed, copied and cleaned under an open handle, and forks, on real
-//! file systems. `docs/reference/DURABILITY.md` states what a handle promises then.
+//! file systems. `docs/reference/DURABILITY.md` says what a handle promises in these cases.
 
 use crate::support::{Scratch, assert_whole, inline, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Reader, Result};
@@ -36,7 +36,7 @@ fn compact(index: &Index) -> Result<()> {
     index.compact()
 }
 
-/// The file systems to test: that of the other tests, and tmpfs if there is one.
+/// A folder on each file system to test: that of the other tests, and tmpfs if there is one.
 fn folders() -> Vec<tempfile::TempDir> {
     let on_tmpfs = tempfile::tempdir_in("/dev/shm");
     [tempfile::tempdir(), on_tmpfs].into_iter().flatten().collect()
@@ -68,7 +68,7 @@ fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() 
     }
 }
 
-/// A relative path, `i`, from the current folder.
+/// The relative path is `i`, in the current folder.
 #[test]
 fn a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere() {
     const VARIABLE: &str = "NEARKIN_TEST_GOES_ELSEWHERE";
@@ -128,7 +128,8 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
     }
 }
 
-/// The same beside a writer at full speed: all acknowledged writes are there.
+/// Removes the lock file beside a writer at full speed. All acknowledged writes must be there
+/// afterwards.
 #[test]
 fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
     for round in 0..12 {
@@ -176,7 +177,7 @@ pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A copy by `cp -r` without concurrent writes is a consistent state.
+/// If nothing is written meanwhile, a copy by `cp -r` is a consistent state.
 #[test]
 fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
     let scratch = Scratch::new();
@@ -205,13 +206,13 @@ fn two_paths_to_one_folder_are_one_index() {
     index.insert("a", &run(0, 10)).unwrap();
     index.close().unwrap();
     let index = Index::open(&link, inline()).unwrap();
-    // The link was only used to find the folder.
+    // The link was used only to find the folder.
     fs::remove_file(&link).unwrap();
     index.insert("b", &run(0, 10)).unwrap();
     assert_holds(index, &scratch.dir(), 2);
 }
 
-/// Two folders with hard links to the same files, as some backup tools make them.
+/// Tests two folders with hard links to the same files, as some backup tools make them.
 #[test]
 fn an_index_and_a_backup_that_shares_its_files_do_not_touch_each_other() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Creating and opening: which folders are an index, and the errors for others.
+//! Creating and opening: which folders are an index, and which errors other folders cause.
 
 use crate::support::{Scratch, inline, kind, message, params, run};
 use nearkin::{ErrorKind, Index, Params, Shingles};

@@ -1,4 +1,4 @@
-//! Passage indexes: quotations are found with their positions, and texts are atomic.
+//! Passage indexes: quotations are found with their positions, and texts are written atomically.
 
 use crate::support::{Random, Scratch, assert_whole, inline, kind};
 use nearkin::passages::{PassageAnswer, PassageIndex, PassageMatch, PassageView};
@@ -16,7 +16,7 @@ fn unsynced() -> nearkin::Options {
     inline().durability(Durability::OsBuffer)
 }
 
-/// Words that are unique to a number.
+/// Words that are unique to their number.
 fn words(begin: u32, count: u32) -> String {
     (begin..begin + count).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
 }
@@ -25,7 +25,7 @@ fn place(range: &std::ops::Range<u64>) -> std::ops::Range<usize> {
     usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()
 }
 
-/// The texts of a JSON lines file by key.
+/// The texts in a JSON lines file, by key.
 fn texts(lines: &str) -> BTreeMap<String, String> {
     let document = |line: &str| {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -35,7 +35,7 @@ fn texts(lines: &str) -> BTreeMap<String, String> {
     lines.lines().map(document).collect()
 }
 
-/// The first texts of a corpus, without texts that share a page; `None` without the corpora.
+/// The texts of a corpus, by key. `None` if the folder of corpora is not there.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn corpus(name: &str) -> Option<BTreeMap<String, String>> {
     let folder = std::env::var_os("NEARKIN_DATA").map(PathBuf::from);
@@ -48,7 +48,7 @@ fn corpus(name: &str) -> Option<BTreeMap<String, String>> {
     Some(texts(&String::from_utf8(lines).unwrap()))
 }
 
-/// Byte range of some words of a text.
+/// The byte range of `count` words in a text.
 fn word_bytes(text: &str, begin: usize, count: usize) -> std::ops::Range<usize> {
     let at = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
     let mut parts = text.split_whitespace().skip(begin);
@@ -57,14 +57,15 @@ fn word_bytes(text: &str, begin: usize, count: usize) -> std::ops::Range<usize> 
     at(first)..at(last) + last.len()
 }
 
-/// A text with a paragraph pasted into its middle, and the byte range of the paragraph.
+/// A text with a paragraph pasted into its middle, and the byte range of the paragraph in the
+/// result.
 fn paste(paragraph: &str, into: &str) -> (String, std::ops::Range<usize>) {
     let half = word_bytes(into, 0, into.split_whitespace().count() / 2).end;
     let mixed = format!("{}\n\n{paragraph}\n\n{}", &into[..half], &into[half..]);
     (mixed, half + 2..half + 2 + paragraph.len())
 }
 
-/// How many bytes of a range the passages cover, and how far they extend beyond it.
+/// Returns how many bytes of a range the passages cover, and how many bytes they extend beyond it.
 fn cover(
     passages: &[PassageMatch],
     side: impl Fn(&PassageMatch) -> std::ops::Range<usize>,
@@ -76,7 +77,8 @@ fn cover(
     (inside, (end - begin) - inside)
 }
 
-/// A paragraph in a text of ten times its length is found in both directions, with its position.
+/// Pastes a paragraph into a text of ten times its length. Both must find each other, with the
+/// position of the paragraph.
 fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, host: &str) {
     let scratch = Scratch::new();
     let index = PassageIndex::create(scratch.dir(), &params(40, 20), unsynced()).unwrap();
@@ -91,7 +93,7 @@ fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, ho
         };
         assert_eq!(outcome, Outcome::Inserted);
     }
-    // Query with the mixture: finds its sources.
+    // A query with the mixture finds its sources.
     let view = index.view();
     let answer = view.query(&mixed).run().unwrap();
     assert_eq!(answer.texts[0].key, host.as_bytes());
@@ -104,7 +106,7 @@ fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, ho
     assert!(inside * 10 > mixed_at.len() * 8 && outside < mixed_at.len(), "{of_donor:?}");
     let (inside, outside) = cover(&of_donor.passages, |found| place(&found.stored), &paragraph_at);
     assert!(inside * 10 > paragraph_at.len() * 7 && outside < paragraph_at.len());
-    // Query with the paragraph: finds the mixture.
+    // A query with the paragraph finds the mixture.
     index.insert("mixed", &mixed).unwrap();
     let answer = index.view().query(paragraph).run().unwrap();
     let found = answer.texts.iter().find(|text| text.key == b"mixed").unwrap();
@@ -127,7 +129,7 @@ fn a_paragraph_pasted_into_a_text_ten_times_its_length_is_found_with_its_place()
     let long = |words: usize| {
         move |(_, text): &(&String, &String)| text.split_whitespace().count() >= words
     };
-    // A payload of the maximum length is accepted.
+    // The host is the longest text, because it must have ten times the length of the paragraph.
     let host = all.iter().max_by_key(|(_, text)| text.len()).unwrap().0.clone();
     let donor = all.iter().filter(long(200)).find(|(key, _)| **key != host).unwrap().0.clone();
     a_pasted_paragraph_is_found(&all, &donor, &host);
@@ -144,7 +146,7 @@ fn a_paragraph_of_one_speech_pasted_into_another_is_found_with_its_place() {
     }
 }
 
-/// The observable state of an index, which must not depend on its history.
+/// The answer without its change number, the only part that may depend on the history of the index.
 fn without_change(mut answer: PassageAnswer) -> PassageAnswer {
     answer.change = 0;
     answer
@@ -153,7 +155,7 @@ fn without_change(mut answer: PassageAnswer) -> PassageAnswer {
 /// Texts and payloads by key.
 type Model = BTreeMap<Vec<u8>, (String, Vec<u8>)>;
 
-/// The expected outcome and effect of `set_payload`.
+/// Applies `set_payload` to the model, and returns the expected outcome.
 fn set_in_model(model: &mut Model, key: &[u8], payload: &[u8]) -> Outcome {
     let Some((_, own)) = model.get_mut(key) else { return Outcome::Missing };
     let before = std::mem::replace(own, payload.to_vec());
@@ -165,7 +167,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
     let (scratch, params) = (Scratch::new(), params(8, 4));
     let mut index = PassageIndex::create(scratch.dir(), &params, unsynced()).unwrap();
     let mut model = Model::new();
-    // Keys that are prefixes of each other, and one that ends like a passage number.
+    // Keys that are prefixes of each other, including some that end like a passage number.
     let keys: [&[u8]; 5] = [b"a", b"a\0\0\0\0", b"a\0\0\0\x01", b"\xff\xff\xff\xff\xff", b"b"];
     let mut random = Random(7);
     for step in 0..400 {
@@ -175,7 +177,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
                 let text = words(random.below(60), 1 + random.below(60));
                 let mut payload = vec![b'p'; random.below(3) as usize];
                 let outcome = if random.below(3) == 0 {
-                    // The stored payload stays.
+                    // In this case the stored payload stays.
                     let stored = model.get(key).map(|(_, payload)| payload.clone());
                     payload = stored.unwrap_or_default();
                     index.insert(key, &text).unwrap()
@@ -199,7 +201,7 @@ fn texts_stay_whole_whatever_is_done_to_them() {
             }
             10 => index.index().flush().unwrap(),
             _ => {
-                // Not closed, so that the log is replayed.
+                // The index is not closed, so that the log is replayed.
                 drop(index);
                 index = PassageIndex::open(scratch.dir(), unsynced()).unwrap();
             }
@@ -281,7 +283,7 @@ fn indexes_of_passages_and_of_documents_are_not_mixed_up() {
     index.insert("a", &words(0, 30)).unwrap();
     assert_eq!(kind(index.insert("a", " .")), ErrorKind::Empty);
     assert_eq!(kind(index.insert(vec![b'k'; 4_093], "a b c")), ErrorKind::Invalid);
-    // Writes below the passage layer are refused: they could leave parts of texts.
+    // Writes that bypass the passage layer are refused, because they could leave parts of texts.
     let (inner, signature) = (index.index(), index.index().sketcher().text("a b c").unwrap());
     let change = inner.snapshot().change();
     assert_eq!(kind(inner.insert("a", &signature)), ErrorKind::Invalid);
@@ -296,7 +298,7 @@ fn indexes_of_passages_and_of_documents_are_not_mixed_up() {
     let out = other.path("out");
     let snapshot = index.index().snapshot();
     assert_eq!(kind(Index::rebuild(&snapshot, &out, &of_documents, inline())), ErrorKind::Mismatch);
-    // Other bands are allowed.
+    // A rebuild with other bands is allowed.
     let bands = passages.to_builder().bands(32, 4).build().unwrap();
     Index::rebuild(&snapshot, &out, &bands, inline()).unwrap();
     let again = PassageIndex::open(&out, inline()).unwrap();

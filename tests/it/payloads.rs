@@ -7,17 +7,17 @@ use nearkin::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The step after a write.
+/// What happens to the index after each write.
 #[derive(Clone, Copy)]
 enum Then {
     Nothing,
     Flush,
     Compact,
-    /// The log is replayed.
+    /// The index is dropped and opened again, so that the log is replayed.
     Replay,
 }
 
-/// An index with a clock that the test controls, and the step after each write.
+/// An index with a clock that the test controls.
 struct Desk {
     scratch: Scratch,
     clock: Arc<AtomicU64>,
@@ -43,7 +43,7 @@ impl Desk {
         self.index.as_ref().unwrap()
     }
 
-    /// Writes at a given time, then does the step.
+    /// Writes at a given time, then does what `then` says.
     fn write<T>(&mut self, time: u64, write: impl FnOnce(&Index) -> T) -> T {
         self.clock.store(time, Ordering::Relaxed);
         let written = write(self.index());
@@ -76,7 +76,7 @@ fn a_payload_stays_until_a_caller_gives_another() {
         let expect = |desk: &Desk, payload: &str, time| {
             assert_eq!(desk.found("a"), (payload.as_bytes().to_vec(), time));
         };
-        // Another document, whose payload must not be taken.
+        // A second document, whose payload must not be mixed up with that of "a".
         desk.write(1, |index| index.insert_with_payload("b", &one, "other").unwrap());
         assert_eq!(desk.write(1, |index| index.insert("a", &one)).unwrap(), Outcome::Inserted);
         expect(&desk, "", 1);
@@ -111,7 +111,7 @@ fn a_payload_stays_until_a_caller_gives_another() {
     }
 }
 
-/// Cases: whether the key is stored, the operations of a batch, the outcome, and the resulting
+/// A case: whether the key is stored, the operations of a batch, the outcome, and the resulting
 /// payload and time.
 type Case<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
 
@@ -122,7 +122,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
     let insert = |signature| Edit::insert("k", signature);
     let remove = || Edit::remove("k");
     let cases: Vec<Case<'_>> = vec![
-        // For a stored document: signature `one`, payload "stored", time 1.
+        // Cases in which the key is stored, with signature `one`, payload "stored", time 1.
         (true, vec![set("a"), insert(&two)], Outcome::Replaced, Some(("a", 9))),
         (true, vec![insert(&two), set("a")], Outcome::Replaced, Some(("a", 9))),
         (true, vec![set("a"), set("b")], Outcome::Replaced, Some(("b", 1))),
@@ -136,7 +136,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
         (true, vec![set("a"), remove(), insert(&two)], Outcome::Replaced, Some(("", 9))),
         (true, vec![insert(&two).time(5), set("a")], Outcome::Replaced, Some(("a", 5))),
         (true, vec![insert(&two).payload("")], Outcome::Replaced, Some(("", 9))),
-        // For a key that is not stored.
+        // Cases in which the key is not stored.
         (false, vec![set("a")], Outcome::Missing, None),
         (false, vec![insert(&one), set("a")], Outcome::Inserted, Some(("a", 9))),
         (false, vec![set("a"), insert(&one)], Outcome::Inserted, Some(("", 9))),
@@ -152,7 +152,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
             if *is_stored {
                 desk.write(1, |index| index.insert_with_payload("k", &one, "stored").unwrap());
             }
-            // Interleaved operations on another key.
+            // The operations alternate with operations on another key.
             let mut batch = Batch::new();
             for edit in edits {
                 batch.push(edit.clone());
@@ -185,7 +185,7 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         assert!(desk.write(1, |index| index.admit_one(&first, &terms)).unwrap().is_admitted());
         let other = Newcomer::new("b", &far).payload("of b");
         desk.write(1, |index| index.admit_one(&other, &terms).unwrap());
-        // Replaces the duplicate "a", under the stored key "b".
+        // Admitted under the stored key "b", this document also replaces the duplicate "a".
         let told = desk.write(2, |index| index.admit("b", &near, &terms)).unwrap();
         let Decision::Admitted { outcome, removed, .. } = told.decision else {
             panic!("it takes the place of both");
@@ -193,7 +193,7 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         assert_eq!((outcome, removed.len()), (Outcome::Replaced, 1));
         assert_eq!(desk.found("b"), (b"of b".to_vec(), 2));
         assert_eq!(desk.index().len(), 1);
-        // Several newcomers; the second has the key of the first.
+        // Several newcomers in one call; the second has the same key as the first.
         let both = [Newcomer::new("b", &far), Newcomer::new("b", &text).payload("")];
         let told = desk.write(3, |index| index.admit_all(&both, &terms)).unwrap();
         assert!(told.iter().all(nearkin::Admission::is_admitted));
@@ -249,7 +249,7 @@ fn a_prefix_goes_as_one_change_or_as_several_that_fit() {
         assert_eq!(index.snapshot().change() - before, changes);
         assert_eq!(index.len(), 200);
         assert_eq!(index.snapshot().keys_with_prefix("north/").unwrap().count(), 0);
-        // Nothing to remove: no change is written.
+        // There is nothing left to remove, so no change is written.
         let before = index.snapshot().change();
         assert_eq!(index.remove_prefix("north/").unwrap(), 0);
         assert_eq!(index.remove_prefix(vec![b'n'; 5_000]).unwrap(), 0);
@@ -310,7 +310,7 @@ fn a_batch_is_built_in_place_and_weighs_what_its_edits_do() {
     assert_eq!(index.write(collected).unwrap().count(Outcome::Unchanged), 2);
     assert_eq!(index.get("a").unwrap().unwrap().payload, b"set");
     assert_eq!(index.get("b").unwrap().unwrap().time, 7);
-    // `set_payload` has the same limit, and an empty key is refused.
+    // `set_payload` has the same limit as an insert, and an empty key is refused.
     let long = vec![0; 65_537];
     assert_eq!(kind(index.set_payload("a", &long)), ErrorKind::Invalid);
     assert_eq!(kind(index.set_payload("", "x")), ErrorKind::Invalid);

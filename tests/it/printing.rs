@@ -1,4 +1,4 @@
-//! `Debug` of every public type: at most two lines for any content, and never the seed.
+//! `Debug` of every public type prints at most two lines, whatever the content, and never the seed.
 
 use crate::support::{Scratch, inline};
 use nearkin::passages::{PassageCutter, PassageIndex};
@@ -179,7 +179,7 @@ fn every_public_type_is_printed_on_a_line_or_two_without_the_seed() {
         assert!(!is_secret(text), "{name} tells the seed: {text}");
         assert!(!text.is_empty(), "{name} says nothing");
     }
-    // Every public type is in the list, except closures.
+    // Every public type except closures must be in the list.
     let root = include_str!("../../src/lib.rs");
     let exports = root.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
     let names = exports.flat_map(|export| export.split(|c: char| !c.is_alphanumeric()));

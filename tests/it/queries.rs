@@ -1,4 +1,4 @@
-//! Queries, pairs, clusters and snapshots, compared with the model.
+//! Compares queries, pairs, clusters and snapshots with the model.
 
 use crate::support::{Model, Scratch, inline, keys, kind, message, params, run};
 use nearkin::{Batch, ErrorKind, Index, Options, Params, Signature};
@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Documents d00 to d29 with decreasing similarity to d00, with dead versions in between, spread
-/// over two segments and the memtable.
+/// Documents d00 to d29 with decreasing similarity to d00. Dead versions lie in between, and all
+/// are spread over two segments and the memtable.
 fn filled(scratch: &Scratch) -> (Index, Model) {
     let (index, mut model) = (scratch.create(), Model::default());
     let old = run(500, 100);
@@ -181,7 +181,7 @@ fn pairs_are_those_that_queries_find_each_once() {
 fn clusters_are_what_pairs_connect() {
     let scratch = Scratch::new();
     let index = scratch.create();
-    // Two chains whose ends are not similar, and a single document.
+    // Two chains whose ends are not similar. A single document follows.
     for at in 0..5 {
         index.insert(format!("b{at}"), &run(at * 10, 100)).unwrap();
         index.insert(format!("a{at}"), &run(5_000 + at * 10, 100)).unwrap();
@@ -273,7 +273,7 @@ fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
         if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
-    // Progress is counted by bands: a document is done when all its bands are.
+    // Progress is counted in finished documents: a document is finished when all its bands are.
     assert!(told.is_sorted(), "never back: {told:?}");
     assert_eq!((told.first(), told.last()), (Some(&(0, 5)), Some(&(3, 5))));
 }
@@ -289,7 +289,7 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
         }
     }
     index.remove("k7").unwrap();
-    // More keys than one batch of look-ups, in random order, and one key twice.
+    // More keys than one batch of look-ups, in random order, with one key twice.
     let asked: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
     let snapshot = index.snapshot();
     for (threshold, limit) in [(0.5, usize::MAX), (0.0, 2), (0.9, 1)] {
@@ -303,15 +303,15 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
 }
 
-/// More segments than one batch of look-ups: 41 segments of 16 bands, in rounds of 14.
+/// More segments than one batch of look-ups: 41 segments with 16 bands each, in rounds of 14.
 #[test]
 fn many_segments_are_asked_as_one_is() {
     let scratch = Scratch::new();
     let options = inline().tier_segments_max(1000);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     for at in 0..41 {
-        // Per segment: a unique document, and one that is similar to documents of the neighbouring
-        // segments.
+        // Each segment has a unique document, and one that is similar to documents in the
+        // neighbouring segments.
         index.insert(format!("a{at}"), &run(10_000 + at * 100, 30)).unwrap();
         index.insert(format!("b{at}"), &run(at * 3, 30)).unwrap();
         index.flush().unwrap();
@@ -340,8 +340,8 @@ fn many_segments_are_asked_as_one_is() {
     assert_eq!(ask(), of_many);
 }
 
-/// Three documents share one band with the query, the fourth shares all bands. Wherever they lie, a
-/// candidate counts against the limit once per shared band.
+/// Three documents share one band with the query; the fourth shares all bands. In the memtable and
+/// in segments alike, a candidate counts against the limit once per shared band.
 #[test]
 fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +367,8 @@ fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
     assert_eq!(asked_all(), [(1, false), (1, false), (1, false), (1, true)]);
 }
 
-/// Found by a reader: matches of the memtable were dropped when a crowd was about to be compared.
+/// A reader of the code found this bug: matches from the memtable were dropped when a crowd was
+/// about to be compared.
 #[test]
 fn a_query_that_stops_later_has_no_fewer_matches() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! The share of quoted words, measured on planted quotations of known length.
+//! The share of quoted words, measured with planted quotations of known length.
 
 use crate::support::{Random, Scratch, inline};
 use nearkin::passages::{Contained, PassageIndex};
@@ -8,7 +8,7 @@ use nearkin::{Durability, Params};
 const BOOK: u32 = 1_500;
 const BOOKS: u32 = 12;
 
-/// Random words of a vocabulary of 3,000.
+/// Random words from a vocabulary of 3,000.
 fn prose(random: &mut Random, count: u32) -> Vec<String> {
     (0..count).map(|_| format!("w{}", random.below(3_000))).collect()
 }
@@ -26,7 +26,7 @@ struct Planted {
     text: String,
     book: usize,
     begin: usize,
-    /// Length of the quotation and of the text in words.
+    /// Lengths in words: of the quotation, and of the whole text.
     quoted: usize,
     words: usize,
 }
@@ -45,7 +45,7 @@ impl Library {
         Self { index, books, random, _scratch: scratch }
     }
 
-    /// Plants a quotation of `words` words, with other words before and after it.
+    /// Makes a text that quotes `quoted` words of a book, with other words before and after them.
     fn plant(&mut self, quoted: u32, before: u32, behind: u32) -> Planted {
         let book = self.random.below(BOOKS) as usize;
         let begin = self.random.below(BOOK - quoted + 1) as usize;
@@ -67,7 +67,8 @@ fn key(number: usize) -> Vec<u8> {
     format!("book {number}").into_bytes()
 }
 
-/// Mean share and number found, per length of quotation.
+/// Checks, for each length of quotation, that the reported shares are correct and that most
+/// quotations are found.
 fn shares_are_honest(windows: &str, threshold: f64, lengths: &[u32]) {
     let mut library = Library::new(windows, threshold);
     for &quoted in lengths {
@@ -122,7 +123,7 @@ fn overlapping_hits_are_one_passage_with_its_places() {
             assert!(off <= 8, "{quoted}: {} words", query.len());
             assert!(bytes(passage.words) <= query.len());
             assert!(bytes(passage.words) * 20 >= query.len() * 19, "{told:?}");
-            // The stored range contains the quotation, except for words that determine no row, and
+            // The stored range contains the quotation, except for words that determine no row. It
             // is not much longer.
             let whole = book.join(" ");
             let stored: Vec<&str> = whole[place(&passage.stored)].split(' ').collect();
@@ -142,7 +143,7 @@ fn two_quotations_of_one_text_are_two_passages() {
     let answer = library.index.view().query(&text).run().unwrap();
     let passages = &answer.texts[0].passages;
     assert_eq!((answer.texts.len(), passages.len()), (1, 2), "{answer:?}");
-    // In the order of the stored text.
+    // The passages come in the order of the stored text.
     assert!(passages[0].query.start > passages[1].query.end);
     assert!(passages[0].stored.end < passages[1].stored.start);
     let words = passages.iter().map(|passage| passage.words).sum::<u64>();

@@ -1,4 +1,4 @@
-//! Recall and estimation error on real texts, for which the exact similarity of all pairs is known.
+//! Recall and estimation error on real texts for which the exact similarity of all pairs is known.
 //!
 //! The seed is fixed, so every number here is the same on every machine.
 
@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// The parameters of the exact values: lower case, runs of white space as one space.
+/// How the exact similarities were computed. Texts are in lower case, with each run of white space
+/// as one space.
 #[derive(Clone, Copy)]
 enum Mode {
     Word3,
@@ -19,7 +20,7 @@ fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// The texts by key.
+/// The texts of a corpus, by key.
 fn corpus(name: &str) -> BTreeMap<String, String> {
     let lines = fs::read_to_string(data(&format!("{name}.jsonl"))).unwrap();
     let document = |line: &str| {
@@ -30,7 +31,7 @@ fn corpus(name: &str) -> BTreeMap<String, String> {
     lines.lines().map(document).collect()
 }
 
-/// All pairs of exact similarity 0.5 or more, the smaller key first.
+/// All pairs with an exact similarity of at least 0.5, the smaller key first.
 fn truth(name: &str, mode: Mode) -> BTreeMap<(String, String), f64> {
     let ending = match mode {
         Mode::Word3 => "word3",
@@ -45,7 +46,7 @@ fn truth(name: &str, mode: Mode) -> BTreeMap<(String, String), f64> {
     lines.lines().map(pair).collect()
 }
 
-/// The shingles of a text, computed without the library.
+/// The shingles of a text, computed without using the library.
 fn pieces(text: &str, mode: Mode) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -93,8 +94,8 @@ fn check(name: &str, mode: Mode, threshold: f64) {
         for near in index.query_key(key).threshold(threshold).run().unwrap() {
             let near_key = String::from_utf8(near.key).unwrap();
             let exact = jaccard(&pieces(&corpus[key], mode), &pieces(&corpus[&near_key], mode));
-            // The standard error at the exact similarity. That of the estimate would be 0 at
-            // similarity 1.
+            // The standard error at the exact similarity. (At the estimated similarity 1, it would
+            // be 0.)
             let error = (exact * (1.0 - exact) / params.hashes() as f64).sqrt().max(0.005);
             let off = (near.similarity - exact).abs() / error;
             let what = format!("{name}: {key} and {near_key}");
@@ -109,7 +110,8 @@ fn check(name: &str, mode: Mode, threshold: f64) {
             found.insert(pair);
         }
     }
-    // Pairs two standard errors above the threshold: hardly any is lost by its estimate.
+    // Pairs at least two standard errors above the threshold: hardly any of them is lost because of
+    // its estimate.
     let clear = threshold + 2.0 * (threshold * (1.0 - threshold) / params.hashes() as f64).sqrt();
     let sure: Vec<_> = truth.iter().filter(|(_, exact)| **exact >= clear).collect();
     let expected: f64 =
@@ -118,7 +120,7 @@ fn check(name: &str, mode: Mode, threshold: f64) {
     let missed = sure.len() - hits;
     println!("{name} at {threshold}: {hits} of {} clear pairs, {expected:.1} expected", sure.len());
     assert!(sure.len() >= 20, "enough pairs to say something");
-    // Pairs of one family are correlated, so the variance is larger than binomial.
+    // Pairs in one family of texts are correlated, so the variance is larger than binomial.
     let allowed = sure.len() as f64 - expected + 0.02 * sure.len() as f64 + 2.0;
     assert!(missed as f64 <= allowed, "{name} at {threshold}: missed {missed}, {allowed} allowed");
     let pairs: BTreeSet<_> = index

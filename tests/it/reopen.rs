@@ -1,4 +1,4 @@
-//! Closing, dropping and reopening: what is replayed and what is written.
+//! Closing, dropping and reopening: tests what is replayed and what is written.
 
 use crate::support::{Model, Scratch, assert_whole, inline, keys, listing, params, run};
 use nearkin::{Batch, Durability, Index, Options, Outcome};
@@ -132,7 +132,8 @@ fn a_torn_tail_is_cut_and_counted() {
         index.insert(format!("k{at}"), &run(at, 30)).unwrap();
     }
     drop(index);
-    // A partial last record: 32 bytes of header, 20 of operation, 64 of signature, then the key.
+    // Truncates the last record, which has 32 bytes of record header, 20 of operation header, 64 of
+    // signature, then the key.
     let wal = only_wal(&scratch);
     let mut bytes = std::fs::read(&wal).unwrap();
     let record = 120;
@@ -163,7 +164,7 @@ fn damage_to_a_synced_record_is_corrupt_not_a_torn_tail() {
     let error = Index::open(scratch.dir(), inline()).unwrap_err();
     assert_eq!(error.kind(), nearkin::ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains(".wal") && error.to_string().contains("4096"), "{error}");
-    // The refused open changed nothing: repairing the byte restores the index.
+    // The failed open changed nothing: repairing the byte restores the index.
     bytes[4096 + 60] ^= 1;
     std::fs::write(&wal, &bytes).unwrap();
     assert_eq!(scratch.open().len(), 3);
@@ -199,7 +200,7 @@ fn what_nobody_lists_is_swept_when_opening_and_counted() {
     for orphan in orphans {
         std::fs::write(scratch.dir().join(orphan), "litter").unwrap();
     }
-    // A foreign file stays.
+    // A file that is not ours stays.
     std::fs::write(scratch.dir().join("segments/notes.txt"), "mine").unwrap();
     let index = scratch.open();
     assert_eq!(index.stats().unwrap().recovery.files_swept, 5);
@@ -209,7 +210,7 @@ fn what_nobody_lists_is_swept_when_opening_and_counted() {
     assert_eq!(std::fs::read(scratch.dir().join("segments/notes.txt")).unwrap(), b"mine");
     std::fs::remove_file(scratch.dir().join("segments/notes.txt")).unwrap();
     assert_eq!(listing(&scratch.dir()).len(), files);
-    // A file number that was ever seen is not reused.
+    // A file number that occurred once is never reused.
     index.insert("b", &run(0, 30)).unwrap();
     index.flush().unwrap();
     let new: Vec<_> = names().difference(&before).cloned().collect();

@@ -1,13 +1,13 @@
-//! 20,000 documents in batches of 5,000, some with payloads of the maximum length, compared with
-//! brute force in every state of the index. The sizes exceed all batching constants of reads,
-//! writes and look-ups.
+//! 20,000 documents in batches of 5,000, some with payloads of the maximum length. Every state of
+//! the index is compared with brute force. The sizes exceed all batching constants of reads, writes
+//! and look-ups.
 
 use crate::support::{Random, Scratch, inline, params};
 use nearkin::{Batch, Index, Options, Outcome, ReadMode, Signature, Snapshot};
 
 const DOCUMENTS: usize = 20_000;
 const BATCH: usize = 5_000;
-/// Number of documents of a kind, whose signatures share some of their rows.
+/// Number of documents per kind. The signatures of a kind share most of their rows.
 const KIND: usize = 50;
 const ROWS: usize = 64;
 
@@ -32,7 +32,7 @@ impl Model {
         Self { versions: vec![None; DOCUMENTS], random: Random(25) }
     }
 
-    /// A batch that writes a new version of each document.
+    /// A batch that writes a new version of each of these documents.
     fn insert(&mut self, numbers: impl Iterator<Item = usize>) -> Batch {
         numbers.fold(Batch::new(), |batch, number| {
             let version = (self.rows(number / KIND), self.payload(number));
@@ -50,7 +50,7 @@ impl Model {
         })
     }
 
-    /// The rows of the kind, with about a quarter replaced.
+    /// The rows of the kind, of which about a quarter are replaced at random.
     fn rows(&mut self, kind: usize) -> Rows {
         let mut of_kind = Random(kind as u64);
         std::array::from_fn(|_| {
@@ -59,8 +59,8 @@ impl Model {
         })
     }
 
-    /// Mostly short. One of a hundred has the maximum length, and two are longer than the internal
-    /// buffers.
+    /// A payload, usually short. In every hundred, one has the maximum length and two are longer
+    /// than the internal buffers.
     fn payload(&mut self, number: usize) -> Vec<u8> {
         let length = match number % 100 {
             3 => 64 << 10,
@@ -74,8 +74,8 @@ impl Model {
         payload
     }
 
-    /// The law: the documents that share a band and have enough equal rows, by equal rows, then by
-    /// key.
+    /// The expected matches: the documents that share a band and have enough equal rows, ordered by
+    /// equal rows, then by key.
     fn query(&self, rows: &Rows, least: u32) -> Vec<(usize, u32)> {
         let width = params().band_bytes();
         let mut found = Vec::new();
@@ -130,7 +130,8 @@ fn write(index: &Index, batch: &Batch, outcome: Outcome) {
     assert_eq!(written.count(outcome), batch.len() as u64);
 }
 
-/// Replaces, removes, rewrites, flushes, compacts and reopens, with a comparison after each step.
+/// Replaces, removes, rewrites, flushes, compacts and reopens, with a comparison after each group
+/// of steps.
 fn live_through(options: &Options) {
     let scratch = Scratch::new();
     let index = Index::create(scratch.dir(), &params(), options.clone()).unwrap();
@@ -143,13 +144,13 @@ fn live_through(options: &Options) {
     let odd = || (1..10_000).step_by(2);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     index.flush().unwrap();
-    // The second half is not changed, so that the compaction has runs of the maximum length.
+    // The second half stays unchanged, so that the compaction has runs of the maximum length.
     let fourth = || (2..10_000).step_by(4);
     write(&index, &model.remove(fourth()), Outcome::Removed);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     model.check(&index.snapshot());
     index.flush().unwrap();
-    // Their keys are in segments, whose dead files list them.
+    // The keys of these documents are in segments, but their dead files list the documents.
     write(&index, &model.insert(fourth()), Outcome::Inserted);
     model.check(&index.snapshot());
     index.compact().unwrap();

@@ -11,7 +11,7 @@ fn again<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
     from_str(&to_string(value).unwrap()).unwrap()
 }
 
-/// An index of two equal documents and a different one.
+/// An index with two equal documents and a different one.
 fn filled(scratch: &Scratch) -> (Index, Written) {
     let index = scratch.create();
     let sketch = index.sketcher();
@@ -33,7 +33,7 @@ fn answers_come_back_as_they_were() {
     let answer = index.query_key("k1").run().unwrap();
     assert_eq!(again::<Answer>(&answer), answer);
     let json = to_value(&answer).unwrap();
-    // Keys and payloads are bytes.
+    // Keys and payloads are written as bytes.
     assert_eq!(json["matches"][0]["key"], json!([107, 50]));
     assert_eq!(json["matches"][0]["payload"], json!([255]));
     assert_eq!((&json["matches"][0]["similarity"], &json["complete"]), (&json!(1.0), &json!(true)));

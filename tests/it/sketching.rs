@@ -9,7 +9,7 @@ fn repeated_items_change_nothing_however_many_there_are() {
     for distinct in [1_u32, 2, 15, 16, 17, 100, 500, 1_000, 1_030] {
         let plain = sketcher.items(0..distinct).unwrap();
         assert_eq!(plain.shingle_count(), distinct);
-        // Repeats at the end, at the front, and interleaved.
+        // Items are repeated at the end, at the front, or interleaved.
         for repeats in (0..40).filter(|repeats| *repeats <= distinct) {
             let orders: [Vec<u32>; 3] = [
                 (0..distinct).chain(0..repeats).collect(),

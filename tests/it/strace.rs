@@ -1,9 +1,9 @@
-//! Fault injection at system calls by strace: the process is killed at its n-th call of a kind, or
-//! that call fails.
+//! Fault injection at system calls, with strace: the process is killed at its n-th call of a given
+//! kind, or that call fails.
 //!
 //! A first run without faults lists the calls on the index, by name and by their count in the
-//! thread. A case is one of these calls and a fault. `NEARKIN_SYSCALLS` is the number of cases to
-//! run, spread evenly, or `all`. The tests of the tool use this file, too.
+//! thread. A case consists of one of these calls and a fault. `NEARKIN_SYSCALLS` is the number of
+//! cases to run, spread evenly, or `all`. The tests of the command-line tool use this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Default number of cases per test.
 const CASES: usize = 24;
 
-/// The system calls to list and to hit. Some exist on some architectures only.
+/// The system calls to list and to inject faults into. Some exist only on some architectures.
 const CALLS: &[&str] = &[
     "open",
     "openat",
@@ -118,15 +118,15 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     ("error=ENOMEM", &["mmap", "madvise", "fadvise64"]),
     ("error=ENOLCK", &["flock"]),
-    // A short count of zero: nothing is read or written.
+    // The call returns a count of zero: nothing is read or written.
     ("retval=0", &["pread64", "preadv2", "pwrite64"]),
 ];
 
-/// A case: a call of a run, and its fault.
+/// A case: a call in the run, and a fault.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     call: String,
-    /// Index of the call among the thread's calls of this name, from 1.
+    /// Index of the call among the calls with this name in its thread, counted from 1.
     count: u32,
     pub(crate) fault: &'static str,
 }
@@ -173,13 +173,13 @@ fn trace_option() -> String {
     format!("trace={}", calls.join(","))
 }
 
-/// Runs the command without faults. Returns a case for each call on the directory or a file in it
-/// and each fault that applies to the call.
+/// Runs the command without faults. Finds the calls on the directory or a file in it, and returns a
+/// case for each call and each fault that applies to the call.
 pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
     let (log_name, trace) = (log.to_str().unwrap(), trace_option());
     let output = traced(&["-y", "-o", log_name, "-e", &trace], command).output().unwrap();
     assert!(output.status.success(), "without faults: {output:?}");
-    // Only the last component, because strace resolves links in the path.
+    // Only the last component is compared, because strace resolves links in the path.
     let name = dir.file_name().unwrap().to_str().unwrap();
     let mut made: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     let (mut hits, mut strays) = (BTreeSet::new(), BTreeSet::new());
@@ -190,8 +190,8 @@ pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
         let Some(call) = CALLS.iter().find(|name| **name == call) else { continue };
         let count = made.entry((thread, call)).or_default();
         *count += 1;
-        // strace hits the n-th call of every thread. If one of them is not a call on the index (but
-        // of the loader, for example), the case is meaningless.
+        // strace injects the fault into the n-th call of every thread. If one of these is not a
+        // call on the index (but of the loader, for example), the case would be meaningless.
         let of_index = arguments.contains(name);
         if of_index { &mut hits } else { &mut strays }.insert((*call, *count));
     }
@@ -205,7 +205,7 @@ pub(crate) fn cases(command: &Command, dir: &Path, log: &Path) -> Vec<Case> {
         .collect()
 }
 
-/// The cases to run: the requested number, spread evenly.
+/// Chooses the requested number of cases, spread evenly.
 fn chosen(cases: &[Case]) -> Vec<Case> {
     let wanted = match std::env::var("NEARKIN_SYSCALLS") {
         Ok(all) if all == "all" => cases.len(),
@@ -223,8 +223,8 @@ pub(crate) fn run_case(case: &Case, command: &Command) -> Output {
     traced(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command).output().unwrap()
 }
 
-/// Runs the chosen cases, several in parallel, because each mostly waits for the disk. `run` runs a
-/// case and returns its end.
+/// Runs the chosen cases. Several run in parallel, because each mostly waits for the disk. `run`
+/// runs one case and returns how it ended.
 pub(crate) fn run_all(what: &str, all: &[Case], run: impl Fn(&Case) -> &'static str + Sync) {
     let chosen = chosen(all);
     let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
@@ -241,7 +241,7 @@ pub(crate) fn run_all(what: &str, all: &[Case], run: impl Fn(&Case) -> &'static 
     tally.into_inner().unwrap().print(what, all.len());
 }
 
-/// Counts of a campaign by how its runs ended.
+/// The number of runs per fault and per way of ending.
 #[derive(Debug, Default)]
 struct Tally {
     ends: BTreeMap<(&'static str, &'static str), u32>,

@@ -1,5 +1,5 @@
-//! Shared by the tests: scratch indexes, signatures, random numbers, and the model that answers are
-//! compared with. The model implements the law by brute force.
+//! Shared by the tests: scratch indexes, signatures, random numbers, and the model with which
+//! answers are compared. The model answers queries by brute force.
 
 use nearkin::{
     Answer, ErrorKind, Index, Maintenance, Options, Params, Result, Shingles, Signature, Sketcher,
@@ -18,7 +18,7 @@ impl Scratch {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The path of the test's index, where nothing exists yet.
+    /// The path for the test's index. Nothing exists there yet.
     pub(crate) fn dir(&self) -> PathBuf {
         self.folder.path().join("i.nearkin")
     }
@@ -36,7 +36,7 @@ impl Scratch {
     }
 }
 
-/// Small signatures of items: 64 rows in 16 bands of 4.
+/// Small signatures of sets: 64 rows in 16 bands of 4.
 pub(crate) fn params() -> Params {
     Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64).bands(16, 4).build().unwrap()
 }
@@ -46,8 +46,8 @@ pub(crate) fn inline() -> Options {
     Options::default().maintenance(Maintenance::Inline)
 }
 
-/// The signature of a run of integers. Two runs of equal length with a known shift have a known
-/// similarity.
+/// The signature of a run of integers. Two runs of equal length that are shifted by a known
+/// distance have a known similarity.
 pub(crate) fn run(begin: u32, count: u32) -> Signature {
     sign(&Sketcher::new(&params()), begin, count)
 }
@@ -81,7 +81,7 @@ pub(crate) fn kind<T>(result: Result<T>) -> ErrorKind {
     }
 }
 
-/// The message of a failed call, which must be of this kind.
+/// The message of a failed call, whose error must be of this kind.
 pub(crate) fn message<T>(result: Result<T>, kind: ErrorKind) -> String {
     match result {
         Ok(_) => panic!("that should have failed"),
@@ -98,7 +98,7 @@ pub(crate) fn keys(answer: &Answer) -> Vec<(String, u32)> {
     answer.matches.iter().map(|found| (text(&found.key), found.equal_rows)).collect()
 }
 
-/// Waits for a condition that another thread establishes.
+/// Waits until a condition holds that another thread brings about.
 pub(crate) fn eventually(done: impl Fn() -> bool) {
     let begin = Instant::now();
     while !done() {
@@ -107,7 +107,7 @@ pub(crate) fn eventually(done: impl Fn() -> bool) {
     }
 }
 
-/// Asserts that verify finds nothing.
+/// Asserts that `verify` finds no problem.
 pub(crate) fn assert_whole(index: &Index) {
     let found = index.verify().unwrap();
     assert!(found.problems.is_empty(), "{:?}", found.problems);
@@ -146,7 +146,8 @@ impl Model {
         model
     }
 
-    /// The law: all documents that share a band and have m0 equal rows, by equal rows, then by key.
+    /// The expected matches: all documents that share a band and have enough equal rows for the
+    /// threshold, ordered by equal rows, then by key.
     pub(crate) fn query(
         &self,
         params: &Params,
@@ -193,8 +194,8 @@ pub(crate) fn listing(dir: &Path) -> Vec<Listed> {
         let (path, metadata) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();
         let modified = metadata.modified().unwrap();
         if metadata.is_dir() {
-            // The folder's modification time, too, which changes even if a name was created and
-            // removed again.
+            // Lists the modification time of the folder, too: it changes even if a name is created
+            // and removed again.
             listed.push(Listed { path: path.clone(), modified, bytes: Vec::new() });
             listed.extend(listing(&path));
         } else {
@@ -205,8 +206,8 @@ pub(crate) fn listing(dir: &Path) -> Vec<Listed> {
     listed
 }
 
-/// A command that runs one test of this binary in another process. The test does nothing unless the
-/// variable is set.
+/// A command that runs one test of this binary in another process. That test does nothing unless
+/// the environment variable is set.
 pub(crate) fn again(test: &str, variable: &str, value: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(variable, value);

@@ -1,4 +1,5 @@
-//! The real disk, one system call at a time: the writer is killed at each call, or the call fails.
+//! The real disk, one system call at a time: for each call, the writer is killed at the call, or
+//! the call fails.
 
 use crate::kill::{apply, operation};
 use crate::strace::{Case, cases, run_all, run_case, skipped};
@@ -8,18 +9,18 @@ use std::error::Error as _;
 use std::path::Path;
 use std::process::Output;
 
-/// Environment variable of the traced process: the directory.
+/// Environment variable for the traced process: the directory.
 const VARIABLE: &str = "NEARKIN_TEST_TRACED_WRITER";
-/// Number of writes of the traced process.
+/// Number of writes in the traced process.
 const OPERATIONS: u32 = 12;
 
-/// Small memtables and merges of two segments, so that a short run covers everything.
+/// Small memtables and merges of two segments, so that a short run reaches all code.
 fn options() -> Options {
     inline().memtable_bytes_max(64 << 10).tier_segments_max(2)
 }
 
-/// Creates, writes, flushes, compacts, closes and reopens; once the index is dropped, so that the
-/// next open recovers. Prints the acknowledged writes.
+/// Creates, writes, flushes, compacts, closes and reopens. Once, the index is dropped instead of
+/// closed, so that the next open recovers. Prints the acknowledged writes.
 #[expect(clippy::print_stdout, reason = "acknowledgements go through the pipe")]
 fn script(dir: &str) -> nearkin::Result<()> {
     let mut index = Index::create(dir, &params(), options())?;
@@ -64,7 +65,7 @@ fn the_traced_writer() {
     }
 }
 
-/// Checks the files that a run left behind; returns how the run ended.
+/// Checks the files that a run left behind. Returns how the run ended.
 fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     let said = String::from_utf8_lossy(&output.stdout);
     let what = format!("{case:?}: {output:?}");
@@ -74,7 +75,7 @@ fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     let failed = said.lines().find_map(|line| line.strip_prefix("failed "));
     let end = match (case.fault, failed, output.status.code()) {
         ("signal=KILL", None, None) => "killed",
-        // Two runs do not make exactly the same system calls.
+        // Two runs may differ in their system calls: this one ended before the chosen call.
         ("signal=KILL", None, Some(0)) => "had ended before",
         (fault, None, Some(0)) if fault != "signal=KILL" => "got over it",
         (fault, Some(message), Some(2)) if fault != "signal=KILL" => {

@@ -1,17 +1,17 @@
-//! A real full disk: an index on a small tmpfs.
+//! A real disk that is full: an index on a small tmpfs.
 
 use crate::support::{Model, Random, Scratch, assert_whole, inline, message, run};
 use nearkin::{Batch, ErrorKind, Index};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A mounted tmpfs, unmounted at the end of the test.
+/// A mounted tmpfs. It is unmounted when this value is dropped.
 struct Mounted {
     folder: PathBuf,
 }
 
 impl Mounted {
-    /// Mounts it, or returns the reason why not: mounting needs privileges.
+    /// Mounts a tmpfs, or returns the reason why that is impossible: mounting needs privileges.
     fn new(folder: PathBuf, bytes: u32) -> Result<Self, String> {
         std::fs::create_dir(&folder).unwrap();
         let size = format!("size={bytes}");
@@ -32,7 +32,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazy unmount, because a failed test may still hold files.
+        // If a normal unmount fails, a lazy one follows, because a failed test may still hold files
+        // open.
         for options in [&[][..], &["-l"]] {
             let unmounted = Command::new("umount").args(options).arg(&self.folder).status();
             if unmounted.is_ok_and(|status| status.success()) {
@@ -42,7 +43,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Inserts batches of new keys until the disk is full; returns the number of documents.
+/// Inserts batches of new keys until the disk is full. Returns the number of documents.
 fn fill(index: &Index, model: &mut Model, round: u32) -> u32 {
     let mut random = Random(u64::from(round));
     let mut documents = 0;

@@ -119,7 +119,7 @@ fn a_signature_of_other_parameters_is_refused() {
         assert_eq!(kind(index.query(&signature).run()), ErrorKind::Mismatch);
     }
     assert!(index.is_empty());
-    // A signature does not depend on bands and threshold.
+    // Signatures do not depend on bands and threshold, so these parameters fit.
     let other_bands = base().threshold(0.9).bands(8, 8).build().unwrap();
     let signature = Sketcher::new(&other_bands).items(0..10_u32).unwrap();
     assert_eq!(index.insert("a", &signature).unwrap(), Outcome::Inserted);

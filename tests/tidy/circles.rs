@@ -1,21 +1,21 @@
-//! Import circles among modules, direct or indirect.
+//! Import circles: modules that depend on each other, directly or indirectly.
 //!
-//! A module is a file: an inline `mod` counts as a part of its file.
+//! A module is a file: an inline `mod` counts as part of its file.
 
 use crate::layers::{is_test, outside_tests};
 use crate::scan::paths_to;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Upper bound of the depth of module paths.
+/// Upper bound of the number of names in a module path.
 const NAMES_MAX: usize = 8;
 
-/// A module: the names on its path from the crate root.
+/// A module, given by the names on its path from the crate root.
 type Module = Vec<String>;
 
-/// A module and the modules that its file names.
+/// Maps a module to the modules that its file names.
 type Needs = BTreeMap<Module, BTreeSet<Module>>;
 
-/// The module of a file, whose path is relative to the folder of `main.rs`.
+/// The module for a file. The path is relative to the folder of `main.rs`.
 fn module_of(path: &str) -> Module {
     let names = path.trim_end_matches(".rs").split('/').map(str::to_owned);
     let mut names: Module = names.collect();
@@ -25,8 +25,8 @@ fn module_of(path: &str) -> Module {
     names
 }
 
-/// The modules that the code of a module names. A name that is not a module is an item of the
-/// module before it.
+/// The modules that the code of a module names. If a name in a path is not a module, it is an item
+/// of the module before it.
 fn named(module: &Module, code: &str, all: &BTreeSet<Module>) -> BTreeSet<Module> {
     let mut full = Vec::new();
     let split = |path: String| path.split("::").map(str::to_owned).collect::<Module>();
@@ -68,12 +68,13 @@ fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
     found
 }
 
-/// The circles among files (path relative to the folder of `main.rs`, code), each with its imports.
+/// The circles among files, each as a list of its imports. A file is its path relative to the
+/// folder of `main.rs`, and its code.
 pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
     circles_without(files, |_, _| false)
 }
 
-/// The same, apart from imports by a module of what the modules around it declare.
+/// The circles without those imports by which a module uses what an enclosing module declares.
 pub(crate) fn circles_of_siblings(files: &[(String, String)]) -> Vec<String> {
     circles_without(files, |from, to| from.starts_with(to))
 }

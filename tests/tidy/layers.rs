@@ -1,12 +1,12 @@
-//! Layering: which module may name which. The tool uses the public API, the index uses everything
-//! else, and text, bytes and disk are independent of each other.
+//! Layering: which modules may name which other modules. The command-line tool uses the public API,
+//! the index uses everything else, and text, bytes and disk are independent of each other.
 
 use crate::scan::paths;
 
 /// The parts of the engine. Only the index may use more than one of them.
 const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
-/// Whether a file of `src` is compiled for tests only.
+/// Whether a file in `src` is compiled for tests only.
 pub(crate) fn is_test(path: &str) -> bool {
     let folders = ["/tests/", "_tests/", "/sim/", "/fuzzing/"];
     path.ends_with("/tests.rs")
@@ -28,7 +28,8 @@ pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The forbidden names of a file: those beside or above it. `code` is without comments and strings.
+/// The names that a file must not use: those of modules beside it or above it. `code` is without
+/// comments and strings.
 pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
     if path.starts_with("cli/src/") {
         return of_the_tool(code);
@@ -36,7 +37,7 @@ pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String>
     let Some(inside) = path.strip_prefix("src/") else { return Vec::new() };
     let module = inside.split(['/', '.']).next().unwrap_or_default();
     let mut named = paths(code, "crate");
-    // From `src/wal.rs` the root is `super`, from `src/segment/a.rs` it is `super::super`.
+    // The root is `super` in `src/wal.rs`, and `super::super` in `src/segment/a.rs`.
     let above = paths(code, "super").into_iter();
     match inside.matches('/').count() {
         0 if module != "lib" => named.extend(above),
@@ -60,7 +61,8 @@ pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String>
     found
 }
 
-/// Uses of the library by the tool outside its public API. (The compiler protects private items.)
+/// Places where the command-line tool uses more than the public API of the library. (The compiler
+/// protects private items.)
 fn of_the_tool(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for of_the_library in ["redb", "memmap2", "libc"] {
@@ -74,7 +76,7 @@ fn of_the_tool(code: &str) -> Vec<String> {
     found
 }
 
-/// Ways around the public API: files of one package in another, and hidden exports.
+/// Ways around the public API: a package that includes files of another, and hidden exports.
 pub(crate) fn ways_around(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
@@ -120,7 +122,7 @@ fn may_name(module: &str, path: &str) -> bool {
     }
 }
 
-/// Crates and keywords that only one file may name.
+/// Crates and keywords that only certain files may use.
 fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !paths(code, "redb").is_empty() && module != "catalog" && !is_test(path) {

@@ -1,5 +1,6 @@
-//! Links of the documents, to files and to headings. Pages that crates.io, docs.rs or PyPI show
-//! link to the repository that `Cargo.toml` names; the others link to each other by relative paths.
+//! Checks the links in documents, to files and to headings. Pages that crates.io, docs.rs or PyPI
+//! show must link to the repository named in `Cargo.toml`; the other pages link to each other by
+//! relative paths.
 
 use super::{Source, assert_none, packaged, prose, root, source};
 use std::collections::BTreeMap;
@@ -18,18 +19,18 @@ const SHOWN_ELSEWHERE: [&str; 8] = [
     "python/README.md",
 ];
 
-/// Folders whose files are not ours: built, fetched or generated.
+/// Folders whose files are not ours: they are built, fetched or generated.
 const FOREIGN: [&str; 4] = ["target", "corpus", "artifacts", "node_modules"];
 
-/// The list of all pages in `docs/`.
+/// The page that lists all pages in `docs/`.
 const MAP: &str = "docs/README.md";
 
-/// `Cargo.toml` is the only place that names the repository.
+/// The URL of the repository, which only `Cargo.toml` states.
 fn repository(manifest: &str) -> Option<&str> {
     manifest.lines().find_map(|line| line.strip_prefix("repository = \"")?.strip_suffix('"'))
 }
 
-/// Every Markdown file of the repository.
+/// All Markdown files in the repository.
 fn pages() -> Vec<Source> {
     let mut found = Vec::new();
     collect(&root(), &mut found);
@@ -49,7 +50,7 @@ fn collect(folder: &Path, found: &mut Vec<Source>) {
     }
 }
 
-/// The targets of links and pictures, with their line numbers.
+/// The targets of links and pictures, with line numbers.
 fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(text).flat_map(|(at, line)| {
         let after = line.split("](").skip(1);
@@ -58,7 +59,7 @@ fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The anchors that GitHub gives to the headings of a page: letters and digits in lower case,
-/// spaces as hyphens; `-1`, `-2` for a heading that occurs again.
+/// spaces as hyphens. A heading that occurs again gets `-1`, `-2` and so on.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
@@ -73,7 +74,8 @@ fn anchors(text: &str) -> Vec<String> {
     found
 }
 
-/// The broken links of a page. `exists` is asked for a path from the root, and for an anchor of it.
+/// The broken links of a page. `exists` says whether a path from the root exists, and whether it
+/// has an anchor.
 fn broken(
     page: &Source,
     repository: &str,
@@ -89,7 +91,7 @@ fn broken(
             rest.strip_prefix("/blob/main/").or(rest.strip_prefix("/raw/main/")).unwrap_or(rest)
         });
         let complaint = match inside {
-            // GitHub's page for reporting a vulnerability: it is not a file of this repository.
+            // GitHub's page for reporting a vulnerability is not a file in this repository.
             Some("/security/advisories/new") => continue,
             Some(path) if exists(path, anchor) => continue,
             Some(path) if exists(path, None) => "leads to a heading that is not there",
@@ -122,7 +124,7 @@ fn resolved(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Pages of `docs/` that the map does not link to.
+/// Pages in `docs/` to which the map has no link.
 fn unmapped(map: &Source, pages: &[Source]) -> Vec<String> {
     let linked: Vec<String> = targets(&map.text).map(|(_, path)| resolved("docs", path)).collect();
     let own = pages.iter().filter(|page| page.path.starts_with("docs/") && page.path != map.path);

@@ -1,5 +1,5 @@
-//! The engine in numbers: `cargo test --test tidy numbers -- --nocapture` prints lines of code,
-//! files, types and import circles.
+//! The engine in numbers: `cargo test --test tidy numbers -- --nocapture` prints the numbers of
+//! code lines, files and types, and the import circles.
 
 use crate::circles::circles_of_siblings;
 use crate::layers::{is_test, outside_tests};
@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The modules that `docs/ARCHITECTURE.md` calls the engine.
 const ENGINE: [&str; 7] = ["index", "segment", "sketch", "wal", "memtable", "storage", "catalog"];
-/// Upper bound of the files in one import circle of the library.
+/// Upper bound of the number of files in one import circle of the library.
 const CIRCLE_FILES_MAX: usize = 21;
 
-/// Lines of code, files and types.
+/// The numbers of code lines, files and types.
 type Numbers = [usize; 3];
 
-/// Lines with code: neither blank nor a comment.
+/// The number of lines with code, that is neither blank lines nor comments.
 fn code_lines(code: &str) -> usize {
     code.lines().filter(|line| !line.trim().is_empty()).count()
 }

@@ -1,8 +1,8 @@
-//! A small scanner of Rust text: code without comments and strings, functions, and paths.
+//! A small scanner for Rust source: finds code without comments and strings, functions, and paths.
 //!
-//! It knows braces and literals, but no grammar.
+//! It recognises braces and literals, but not the grammar.
 
-/// The text with comments, strings and characters replaced by spaces. Line breaks stay.
+/// The text with comments, strings and characters replaced by spaces. Line breaks are kept.
 pub(crate) fn code_of(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = String::with_capacity(text.len());
@@ -25,7 +25,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The length of the comment, string or character literal that starts here, or 0.
+/// The length of the comment, string or character literal that starts here. 0 if none starts here.
 fn literal_or_comment(bytes: &[u8], in_word: bool) -> usize {
     match bytes {
         [b'/', b'/', ..] => bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()),
@@ -33,7 +33,7 @@ fn literal_or_comment(bytes: &[u8], in_word: bool) -> usize {
         [b'"', ..] => quoted(bytes),
         [b'r', b'"' | b'#', ..] if !in_word => raw(bytes),
         [b'b', b'r', b'"' | b'#', ..] if !in_word => 1 + raw(&bytes[1..]),
-        // A character literal, not a lifetime: 'a', '\n', '\u{e9}'.
+        // A character literal, as opposed to a lifetime: 'a', '\n', '\u{e9}'.
         [b'\'', b'\\', ..] => bytes.iter().skip(3).position(|b| *b == b'\'').map_or(0, |at| at + 4),
         [b'\'', first, ..] => {
             let width = match first {
@@ -71,7 +71,7 @@ fn quoted(bytes: &[u8]) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// The length of a raw string, or 0 for a raw identifier.
+/// The length of a raw string. 0 for a raw identifier.
 fn raw(bytes: &[u8]) -> usize {
     let hashes = bytes[1..].iter().take_while(|byte| **byte == b'#').count();
     if bytes.get(1 + hashes) != Some(&b'"') {
@@ -83,7 +83,7 @@ fn raw(bytes: &[u8]) -> usize {
     length.map_or(bytes.len(), |length| 2 + hashes + length + end.len())
 }
 
-/// A function with a body, and its first line.
+/// A function with a body: its name, its first line and its length.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Function {
     pub(crate) line: usize,
@@ -91,7 +91,7 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
 }
 
-/// The functions with a body in `code`, the result of [`code_of`].
+/// The functions with a body in `code`, which [`code_of`] returned.
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     let bytes = code.as_bytes();
     let mut found = Vec::new();
@@ -112,7 +112,8 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
     found
 }
 
-/// The end of the body after a signature, or `None` if `;` ends it, as in a trait.
+/// The end of the body that follows a signature. `None` if the signature ends with `;`, as in a
+/// trait.
 fn end_of_body(bytes: &[u8]) -> Option<usize> {
     let (mut round, mut curly) = (0_i32, 0_i32);
     for (at, byte) in bytes.iter().enumerate() {
@@ -133,13 +134,13 @@ fn end_of_body(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The paths in `code` that begin with `root` (as in `crate::a::b`), with groups in braces
-/// expanded, without the root, and truncated to two names.
+/// The paths in `code` that begin with `root` (such as `crate::a::b`). Groups in braces are
+/// expanded, the root is removed, and each path is truncated to two names.
 pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
     paths_to(code, root, 2)
 }
 
-/// The same, truncated to `depth` names.
+/// The same paths, truncated to `names_max` names.
 pub(crate) fn paths_to(code: &str, root: &str, names_max: usize) -> Vec<String> {
     let mut found = Vec::new();
     let begin = format!("{root}::");
@@ -152,7 +153,7 @@ pub(crate) fn paths_to(code: &str, root: &str, names_max: usize) -> Vec<String> 
     found
 }
 
-/// Parses a use tree; returns the rest of the text.
+/// Parses a use tree. Returns the text after it.
 fn tree<'a>(
     text: &'a str,
     prefix: &mut Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! Names of types: one name, one type.
+//! Names of types: no two types may share a name.
 
 use crate::layers::outside_tests;
 use crate::scan::code_of;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The types that `code` declares, each with whether the whole crate can see it.
 ///
-/// Types within a function or an `impl` are not counted: they are indented.
+/// Types inside a function or an `impl` are not counted. They are recognised by their indentation.
 pub(crate) fn types(code: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for line in code.lines() {
@@ -25,7 +25,8 @@ pub(crate) fn types(code: &str) -> Vec<(String, bool)> {
 }
 
 /// Names that two files give to different types. In the library every type counts; elsewhere only
-/// those that the whole crate can see. A file that replaces another one under `cfg` has its types.
+/// types that the whole crate can see. `replaced` lists files that replace another file under `cfg`
+/// and therefore declare the same types.
 fn shared_names(files: &[Source], root: &str, replaced: &[&str]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for file in files {

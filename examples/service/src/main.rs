@@ -1,15 +1,16 @@
-//! An upload service: near-copies are rejected, and similar documents are recommended.
+//! An upload service that rejects near-copies and recommends similar documents.
 //!
 //! `cargo run --release --manifest-path examples/service/Cargo.toml -- INDEX [ADDRESS]`.
 //!
-//! - `POST /documents` with `{"id": "...", "text": "..."}`: 201 with what is related, or 409 with
-//!   the documents that it is a copy of. Check and insert are one step, so that of two copies that
-//!   arrive at once one is stored. What was answered with 201 survives power loss.
-//! - `GET /similar?id=...`: the documents most like a stored one.
+//! - `POST /documents` with `{"id": "...", "text": "..."}`: 201 with the related documents, or 409
+//!   with the documents of which it is a copy. Check and insert are one step: if two copies arrive
+//!   at once, only one is stored. A document that was answered with 201 survives power loss.
+//! - `GET /similar?id=...`: the documents most similar to a stored one.
 //!
-//! The index blocks (it reads maps and waits for syncs), so its calls run on threads that may, by
-//! `spawn_blocking`. A semaphore bounds how many do at once; further requests are told to come
-//! back. Ctrl-C and SIGTERM finish what runs and close the index.
+//! A call to the index blocks its thread (it reads mapped files and waits for syncs), so calls run
+//! on blocking threads, by `spawn_blocking`. A semaphore limits the number of concurrent calls;
+//! further requests are told to try again later. Ctrl-C and SIGTERM let running requests finish,
+//! then close the index.
 
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::{StatusCode, header};
@@ -25,22 +26,24 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// A new document this similar to a stored one is a copy.
+/// A new document with at least this similarity to a stored one is a copy.
 const COPY: f64 = 0.9;
 
-/// A document this similar is recommended. The bands of the index are chosen for it.
+/// Documents with at least this similarity are recommended. The bands of the index are chosen for
+/// it.
 const RELATED: f64 = 0.4;
 
-/// Recommendations in an answer.
+/// Maximum number of recommendations in an answer.
 const LIMIT: usize = 10;
 
-/// Maximum candidates per query: bounds its time where many near-duplicates are stored.
+/// Maximum number of candidates per query. Limits the time of a query if many near-duplicates are
+/// stored.
 const CANDIDATES_MAX: usize = 10_000;
 
 /// Maximum bytes of a request body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum calls of the index that run or wait. Writers that wait together share a sync.
+/// Maximum number of index calls that run or wait. Writers that wait together share a sync.
 const CALLS_MAX: u32 = 64;
 
 #[derive(Clone)]
@@ -92,7 +95,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
 
-    // A client that hung up leaves its call running. All permits are free only when no call runs.
+    // If a client hangs up, its call keeps running. All permits are available only when no call
+    // runs.
     let _all = calls.acquire_many(CALLS_MAX).await?;
     let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
     index.close()?;
@@ -108,7 +112,7 @@ async fn signal() {
         use tokio::signal::unix::{SignalKind, signal};
         match signal(SignalKind::terminate()) {
             Ok(mut signal) => signal.recv().await,
-            // Without a handler SIGTERM ends the process at once, which the index survives.
+            // Without a handler, SIGTERM ends the process immediately. The index survives that.
             Err(_) => std::future::pending().await,
         }
     };
@@ -118,7 +122,8 @@ async fn signal() {
         _ = interrupt => {}
         _ = terminate => {}
     }
-    // A second Ctrl-C does not wait for slow clients. The index survives that, too.
+    // A second Ctrl-C ends the process without waiting for slow clients. The index survives that,
+    // too.
     tokio::spawn(async {
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(130);
@@ -144,14 +149,15 @@ async fn upload(State(service): State<Service>, Json(upload): Json<Upload>) -> R
     }
 }
 
-/// Recommends what is most like a stored document.
+/// Recommends the documents most similar to a stored one.
 async fn similar(State(service): State<Service>, Query(similar): Query<Similar>) -> Response {
     let call = move |index: &Index| {
         let query = index.query_key(&similar.id).threshold(RELATED).limit(LIMIT);
         query.max_candidates(CANDIDATES_MAX).run()
     };
     match service.call(call).await {
-        // `complete` is false if CANDIDATES_MAX was reached, and then others may be more similar.
+        // `complete` is false if `CANDIDATES_MAX` was reached: other documents may then be more
+        // similar.
         Ok(found) => {
             let similar = list(&found.matches);
             Json(json!({ "similar": similar, "complete": found.complete })).into_response()
@@ -161,7 +167,8 @@ async fn similar(State(service): State<Service>, Query(similar): Query<Similar>)
 }
 
 impl Service {
-    /// Runs a call of the index on a thread that may block, or says why not.
+    /// Runs a call of the index on a thread that may block. If there are too many calls, returns
+    /// the response that says so.
     async fn call<T: Send + 'static>(
         self,
         call: impl FnOnce(&Index) -> nearkin::Result<T> + Send + 'static,
@@ -174,7 +181,8 @@ impl Service {
         let index = self.index;
         let done = tokio::task::spawn_blocking(move || {
             let result = call(&index);
-            // In this order: whoever has all permits must find the index without other owners.
+            // The order matters: when the main thread has all permits, nothing else may own the
+            // index.
             drop(index);
             drop(permit);
             result
@@ -190,14 +198,14 @@ impl Service {
     }
 }
 
-/// What a client is told of an error: its own mistakes in full, ours in the log only.
+/// The response for an error: a mistake of the client in full, any other error only in the log.
 fn refusal(error: &nearkin::Error) -> Response {
     match error.kind() {
         ErrorKind::Invalid | ErrorKind::Empty => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string())
         }
         ErrorKind::NotFound => failure(StatusCode::NOT_FOUND, &error.to_string()),
-        // Often a full disk. Nothing was written, and the index stays usable.
+        // The cause is often a full disk. Nothing was written, and the index stays usable.
         ErrorKind::Io => {
             eprintln!("{error:?}");
             failure(StatusCode::INSUFFICIENT_STORAGE, "the storage failed; try again later")

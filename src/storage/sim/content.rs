@@ -18,7 +18,8 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 /// The content of a file. Clones share all pages until they are written.
 #[derive(Clone, Default)]
 pub(super) struct Content {
-    /// As many pages as `bytes` needs. The last page is zero after the end of the file.
+    /// Just enough pages for `bytes`. In the last page, everything after the end of the file is
+    /// zero.
     pages: Arc<Vec<Page>>,
     bytes: u64,
 }
@@ -91,7 +92,7 @@ impl Content {
         self.bytes = bytes;
     }
 
-    /// Writes the part of `patch` within `range`, and extends the file if needed.
+    /// Writes the bytes of `patch` that lie in `range`, and extends the file if needed.
     pub(super) fn apply(&mut self, patch: &Patch, range: Range<u64>) {
         assert!(patch.range.start <= range.start && range.end <= patch.range.end);
         if range.is_empty() {
@@ -120,7 +121,8 @@ impl Content {
         }
     }
 
-    /// Replaces `range`, which must lie within the file, by the same range of other pages.
+    /// Replaces `range`, which must lie within the file, by the same range of the pages from
+    /// `source`.
     pub(super) fn fill(&mut self, range: Range<u64>, source: impl Fn(u64) -> Page) {
         assert!(range.end <= self.bytes);
         if range.is_empty() {
@@ -156,7 +158,7 @@ impl Content {
         self.splice(&range, &source(number)[at(range.start % PAGE)..]);
     }
 
-    /// Copies into one page.
+    /// Copies bytes into one page.
     fn splice(&mut self, part: &Range<u64>, source: &[u8]) {
         let within = at(part.start % PAGE);
         let source = &source[..at(part.end - part.start)];
@@ -214,7 +216,7 @@ impl Piece {
     }
 }
 
-/// A page of garbage. All images share a few of them.
+/// A page of garbage, one of a few that all images share.
 pub(super) fn noise(number: u64) -> Page {
     static PAGES: OnceLock<Vec<Page>> = OnceLock::new();
     let pages = PAGES.get_or_init(|| {

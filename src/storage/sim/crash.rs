@@ -1,12 +1,13 @@
-//! Crash states: plans of what survives a power cut, and the resulting disks.
+//! Crash states: plans for what survives a power cut, and the disks that result from them.
 //!
-//! A *unit* is an operation that no sync has made durable. A plan gives the fate of each unit, and
-//! for each file its length and the content of bytes that were never synced. The plans in order:
-//! nothing survives; everything; everything except names; names without bytes (empty, zeros,
-//! garbage, stale bytes). Then for each unit: it alone is lost (also with its length kept, and with
-//! garbage); it alone survives (also with all names, or with all bytes); everything up to it
-//! survives (also with the unit torn); a rename leaves both names. Then random plans. If `count` is
-//! too small for all plans, those of the units are sampled.
+//! A *unit* is an operation that no sync has made durable. A plan gives the fate of each unit; for
+//! each file, it also gives the length, and the content of bytes that were never synced. The first
+//! plans treat all units alike: nothing survives; everything; everything except names; only names,
+//! with files that are empty or full of zeros, garbage or stale bytes. Then come several plans per
+//! unit: only this unit is lost (also with the length kept, and with garbage); only this unit
+//! survives (also with all names, or with all bytes); this unit and all before it survive (also
+//! with this unit torn); a rename leaves both names. Random plans follow. If `count` is too small
+//! for all plans, those per unit are sampled.
 
 use super::content::{Content, PAGE, Page, at, noise};
 use super::random::Random;
@@ -40,18 +41,18 @@ enum Fate {
     Torn(Vec<Range<u64>>),
 }
 
-/// The length of a file with unsynced operations after the crash.
+/// The length after the crash, for a file with unsynced operations.
 #[derive(Debug, Clone, Copy)]
 enum Length {
     /// The length that the surviving operations produce.
     Natural,
     /// The length that the program saw.
     Live,
-    /// An intermediate length.
+    /// Any length since the last sync, including lengths within a write that extends the file.
     Between,
 }
 
-/// The content of a range that was never synced and where no write survived.
+/// The content of a range that was never synced and in which no write survived.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
@@ -95,7 +96,7 @@ impl Crash {
         plans.truncate(count);
         let left = count - plans.len();
         if each.len() > left {
-            // A quarter of the remaining plans is random.
+            // A quarter of the remaining plans are random.
             let wanted = left - left / 4;
             while each.len() > wanted {
                 each.remove(at(random.below(wide(each.len()))));
@@ -196,7 +197,7 @@ impl Crash {
         }
     }
 
-    /// The sectors of a write; empty for other operations.
+    /// The sectors of a write. Empty for other operations.
     fn sectors(&self, unit: Unit) -> Vec<Range<u64>> {
         let Unit::Data { id, index } = unit else { return Vec::new() };
         let DataOp::Write(patch) = &self.disk.inode(id).log[index].op else { return Vec::new() };
@@ -208,7 +209,7 @@ impl Crash {
         numbers.map(within).collect()
     }
 
-    /// The disk after a crash with this plan.
+    /// The disk after a crash, according to this plan.
     pub(super) fn state(&self, plan: &Plan) -> State {
         let mut files: BTreeMap<Id, Vec<&Fate>> = BTreeMap::new();
         let mut names = self.disk.durable.clone();
@@ -252,7 +253,7 @@ fn kept_if(kept: bool) -> Fate {
     if kept { Fate::Kept } else { Fate::Lost }
 }
 
-/// A few random runs of the sectors, or a prefix.
+/// Keeps random runs of sectors, or a prefix.
 fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
     let (Some(first), Some(last)) = (sectors.first(), sectors.last()) else {
         return Fate::Kept;
@@ -278,7 +279,7 @@ fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
     Fate::Torn(runs)
 }
 
-/// Applies the surviving part of a change of names.
+/// Applies the part of a name operation that survives.
 fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
     if *fate == Fate::Lost {
         return;
@@ -299,7 +300,7 @@ fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
     }
 }
 
-/// If a folder lost its name, everything in it is lost.
+/// A folder without its name is lost, with everything in it.
 fn drop_unreachable(names: &mut Names) {
     let folders = names.clone();
     names.retain(|path, _| {
@@ -330,8 +331,7 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
             Fill::Stale => inode.live.some_page(salt.wrapping_add(number) >> 1),
         }
     };
-    // The content starts with the largest length that the file ever had; then the surviving
-    // operations are applied.
+    // Start with the largest length that the file ever had, then apply the surviving operations.
     let mut content = inode.durable.clone();
     content.resize(peak);
     content.fill(synced..peak, page);
@@ -341,7 +341,7 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
         let fixed = logged.standing == Standing::Fixed;
         let fate = if fixed { &Fate::Kept } else { *fates.next().expect("one fate each") };
         if fixed {
-            // Synced ranges contain no garbage, and neither do their gaps.
+            // Synced ranges contain no garbage. Neither do the gaps before them.
             let start = match &logged.op {
                 DataOp::Write(patch) => patch.range().start,
                 DataOp::Resize(bytes) => *bytes,
@@ -359,8 +359,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
     content
 }
 
-/// A length of the file since its last sync. An extension by a write may be partial; setting the
-/// length is atomic.
+/// A length that the file has had since its last sync. A write may extend the file partially;
+/// setting the length is atomic.
 fn some_length(inode: &Inode, random: &mut Random) -> u64 {
     let mut length = inode.durable.bytes();
     let mut steps: Vec<_> = std::iter::once(length..length + 1).collect();
@@ -381,7 +381,7 @@ fn some_length(inode: &Inode, random: &mut Random) -> u64 {
     step.start + random.below(step.end - step.start)
 }
 
-/// Applies the surviving part of a change of bytes, and returns the length after it.
+/// Applies the part of a data operation that survives, and returns the length after it.
 fn redo(
     content: &mut Content,
     logged: &Logged<DataOp>,

@@ -7,7 +7,7 @@ use crate::storage::{OpenMode, Storage, create_dirs, publish_over};
 use std::collections::BTreeSet;
 use std::io;
 
-/// A durable file.
+/// Creates a file with durable name and content.
 fn put_durably(sim: &Sim, name: &str, bytes: &[u8]) {
     put(sim, name, bytes);
     sim.open(path(name), OpenMode::Read).unwrap().sync().unwrap();
@@ -15,7 +15,7 @@ fn put_durably(sim: &Sim, name: &str, bytes: &[u8]) {
     assert_eq!(sim.unsynced(), 0);
 }
 
-/// The subset of `names` that exists, as a string, in each of many crash states.
+/// The sets of `names` that exist in many crash states. Each set is a string.
 fn name_sets(sim: &Sim, names: &[&str]) -> BTreeSet<String> {
     let set = |state: Sim| {
         let files = state.snapshot_of_files();

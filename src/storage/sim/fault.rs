@@ -15,14 +15,14 @@ pub(crate) struct Fault {
 /// The kind of a failure, which determines the calls that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Any call, including reads. The call has no effect.
+    /// Applies to any call, including reads. The call has no effect.
     Eio,
-    /// A call that may need space: create, rename, write, resize. The call has no effect.
+    /// Applies to calls that may need space: create, rename, write, resize. The call has no effect.
     Enospc,
-    /// A write. Its first half is written.
+    /// Applies to writes. The first half is written.
     ShortWrite,
-    /// A sync of a file or folder. It makes nothing durable, and as on Linux no later sync does
-    /// either.
+    /// Applies to syncs of a file or folder. The sync makes nothing durable, and as on Linux, no
+    /// later sync does so either.
     SyncFails,
 }
 
@@ -57,7 +57,7 @@ impl From<What> for io::Error {
     }
 }
 
-/// The moment of a visit: before a sync, after a sync, or before a hard link.
+/// The moment at which a visit happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     BeforeSync,
@@ -65,7 +65,7 @@ pub(crate) enum Moment {
     BeforeLink,
 }
 
-/// The action of a visit. Returns true when it is done.
+/// What a visit does. Returns true when it is done and must not be called again.
 pub(crate) type Visit = Box<dyn FnMut() -> bool + Send>;
 
 /// The planned visit of another process.
@@ -114,7 +114,7 @@ impl Call {
     }
 }
 
-/// The planned faults, and the number of matching calls of each.
+/// The planned faults, and for each the number of matching calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     planned: Vec<(Fault, u64)>,

@@ -1,6 +1,6 @@
-//! Actions of other processes under an open handle: move and remove folders, fork.
+//! What other processes do to the folders of an open handle: move and remove them, fork.
 //!
-//! Moving or removing a folder is durable immediately. A power cut that undoes it would leave a
+//! Moving or removing a folder is durable immediately. A power cut that undid it would leave a
 //! state that other runs test anyway.
 
 use super::Sim;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
 impl Sim {
-    /// Resolves a path: a held folder may have moved.
+    /// Resolves a path. Paths below a held folder follow it when it has moved.
     pub(super) fn place(&self, machine: &Machine, path: &Path) -> io::Result<PathBuf> {
         for (root, number) in self.held.iter().rev() {
             if let Ok(rest) = path.strip_prefix(root) {
@@ -27,7 +27,7 @@ impl Sim {
         Ok(clean(path))
     }
 
-    /// Moves a folder like another process. Nothing may exist at `to`.
+    /// Moves a folder, as another process would. Nothing may exist at `to`.
     pub(crate) fn move_folder(&self, from: &Path, to: &Path) {
         let mut machine = self.shared.peek();
         let (from, to) = (clean(from), clean(to));
@@ -44,7 +44,7 @@ impl Sim {
         machine.folder_locks = locks.into_iter().map(|(at, held)| (moved(&at), held)).collect();
     }
 
-    /// Removes a folder and its content like another process.
+    /// Removes a folder and its content, as another process would.
     pub(crate) fn remove_folder(&self, dir: &Path) {
         let mut machine = self.shared.peek();
         let dir = clean(dir);
@@ -55,7 +55,7 @@ impl Sim {
         machine.folder_locks.retain(|at, _| !at.starts_with(&dir));
     }
 
-    /// Removes a file durably like another process.
+    /// Removes a file durably, as another process would.
     pub(crate) fn remove_file(&self, path: &Path) {
         let path = clean(path);
         self.shared.peek().disk.forget_names(|name| *name == path);
@@ -66,7 +66,7 @@ impl Sim {
         self.shared.peek().process += 1;
     }
 
-    /// The lock of a file that has just been locked.
+    /// Wraps the lock of a file that was just locked.
     pub(super) fn locked(&self, mut machine: MutexGuard<'_, Machine>, path: &Path, id: Id) -> Lock {
         machine.disk.inode_mut(id).handles += 1;
         let process = machine.process;

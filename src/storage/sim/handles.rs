@@ -25,16 +25,16 @@ pub(super) struct Machine {
     pub(super) ops: u64,
     pub(super) cut: Option<u64>,
     pub(super) killed: bool,
-    /// Locks on files, by identity and not by name.
+    /// Locks on files, by inode, not by name.
     pub(super) locks: BTreeMap<Id, Holders>,
-    /// Locks on folders, by their present path.
+    /// Locks on folders, by current path.
     pub(super) folder_locks: BTreeMap<PathBuf, Holders>,
     /// Current path of each held folder; `None` if it was removed.
     pub(super) held: Vec<Option<PathBuf>>,
     /// Number of forks so far. After each fork, the caller is the child process.
     pub(super) process: u32,
     pub(super) visitor: Visitor,
-    /// Whether the file system supports no locks.
+    /// Whether the file system does not support locks.
     pub(super) without_locks: bool,
     /// Whether a call has failed since the disk stopped.
     pub(super) is_down: bool,
@@ -57,14 +57,14 @@ impl Shared {
         Arc::new(Self { machine: Mutex::new(machine) })
     }
 
-    /// Locks the machine in any state. Poisoning is ignored, so that a panic elsewhere shows its
-    /// own message.
+    /// Locks the machine, even a stopped one. Poisoning is ignored, so that the message of a panic
+    /// elsewhere is shown instead.
     pub(super) fn peek(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the visit planned for this moment, without the lock. If the power is cut during a sync,
-    /// the visit comes before the cut.
+    /// Runs the visit planned for this moment, without holding the lock. If the power is cut during
+    /// a sync, the visit comes before the cut.
     fn visit(&self, moment: Moment) {
         let mut machine = self.peek();
         let waiting = machine.visitor.0.take_if(|(awaited, _)| *awaited == moment);
@@ -80,7 +80,7 @@ impl Shared {
         }
     }
 
-    /// Locks the machine if it is running.
+    /// Locks the machine. Fails if it is stopped.
     fn enter(&self) -> io::Result<MutexGuard<'_, Machine>> {
         let mut machine = self.peek();
         match machine.stopped() {
@@ -128,7 +128,7 @@ impl Machine {
         }
     }
 
-    /// The file at `path`, emptied or created.
+    /// Creates the file at `path`, or empties it.
     fn create(&mut self, path: PathBuf) -> io::Result<Id> {
         self.folder(parent_of(&path))?;
         match self.disk.node(&path) {
@@ -147,7 +147,7 @@ impl Machine {
         }
     }
 
-    /// The length to which a file can grow before the disk is full.
+    /// The length to which the file can grow before the disk is full.
     fn room(&self, id: Id) -> u64 {
         match self.capacity {
             None => u64::MAX,
@@ -369,7 +369,7 @@ impl File for SimFile {
             Err(What::ShortWrite) => (buffer.len() / 2, Err(What::ShortWrite)),
             Err(what) => (0, Err(what)),
         };
-        // A full disk writes as much as fits, like a real one.
+        // On a full disk, as much is written as fits, like on a real one.
         let fits = machine.room(self.id).saturating_sub(offset);
         if wide(count) > fits {
             (count, result) = (at(fits), Err(What::Enospc));
@@ -380,8 +380,8 @@ impl File for SimFile {
         Ok(result?)
     }
 
-    /// Checks that the range was written. A successful call changes nothing here: unsynced bytes
-    /// may be durable anyway.
+    /// Checks that the range was written. A successful call changes nothing here, because even
+    /// without it unsynced bytes may be durable.
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let mut machine = self.enter_writable()?;
         let length = machine.disk.inode(self.id).live.bytes();

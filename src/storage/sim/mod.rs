@@ -1,20 +1,21 @@
 //! A simulated disk for tests: power cuts, kills and failing calls.
 //!
-//! [`Sim`] separates what programs see from what is durable, for bytes and for names, with a log of
-//! the operations in between. From these it makes the disks that a power cut could leave.
+//! [`Sim`] keeps what programs see apart from what is durable, both for bytes and for names, with a
+//! log of the operations in between. From these it derives the disks that a power cut could leave.
 //!
 //! Assumptions about the medium:
 //! - Synced bytes stay, whatever is written beside them. After an unsynced overwrite, a synced
 //!   sector of 512 bytes holds the old bytes or the new ones (powersafe overwrites).
 //! - `File::sync` makes bytes and length durable, never the name. `sync_dir` makes the names in
 //!   one folder durable, never bytes, nor the folder's own name.
-//! - A name is atomic: it refers to the old file, the new one, or that of any change in between.
+//! - A name is atomic: it refers to the old file, the new one, or one that it referred to in
+//!   between.
 //! - Setting a length is atomic; a length that grows by a write may stop on the way.
 //! - A rename never loses the file: the old name disappears only after the new one exists.
 //!
 //! Not assumed: an order of operations without a sync between them, lengths that match the bytes,
 //! or zeros in ranges that were never synced. The simulation may drop a write and keep a later one
-//! to the same sector, which is harsher than most disks.
+//! to the same sector: most disks are less harsh.
 #![cfg_attr(
     not(test),
     expect(dead_code, unused_imports, reason = "fuzz targets need less than the tests")
@@ -49,11 +50,11 @@ use std::sync::Arc;
 
 /// A disk that can lose its power. Clones refer to the same disk.
 ///
-/// All paths lie below the root `/`, which is also `.` and always exists.
+/// All paths lie below the root, which is written `/` or `.` and always exists.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sim {
     shared: Arc<Shared>,
-    /// Held folders of this handle: the original path, and the index in the machine.
+    /// Held folders of this handle: the original path, and the index into `Machine::held`.
     held: Vec<(PathBuf, usize)>,
 }
 
@@ -84,9 +85,10 @@ impl Sim {
     }
 
     /// Kills the process and returns the disk as the next process sees it: with all accepted
-    /// writes, but nothing more of them durable. Locks are released, and all calls on this disk and
-    /// its handles fail from now on. The new disk counts from zero, has no planned fault or cut,
-    /// and keeps the capacity. After a power cut this is a kill at that operation.
+    /// writes, of which no more are durable than before. Locks are released, and all calls on this
+    /// disk and its handles fail from now on. The new disk counts from zero, has no planned fault
+    /// or cut, and keeps the capacity. After a power cut, the effect is that of a kill at that
+    /// operation.
     pub(crate) fn kill(&self) -> Self {
         let mut machine = self.shared.peek();
         machine.killed = true;
@@ -98,9 +100,9 @@ impl Sim {
         Self::of(disk, machine.capacity)
     }
 
-    /// Exactly `count` disks that a power cut at this moment could leave, with durable content: the
-    /// systematic ones first (see [`crash`]), then random ones from `seed`. The disk itself is not
-    /// affected.
+    /// Returns exactly `count` disks that a power cut at this moment could leave. All their content
+    /// is durable. The systematic ones come first (see [`crash`]), then random ones from `seed`.
+    /// The disk itself is not affected.
     pub(crate) fn crash_states(&self, seed: u64, count: usize) -> impl Iterator<Item = Self> {
         let machine = self.shared.peek();
         let capacity = machine.capacity;
@@ -110,7 +112,7 @@ impl Sim {
         plans.into_iter().map(move |plan| Self::of(crash.state(&plan), capacity))
     }
 
-    /// Number of operations that a power cut could undo. At zero all crash states are equal.
+    /// Number of operations that a power cut could undo. If it is zero, all crash states are equal.
     pub(crate) fn unsynced(&self) -> usize {
         crash::Crash::new(self.shared.peek().disk.clone()).unit_count()
     }
@@ -120,8 +122,8 @@ impl Sim {
         self.shared.peek().faults.plan(fault);
     }
 
-    /// Calls `visit` at this moment of every call until it returns true: it stands for another
-    /// thread or process. `None` cancels it.
+    /// Plans a visit, which stands for another thread or process: `visit` is called at this moment
+    /// of every call, until it returns true. `None` cancels it.
     pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
         self.shared.peek().visitor.0 = visitor;
     }
@@ -131,7 +133,8 @@ impl Sim {
         self.shared.peek().faults.fired()
     }
 
-    /// Limits the total length of all files to `bytes`. Removed files count while a handle is open.
+    /// Limits the total length of all files to `bytes`. A removed file counts for as long as a
+    /// handle to it is open.
     pub(crate) fn set_capacity(&self, bytes: u64) {
         self.shared.peek().capacity = Some(bytes);
     }
@@ -191,7 +194,7 @@ pub(crate) enum Stopped {
 }
 
 impl Stopped {
-    /// Whether this caused an error.
+    /// Whether `self` is the cause of an error.
     pub(crate) fn is_in(self, error: &io::Error) -> bool {
         let source = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
         source == Some(&self)

@@ -18,12 +18,12 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below `end`, which is not zero.
+    /// A number below `end`, which must not be zero.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// True in `count` of eight cases.
+    /// True with a probability of `count` eighths.
     pub(super) fn eighths(&mut self, count: u64) -> bool {
         self.below(8) < count
     }

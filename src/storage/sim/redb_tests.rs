@@ -55,7 +55,7 @@ fn commit(database: &Database, generation: u64) -> Result<(), Failure> {
     Ok(transaction.commit()?)
 }
 
-/// The generation that all keys have.
+/// The generation, which must be the same for all keys.
 fn generation(database: &Database) -> Result<u64, Failure> {
     let table = database.begin_read()?.open_table(TABLE)?;
     let mut values = Vec::new();
@@ -77,7 +77,7 @@ fn base() -> Sim {
     sim
 }
 
-/// The last acknowledged generation of a run of some commits.
+/// Runs some commits, and keeps the last acknowledged generation in `acknowledged`.
 fn run(sim: &Sim, acknowledged: &mut u64) -> Result<(), Failure> {
     let database = open(sim, "/db", OpenMode::ReadWrite)?;
     for next in *acknowledged + 1..=*acknowledged + 4 {

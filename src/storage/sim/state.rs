@@ -16,7 +16,7 @@ pub(super) enum Node {
     Folder,
 }
 
-/// All absolute paths, except the root, which is always a folder.
+/// All names by absolute path. The root is not listed: it is always a folder.
 pub(super) type Names = BTreeMap<PathBuf, Node>;
 
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) inodes: BTreeMap<Id, Inode>,
     pub(super) live: Names,
     pub(super) durable: Names,
-    /// The changes of names between `durable` and `live`.
+    /// The name operations that lead from `durable` to `live`.
     pub(super) names_log: Vec<Logged<NameOp>>,
     next_id: Id,
     next_seq: u64,
@@ -34,15 +34,15 @@ pub(super) struct State {
 pub(super) struct Inode {
     pub(super) live: Content,
     pub(super) durable: Content,
-    /// The changes of bytes between `durable` and `live`.
+    /// The data operations that lead from `durable` to `live`.
     pub(super) log: Vec<Logged<DataOp>>,
-    /// Open handles: they keep a file without a name.
+    /// Number of open handles. They keep a file that has lost its name.
     pub(super) handles: u32,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Logged<Op> {
-    /// Its index among all operations on this disk.
+    /// Index of the operation among all operations on this disk.
     pub(super) seq: u64,
     pub(super) op: Op,
     pub(super) standing: Standing,
@@ -53,7 +53,7 @@ pub(super) struct Logged<Op> {
 pub(super) enum Standing {
     /// Not synced: the next sync makes it durable.
     Pending,
-    /// A sync failed: the system considers it clean, and no later sync writes it.
+    /// A sync failed. The system considers the bytes clean, so no later sync writes them.
     Doomed,
     /// Durable, but kept in the log because it follows a lost operation.
     Fixed,
@@ -196,8 +196,8 @@ impl State {
         self.forget_unreachable();
     }
 
-    /// `dir`, and the folders to which names moved from it: the old name must not disappear durably
-    /// before the new one is durable.
+    /// `dir`, and the folders into which names were moved from it: an old name must not disappear
+    /// durably before the new name is durable.
     fn synced_with(&self, dir: &Path) -> BTreeSet<PathBuf> {
         let mut folders = BTreeSet::from([dir.to_path_buf()]);
         let mut count = 0;
@@ -214,7 +214,7 @@ impl State {
         folders
     }
 
-    /// Closes a handle of a file.
+    /// Closes a handle to a file.
     pub(super) fn close(&mut self, id: Id) {
         let inode = self.inode_mut(id);
         inode.handles -= 1;
@@ -223,7 +223,7 @@ impl State {
         }
     }
 
-    /// Bytes in use: total length of all files with a name or a handle.
+    /// Bytes in use: the total length of all files that have a name or an open handle.
     pub(super) fn used(&self) -> u64 {
         let named = ids_of(self.live.values());
         let counts = |id: &Id, inode: &Inode| named.contains(id) || inode.handles > 0;
@@ -231,7 +231,7 @@ impl State {
         used.map(|(_, inode)| inode.live.bytes()).sum()
     }
 
-    /// Drops files without handle that no power cut can bring back.
+    /// Drops the files that have no handle and that no power cut can bring back.
     pub(super) fn forget_unreachable(&mut self) {
         let mut kept = ids_of(self.live.values());
         kept.extend(ids_of(self.durable.values()));

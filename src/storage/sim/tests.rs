@@ -20,7 +20,7 @@ pub(super) fn get(sim: &Sim, name: &str) -> Option<Vec<u8>> {
     sim.snapshot_of_files().remove(path(name))
 }
 
-/// The disk if only durable data survive.
+/// The disk after a power cut in which only durable data survive.
 pub(super) fn durable(sim: &Sim) -> Sim {
     sim.crash_states(0, 1).next().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Writes the tables of characters: `cargo run --release` in this folder.
+//! Writes the character tables: run `cargo run --release` in this folder.
 
 #[path = "../../../src/sketch/tests/definition.rs"]
 mod definition;
