@@ -296,7 +296,7 @@ impl Inner {
         hash::windows(sums, self.shingles.units(), processor);
     }
 
-    /// The same, section by section.
+    /// Same as `text`, section by section.
     #[inline(always)]
     fn large_text(
         &self,
@@ -337,7 +337,7 @@ impl Inner {
         }
     }
 
-    /// The state to sketch a text section by section, if it is long enough.
+    /// The state for sketching a text section by section, if the text is long enough.
     #[inline]
     fn large(&self, text: &str) -> Option<Large> {
         if text.len() < large::BYTES_MIN || self.bag {

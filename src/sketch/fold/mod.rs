@@ -1,5 +1,5 @@
 //! Normalises a text in one pass: ASCII eight bytes or more at a time, other characters by tables.
-//! Words that the tables do not cover are normalised the slow way.
+//! Words that the tables do not cover are normalised the slow path.
 //!
 //! The definition is `docs/reference/SIGNATURES.md`; its reference implementation is `slow` here,
 //! and the pinned crates in the tests.

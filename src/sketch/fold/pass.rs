@@ -24,7 +24,7 @@ pub(crate) enum PassStop {
     End,
     /// The buffer is full.
     Full,
-    /// The character at `at` needs the slow way.
+    /// The character at `at` needs the slow path.
     Slow,
 }
 
@@ -65,7 +65,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         self.len
     }
 
-    /// Continues until the text ends, `out` is full or the slow way is needed.
+    /// Continues until the text ends, `out` is full or the slow path is needed.
     #[inline(always)]
     pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> PassStop {
         let text = self.text.as_bytes();
@@ -266,7 +266,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         (at, len, last)
     }
 
-    /// A character other than a plain letter; false for the slow way.
+    /// A character other than a plain letter; false for the slow path.
     #[inline(always)]
     fn other(&mut self, number: u32, bytes: usize, record: CharRecord, out: &mut [u8]) -> bool {
         let number = number.wrapping_add(record.value());
@@ -317,7 +317,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// A character that becomes two. If the second needs the slow way, the first is taken back with
+    /// A character that becomes two. If the second needs the slow path, the first is taken back with
     /// its word.
     #[inline(never)]
     fn both(&mut self, pair: [u32; 2], bytes: usize, out: &mut [u8]) -> bool {

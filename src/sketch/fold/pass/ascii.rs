@@ -43,7 +43,7 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// What is to be done where ASCII follows something that is no letter; false for the slow way.
+    /// What is to be done where ASCII follows something that is no letter; false for the slow path.
     #[inline(never)]
     pub(super) fn before_ascii(&mut self, first: u8, next: Option<u8>, out: &mut [u8]) -> bool {
         match self.last {

@@ -1,4 +1,4 @@
-//! Where a text may be cut, so that a part of it can take the slow way.
+//! Where a text may be cut, so that a part of it can take the slow path.
 
 use super::super::{decode, four};
 use super::{Last, Pass};
@@ -32,7 +32,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// What needs the slow way, when the pass stopped for it: the text from `from`, a cut, to the
+    /// What needs the slow path, when the pass stopped for it: the text from `from`, a cut, to the
     /// next place where it may be cut. The pass goes on there, with `len` bytes written.
     pub(crate) fn slow_part(&mut self, from: usize) -> &'a str {
         let text = self.text.as_bytes();
