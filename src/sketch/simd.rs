@@ -186,7 +186,7 @@ impl Processor {
     /// positions of long units, in any order, to `long`, and returns their number. `out` must be as
     /// long as `units`, and `long` longer by eight; `lens` is a buffer as long as `units`. There
     /// must be a power of two above all starts of units, and `text` must be at least 128 bytes
-    /// longer than it.
+    /// longer than this power.
     #[inline(always)]
     pub(crate) fn short(
         self,

@@ -1,4 +1,4 @@
-//! Finds positions where a text can be cut so that its parts have the same words as the whole.
+//! Finds positions where a text can be cut so that its parts have the same words as the whole text.
 //!
 //! Follows UAX #29 for ASCII spaces.
 
