@@ -95,8 +95,8 @@ impl BlockFile {
     }
 
     /// Starts reading the unverified blocks under these extents without waiting, so that all reads
-    /// are in flight before the first block is needed. For blocks that were verified before,
-    /// prefetches the first byte of the extent.
+    /// are in flight before the first block is needed. Also prefetches the first cache line of each
+    /// extent, for blocks that were verified before.
     #[cold]
     pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
         let blocks = self.unverified(extents.inspect(|(offset, _)| {

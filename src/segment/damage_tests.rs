@@ -175,7 +175,7 @@ fn verify_names_every_damaged_block() {
     }
 }
 
-/// Overwrites up to four places from `from` on, mostly with extreme or random numbers. The whole
+/// Overwrites up to three places from `from` on, mostly with extreme or random numbers. The whole
 /// body except signatures and payloads matters.
 fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
     for _ in 0..=random.below(3) {

@@ -40,7 +40,7 @@ pub(super) fn u64_of(bytes: &[u8]) -> u64 {
     u64::from(u32_of(bytes)) | u64::from(u32_of(&bytes[4..])) << 32
 }
 
-/// What [`Rebuild`] needs next from its caller, or has ready.
+/// The next input or output of [`Rebuild`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Feed signatures from this ordinal on, any number of them.
@@ -91,8 +91,8 @@ impl Run {
     }
 }
 
-/// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries, so that
-/// two fit into the cache.
+/// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries; its two
+/// copies (collected and sorted) fit into the cache.
 const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
 /// Like `SLICE_BITS_BY_64`, for groups of 20 entries.
 const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };

@@ -378,7 +378,7 @@ fn a_builder_that_is_given_up_leaves_nothing() {
 #[test]
 fn a_disk_that_returns_other_bytes_ends_the_build() {
     let place = Place::new();
-    // In a signature, in a key, and in a signature whose block is not full yet.
+    // The damaged byte is in a signature, in a key, or in a signature whose block is not full yet.
     for (docs, at) in [(500, 100), (500, 8300), (20, 100)] {
         let model = Model::random(1, docs, shape(16, 4), 1);
         let mut builder = model.pushed(&place.disk, &place.path("a.seg"), MEMORY);
