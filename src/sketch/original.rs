@@ -50,7 +50,7 @@ impl Original {
         &self.shingles
     }
 
-    /// The exact Jaccard similarity of two documents of the same parameters.
+    /// The exact Jaccard similarity of two documents made with the same parameters.
     pub fn similarity(&self, other: &Self) -> f64 {
         self.overlap(other).similarity
     }
@@ -63,7 +63,7 @@ impl Original {
         Some(similarity).filter(|similarity| *similarity >= least)
     }
 
-    /// The overlap of two documents of the same parameters. Costs one step per shingle.
+    /// The overlap of two documents made with the same parameters. Costs one step per shingle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -1,4 +1,4 @@
-//! The signature of a document: opaque bytes, and the id of the parameters that made it.
+//! The signature of a document: opaque bytes, and the id of the parameters it was made with.
 //!
 //! Independent of texts and files.
 

@@ -23,7 +23,7 @@ pub(crate) fn fold(text: &str, diacritics: bool) -> String {
 /// Folds a character: by the table, or by its compatibility decomposition.
 fn fold_char(c: char, out: &mut String) {
     if ('\u{e0000}'..='\u{e0fff}').contains(&c) {
-        // Default ignorable.
+        // Default ignorable: dropped.
         return;
     }
     let record = FOLD.get(c.into());

@@ -102,7 +102,7 @@ impl Round {
         }
     }
 
-    /// The high 32 bits of hi(p), which may be wrong in the cases above, and those of lo(p).
+    /// The high 32 bits of hi(p), which may be wrong (see `pick_of_128`), and of lo(p).
     #[inline]
     #[target_feature(enable = "avx2")]
     fn high_halves(self, eight: &[u64; 8]) -> (__m256i, __m256i) {
