@@ -1,9 +1,9 @@
-//! The block checker: compares blocks of a body with their checksums, and records which were
+//! The block checker: compares blocks of a body with their checksums, and records which blocks were
 //! verified.
 //!
 //! Blocks are verified in the map after the system has loaded their pages. So a failing disk causes
-//! an error and not a signal, and the pages stay mapped. If the system cannot load them, they are
-//! read by system calls.
+//! an error instead of a signal, and the pages stay mapped. If the system cannot load them, the
+//! blocks are read by system calls.
 
 use super::blocks::{Block, BlockFile};
 use super::verified_blocks::BlockFetch;
@@ -38,7 +38,8 @@ impl BlockFile {
         Ok(())
     }
 
-    /// The unverified bytes of blocks on the disk. `None` only for `Resident`.
+    /// The bytes of these blocks, which are not verified yet, from the map or from the disk.
+    /// Returns `None` only for `Resident`, if not all of them are in memory.
     fn bring<'a>(
         &'a self,
         blocks: Range<usize>,
@@ -69,8 +70,8 @@ impl BlockFile {
         self.check_extents(std::iter::once((wide(begin), count)))
     }
 
-    /// Verifies the blocks under these extents, which will be read next. An extent beyond the body
-    /// is an error of the later read.
+    /// Verifies the blocks under these extents, which will be read next. If an extent reaches
+    /// beyond the body, the later read returns the error.
     #[inline(never)]
     pub(super) fn check_extents(&self, extents: impl Iterator<Item = (u64, usize)>) -> Result<()> {
         // Without a map every read verifies its blocks.
@@ -93,8 +94,9 @@ impl BlockFile {
         self.check(run, BlockFetch::Wait)
     }
 
-    /// Starts reading the blocks under these extents without waiting, so that all reads are in
-    /// flight before the first is needed. Prefetches blocks that were verified before.
+    /// Starts reading the unverified blocks under these extents without waiting, so that all reads
+    /// are in flight before the first block is needed. Also prefetches the first cache line of each
+    /// extent, for blocks that were verified before.
     #[cold]
     pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
         let blocks = self.unverified(extents.inspect(|(offset, _)| {
@@ -119,7 +121,8 @@ impl BlockFile {
         }
     }
 
-    /// The unverified blocks under these extents, ascending: all of them without a map.
+    /// The unverified blocks under these extents, ascending. Without a map, all blocks count as
+    /// unverified.
     fn unverified(&self, extents: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
         let (mut blocks, end) = (Vec::new(), self.blocks());
         for (offset, count) in extents {
@@ -133,19 +136,19 @@ impl BlockFile {
         blocks
     }
 
-    /// The start of a warm-up: the end of the body, or 0 if there is nothing to do.
+    /// Where a warm-up starts: at the end of the body, or at 0 if there is nothing to do.
     pub(super) fn warm_up_end(&self) -> usize {
         if self.map.is_some() && self.verified.any_missing() { self.blocks() } else { 0 }
     }
 
-    /// A step of the warm-up, which runs from the last block to the first, because every query
-    /// reads the directories at the end, and the tables before them. Verifies some blocks before
-    /// block `end` if they are resident, and returns the first of them.
+    /// Runs a step of the warm-up: verifies some blocks before block `end` if they are resident,
+    /// and returns the first of them. The warm-up runs from the last block to the first, because
+    /// every query reads the directories at the end and the tables before them.
     pub(super) fn warm_up(&self, end: usize) -> usize {
         let end = end.min(self.blocks());
         let begin = end.saturating_sub(1) / BLOCKS_PER_STEP * BLOCKS_PER_STEP;
-        // All blocks or none: pages that were not read recently are resident in runs. The blocks
-        // share a block of the CRC table.
+        // Checks whether all blocks are resident, not each one: pages that were not read recently
+        // are resident in runs. The blocks of a step share a block of the CRC table.
         if !(begin..end).all(|block| self.verified.has(block)) && self.are_crcs_resident(begin) {
             let checked = self.check(begin..end, BlockFetch::Resident);
             debug_assert!(checked.is_ok(), "an error is left to the read that needs the block");
@@ -153,7 +156,8 @@ impl BlockFile {
         begin
     }
 
-    /// Whether the block of the CRC table is verified or resident, and valid.
+    /// Whether the checksum of `block` is at hand: its block of the CRC table is verified, or it is
+    /// resident and valid.
     fn are_crcs_resident(&self, block: usize) -> bool {
         let index = block / CRCS_PER_BLOCK;
         let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };

@@ -1,8 +1,9 @@
-//! A published block file: opened by its tail; each block is verified before its bytes are used.
+//! A published block file. Opening reads only its ends; each block is verified before its bytes are
+//! used.
 //!
-//! Independent of the content of sections. The file has one of two faces: [`Verified`], plain
-//! memory, once every block of the map was verified; before that, and without a map, fallible reads
-//! that verify what they return.
+//! Independent of the content of sections. The file has one of two faces. Once every block of the
+//! map was verified, it is plain memory: [`Verified`]. Before that, and without a map, reads can
+//! fail and verify what they return.
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
@@ -19,11 +20,11 @@ use std::sync::{Arc, OnceLock};
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 
-/// Longer reads come from sequential scans and merges, which the map, without read-ahead, would
-/// slow down.
+/// Longer reads come from sequential scans and merges. They would be slow through the map, which
+/// has no read-ahead.
 const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// Number of blocks that are verified before their pages are given up.
+/// Number of blocks that are verified before their pages are released.
 const BLOCKS_PER_RELEASE: usize = if cfg!(test) { 3 } else { 1024 };
 
 /// An open block file.
@@ -43,7 +44,7 @@ pub(super) struct BlockFile {
     pub(super) crc_table: Vec<OnceLock<Box<Block>>>,
 }
 
-/// The mapped body of a file whose blocks were all verified since opening: plain memory.
+/// The mapped body of a file, once all its blocks were verified since opening: plain memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verified<'a>(&'a [u8]);
 
@@ -53,7 +54,7 @@ impl<'a> Verified<'a> {
         self.0.get(usize::try_from(offset).ok()?..)?.first_chunk()
     }
 
-    /// Prefetches the cache line of this byte, if it exists.
+    /// Prefetches the cache line that contains this byte, if the byte exists.
     #[inline]
     pub(super) fn prefetch(self, offset: u64) {
         if let Some(byte) = self.0.get(usize::try_from(offset).unwrap_or(usize::MAX)) {
@@ -124,14 +125,14 @@ impl BlockFile {
         self.body_bytes / BLOCK_BYTES
     }
 
-    /// The verified face, once every block was verified.
+    /// The verified face; `None` until every block was verified.
     #[inline]
     pub(super) fn verified(&self) -> Option<Verified<'_>> {
         let map = self.map.as_ref().filter(|_| !self.verified.any_missing())?;
         map.bytes().get(..self.body_bytes).map(Verified)
     }
 
-    /// `count` verified bytes of the body: a slice of the map, or a copy without a map.
+    /// `count` verified bytes of the body. With a map this is a slice of it, otherwise a copy.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
@@ -139,10 +140,10 @@ impl BlockFile {
         if self.verified.any_missing() {
             self.check_range(begin, count)?;
         } else if count > LONG_READ_BYTES {
-            // Under memory pressure some pages may have been evicted.
+            // Under memory pressure, some pages may have been evicted: request all of them at once.
             map.will_need(begin / BLOCK_BYTES * BLOCK_BYTES, begin % BLOCK_BYTES + count);
         }
-        // The map is as long as the file, and `range` checked the bounds.
+        // Cannot panic: the map is as long as the file, and `range` has checked the bounds.
         Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
     }
 
@@ -153,7 +154,7 @@ impl BlockFile {
         Ok(copy)
     }
 
-    /// A few verified bytes of the body, without allocation in any mode.
+    /// Reads a few verified bytes of the body, without allocation in any mode.
     #[inline]
     pub(super) fn array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         if let Some(array) = self.verified().and_then(|body| body.array(offset)) {
@@ -176,9 +177,9 @@ impl BlockFile {
         Ok(array)
     }
 
-    /// Prefetches bytes that will be read soon: the first and the last cache line of verified
-    /// memory; for unverified blocks it starts the disk read. A wrong offset is an error of the
-    /// later read.
+    /// Prefetches bytes that will be read soon. In verified memory, prefetches their first and last
+    /// cache line; for unverified blocks, starts the disk read. If the offset is wrong, the later
+    /// read returns the error.
     #[inline]
     pub(super) fn prefetch(&self, offset: u64, count: usize) {
         match self.verified() {
@@ -190,7 +191,7 @@ impl BlockFile {
         }
     }
 
-    /// Starts reading a section and all checksums of the body, which the first queries need.
+    /// Starts reading a section and all checksums of the body. The first queries need both.
     pub(super) fn request_section(&self, section: &Section) {
         let (Some(map), Ok(begin), Ok(count)) =
             (&self.map, usize::try_from(section.offset), usize::try_from(section.bytes))
@@ -201,7 +202,8 @@ impl BlockFile {
         map.will_need(self.body_bytes, self.crc_table.len() * BLOCK_BYTES);
     }
 
-    /// Verifies every block of the map now, which also maps its pages; `keep` leaves them mapped.
+    /// Verifies every block of the map now, which also maps its pages. If `keep` is set, they stay
+    /// mapped.
     pub(super) fn read_back(&self, keep: bool) -> Result<()> {
         let Some(map) = &self.map else { return Ok(()) };
         for begin in (0..self.blocks()).step_by(BLOCKS_PER_RELEASE) {
@@ -214,7 +216,7 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Gives up all mapped pages of the body; the next reads map them again.
+    /// Releases all mapped pages of the body; later reads map them again.
     pub(super) fn release(&self) {
         if let Some(map) = &self.map {
             map.release(0, self.body_bytes);
@@ -242,7 +244,7 @@ impl BlockFile {
         read_header_and_footer(&*self.file, &self.path, &self.listed, &self.header).map(|_| ())
     }
 
-    /// Checks that `count` bytes of the body follow `offset`, and converts it to an index.
+    /// Checks that the body has `count` bytes from `offset` on, and converts `offset` to an index.
     #[inline]
     fn range(&self, offset: u64, count: usize) -> Result<usize> {
         let begin = usize::try_from(offset).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-//! Writes a segment, section by section. Computes its bucket tables from the written sections, or
-//! takes them from a caller that has the signatures in memory.
+//! Writes a segment, section by section. Computes its bucket tables from the sections it has
+//! written, or takes the tables from a caller that has the signatures in memory.
 //!
 //! Memory: bounded buffers, 4.4 bytes per document, and 4 bytes per block of the file.
 
@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// Number of bytes read back at a time to compute tables.
 const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
 
-/// A segment being written. Push every section completely, in the order of the methods; then call
-/// `step` until it is done; then `finish`. Dropping it earlier removes the temporary file.
+/// A segment being written. Push every section completely, in the order of the methods. Then call
+/// `step` until it returns true, and finally `finish`. Dropping the builder earlier removes the
+/// temporary file.
 #[derive(Debug)]
 pub(crate) struct Builder {
     storage: Arc<dyn Storage>,
@@ -34,7 +35,7 @@ pub(crate) struct Builder {
     phase: BuildPhase,
     /// Number of documents pushed in this phase.
     pushed: u32,
-    /// Start offsets of the documents, needed for the table of keys.
+    /// Start offsets of the documents, as bases and relative offsets, needed for the table of keys.
     bases: Vec<u64>,
     starts: Vec<u32>,
     documents_bytes: u64,
@@ -52,11 +53,11 @@ enum BuildPhase {
     TableProgress,
 }
 
-/// The state of the last phase.
+/// The state of the last phase, which writes the tables.
 #[derive(Debug)]
 struct TableProgress {
     layout: SegmentLayout,
-    /// `None` before the first `step`: the caller may push runs instead.
+    /// `None` before the first `step`. The caller may push its own runs instead.
     rebuild: Option<Rebuild>,
     /// Number of finished tables.
     ended: u32,
@@ -64,7 +65,7 @@ struct TableProgress {
     directories: Stream,
     fingerprints: Stream,
     ordinals: Stream,
-    /// Buffer of bytes read back, and the hashes of their keys.
+    /// The bytes that are read back, and the hashes of the keys in them.
     chunk: Vec<u8>,
     hashes: Vec<u64>,
 }
@@ -79,9 +80,9 @@ pub(crate) struct Built {
 }
 
 impl Builder {
-    /// Starts the segment `number` at `path`, with exactly `docs` documents. `merge_bytes_max`
-    /// bounds the memory for computing tables. `write_bytes` is the size of a write; up to five
-    /// such buffers are held.
+    /// Starts the segment with file number `number` at `path`, for exactly `docs` documents.
+    /// `merge_bytes_max` bounds the memory for computing tables. `write_bytes` is the size of a
+    /// write; up to five buffers of this size exist.
     pub(crate) fn create(
         storage: &Arc<dyn Storage>,
         path: &Path,
@@ -122,7 +123,7 @@ impl Builder {
         self.pushed(BuildPhase::Signatures, count)
     }
 
-    /// Step 2: key and payload of the next document.
+    /// Step 2: the key and payload of the next document.
     pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "keys have 1 to 4,096 bytes");
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "payloads have at most 65,536 bytes");
@@ -154,8 +155,8 @@ impl Builder {
         self.pushed(BuildPhase::ShingleCounts, 1)
     }
 
-    /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes`, but makes
-    /// at least some progress. Returns true when all tables are done.
+    /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes` per call,
+    /// but always makes some progress. Returns true when all tables are done.
     pub(crate) fn step(&mut self, budget_bytes: usize) -> Result<bool> {
         assert!(self.phase == BuildPhase::TableProgress, "tables come after all documents");
         let mut spent = 0;
@@ -185,8 +186,8 @@ impl Builder {
             .map_or(0.0, |tables| tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done))
     }
 
-    /// Publishes the file: afterwards it is complete and durable under its name. After an error the
-    /// next open sweeps what is left of it.
+    /// Publishes the file: afterwards it is complete and durable under its name. If publishing
+    /// fails, the next open sweeps whatever is left of the file.
     pub(crate) fn finish(mut self) -> Result<Built> {
         let mut tables = self.tables.take().expect("tables are done before the segment is");
         assert!(tables.ended == self.shape.tables(), "tables are done before the segment is");
@@ -203,7 +204,8 @@ impl Builder {
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
-                // Best effort, as in `drop`. (After a failed publish, either name may exist.)
+                // `drop` then tries to remove the temporary file. (After a failed publish, the file
+                // may have either name.)
                 self.output = Some(output);
                 return Err(error);
             }
@@ -334,7 +336,7 @@ impl Builder {
         Ok(chunk.len())
     }
 
-    /// Start offset of a document in its section; for one past the last document, the end.
+    /// Start offset of a document in its section. For `docs`, the end of the last document.
     fn start(&self, ordinal: u32) -> u64 {
         if ordinal == self.docs {
             return self.documents_bytes;
@@ -343,7 +345,7 @@ impl Builder {
         base + u64::from(self.starts[index(ordinal)])
     }
 
-    /// Computes and writes the next run.
+    /// Computes the next run and writes it.
     fn emit(&mut self) -> Result<usize> {
         let tables = self.tables.as_mut().expect("in the last phase");
         let mut run = std::mem::take(&mut tables.run);
@@ -354,8 +356,8 @@ impl Builder {
         pushed
     }
 
-    /// Step 5 for a caller with its own [`Rebuild`], instead of `step`: writes the next run.
-    /// Returns its length in bytes.
+    /// Step 5 for a caller that has its own [`Rebuild`], instead of `step`: writes the next run.
+    /// Returns the length of the run in bytes.
     pub(crate) fn push_run(&mut self, run: &Run) -> Result<usize> {
         let output = self.output.as_mut().expect("only finish takes it");
         let tables = self.tables.as_mut().expect("tables come after all documents");
@@ -370,7 +372,7 @@ impl Builder {
             let ordinals = next - tables.layout.table_stride + tables.layout.table_ordinals;
             tables.fingerprints.pad_to(ordinals, output)?;
             tables.fingerprints.flush(output)?;
-            // The directories follow the last table, aligned to 64 bytes like tables.
+            // The next table, or the directories after the last table, are aligned to 64 bytes.
             tables.ordinals.pad_to(next, output)?;
             tables.ordinals.flush(output)?;
             tables.fingerprints = Stream::at(next);

@@ -1,4 +1,4 @@
-//! Tests of damage: an error or the exact answer, never a panic or a wrong answer.
+//! Tests that damage leads to an error or the exact answer, never to a panic or a wrong answer.
 
 use super::forge::{footer_of, repair};
 use super::tests::{MODES, Model, Place, Random, problems, shape};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const MEMORY: usize = 1 << 20;
 
-/// A segment of several blocks, and its bytes.
+/// Builds a segment of several blocks. Also returns its bytes.
 fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
     let mut model = Model::random(3, 130, shape(24, 4), 3);
     model.payloads[7] = b"payload".repeat(700);
@@ -51,7 +51,7 @@ fn a_segment_that_is_read_back_is_checked_whole() {
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
     let open = |mode| place.segment(&path, &listed, &model.shape, mode);
     let body = open(ReadMode::Mmap).expect("opens").blocks.blocks() * BLOCK_BYTES;
-    // A byte in each block, except the header, which opening reads.
+    // Changes a byte in each block, but not in the header, which opening reads.
     for at in (100..body).step_by(BLOCK_BYTES / 3) {
         file.write_at(&[bytes[at] ^ 1], at as u64).expect("written");
         let error = open(ReadMode::Mmap).expect("opens").read_back(true).expect_err("damaged");
@@ -175,7 +175,8 @@ fn verify_names_every_damaged_block() {
     }
 }
 
-/// Writes random numbers at random places: the whole body except signatures and payloads matters.
+/// Overwrites up to three places from `from` on, mostly with extreme or random numbers. The whole
+/// body except signatures and payloads matters.
 fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
     for _ in 0..=random.below(3) {
         let width = [1, 2, 4, 8][random.below(4)];
@@ -220,7 +221,7 @@ fn forged_files_with_right_checksums_do_not_panic() {
     assert!(opened > 500 && tails > 500, "{opened} opened, {tails} refused");
 }
 
-/// Reads everything. Only termination counts, and that no answer is longer than possible.
+/// Reads everything. The reads must only terminate, and no answer may be longer than possible.
 fn read_everything(model: &Model, segment: &Segment) {
     let mut out = Vec::new();
     for ordinal in 0..segment.docs() {
@@ -286,7 +287,7 @@ fn a_forged_body_is_found_by_computing_it_again() {
         at += payload.len() as u64;
     }
     for at in 64..footer.body_bytes {
-        // Bytes that nothing is computed from are protected by the checksums alone.
+        // Other data does not depend on these bytes, so only the checksums protect them.
         if free.iter().any(|range| range.contains(&at)) {
             continue;
         }
@@ -335,7 +336,7 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
     }
 }
 
-/// The entries are a permutation of the right ones, so only their order can tell.
+/// The entries are a permutation of the right ones, so that only their order reveals the forgery.
 #[test]
 fn forged_tables_of_the_right_entries_in_another_order_are_found() {
     let place = Place::new();
@@ -365,7 +366,7 @@ fn forged_tables_of_the_right_entries_in_another_order_are_found() {
     }
 }
 
-/// A segment whose checksums take several blocks, one for 4 MiB each.
+/// Builds a segment whose checksums take several blocks: one block covers 4 MiB.
 fn long(place: &Place, path: &Path) -> (Model, Listed) {
     let mut model = Model::random(3, 200, shape(24, 4), 3);
     model.payloads.iter_mut().take(150).for_each(|payload| payload.resize(60_000, 5));
@@ -373,8 +374,8 @@ fn long(place: &Place, path: &Path) -> (Model, Listed) {
     (model, listed)
 }
 
-/// Every way to read a block, in a segment that was just opened: an error or no verification if it
-/// `is_damaged`, success if not.
+/// Reads a block in every way, each time in a newly opened segment. If it `is_damaged`, each read
+/// must fail or leave the block unverified; otherwise it must succeed.
 fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damaged: bool) {
     let at = (block * BLOCK_BYTES) as u64;
     let corrupt = |error: crate::Error| assert_eq!(error.kind(), crate::ErrorKind::Corrupt);
@@ -412,7 +413,7 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         file.read_at(&mut byte, at).expect("read");
         file.write_at(&[byte[0] ^ 1], at).expect("written");
     };
-    // Some keys occur twice, which is no damage.
+    // Some keys occur twice, which is not damage.
     let found = || {
         let mut found = problems(|watch| open(ReadMode::Mmap).verify(None, watch));
         found.retain(|problem| !problem.to_string().contains("another live"));
@@ -430,7 +431,7 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         assert!(found.iter().any(|problem| problem.to_string().contains(&named)), "{found:?}");
         damage(block);
     }
-    // The checksums themselves.
+    // Now damages the checksums themselves.
     for crcs in 0..blocks.div_ceil(PER_BLOCK) {
         damage(blocks + crcs);
         let is_hit = |block: &usize| *block / PER_BLOCK == crcs;

@@ -1,7 +1,7 @@
-//! Dead files, which list the dead documents of a segment, and ranks, by which a merge renumbers
-//! documents.
+//! Dead files and ranks. A dead file lists the dead documents of a segment; ranks are how a merge
+//! renumbers documents.
 //!
-//! Independent of the reason and time of a death.
+//! Independent of why and when documents died.
 
 use super::blocks::BlockFile;
 use super::writer::{Output, Stream, header};
@@ -142,7 +142,7 @@ fn beyond(bits: &[u64], docs: u32) -> bool {
     !docs.is_multiple_of(64) && last >> (docs % 64) != 0
 }
 
-/// A bit per document, for deaths that will be written to a dead file.
+/// One bit per document, for deaths that will be written to a dead file.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
     words: Vec<u64>,
@@ -163,7 +163,7 @@ impl Bits {
         self.words[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
-    /// Sets a bit. Idempotent.
+    /// Sets a bit. If it is set already, nothing changes.
     pub(crate) fn set(&mut self, ordinal: u32) {
         let word = &mut self.words[index(ordinal / 64)];
         let bit = 1 << (ordinal % 64);
@@ -180,7 +180,7 @@ impl Bits {
     }
 }
 
-/// Ranks of the live documents of a segment, by which a merge renumbers them.
+/// Ranks of the live documents of a segment: a merge renumbers documents by them.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     bits: Vec<u64>,
@@ -213,7 +213,7 @@ impl Ranks {
         self.bits[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
-    /// Number of live documents before `ordinal`: the new ordinal of a live document after a merge.
+    /// Number of live documents before `ordinal`: the ordinal that a live document gets by a merge.
     /// For `docs` it is the number of all live documents.
     pub(crate) fn live_before(&self, ordinal: u32) -> u32 {
         assert!(ordinal <= self.docs, "no such ordinal");
@@ -223,7 +223,7 @@ impl Ranks {
                 let below = (1_u64 << (ordinal % 64)) - 1;
                 before + (!bits & below).count_ones()
             }
-            // `docs` can be one past a full last word.
+            // `ordinal` is `docs`, and the last word is full: no word contains this bit.
             _ => self
                 .before
                 .last()
@@ -236,7 +236,7 @@ impl Ranks {
         self.live_before(self.docs)
     }
 
-    /// The maximal runs of live documents, ascending. A merge copies a run at a time.
+    /// The maximal runs of live documents, ascending. A merge copies one run at a time.
     pub(crate) fn runs(&self) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
         let mut next = 0;
         std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
-//! Header, footer and tail of a block file, which identify and describe it.
+//! The header, footer and tail of a block file, which identify and describe the file.
 //!
-//! Knows nothing of its body.
+//! Independent of the body.
 
 use crate::format::blocks::{Footer, Tail};
 use crate::format::bytes::{narrow, wide};
@@ -9,7 +9,7 @@ use crate::storage::{File, OpenMode, Storage};
 use crate::{Error, Result};
 use std::path::Path;
 
-/// The values of a block file in the catalog, which `open` must find in the file.
+/// The catalog's values for a block file. `open` must find them in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) number: u64,
@@ -17,8 +17,8 @@ pub(crate) struct Listed {
     pub(crate) tail_hash: u64,
 }
 
-/// Reads and checks footer, tail and header, in this order, because the footer's length validates
-/// the others.
+/// Reads and checks the footer, the tail and the header, in this order, because the lengths in the
+/// footer validate the others.
 pub(super) fn read_header_and_footer(
     file: &dyn File,
     path: &Path,
@@ -59,7 +59,7 @@ pub(super) fn read_header_and_footer(
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
     read(&mut header_bytes, 0)?;
-    // Checked as for writing: a writer must respect flags that forbid writing.
+    // Checked as for writing, because a writer must respect flags that forbid writing.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
     if header != *expected || !footer_agrees || header.number != listed.number {
@@ -68,7 +68,7 @@ pub(super) fn read_header_and_footer(
     Ok((footer, tail))
 }
 
-/// The description of a block file from its own header and tail, for salvage without a catalog.
+/// Describes a block file by its own header and tail, to salvage it without a catalog.
 pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
     let fail = |error| Error::io("read", path, error);
     let file = storage.open(path, OpenMode::Read).map_err(fail)?;

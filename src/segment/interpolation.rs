@@ -22,21 +22,22 @@ const _: () = assert!(size_of::<BitWindow>() == 64, "a window is as long as a li
 /// fingerprints has a standard deviation of 4.
 const QUARTER: u64 = LINE / 4;
 
-/// Interpolated index of a fingerprint among `count` sorted fingerprints.
+/// Interpolated index of a fingerprint among the sorted fingerprints of a group of `entries`
+/// entries.
 #[inline]
 pub(super) fn presumed(entries: u32, fingerprint: u16) -> u64 {
     (u64::from(entries) * u64::from(fingerprint)) >> 16
 }
 
 /// Start of the window for a fingerprint in a group that starts at `at`. Windows start at multiples
-/// of half a cache line; the chosen one has the predicted position in its middle half.
+/// of half a cache line. The chosen window has the predicted position in its middle half.
 #[inline]
 pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
     let place = at + 2 * presumed(entries, fingerprint);
     place.saturating_sub(QUARTER) / (LINE / 2) * (LINE / 2)
 }
 
-/// The entries of a group with this fingerprint, mostly none. Returns `None` if some may lie
+/// The entries of a group with this fingerprint, usually none. Returns `None` if some may lie
 /// outside the window that starts at `begin`. `group` is the byte range of the group's
 /// fingerprints.
 #[inline]
@@ -58,7 +59,7 @@ pub(super) fn run_in(
     if equal == 0 {
         return Some(0..0);
     }
-    // Only fingerprints of the group.
+    // Keeps only the fingerprints that belong to the group.
     let from = group.start.saturating_sub(begin) / 2;
     let until = group.end.saturating_sub(begin).min(LINE) / 2;
     let equal = equal & ((1 << until) - (1_u64 << from));
@@ -77,8 +78,8 @@ mod tests {
     use super::*;
     use crate::segment::tests::Random;
 
-    /// Test data: groups of these lengths, concatenated from this offset; returns the bytes, and
-    /// offset and fingerprints of each group.
+    /// Test data: concatenates the fingerprints of these groups from offset `at` on. Returns the
+    /// bytes, and the offset of each group.
     fn groups(at: usize, fingerprints: &[Vec<u16>]) -> (Vec<u8>, Vec<u64>) {
         let (mut bytes, mut places) = (vec![0xAB; at], Vec::new());
         for group in fingerprints {
@@ -93,7 +94,8 @@ mod tests {
         u16::from_le_bytes(*number.to_le_bytes().first_chunk().expect("two of eight"))
     }
 
-    /// The result of the window search, which is checked against a plain search.
+    /// Compares the window search with a plain search. Returns false if the window does not
+    /// determine the result.
     fn told(bytes: &[u8], at: u64, group: &[u16], wanted: u16) -> bool {
         let entries = u32::try_from(group.len()).expect("few");
         let begin = window_of(at, entries, wanted);

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longer groups belong to crowds: only their beginning is prefetched.
+/// Longer groups belong to crowds; only the beginning of such a group is prefetched.
 const GROUP_MAX: u32 = 128;
 
 /// Maximum number of ordinals to prefetch. A longer list is read sequentially anyway.
@@ -38,11 +38,12 @@ pub(crate) enum Tables {
 /// A look-up in progress. Each step overwrites the fields with the input of the next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LookUp {
-    /// Offset of what the next step reads: the group's words in the directory, or its fingerprints.
+    /// Offset of the bytes that the next step reads: the two words of the group in the directory,
+    /// or the group's fingerprints.
     at: u64,
-    /// Start of the window of the fingerprint.
+    /// Start of the window in which the fingerprint is predicted.
     window: u64,
-    /// The entries of the group.
+    /// The range of the group's entries in its table.
     begin: u32,
     end: u32,
     fingerprint: u16,
@@ -53,7 +54,7 @@ pub(crate) struct LookUp {
 pub(crate) struct Entries {
     /// Index of the look-up.
     pub(crate) number: u32,
-    /// Number of entries, and offset of their ordinals.
+    /// Number of entries, and file offset of their ordinals.
     count: u32,
     at: u64,
 }
@@ -65,31 +66,31 @@ impl Entries {
         self.count
     }
 
-    /// Index of the first entry.
+    /// These entries, but at most the first `count` of them.
     #[inline]
     pub(crate) fn first(self, count: u32) -> Self {
         Self { count: self.count.min(count), ..self }
     }
 
-    /// The part of the ordinals to prefetch.
+    /// The byte range of the ordinals to prefetch.
     fn extent(&self) -> (u64, usize) {
         (self.at, 4 * index(self.count.min(ORDINALS_MAX)))
     }
 }
 
 impl LookUp {
-    /// The two words of the directory.
+    /// The byte range of the group's two words in the directory.
     fn words(&self) -> (u64, usize) {
         (self.at, 8)
     }
 
-    /// The part of the group's fingerprints to prefetch.
+    /// The byte range of the group's fingerprints to prefetch.
     fn group(&self) -> (u64, usize) {
         (self.at, 2 * index((self.end - self.begin).min(GROUP_MAX)))
     }
 
-    /// Sets the entries of the group in the table at `table`. Returns false if the range is
-    /// invalid.
+    /// Sets the range of the group's entries, for a table whose fingerprints start at `table`.
+    /// Returns false if the range is invalid.
     #[inline]
     fn set_group(&mut self, (begin, end): (u32, u32), table: u64, docs: u32) -> bool {
         (self.begin, self.end) = (begin, end);
@@ -98,7 +99,7 @@ impl LookUp {
         begin <= end && end <= docs
     }
 
-    /// The entries of the group with the fingerprint, if the window determines them.
+    /// The entries of the group with the fingerprint. `None` if the window does not determine them.
     #[inline]
     fn presumed_run(&self, window: &BitWindow) -> Option<Range<u32>> {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
@@ -107,7 +108,7 @@ impl LookUp {
 }
 
 impl Segment {
-    /// Step 1: starts a look-up per key, and prefetches the directories.
+    /// Step 1: starts one look-up per key, and prefetches each group's words in the directory.
     #[inline(never)]
     pub(crate) fn look_up(&self, tables: Tables, keys: &[u64], look_ups: &mut [LookUp]) {
         let [.., directories] = &self.layout.sections;
@@ -129,7 +130,7 @@ impl Segment {
         }
     }
 
-    /// Step 2: reads the range of each group, and prefetches its fingerprints.
+    /// Step 2: reads the range of each group, and prefetches the group's fingerprints.
     #[inline(never)]
     pub(crate) fn find_groups(&self, tables: Tables, look_ups: &mut [LookUp]) -> Result<()> {
         let [.., first_table, _] = &self.layout.sections;
@@ -171,7 +172,7 @@ impl Segment {
         self.blocks.corrupt(at, "group ends before it begins, or after its table")
     }
 
-    /// Step 3: finds the entries with the fingerprint, mostly none, and prefetches their ordinals.
+    /// Step 3: finds the entries with the fingerprint, usually none, and prefetches their ordinals.
     /// `first` is the index of the first look-up.
     #[inline(never)]
     pub(crate) fn match_fingerprints(
@@ -223,17 +224,17 @@ impl Segment {
         Ok(())
     }
 
-    /// Matching entries of a look-up's group.
+    /// The matching entries in the group of a look-up.
     #[inline]
     fn entries(&self, number: u32, look_up: &LookUp, run: Range<u32>) -> Entries {
-        // From an offset in the group's fingerprints to an index in the table.
+        // Start of the table: `at` is the offset of the group's first fingerprint.
         let table = look_up.at - 2 * u64::from(look_up.begin);
         let ordinals = table + self.layout.table_ordinals;
         let at = ordinals + 4 * u64::from(look_up.begin + run.start);
         Entries { number, count: run.end - run.start, at }
     }
 
-    /// Offset of the first table, and distance between tables.
+    /// Number of the first table, and difference between the table numbers of consecutive look-ups.
     #[inline]
     fn first_and_step<T>(&self, tables: Tables, look_ups: &[T]) -> (u64, u64) {
         let (first, step) = match tables {
@@ -245,7 +246,8 @@ impl Segment {
         (first, step)
     }
 
-    /// Step 4: the ordinals, ascending. They are candidates: the caller compares bytes.
+    /// Step 4: calls `take` with the ordinals, ascending. They are candidates: the caller compares
+    /// bytes.
     #[inline]
     pub(crate) fn take_ordinals(
         &self,
@@ -262,8 +264,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The bytes of the ordinals, 4 each, ascending. They are not yet checked against the number of
-    /// documents.
+    /// The bytes of the ordinals, 4 per ordinal, ascending. The ordinals are not yet checked
+    /// against the number of documents.
     #[inline]
     pub(crate) fn ordinals(&self, entries: &Entries) -> Result<Cow<'_, [u8]>> {
         self.blocks.read(entries.at, index(entries.count) * 4)
@@ -299,7 +301,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The same for a document that may not be needed: only in verified memory.
+    /// Like `prefetch_key`, for a document that may not be needed. Does nothing unless the segment
+    /// is verified.
     #[inline]
     pub(crate) fn prefetch_key_if_verified(&self, ordinal: u32) {
         let Some(body) = self.blocks.verified() else { return };
@@ -312,10 +315,10 @@ impl Segment {
         }
     }
 
-    /// Prefetches the keys of many documents. In an unverified segment, verifies their blocks.
+    /// Prefetches the keys of many documents. In an unverified segment, also verifies their blocks.
     pub(crate) fn prefetch_keys(&self, ordinals: impl Iterator<Item = u32> + Clone) -> Result<()> {
         let [_, _, _, starts, ..] = &self.layout.sections;
-        // Up to the start of the next document, except for the last.
+        // The start of the document, and that of the next document if there is one.
         let start = |ordinal: u32| {
             let bytes = if ordinal + 1 < self.docs() { 8 } else { 4 };
             (starts.offset + 4 * u64::from(ordinal), bytes)
@@ -334,13 +337,13 @@ impl Segment {
     }
 
     /// Appends to `out`, ascending, the ordinals in table `table` whose group and fingerprint equal
-    /// those of `key`. Does all steps.
+    /// those of `key`. Runs all steps for one key.
     pub(crate) fn bucket(&self, table: usize, key: u64, out: &mut Vec<u32>) -> Result<()> {
         self.look_up_all(table, &[key], &mut |_, ordinal| out.push(ordinal))
     }
 
     /// Looks up many keys in one table, batch by batch. Calls `take` with the index of the key and
-    /// each of its candidates.
+    /// the ordinal of each candidate.
     pub(crate) fn look_up_all(
         &self,
         table: usize,
@@ -382,8 +385,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The entries of a group with the fingerprint, by binary search. They are consecutive, because
-    /// a group is sorted.
+    /// Finds the entries of a group with the fingerprint by binary search. They are consecutive,
+    /// because a group is sorted.
     fn match_group(&self, look_up: &LookUp) -> Result<Range<u32>> {
         let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
         let entries = end - begin;
@@ -403,7 +406,7 @@ impl Segment {
         Ok(until(&|other| other < wanted)..until(&|other| other <= wanted))
     }
 
-    /// Binary search: the first entry of a range for which `before` is false.
+    /// Binary search: the first entry of a range for which `before` returns false.
     #[cold]
     fn search(&self, base: u64, range: Range<u32>, before: impl Fn(u16) -> bool) -> Result<u32> {
         let (mut begin, mut end) = (range.start, range.end);
@@ -434,7 +437,8 @@ fn prefetch_groups(body: Verified<'_>, mut table: u64, stride: u64, look_ups: &[
     }
 }
 
-/// Step 2 in verified memory. Returns the offset of the words of an invalid group, if any.
+/// Step 2 in verified memory. If a group is invalid, returns the offset of its words in the
+/// directory.
 #[inline(never)]
 fn find_groups(
     body: Verified<'_>,
@@ -449,7 +453,7 @@ fn find_groups(
         if !look_up.set_group(halves(*words), table, docs) {
             return Some(at);
         }
-        // The predicted line, and the second line of the window, if it has one.
+        // The predicted line; also the second line of the window, if the window covers two.
         body.prefetch(look_up.window);
         body.prefetch(look_up.window + LINE - 1);
         table += stride;
@@ -457,7 +461,7 @@ fn find_groups(
     None
 }
 
-/// Start and end of a group, from the directory.
+/// The start and end of a group, from its words in the directory.
 #[inline]
 fn halves(words: [u8; 8]) -> (u32, u32) {
     let both = u64::from_le_bytes(words);

@@ -1,7 +1,7 @@
 //! Segments and dead files: immutable, mapped, and verified block by block on first access.
 //!
-//! Keys, signatures and bands are bytes here. Independent of the WAL, the memtable, the catalog and
-//! queries. `docs/reference/FILE_FORMAT.md` specifies the bytes.
+//! Independent of the WAL, the memtable, the catalog and queries: here keys, signatures and bands
+//! are only bytes. `docs/reference/FILE_FORMAT.md` specifies the format.
 
 mod block_check;
 mod blocks;

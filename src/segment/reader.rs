@@ -1,6 +1,6 @@
 //! Reads the documents of a segment by ordinal. (`look_up.rs` finds ordinals by BandKey.)
 //!
-//! Deaths are not visible here: a dead document reads like a live one.
+//! Does not know which documents are dead: a dead document reads like a live one.
 
 use super::blocks::BlockFile;
 use super::writer::header;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-/// Maximum length of 64 documents that are read in one piece for their keys.
+/// Maximum total length of 64 documents for which they are read in one piece to get their keys.
 const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 
 /// An open segment.
@@ -42,7 +42,7 @@ impl Segment {
         self.blocks.file()
     }
 
-    /// Opens a published segment: checks everything but the body, of which it only reads the
+    /// Opens a published segment. Checks everything but the body, of which it only reads the
     /// header.
     pub(crate) fn open(
         storage: &dyn Storage,
@@ -72,21 +72,23 @@ impl Segment {
         Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
     }
 
-    /// Starts reading the directories, which every query reads first (4 bytes per table and group),
-    /// without waiting; as much as the system accepts in one request. Costs up to 100 us even if
-    /// all is resident.
+    /// Starts reading the directories without waiting, as much as the system accepts in one
+    /// request. Every query reads them first (4 bytes per table and group). Costs up to 100 us even
+    /// if all of them are resident.
     pub(crate) fn request_directories(&self) {
         let [.., directories] = &self.layout.sections;
         self.blocks.request_section(directories);
     }
 
-    /// The start of the warm-up: the number of blocks, or 0 without a map or once all are verified.
+    /// Where a warm-up starts: the number of blocks. 0 without a map, or once all blocks are
+    /// verified.
     pub(crate) fn warm_up_end(&self) -> usize {
         self.blocks.warm_up_end()
     }
 
-    /// A step of the warm-up: verifies some blocks before block `end` if they are resident. Returns
-    /// the `end` of the next step. Takes 15 to 30 us, or about 1 us if the blocks are not resident.
+    /// Runs a step of the warm-up: verifies some blocks before block `end` if they are resident.
+    /// Returns the `end` of the next step. Takes 15 to 30 us, or about 1 us if the blocks are not
+    /// resident.
     pub(crate) fn warm_up(&self, end: usize) -> usize {
         self.blocks.warm_up(end)
     }
@@ -101,13 +103,13 @@ impl Segment {
         self.blocks.verified.has(block)
     }
 
-    /// Verifies the whole body now, so that queries need not. Does nothing in `ReadMode::Pread`,
-    /// where every read verifies. `keep`: the pages stay mapped.
+    /// Verifies the whole body now, so that queries need not. If `keep` is set, the pages stay
+    /// mapped. Does nothing in `ReadMode::Pread`, where every read verifies.
     pub(crate) fn read_back(&self, keep: bool) -> Result<()> {
         self.blocks.read_back(keep)
     }
 
-    /// Gives up all mapped pages of the body; the next reads map them again.
+    /// Releases all mapped pages of the body; later reads map them again.
     pub(crate) fn release(&self) {
         self.blocks.release();
     }
@@ -117,7 +119,7 @@ impl Segment {
         self.properties.docs
     }
 
-    /// The least and the greatest time.
+    /// The least and the greatest time of the documents.
     pub(crate) fn time_range(&self) -> (u64, u64) {
         (self.properties.time_min, self.properties.time_max)
     }
@@ -188,7 +190,8 @@ impl Segment {
                 let near = read.as_ref().and_then(|(starts, all)| key_of(starts, all, index(at)));
                 let told = match near {
                     Some(key) => tell(key),
-                    // Long or damaged documents are read one by one; that read returns the error.
+                    // Long or damaged documents are read one by one. That read returns the error,
+                    // if any.
                     None => tell(&self.key(first + at)?),
                 };
                 if told.is_break() {
@@ -199,8 +202,8 @@ impl Segment {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Start offsets and bytes of consecutive documents with one base, or `None` if there are too
-    /// many bytes.
+    /// Start offsets and bytes of consecutive documents that share a base. Returns `None` if there
+    /// are too many bytes.
     #[expect(clippy::type_complexity, reason = "two pieces of a file")]
     fn starts_and_documents(
         &self,
@@ -257,7 +260,7 @@ impl Segment {
         Ok(count)
     }
 
-    /// The entry of a document.
+    /// The stored bytes of a document: length of the key, key, payload.
     fn document_bytes(&self, ordinal: u32) -> Result<Cow<'_, [u8]>> {
         assert!(ordinal < self.docs(), "no such ordinal");
         let documents = self.documents();
@@ -279,7 +282,7 @@ impl Segment {
         self.blocks.corrupt(at, "document ends before it begins, or is too long")
     }
 
-    /// Start offset of a document in its section; for one past the last document, the end.
+    /// Start offset of a document in its section. For `docs()`, the end of the last document.
     pub(super) fn start(&self, ordinal: u32) -> Result<u64> {
         if ordinal == self.docs() {
             return Ok(self.documents().bytes);
@@ -301,8 +304,8 @@ impl Segment {
     }
 }
 
-/// The key of the document `at` of those with these start offsets; `None` if the offsets are
-/// invalid.
+/// The key of document `at` among those with these start offsets. `None` if the offsets or the
+/// length of the key are invalid.
 #[inline]
 fn key_of<'d>(starts: &[u8], documents: &'d [u8], at: usize) -> Option<&'d [u8]> {
     let start = u32::from_le_bytes(*starts.as_chunks().0.get(at)?);

@@ -1,6 +1,6 @@
 //! Copies a segment under the header of another index. Only the header depends on the index.
 //!
-//! The header lies in the first block, so the CRCs and the tail change with it.
+//! The header is in the first block, so the checksums and the tail change with it.
 
 use super::blocks::BlockFile;
 use super::writer::{Output, Stream, header};
@@ -33,7 +33,7 @@ impl Segment {
             output.publish(storage, &header, body_bytes, sections, properties)
         });
         if written.is_err() {
-            // Best effort: the next open sweeps what is left.
+            // Best effort: if the removal fails, the next open sweeps the temporary file.
             let _ = storage.remove(output.tmp());
         }
         let (time_min, time_max) = self.time_range();
@@ -41,7 +41,7 @@ impl Segment {
     }
 }
 
-/// Writes the new header and the old body; returns the end offset.
+/// Writes the new header and the old body. Returns the offset of the body's end.
 fn copy_body(blocks: &BlockFile, header: &FileHeader, output: &mut Output) -> Result<u64> {
     let body_bytes = blocks.footer().body_bytes;
     let mut stream = Stream::at(0);

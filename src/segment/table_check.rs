@@ -1,10 +1,11 @@
-//! Checks bucket tables without computing them a second time: in one pass over the signatures and
-//! one over the tables.
+//! Checks bucket tables without recomputing them: one pass over the signatures and one over the
+//! tables suffice.
 //!
-//! A table is right if its entries are in strict order and are the entries of the signatures as a
-//! set. The order is checked entry by entry. The sets are compared by the sums of the hashes of
-//! their entries, under a key that is drawn afresh each time, so that no file can be made to fit.
-//! Two different sets have the same sum with a probability of about 2^-64.
+//! A table is right if its entries are in strict order, and if the set of its entries is the one
+//! that follows from the signatures. The order is checked entry by entry. The sets are compared by
+//! the sums of the hashes of their entries. The hash has a random key, which is drawn anew each
+//! time, so that nobody can forge a file with the right sum. Two different sets have the same sum
+//! with a probability of about 2^-64.
 
 use super::reader::Segment;
 use super::tables::{band_key, u16_of, u32_of, u64_of, word};
@@ -14,7 +15,7 @@ use crate::format::bytes::{index, wide};
 
 /// Number of entries of a table that are read together.
 const ENTRIES_PER_READ: usize = CHUNK_BYTES / 4;
-/// An odd number with irregular bits, so that a product depends on all bits of the other factor.
+/// An odd number with irregular bits. A product with it depends on all bits of the other factor.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A hash of table entries under a random key.
@@ -27,7 +28,7 @@ impl EntryHash {
         Self([0_u64, 1, 2, 3].map(|nth| state.hash_one(nth)))
     }
 
-    /// The hash of an entry: its group and fingerprint in one word, and its ordinal.
+    /// The hash of an entry. `word` is its group and fingerprint.
     #[inline]
     fn of(self, word: u64, ordinal: u32) -> u64 {
         let Self([before, first, between, second]) = self;
@@ -36,7 +37,7 @@ impl EntryHash {
     }
 }
 
-/// Both halves of the product.
+/// Combines both halves of the product by exclusive or.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = (u128::from(a) * u128::from(b)).to_le_bytes();
@@ -48,7 +49,7 @@ fn fold(a: u64, b: u64) -> u64 {
 pub(super) struct ExpectedSums {
     hash: EntryHash,
     groups: u32,
-    /// One for each table; the last is that of the keys.
+    /// One sum per table; the last one is for the table of keys.
     sums: Vec<u64>,
 }
 
@@ -58,7 +59,8 @@ impl ExpectedSums {
         Self { hash: EntryHash::random(), groups: segment.groups, sums }
     }
 
-    /// Adds the entries of consecutive documents, by the hashes of their keys.
+    /// Adds the entries that consecutive documents have in the table of keys. `hashes` are the
+    /// hashes of their keys.
     pub(super) fn add_keys(&mut self, first: u32, hashes: &[u64]) {
         if let Some(sum) = self.sums.last_mut() {
             for (ordinal, &key) in (first..).zip(hashes) {
@@ -67,7 +69,8 @@ impl ExpectedSums {
         }
     }
 
-    /// Adds the entries of all signatures. False after an error, which was told.
+    /// Adds the entries of all signatures. After an error, which it reports to `watch`, it returns
+    /// false.
     pub(super) fn add_signatures(
         &mut self,
         segment: &Segment,
@@ -97,8 +100,8 @@ impl ExpectedSums {
         Ok(true)
     }
 
-    /// Whether a table is in order and has the sum of its entries. False says no more: the caller
-    /// computes the table to say where it is wrong.
+    /// Whether a table is in order and has the expected sum. If not, the caller recomputes the
+    /// table to find out where it is wrong.
     pub(super) fn is_right(
         &self,
         segment: &Segment,
@@ -132,7 +135,7 @@ impl ExpectedSums {
                 return Ok(false);
             }
         }
-        // Only empty groups may follow.
+        // Only empty groups may follow the last entry.
         while directory.group + 1 < segment.groups {
             if directory.next(segment) != Some(segment.docs()) {
                 return Ok(false);
@@ -142,11 +145,12 @@ impl ExpectedSums {
     }
 }
 
-/// The check of a table, group by group.
+/// The state of checking one table, group by group.
 #[derive(Debug, Default)]
 struct TableWalk {
     sum: u64,
-    /// One more than the last fingerprint and ordinal of the group in one word, or 0.
+    /// The least position that the next entry of the group may have: the last fingerprint and
+    /// ordinal in one word, plus one. 0 at the start of a group.
     last: u64,
     is_disordered: bool,
 }
@@ -156,7 +160,7 @@ impl TableWalk {
         !self.is_disordered
     }
 
-    /// Consecutive entries of one group.
+    /// Checks and adds consecutive entries of one group.
     #[inline]
     fn group(
         &mut self,
@@ -178,7 +182,7 @@ impl TableWalk {
     }
 }
 
-/// Entries of a table as they were read.
+/// Entries of a table as they were read from the disk.
 #[derive(Debug, Default)]
 struct TableEntries {
     fingerprints: Vec<u8>,
@@ -229,7 +233,7 @@ pub(super) fn each_piece(
 struct Directory {
     table: u32,
     group: u32,
-    /// The words from `begin` on.
+    /// The words of the directory from word `begin` on.
     words: Vec<u8>,
     begin: u32,
 }
@@ -239,7 +243,7 @@ impl Directory {
         Self { table, group: 0, words: Vec::new(), begin: 0 }
     }
 
-    /// The end of the first group, if the group starts at 0.
+    /// The end of the first group. `None` unless the group starts at entry 0.
     fn first(&mut self, segment: &Segment) -> Option<u32> {
         (self.word(segment, 0)? == 0).then(|| self.word(segment, 1))?
     }
@@ -252,7 +256,7 @@ impl Directory {
         (next <= segment.groups).then(|| self.word(segment, next))?
     }
 
-    /// The word `at` of `groups + 1`.
+    /// The word at index `at` of the directory, which has `groups + 1` words.
     #[inline]
     fn word(&mut self, segment: &Segment, at: u32) -> Option<u32> {
         let place = 4 * index(at - self.begin);

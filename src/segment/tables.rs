@@ -1,7 +1,7 @@
-//! Bucket tables: the entry of a key, and the computation of tables from signatures and keys.
+//! Bucket tables: how a key becomes an entry, and how tables are computed from signatures and keys.
 //!
-//! No I/O: [`Rebuild`] says which input it needs, is fed, and returns finished runs of entries. The
-//! builder writes the runs; `verify` compares them with the file.
+//! No I/O: [`Rebuild`] tells which input it needs, takes this input, and returns finished runs of
+//! entries. The builder writes the runs; `verify` compares them with the file.
 
 use super::Shape;
 use crate::format::blocks::Grouping;
@@ -9,14 +9,15 @@ use crate::format::bytes::index;
 pub(super) use crate::sketch::{band_key, key_hash};
 use std::ops::Range;
 
-/// Group and fingerprint of a key: bits 64 and up, and bits 48 to 63, of key x groups.
+/// The group and fingerprint of a key: bits 64 and up, and bits 48 to 63, of the product key x
+/// groups.
 #[inline]
 pub(super) fn split(key: u64, groups: u32) -> (u32, u16) {
     let product = (u128::from(key) * u128::from(groups)).to_le_bytes();
     (u32_of(&product[8..]), u16_of(&product[6..]))
 }
 
-/// The same in one word, with the fingerprint in the low bits.
+/// The group and fingerprint of a key in one word, with the fingerprint in the low bits.
 #[inline]
 pub(super) fn word(key: u64, groups: u32) -> u64 {
     let (group, fingerprint) = split(key, groups);
@@ -60,11 +61,11 @@ pub(crate) struct Run {
     pub(super) first_group: u32,
     /// Index of the first entry in the table.
     pub(super) first_entry: u32,
-    /// The bytes for the three sections of the file.
+    /// The bytes of this run for each of the three sections of the file.
     pub(super) directory: Vec<u8>,
     pub(super) fingerprints: Vec<u8>,
     pub(super) ordinals: Vec<u8>,
-    /// Whether this run ends the table; its directory then includes the last word.
+    /// Whether this run ends the table. If so, `directory` includes the table's last word.
     pub(super) ends_table: bool,
 }
 
@@ -72,8 +73,8 @@ pub(crate) struct Run {
 const RUN_ENTRIES: usize = if cfg!(test) { 32 } else { 8 * 1024 };
 
 impl Run {
-    /// Approximate memory of a run: its entries, and one word of the directory per 16 entries (an
-    /// upper bound).
+    /// Approximate memory of a run: its entries, and one word of the directory per 16 entries,
+    /// which is an upper bound.
     pub(crate) const BYTES: usize = RUN_ENTRIES * (2 + 4) + RUN_ENTRIES / 4;
 
     /// Empties the run. A new run allocates all its memory at once.
@@ -82,7 +83,7 @@ impl Run {
         self.fingerprints.clear();
         self.ordinals.clear();
         if self.ordinals.capacity() == 0 {
-            // The last part may extend beyond the end.
+            // The last group of a run may exceed `RUN_ENTRIES`.
             self.directory.reserve(RUN_ENTRIES / 4);
             self.fingerprints.reserve(RUN_ENTRIES * 2 + 256);
             self.ordinals.reserve(RUN_ENTRIES * 4 + 512);
@@ -90,53 +91,53 @@ impl Run {
     }
 }
 
-/// Binary logarithm of the number of groups in a slice: about 32,768 entries, twice of which fit
-/// into the cache.
+/// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries; its two
+/// copies (collected and sorted) fit into the cache.
 const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
-/// The same for groups of 20 entries.
+/// Like `SLICE_BITS_BY_64`, for groups of 20 entries.
 const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
 
 /// Computes all tables of a segment in bounded memory.
 ///
 /// A *slice* is 2 to the power of `slice_bits` consecutive groups of a table. A pass over all
 /// documents collects the entries of as many slices as fit in memory, of one table or of several.
-/// Then the slices are sorted one by one, each within the cache: scattered into parts, and each
-/// part sorted. Every entry is collected once, so the number of passes is the number of entries
-/// over those that fit. (No slice is ever divided: a crowd of documents that share a band takes 8
-/// bytes each, whatever the bound.)
+/// Then the slices are sorted one by one, each within the cache: its entries are scattered into
+/// parts, and each part is sorted. Every entry is collected once. So the number of passes is the
+/// number of all entries divided by the number that fit in memory. (A slice is never divided: a
+/// crowd of documents that share a band takes 8 bytes per document, whatever the memory bound is.)
 ///
-/// A *part* is the entries of a group whose fingerprints begin with the same bits: so few that
-/// sorting them costs little.
+/// A *part* is the entries of a group whose fingerprints begin with the same bits. A part has so
+/// few entries that sorting it costs little.
 #[derive(Debug)]
 pub(crate) struct Rebuild {
     docs: u32,
     groups: u32,
-    /// A group has 2 to the power of this parts.
+    /// Binary logarithm of the number of parts per group.
     part_bits: u32,
-    /// A slice has 2 to the power of this groups.
+    /// Binary logarithm of the number of groups per slice.
     slice_bits: u32,
-    /// Slices of every table.
+    /// Number of slices per table.
     slices: usize,
     bands: u32,
     band_bytes: usize,
     signature_bytes: usize,
-    /// Entries that fit in memory.
+    /// Number of entries that fit in memory.
     entries_max: usize,
     stage: Stage,
     /// Ordinal of the next document to feed.
     ordinal: u32,
-    /// The slices of this pass, numbered across all tables. They belong to band tables or to the
-    /// table of keys, not to both.
+    /// The slices of this pass, numbered across all tables. They belong either to band tables or to
+    /// the table of keys.
     pass: Range<usize>,
-    /// The collected entries of each slice of the pass: group within the slice, fingerprint and
-    /// ordinal in one word, in order of ordinals.
+    /// The entries collected in this pass, per slice and sorted by ordinal. An entry packs its
+    /// group within the slice, the fingerprint and the ordinal into one word.
     collected: Vec<Vec<u64>>,
     /// The sorted slice that is being returned.
     entries: Vec<u64>,
-    /// End of each part in `entries`.
+    /// The end of each part in `entries`.
     ends: Vec<u32>,
-    /// Position of the output: the slice, numbered across all tables, and group and entry in its
-    /// table.
+    /// Where the output is: the slice, numbered across all tables, and the next group and entry in
+    /// its table.
     slice: usize,
     group: u32,
     entry: u32,
@@ -152,12 +153,12 @@ enum Stage {
 }
 
 impl Rebuild {
-    /// Uses about `memory_bytes` of memory, or more if that is too little to make progress.
+    /// Uses about `memory_bytes` of memory, or more if less would not suffice to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
         Self::of(shape, docs, Grouping::default(), memory_bytes)
     }
 
-    /// The same for another group size.
+    /// Same as `new`, for any group size.
     pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
         let (part_bits, slice_bits) = match grouping {
             Grouping::By20 => (2, SLICE_BITS_BY_20),
@@ -189,12 +190,12 @@ impl Rebuild {
         rebuild
     }
 
-    /// The part of the tables that is done, from 0 to 1.
+    /// The finished share of the tables, from 0 to 1.
     pub(super) fn share_done(&self) -> f64 {
         self.slice as f64 / self.slices_of(self.bands + 1) as f64
     }
 
-    /// Number of slices of the first tables.
+    /// Number of slices of the first `tables` tables.
     fn slices_of(&self, tables: u32) -> usize {
         index(tables) * self.slices
     }
@@ -235,7 +236,8 @@ impl Rebuild {
         self.fed(hashes.len());
     }
 
-    /// Adds the entries of a table to their slices, if these belong to this pass.
+    /// Adds the entries that documents have in a table to the slices of this pass. Ignores entries
+    /// of other slices.
     fn collect(&mut self, table: usize, keys: &[u64]) {
         let all = table * self.slices..(table + 1) * self.slices;
         let begin = self.pass.start.max(all.start);
@@ -262,7 +264,7 @@ impl Rebuild {
         }
     }
 
-    /// Starts the pass that starts with the next slice.
+    /// Starts a pass at the next slice.
     fn begin_pass(&mut self) {
         let all = self.slices_of(self.bands + 1);
         if self.slice == all {
@@ -278,7 +280,7 @@ impl Rebuild {
         let fit = (self.entries_max / slice_entries).clamp(1, left);
         self.pass = self.slice..self.slice + fit;
         self.stage = Stage::Collect;
-        // Frees the memory of oversized slices.
+        // Frees the memory of slices that became too large.
         self.collected.retain(|slice| slice.capacity() < 2 * slice_entries);
         self.collected.resize_with(fit, || Vec::with_capacity(slice_entries));
     }
@@ -289,7 +291,7 @@ impl Rebuild {
         let part = |entry: u64| {
             usize::try_from(entry >> (48 - self.part_bits)).expect("a slice has few parts")
         };
-        // The last slice of a table, and the only one of a small table, has fewer groups.
+        // The last slice of a table may have fewer groups. In a small table it is the only one.
         let before = (self.slice % self.slices) << self.slice_bits;
         let groups = (index(self.groups) - before).min(1 << self.slice_bits);
         self.ends.clear();
@@ -302,7 +304,7 @@ impl Rebuild {
             sum += *end;
             *end = sum;
         }
-        // Before entries are placed, the end of a part equals its start.
+        // At first, before its entries are placed, the end of a part is its start.
         self.entries.clear();
         self.entries.resize(collected.len(), 0);
         for &entry in &*collected {
@@ -330,7 +332,7 @@ impl Rebuild {
         run.first_entry = self.entry;
         run.clear();
         run.ends_table = false;
-        // Start of the group in the slice.
+        // Index of the group's first part in the slice.
         let part = |group: u32| index(group - slice_begin) << self.part_bits;
         let begin = part(self.group).checked_sub(1).map_or(0, |last| index(self.ends[last]));
         let mut end = begin;
@@ -396,8 +398,8 @@ mod tests {
         ]
     }
 
-    /// The same for both tables of an index with one band, computed by `Rebuild` with limited
-    /// memory. Checks the positions of the runs.
+    /// Computes the same data with `Rebuild` and limited memory, for both tables of an index with
+    /// one band. Checks the positions of the runs.
     fn computed(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> [[Vec<u8>; 3]; 2] {
         let mut out: [[Vec<u8>; 3]; 2] = Default::default();
         let mut run = Run::default();

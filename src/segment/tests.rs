@@ -41,8 +41,8 @@ pub(super) fn shape(rows: usize, band_bytes: usize) -> Shape {
 }
 
 impl Model {
-    /// Documents of which about every third shares its signature with `crowds` others, and every
-    /// fifth reuses a key.
+    /// Random documents. About every third has one of `crowds` shared signatures, and about every
+    /// fifth reuses the key of an earlier document.
     pub(super) fn random(seed: u64, docs: usize, shape: Shape, crowds: u64) -> Self {
         let mut random = Random(seed);
         let mut model = Self {
@@ -92,7 +92,7 @@ impl Model {
         band_key(&self.signature(doc)[begin..begin + self.shape.band_bytes])
     }
 
-    /// A builder that has all documents and no table yet.
+    /// A builder to which all documents were pushed, and no table yet.
     fn pushed(&self, disk: &Arc<dyn Storage>, path: &Path, memory: usize) -> Builder {
         self.pushed_by(disk, path, memory, WRITE_BYTES)
     }
@@ -104,11 +104,11 @@ impl Model {
         memory: usize,
         write_bytes: usize,
     ) -> Builder {
-        // A file left by an earlier build: nothing is published over it.
+        // Removes the file of an earlier build, because publishing does not replace a file.
         let _ = disk.remove(path);
         let builder = Builder::create(disk, path, 7, &self.shape, self.docs(), memory, write_bytes);
         let mut builder = builder.expect("created");
-        // In parts of uneven length.
+        // Pushed in parts of 37 signatures, the last of which may be shorter.
         for part in self.signatures.chunks(self.shape.signature_bytes * 37) {
             builder.push_signatures(part).expect("pushed");
         }
@@ -136,8 +136,8 @@ impl Model {
         builder.finish().expect("finished")
     }
 
-    /// All answers of a segment: each must be an error or exactly the model's. Returns the number
-    /// of errors.
+    /// Compares all answers of a segment with the model: each must be an error or exactly the
+    /// model's answer. Returns the number of errors.
     pub(super) fn check(&self, segment: &Segment) -> usize {
         let mut errors = 0;
         let mut out = Vec::new();
@@ -172,7 +172,7 @@ impl Model {
         errors
     }
 
-    /// All look-ups of all tables against brute force. Returns the number of errors.
+    /// Compares all look-ups in all tables with brute force. Returns the number of errors.
     pub(super) fn check_tables(&self, segment: &Segment, others: u64) -> usize {
         let groups = segment.groups;
         let mut errors = 0;
@@ -378,7 +378,7 @@ fn a_builder_that_is_given_up_leaves_nothing() {
 #[test]
 fn a_disk_that_returns_other_bytes_ends_the_build() {
     let place = Place::new();
-    // A signature, a key, and a signature in a block that is not full yet.
+    // The damaged byte is in a signature, in a key, or in a signature whose block is not full yet.
     for (docs, at) in [(500, 100), (500, 8300), (20, 100)] {
         let model = Model::random(1, docs, shape(16, 4), 1);
         let mut builder = model.pushed(&place.disk, &place.path("a.seg"), MEMORY);
@@ -481,7 +481,7 @@ fn ranks_count_the_live() {
     assert_eq!(Ranks::all_live(100).live(), 100);
 }
 
-/// Whether the system must report which pages of files in this folder are in memory.
+/// Whether the file system of this folder must report which pages of a file are in memory.
 pub(super) fn must_tell(folder: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     let of_folder = mounts.lines().filter_map(|line| {

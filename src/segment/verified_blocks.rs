@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The allowed source of a block to verify.
+/// Where the bytes of a block to verify may come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockFetch {
-    /// Memory or disk. An unreadable or damaged block is an error.
+    /// From memory or the disk. An unreadable or damaged block is an error.
     Wait,
-    /// Memory only. A block that is not resident or is damaged stays unverified, and a later read
-    /// returns the error.
+    /// From memory only. A block that is not resident or is damaged stays unverified, and a later
+    /// read returns the error.
     Resident,
 }
 
-/// A bit per block: set once the block was verified since opening.
+/// One bit per block, set once the block was verified after opening.
 ///
 /// All atomics are relaxed: a set bit only says that bytes of an immutable file were valid once.
 #[derive(Debug)]

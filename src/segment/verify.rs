@@ -1,9 +1,10 @@
-//! The full check of segments and dead files: verifies every block, and everything that is derived.
+//! The full check of segments and dead files: verifies every block, and all data that is derived
+//! from other data.
 //!
-//! `table_check.rs` says whether the tables are right. Only if they are not, they are recomputed
-//! here, to say where.
+//! `table_check.rs` finds out whether the tables are right. Only if they are not, they are
+//! recomputed here, to report where they are wrong.
 //!
-//! Reads from the disk and not through the map, so that it sees the same bytes as a reopen.
+//! Reads from the disk instead of the map, so that it sees the same bytes as a reopen.
 
 use super::blocks::BlockFile;
 use super::reader::Segment;
@@ -23,13 +24,13 @@ use std::ops::Range;
 const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
 
 impl Segment {
-    /// Verifies every block again, but not the content of the blocks.
+    /// Verifies every block again, but not the content of blocks.
     pub(crate) fn verify_blocks(&self, watch: &mut Watch<'_>) -> Result<()> {
         blocks(&self.blocks, watch).map(drop)
     }
 }
 
-/// Verifies header, tail and every block again. Returns true if all are intact.
+/// Verifies the header, the tail and every block again. Returns true if all are intact.
 pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
     let mut whole = true;
     let mut note = |result: Result<()>, watch: &mut Watch<'_>| {
@@ -48,7 +49,7 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
         let part = first..file.blocks().min(first + CHUNK_BYTES.div_ceil(BLOCK_BYTES));
         buffer.resize(part.len() * BLOCK_BYTES, 0);
         if file.read_fresh(wide(first * BLOCK_BYTES), &mut buffer).is_err() {
-            // Block by block, so that every damaged one is named.
+            // Block by block, so that every damaged block is named.
             for block in part.clone() {
                 note(file.verify_block(block), watch);
             }
@@ -72,9 +73,9 @@ pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
     }
 }
 
-/// The full check of a segment and its dead file. Problems go to `watch`; `Err` only means
-/// cancelled. The content is checked only if all blocks are intact, because further problems of a
-/// damaged file would only follow from the reported damage.
+/// The full check of a segment and its dead file. Reports problems to `watch`; `Err` only means
+/// that the check was cancelled. The content is checked only if all blocks are intact: problems
+/// with the content of a damaged file would only be consequences of the reported damage.
 pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<'_>) -> Result<()> {
     if let Some(dead) = dead {
         dead.verify(watch)?;
@@ -89,7 +90,7 @@ pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<
     let ranks = match dead.map(Dead::bits).transpose() {
         Ok(Some(bits)) => Some(Ranks::new(bits, segment.docs())),
         Ok(None) => Some(Ranks::all_live(segment.docs())),
-        // The check of the dead file has reported it.
+        // The check of the dead file has already reported this error.
         Err(_) => None,
     };
     if !sums.add_signatures(segment, watch)? {
@@ -183,7 +184,7 @@ fn documents(segment: &Segment, sums: &mut ExpectedSums, watch: &mut Watch<'_>) 
     Ok(whole)
 }
 
-/// The documents of one start base.
+/// The up to 64 documents that share a start base.
 #[derive(Default)]
 struct DocumentWalk {
     /// Start offsets of the documents in their section, and the end of the last one.
@@ -273,13 +274,13 @@ impl DocumentWalk {
     fn each(&self) -> impl Iterator<Item = &[u8]> {
         let base = self.starts[0];
         self.starts.windows(2).map(move |pair| {
-            // Both offsets are within the bytes read: the last start is their end.
+            // Both offsets are within `bytes`, which end at the last offset in `starts`.
             let at = |start: u64| usize::try_from(start - base).unwrap_or(usize::MAX);
             &self.bytes[at(pair[0])..at(pair[1])]
         })
     }
 
-    /// Hashes of the keys. Only valid after a successful `read`.
+    /// The hashes of the keys. Only valid after a successful `read`.
     fn hashes(&self, seed: u64, out: &mut Vec<u64>) {
         out.clear();
         for document in self.each() {
@@ -289,7 +290,7 @@ impl DocumentWalk {
     }
 }
 
-/// Recomputes all tables to say where they are wrong. The table of keys is skipped unless all keys
+/// Recomputes all tables to report where they are wrong. Skips the table of keys unless all keys
 /// are readable.
 fn tables(
     segment: &Segment,
@@ -309,7 +310,7 @@ fn tables(
             Need::Done => return Ok(()),
             Need::Keys { .. } if !keys_are_whole => return Ok(()),
             Need::Keys { from } => {
-                // Whole bases were fed, so `from` is a multiple of 64.
+                // So far whole bases were fed, so `from` is a multiple of 64.
                 documents.read(segment, from).map(|()| {
                     documents.hashes(segment.shape.key_seed, &mut hashes);
                     rebuild.keys(&hashes);
@@ -348,7 +349,7 @@ fn tables(
     }
 }
 
-/// Compares a run with the three sections of the file.
+/// Compares a run with its directory, fingerprints and ordinals in the file.
 fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<'_>) {
     let layout = &segment.layout;
     let [.., tables, directories] = &layout.sections;
@@ -383,9 +384,10 @@ struct LiveKeys<'a> {
     ranks: &'a Ranks,
     /// The fingerprint of the last live entry.
     last: Option<u16>,
-    /// The first live document with this fingerprint, until its key was read.
+    /// The first live document with this fingerprint; `None` once its key was read.
     first: Option<u32>,
-    /// The keys of the live documents with this fingerprint, if there are several.
+    /// The keys of the live documents with this fingerprint. Empty if there is only one such
+    /// document.
     seen: BTreeSet<Vec<u8>>,
 }
 
@@ -394,7 +396,7 @@ impl<'a> LiveKeys<'a> {
         Self { segment, ranks, last: None, first: None, seen: BTreeSet::new() }
     }
 
-    /// Checks the next entries.
+    /// Checks the next entries of the table of keys.
     fn check(&mut self, fingerprints: &[u8], ordinals: &[u8], watch: &mut Watch<'_>) {
         for (fingerprint, ordinal) in fingerprints.chunks(2).zip(ordinals.chunks(4)) {
             let (fingerprint, ordinal) = (u16_of(fingerprint), u32_of(ordinal));
@@ -407,7 +409,7 @@ impl<'a> LiveKeys<'a> {
                 self.seen.clear();
                 continue;
             }
-            // Keys are read only for adjacent live entries.
+            // Keys are read only if adjacent live entries have the same fingerprint.
             for ordinal in self.first.take().into_iter().chain([ordinal]) {
                 self.note(ordinal, watch);
             }

@@ -1,7 +1,7 @@
 //! Iterates over a whole bucket table in order of its keys.
 //!
-//! A table does not store keys, but group and fingerprint bound a key to a range. So the tables of
-//! different segments can be merged.
+//! A table does not store keys, but the group and fingerprint of an entry bound its key to a range.
+//! So the tables of different segments can be merged.
 
 use super::reader::Segment;
 use super::tables::{split, u32_of};
@@ -11,10 +11,10 @@ use crate::format::bytes::index;
 /// Number of groups per read: a few blocks of each section.
 const GROUPS: u32 = if cfg!(test) { 3 } else { 80 };
 
-/// Ranges of keys are computed by a reciprocal, and may be too wide by this much.
+/// Ranges of keys are computed with a reciprocal, and may be too wide by up to this number.
 const SLACK: u64 = 1 << 16;
 
-/// A table entry: a document and the range of its key.
+/// A table entry: a document and the range that contains its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableEntry {
     pub(crate) key_first: u64,
@@ -23,9 +23,9 @@ pub(crate) struct TableEntry {
 }
 
 impl Segment {
-    /// Iterates over table `table` from group `*next` until all groups with keys below `end`
-    /// (`None`: all groups) are done. Entries come in order of `key_first`; the last group may
-    /// contain some beyond `end`.
+    /// Iterates over table `table`, from group `*next` to the last group that may have keys below
+    /// `end` (`None`: to the end of the table). Entries come in order of `key_first`; the last
+    /// group may also contain entries beyond `end`.
     pub(crate) fn walk(
         &self,
         table: usize,
@@ -76,7 +76,8 @@ impl Segment {
         let ordinals = self.blocks.read(at, count * 4)?;
         let (fingerprints, ordinals) = (fingerprints.as_chunks().0, ordinals.as_chunks().0);
         let reciprocal = (1_u128 << 80) / u128::from(self.groups);
-        // A lower bound of the least key with this group and fingerprint, by less than SLACK.
+        // A lower bound of the least key with this group and fingerprint. The bound is too low by
+        // less than SLACK.
         let key = |place: u64| {
             let scaled = (u128::from(place) * reciprocal) >> 32;
             u64::try_from(scaled).unwrap_or(u64::MAX)

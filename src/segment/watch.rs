@@ -1,4 +1,4 @@
-//! What the checks of `verify` share: the receiver of problems and progress, and reads from the
+//! Shared by the checks of `verify`: the receiver of problems and progress, and reads from the
 //! disk.
 
 use super::reader::Segment;

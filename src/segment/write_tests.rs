@@ -4,8 +4,8 @@ use super::ReadMode;
 use super::tests::{MEMORY, Model, Place, shape};
 use crate::format::bytes::wide;
 
-/// Writes of a few bytes, of everything at once, and sizes at which the documents, a table or the
-/// file end with a write.
+/// Tests write sizes of a few bytes, of the whole file, and sizes for which the documents, a table
+/// or the file end exactly at the end of a write.
 #[test]
 fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
     let place = Place::new();

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 /// The `BandKey` of one band: XXH3-64 of its bytes as stored, seed 0.
 #[inline(always)]
 pub(crate) fn band_key(band: &[u8]) -> u64 {
-    // The same hash; with a constant length the compiler emits a third of the code.
+    // Gives the same hash; for a constant length the compiler emits a third of the code.
     if let [a, b, c, d, e, f, g, h] = *band {
         return xxh3_64(&[a, b, c, d, e, f, g, h]);
     }

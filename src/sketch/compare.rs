@@ -76,7 +76,7 @@ impl Agreement {
         self.equal_rows
     }
 
-    /// Whether `count` rows from `first` on are all equal.
+    /// Whether all of the `count` rows from `first` on are equal.
     #[inline]
     pub(crate) fn all_equal(&self, mut first: usize, mut count: usize) -> bool {
         while count > 0 {
@@ -100,7 +100,7 @@ pub(crate) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize)
 }
 
 /// The number of equal rows of two signatures of equal length. Cheaper than an [`Agreement`], which
-/// also says which rows are equal.
+/// also tells which rows are equal.
 #[inline]
 pub(crate) fn count_equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
     match lane_bits {
@@ -168,7 +168,7 @@ fn wide_of(rows: u32) -> usize {
 /// 16-bit little-endian integers compared together: one cache line.
 pub(crate) type BitWindow = [u8; 64];
 
-/// Bit i: integer i equals `wanted`.
+/// Sets bit i if integer i equals `wanted`.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
     let (integers, wanted) = (integers.as_chunks::<2>().0, wanted.to_le_bytes());
@@ -182,13 +182,13 @@ pub(crate) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
     unsafe { sse2::equal_bits(integers, wanted) }
 }
 
-/// Bit i: bytes i are equal.
+/// Sets bit i if bytes i are equal.
 #[cfg(not(target_arch = "x86_64"))]
 fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
     a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
 }
 
-/// Bit i: pairs of bytes i are equal.
+/// Sets bit i if the pairs of bytes i are equal.
 #[cfg(not(target_arch = "x86_64"))]
 fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     let (a, b) = (a.as_chunks::<2>().0, b.as_chunks::<2>().0);
@@ -209,7 +209,7 @@ fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     unsafe { sse2::wide_word(a, b) }
 }
 
-/// Bit i: lanes i of `LANE` bytes are equal. Compilers vectorise the loop.
+/// Sets bit i if lanes i of `LANE` bytes are equal. Compilers vectorise the loop.
 #[inline]
 fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
     let (a, b) = (a.as_chunks::<LANE>().0, b.as_chunks::<LANE>().0);
@@ -242,16 +242,16 @@ mod sse2 {
         [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
     }
 
-    /// Equal bytes. Counters do not overflow: each counts at most 1,024 / 16 rows in the end.
+    /// The number of equal bytes. Counters do not overflow: each counts at most 1,024 / 16 rows.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn count_narrow(a: &[BitWindow], b: &[BitWindow]) -> u32 {
-        // A counter for each vector of a cache line: additions do not wait for each other.
+        // One counter per vector of a cache line, so that additions do not wait for each other.
         let mut counts = [_mm_setzero_si128(); 4];
         for (a, b) in a.iter().zip(b) {
             let (a, b) = (a.as_chunks().0, b.as_chunks().0);
             for (count, (a, b)) in counts.iter_mut().zip(a.iter().zip(b)) {
-                // Lanes that are equal are -1.
+                // The comparison gives -1 in equal lanes.
                 *count = _mm_sub_epi8(*count, _mm_cmpeq_epi8(load(a), load(b)));
             }
         }
@@ -259,8 +259,8 @@ mod sse2 {
         sum(_mm_add_epi8(_mm_add_epi8(a, b), _mm_add_epi8(c, d)))
     }
 
-    /// Equal pairs of bytes. Counters are at most 1,024 / 16 in the end, so that packing keeps
-    /// them.
+    /// The number of equal pairs of bytes. Counters reach at most 1,024 / 16, so that packing them
+    /// into bytes loses nothing.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn count_wide(a: &[BitWindow], b: &[BitWindow]) -> u32 {
@@ -289,7 +289,7 @@ mod sse2 {
         let wanted = _mm_set1_epi16(wanted.cast_signed());
         let (eights, _) = integers.as_chunks();
         let equal = |eight: usize| _mm_cmpeq_epi16(load(&eights[eight]), wanted);
-        // Lanes are 0 or -1, so that packing keeps them.
+        // Lanes are 0 or -1, so that packing loses nothing.
         let bits = |low: __m128i, high: __m128i| {
             u64::from(_mm_movemask_epi8(_mm_packs_epi16(low, high)).cast_unsigned())
         };
@@ -317,7 +317,7 @@ mod sse2 {
             let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
             let low = _mm_cmpeq_epi16(load(&a[0]), load(&b[0]));
             let high = _mm_cmpeq_epi16(load(&a[1]), load(&b[1]));
-            // Lanes are 0 or -1, so that packing keeps them.
+            // Lanes are 0 or -1, so that packing loses nothing.
             let equal = _mm_packs_epi16(low, high);
             bits = bits << 16 | u64::from(_mm_movemask_epi8(equal).cast_unsigned());
         }

@@ -6,18 +6,18 @@ use super::hash::{GOLDEN, finalise, finalise_all};
 use super::many::Many;
 use super::simd::Processor;
 
-/// Maximum number of hashes for the reusable table, and its number of slots.
+/// Maximum number of hashes for which the reusable table serves, and the table's number of slots.
 const FEW: usize = 1024;
 const SLOTS: usize = 16 << 10;
-/// Maximum number of collisions, for all hashes of a set together.
+/// Maximum number of collisions per set.
 const OTHERS_MAX: usize = 64;
 /// Number of sets that use the table before it is cleared.
 const TURNS: u16 = 63;
 
 /// Number of hashes finalised per batch, chosen for the L1 cache.
 const BLOCK: usize = 1024;
-/// From this number of hashes on, a table of all of them exceeds the caches: they are partitioned
-/// first.
+/// From this number of hashes on, a table of all of them would exceed the caches, so they are
+/// partitioned first.
 pub(crate) const MANY: usize = 1 << 17;
 
 /// An open-addressed hash table that is reused without clearing. Each set numbers its hashes in a
@@ -36,7 +36,7 @@ impl Seen {
         (self.slots.capacity() + self.repeats.capacity()) * size_of::<u16>()
     }
 
-    /// Starts a new set and returns its first number. All slots hold smaller numbers.
+    /// Starts a new set and returns its first number. All slots hold smaller numbers then.
     #[inline(always)]
     fn next(&mut self) -> u16 {
         self.turn += 1;
@@ -141,7 +141,7 @@ pub(crate) fn drop_few(
     Some(())
 }
 
-/// Whether the hash at an index was seen before; if not, its index is put into the next free slot.
+/// Whether the hash at an index was seen before. If not, puts its index into the next free slot.
 /// Returns `None` after more than `spare` collisions.
 #[cold]
 #[inline(never)]
@@ -167,8 +167,8 @@ fn put(
     }
 }
 
-/// Finalises window sums for a bag: n golden steps are added to the n-th of equal sums, n from 0.
-/// For n = 0 the hash equals that of `set`.
+/// Finalises window sums for a bag. The n-th of several equal sums (n counts from 0) is increased
+/// by n golden steps first. For n = 0 the hash equals that of `set`.
 pub(crate) fn bag(sums: &mut [u64]) {
     sums.sort_unstable();
     let mut previous = None;
@@ -180,9 +180,9 @@ pub(crate) fn bag(sums: &mut [u64]) {
     }
 }
 
-/// Moves the first of equal hashes to the front and returns their number. Uses an open-addressed
-/// table of indexes, at most a quarter full. Returns `None` if there are far more probes than
-/// random hashes need; then the hashes are only reordered.
+/// Moves the first of each group of equal hashes to the front and returns their number. Uses an
+/// open-addressed table of indexes, at most a quarter full. Returns `None` if there are far more
+/// probes than random hashes need; then the hashes are only reordered.
 fn drop_repeats(hashes: &mut [u64]) -> Option<usize> {
     // Indexes are counted from 1; 0 is a free slot.
     let mut table = vec![0_u32; (hashes.len() * 4).next_power_of_two()];

@@ -7,8 +7,8 @@ use super::few;
 use super::hash::split_mix;
 use super::simd::Processor;
 
-/// Maximum number of rows, which is the maximum number of random rounds. As many forced rounds may
-/// follow.
+/// Maximum number of rows, and thus of random rounds. Up to the same number of forced rounds (see
+/// `force`) may follow.
 const ROWS_MAX: usize = 1024;
 
 /// Seed of the round constants: the ASCII bytes of "nearkin1", read big-endian.
@@ -20,7 +20,7 @@ pub(crate) static ROUNDS: [(u64, u64); 2 * ROWS_MAX] = round_constants();
 /// Sentinel: an empty slot. Filled slots are smaller, because their round is below 2^15.
 pub(crate) const EMPTY: u64 = u64::MAX;
 
-/// Number of bits of a value.
+/// Mask of the bits of a value.
 pub(crate) const VALUE: u64 = (1 << 48) - 1;
 
 #[expect(clippy::large_stack_arrays, reason = "runs in the compiler only")]
@@ -35,12 +35,12 @@ const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     rounds
 }
 
-/// Minimum number of hashes for which filtering those that fall into empty slots pays off.
+/// Minimum number of hashes for which it pays off to filter those that fall into empty slots.
 const PICKED_FROM: usize = 24;
 
-/// Computes the value of each row, 48 bits each, into `slots`, one slot per row. `hashes` must not
-/// be empty; they should be distinct, because repeats cost time (but never change the result). They
-/// are not changed. `picked` is a buffer.
+/// Computes the 48-bit value of each row into `slots`, one slot per row. `hashes` must not be
+/// empty. They should be distinct: repeats cost time, but never change the result. Afterwards
+/// `hashes` is as before. `picked` is a buffer.
 ///
 /// A slot holds round << 48 | value, so that a single comparison prefers the earlier round, and
 /// within a round the least value.
@@ -94,14 +94,15 @@ pub(crate) fn usual(
     Some((slots, processor))
 }
 
-/// Round 0 of a hash. The highest bits are the row, so that hashes of one row are ordered by value.
+/// Puts a hash into its row in round 0. The highest bits are the row, so that hashes of one row are
+/// ordered by value.
 #[inline(always)]
 pub(crate) fn begin(slots: &mut [u64; 128], hash: u64) {
     let slot = &mut slots[(hash >> 57) as usize];
     *slot = (*slot).min(hash);
 }
 
-/// All later rounds, after `begin` of all hashes. Gives the same result as `values`.
+/// Runs all later rounds, once `begin` was called for each hash. Gives the same result as `values`.
 #[inline(always)]
 pub(crate) fn go_on(
     hashes: &mut Vec<u64>,
@@ -111,13 +112,14 @@ pub(crate) fn go_on(
 ) {
     let mut open = processor.settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
-        // The hash of all ones looks like an empty slot: the greatest value of the last row.
+        // The hash with all bits set looks like an empty slot. It is the greatest value of the last
+        // row.
         slots[127] = VALUE;
         open[1] ^= 1 << 63;
     }
     if open != [0, 0] {
         make_room(picked, hashes.len());
-        // The last block of eight is padded with a hash of the set, which does not change the
+        // The last block of eight is padded with a hash of the set. Repeats do not change the
         // result.
         let count = hashes.len();
         hashes.reserve_exact(7);
@@ -130,7 +132,7 @@ pub(crate) fn go_on(
     }
 }
 
-/// Padding for writes of eight at a time.
+/// Grows `picked` to hold all hashes. Adds padding, because eight are written at a time.
 #[inline(always)]
 fn make_room(picked: &mut Vec<u64>, hashes: usize) {
     if picked.len() < hashes + 16 {
@@ -176,7 +178,7 @@ fn rounds(hashes: &[u64], slots: &mut [u64], picked: &mut [u64], entry: impl Fn(
     }
 }
 
-/// The later rounds for 128 rows. The empty rows are a bit set of two words.
+/// Runs the later rounds for 128 rows. The empty rows are a bit set of two words.
 #[inline(always)]
 fn rounds_of_128(
     eights: &[[u64; 8]],
@@ -194,7 +196,7 @@ fn rounds_of_128(
         let tag = round << 48;
         let count = processor.pick_of_128(eights, *constants, [low, high], picked);
         for &hash in &picked[..count] {
-            // In a row filled by an earlier round, the old value is smaller and stays.
+            // A row that an earlier round has filled keeps its value, which is smaller.
             let hash = rehash(hash, *constants);
             let slot = &mut slots[row_of(hash)];
             *slot = (*slot).min(tag | hash << 7 >> 16);
@@ -227,8 +229,8 @@ fn pick(
     count
 }
 
-/// The forced rounds: round rows + i puts every shingle into slot i, so that no slot stays empty.
-/// Only sets of few shingles reach them.
+/// Runs the forced rounds: round rows + i puts every shingle into slot i, so that no slot stays
+/// empty. Only sets of few shingles need them.
 fn force(hashes: &[u64], slots: &mut [u64]) {
     let rows = slots.len();
     for (row, slot) in slots.iter_mut().enumerate() {

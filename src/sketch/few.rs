@@ -1,12 +1,12 @@
-//! Fast Similarity Sketching of few shingles in 128 rows: many rounds, whose later entries mostly
-//! fall into full rows.
+//! Fast Similarity Sketching for few shingles and 128 rows. Such sets need many rounds, and most
+//! entries of the later rounds fall into full rows.
 //!
 //! The result equals that of `fast`, which is the definition.
 
 use super::fast::{EMPTY, ROUNDS, VALUE, forced, rehash};
 use super::simd::Processor;
 
-/// Number of rows.
+/// Number of rows of a signature.
 const ROWS: usize = 128;
 /// Number of rounds per block.
 const EIGHT: usize = 8;
@@ -39,7 +39,7 @@ const fn eights() -> [Eight; ROWS / EIGHT] {
     eights
 }
 
-/// The same as `fast::values`, for at most `FEW_MAX` hashes.
+/// Same as `fast::values`, for at most `FEW_MAX` hashes.
 #[inline(always)]
 pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<Processor>) {
     // The order of rounds does not matter, and surplus rounds are harmless: an entry of an earlier
@@ -94,8 +94,8 @@ fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]
     }
 }
 
-/// Runs rounds from `first` on until no row is empty, and skips entries of full rows. Returns false
-/// and does nothing if the processor has no kernel for it.
+/// Runs rounds from `first` on until no row is empty. Skips entries that fall into full rows.
+/// Returns false and does nothing if the processor has no kernel for it.
 #[inline(always)]
 fn offer_picked(
     hashes: &[u64],
@@ -128,7 +128,7 @@ fn offer_picked(
     true
 }
 
-/// Enters a hash of a round into its row, and returns the row.
+/// Puts a hash of a round into its row, and returns the row.
 #[inline(always)]
 fn offer(slots: &mut [u64; ROWS], hash: u64, round: u64) -> usize {
     let row = (hash >> 57) as usize;
@@ -137,7 +137,7 @@ fn offer(slots: &mut [u64; ROWS], hash: u64, round: u64) -> usize {
     row
 }
 
-/// Bit set of the empty rows.
+/// The empty rows as a bit set.
 #[inline(always)]
 fn open_rows(slots: &[u64; ROWS]) -> [u64; 2] {
     let mut open = [0; 2];

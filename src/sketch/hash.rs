@@ -65,7 +65,7 @@ fn sum_with(sum: u64, unit: u64) -> u64 {
     sum.wrapping_mul(BASE).wrapping_add(unit)
 }
 
-/// Narrow windows: each sum is computed from its units, without a dependency on the previous one,
+/// For narrow windows: computes each sum from its units, without a dependency on the previous one,
 /// so that the loop is vectorised.
 #[inline(always)]
 pub(crate) fn direct<const N: usize>(units: &mut Vec<u64>) {
@@ -76,7 +76,7 @@ pub(crate) fn direct<const N: usize>(units: &mut Vec<u64>) {
     units.truncate(count);
 }
 
-/// Wide windows by a rolling sum: subtract the first unit, multiply, add the next unit.
+/// For wide windows: a rolling sum. Subtract the first unit, multiply, add the next unit.
 fn rolling(units: &mut Vec<u64>, width: usize) {
     let top = (1..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let (first, rest) = units.split_at(width);

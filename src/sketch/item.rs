@@ -42,7 +42,7 @@ enum Form<'a> {
 const DIGITS_MAX: usize = 48;
 /// Chunk size: eight digits are written at a time.
 const CHUNK: u64 = 100_000_000;
-/// The largest power of ten in 64 bits of whole chunks, and its number of zeros.
+/// The largest power of ten in 64 bits with a whole number of chunks, and its number of zeros.
 const SPLIT: u128 = 10_000_000_000_000_000;
 const SPLIT_DIGITS: usize = 16;
 
@@ -73,7 +73,7 @@ impl Digits {
         self.0[end - 8..end].copy_from_slice(&(digits | ASCII).to_le_bytes());
     }
 
-    /// The same as `put`, for numbers of more than 64 bits.
+    /// Same as `put`, for numbers of more than 64 bits.
     fn put_wide(&mut self, number: u128) -> usize {
         let (mut rest, mut end) = (number, DIGITS_MAX);
         while rest > u128::from(u64::MAX) {
@@ -118,13 +118,13 @@ fn eight(number: u64) -> u64 {
     of_fours((number / 10_000) | ((number % 10_000) << 32))
 }
 
-/// The same for a number below 10^4.
+/// The four digits of a number below 10^4, computed the same way.
 #[inline(always)]
 fn four(number: u64) -> u64 {
     of_fours(number << 32)
 }
 
-/// The digits of two numbers below 10,000, the first of them in the low half.
+/// The digits of two numbers below 10,000; the first number is in the low half.
 #[inline(always)]
 fn of_fours(fours: u64) -> u64 {
     // x * 10,486 >> 20 is x / 100 for all x below 10,000; x * 103 >> 10 is x / 10 below 100.
@@ -141,7 +141,7 @@ fn low_u64(number: u128) -> u64 {
 
 impl Item<'_> {
     /// The unit hash of the item. `of_text` hashes strings and bytes, and may fold them. Positive
-    /// integers are hashed without writing their digits to memory.
+    /// integers are hashed directly, without writing their digits to memory.
     #[inline(always)]
     pub(super) fn hash(
         &self,
@@ -178,7 +178,7 @@ impl Item<'_> {
         }
     }
 
-    /// The bytes that are hashed. `digits` holds those of an integer.
+    /// The bytes that are hashed. For an integer, its digits are written to `digits`.
     #[inline(always)]
     pub(super) fn bytes<'b>(&'b self, digits: &'b mut Digits) -> &'b [u8] {
         match &self.0 {

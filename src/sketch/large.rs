@@ -1,5 +1,5 @@
-//! Sketches large texts section by section, so that a section stays in the cache and memory is only
-//! needed for the shingle hashes.
+//! Sketches large texts section by section, so that a section stays in the cache, and only the
+//! shingle hashes need memory.
 //!
 //! Cuts a text where the sections together have the same units and windows as the whole.
 
@@ -10,7 +10,7 @@ use crate::Shingles;
 
 /// Shorter texts are sketched in one section.
 pub(crate) const BYTES_MIN: usize = 256 << 10;
-/// Minimum length of a section in bytes; it extends to the next possible cut.
+/// Minimum length of a section in bytes. A section extends to the next possible cut.
 const SECTION: usize = 32 << 10;
 /// Typical number of bytes per shingle of words.
 const BYTES_OF_WORD: usize = 6;
@@ -21,7 +21,7 @@ pub(crate) struct Large {
     many: Many,
     section: usize,
     width: usize,
-    /// The unit between two sections.
+    /// The hash of the space between two sections, if spaces are units (`Shingles::Chars`).
     between: Option<u64>,
     /// The last units of the previous section, where the next windows start.
     tail: Vec<u64>,
@@ -42,7 +42,7 @@ impl Large {
         Some(Self { many, section: SECTION, width, between, tail: Vec::new(), begun: false })
     }
 
-    /// The same with another section length, for tests.
+    /// Sets another section length, for tests.
     #[cfg(test)]
     pub(crate) fn with_section(self, section: usize) -> Self {
         Self { section, ..self }
@@ -64,9 +64,9 @@ impl Large {
         }
     }
 
-    /// Adds the windows of a section to the result. `units` holds the units of the section after
-    /// those carried over from the previous one; afterwards it holds the units carried over to the
-    /// next.
+    /// Adds the windows of a section to the result. `units` must hold the units carried over from
+    /// the previous section, then those of this one. Afterwards it holds the units carried over to
+    /// the next section.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,

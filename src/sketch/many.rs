@@ -3,8 +3,8 @@
 //!
 //! The order of the result is unspecified; a signature does not depend on it.
 
-/// Planned number of hashes per part, and the binary logarithms of the least and the greatest
-/// number of parts.
+/// Planned number of hashes per part; then the binary logarithms of the minimum and maximum number
+/// of parts.
 const PART: usize = 4096;
 const PART_BITS_MIN: u32 = 4;
 const PART_BITS_MAX: u32 = 11;
@@ -22,12 +22,12 @@ pub(crate) struct Many {
     memory: Vec<u64>,
     /// For each chunk, the previous chunk of its part.
     previous: Vec<usize>,
-    /// Index of the next hash of each part. At the end of a chunk a new one is needed.
+    /// Index of the next hash of each part. At the end of a chunk, the part needs a new chunk.
     ends: Vec<usize>,
 }
 
 impl Many {
-    /// For about `expected` hashes. With more hashes the parts are larger and slower.
+    /// Made for about `expected` hashes. With more hashes the parts become larger and slower.
     pub(crate) fn new(expected: usize) -> Self {
         let bits = (expected / PART).max(1).ilog2().clamp(PART_BITS_MIN, PART_BITS_MAX);
         // On average the last chunk of a part is half empty.
@@ -84,14 +84,15 @@ fn copy_distinct(part: &mut [u64], to: &mut [u64], places: &mut Vec<u16>) -> usi
     to[1..].iter_mut().zip(distinct).map(|(to, hash)| *to = *hash).count()
 }
 
-/// The same with an open-addressed table of indexes, at most a quarter full. Returns `None` if the
-/// part is too large, or if there are far more probes than random hashes need.
+/// Same as `copy_distinct`, with an open-addressed table of indexes, at most a quarter full.
+/// Returns `None` if the part is too large, or if there are far more probes than random hashes
+/// need.
 fn copy_by_table(part: &[u64], to: &mut [u64], places: &mut Vec<u16>) -> Option<usize> {
     if part.len() > PLACES_MAX {
         return None;
     }
-    // Index 0 marks a free slot and always holds the hash being searched. So a free slot ends the
-    // search like an equal hash, and no branch depends on which it was.
+    // A free slot holds index 0, and `to[0]` always holds the hash being searched. So a free slot
+    // ends the search like an equal hash, and no branch depends on which of the two it was.
     places.clear();
     places.resize((part.len() * 4).next_power_of_two(), 0);
     let mask = places.len() - 1;

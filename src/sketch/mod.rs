@@ -125,7 +125,7 @@ impl Sketcher {
     /// # Errors
     ///
     /// `Empty` if it has no shingle (for words: no letter or digit, or only stop words). `Invalid`
-    /// if the parameters are for items or of an external scheme.
+    /// if the parameters are for items, or are of an external scheme.
     pub fn text(&self, text: &str) -> Result<Signature> {
         scratch::with(|scratch| self.text_in(text, scratch))
     }
@@ -155,7 +155,7 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// Those of [`Sketcher::text`].
+    /// Same as [`Sketcher::text`].
     pub fn text_with_variety(&self, text: &str) -> Result<(Signature, Variety)> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -174,7 +174,7 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// Those of [`Sketcher::text`].
+    /// Same as [`Sketcher::text`].
     pub fn original_text(&self, text: &str) -> Result<Original> {
         scratch::with(|scratch| {
             let signature = self.text_in(text, scratch)?;
@@ -186,7 +186,7 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// Those of [`Sketcher::items`].
+    /// Same as [`Sketcher::items`].
     pub fn original_items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -205,8 +205,8 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// `Empty` if there is no item. `Invalid` if the parameters are not for items or of an external
-    /// scheme.
+    /// `Empty` if there is no item. `Invalid` if the parameters are not for items, or are of an
+    /// external scheme.
     pub fn items<'i>(
         &self,
         items: impl IntoIterator<Item = impl Into<Item<'i>>>,
@@ -234,7 +234,7 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// Those of [`Signature::from_rows`].
+    /// Same as [`Signature::from_rows`].
     pub fn rows<T: Into<u64> + Copy>(&self, rows: &[T], shingle_count: u32) -> Result<Signature> {
         let Inner { id, scheme, rows: hashes, lane_bits, .. } = *self.inner;
         Signature::of_rows((id, scheme, hashes, lane_bits), rows, shingle_count)
@@ -296,7 +296,7 @@ impl Inner {
         hash::windows(sums, self.shingles.units(), processor);
     }
 
-    /// The same, section by section.
+    /// Same as `text`, section by section.
     #[inline(always)]
     fn large_text(
         &self,
@@ -337,7 +337,7 @@ impl Inner {
         }
     }
 
-    /// The state to sketch a text section by section, if it is long enough.
+    /// The state for sketching a text section by section, if the text is long enough.
     #[inline]
     fn large(&self, text: &str) -> Option<Large> {
         if text.len() < large::BYTES_MIN || self.bag {

@@ -1,5 +1,5 @@
-//! Normalises text for comparison: folded, or in lower case and Unicode form C; runs of white space
-//! become single blanks.
+//! Normalises text for comparison: letters are folded, or converted to lower case and Unicode form
+//! C; runs of white space become single blanks.
 //!
 //! Frozen: see `docs/reference/SIGNATURES.md`.
 
@@ -10,8 +10,8 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use super::fold::{CASE, FOLD, FoldTable, slow};
 use crate::{FoldOptions, Normalise, Params};
 
-/// The Unicode versions used. They are recorded with an index and shown, but a different version is
-/// not refused: versions differ only in newly assigned characters.
+/// The Unicode versions used. They are recorded with an index and shown to the user, but an index
+/// with other versions is not refused: versions differ only in newly assigned characters.
 pub(crate) fn unicode_versions() -> String {
     let [lower, compose, words] = [
         unicode_case_mapping::UNICODE_VERSION,
@@ -29,7 +29,7 @@ fn widen((major, minor, patch): (u8, u8, u8)) -> (u64, u64, u64) {
     (major.into(), minor.into(), patch.into())
 }
 
-/// The steps of a normalisation, in order: options of `fold`, letters, white space.
+/// The steps of a normalisation, in order: the options of `fold`, letters, white space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     letters: Normalise,
@@ -142,7 +142,7 @@ pub(crate) fn is_white_space(c: char) -> bool {
 }
 
 /// Applies the full lower-case mapping of each character, without context: a capital sigma always
-/// becomes the medial one, and there are no rules for languages.
+/// becomes the medial one, and there are no language-specific rules.
 fn lower(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Owned(text.to_ascii_lowercase());
@@ -166,7 +166,7 @@ fn lower(text: &str) -> Cow<'_, str> {
 fn ascii_blanks(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
-    // Combines all bytes instead of searching for the first, so that the loop is vectorised.
+    // Combines all bytes instead of searching for the first one, so that the loop is vectorised.
     let control = bytes.iter().fold(0, |any, b| any | u8::from(matches!(b, b'\t'..=b'\r')));
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
     let double = pairs.fold(0, |any, (a, b)| any | u8::from((a ^ b' ') | (b ^ b' ') == 0));

@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Original {
     signature: Signature,
-    /// Ascending and distinct. For a bag: one per window, so that two may be equal.
+    /// Ascending and distinct. For a bag, there is one hash per window, so that two may be equal.
     shingles: Vec<u64>,
 }
 
@@ -50,12 +50,12 @@ impl Original {
         &self.shingles
     }
 
-    /// The exact Jaccard similarity of two documents of the same parameters.
+    /// The exact Jaccard similarity of two documents made with the same parameters.
     pub fn similarity(&self, other: &Self) -> f64 {
         self.overlap(other).similarity
     }
 
-    /// The exact similarity, or `None` if it is below `least`; the comparison stops as soon as that
+    /// The exact similarity, or `None` if it is below `least`. The comparison stops as soon as that
     /// is certain. Costs at most one step per shingle.
     pub fn similarity_at_least(&self, other: &Self, least: f64) -> Option<f64> {
         let needed = needed_for_similarity(self, other, least);
@@ -63,7 +63,7 @@ impl Original {
         Some(similarity).filter(|similarity| *similarity >= least)
     }
 
-    /// The overlap of two documents of the same parameters. Costs one step per shingle.
+    /// The overlap of two documents made with the same parameters. Costs one step per shingle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -106,12 +106,12 @@ impl Original {
     }
 }
 
-/// Number of shared shingles that a similarity needs, up to rounding.
+/// Number of shared shingles that this similarity requires, up to rounding.
 pub(crate) fn needed_for_similarity(a: &Original, b: &Original, least: f64) -> f64 {
     (least * (a.len() + b.len()) as f64 / (1.0 + least) - 1e-6).max(0.0)
 }
 
-/// Number of shared shingles that a containment needs, up to rounding.
+/// Number of shared shingles that this containment requires, up to rounding.
 pub(crate) fn needed_for_containment(a: &Original, b: &Original, least: f64) -> f64 {
     (least * a.len().min(b.len()) as f64 - 1e-6).max(0.0)
 }
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(again(turned).unwrap_err().kind(), crate::ErrorKind::Invalid);
     }
 
-    /// The ledger of `nearkin dedup` depends on it.
+    /// The ledger of `nearkin dedup` depends on this.
     #[test]
     fn there_are_as_many_hashes_as_the_signature_counts() {
         for bag in [false, true] {

@@ -7,7 +7,8 @@ use std::cell::Cell;
 use super::distinct::Seen;
 use super::split::Split;
 
-/// Maximum size that a thread keeps between calls in bytes; larger buffers are freed.
+/// Maximum size in bytes of the buffers that a thread keeps between calls. Larger buffers are
+/// freed.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// The buffers of a call.

@@ -1,4 +1,4 @@
-//! The signature of a document: opaque bytes, and the id of the parameters that made it.
+//! The signature of a document: opaque bytes, and the id of the parameters it was made with.
 //!
 //! Independent of texts and files.
 
@@ -50,7 +50,7 @@ impl Signature {
         Self::of_rows(made, rows, shingle_count)
     }
 
-    /// `made`: id, scheme, number of rows and lane bits of the parameters.
+    /// `made` has the id, scheme, number of rows and lane bits of the parameters.
     pub(super) fn of_rows<T: Into<u64> + Copy>(
         (id, scheme, hashes, lane_bits): (u64, Scheme, usize, u32),
         rows: &[T],
@@ -128,7 +128,7 @@ impl Signature {
         self.bytes.chunks_exact(lane_bytes).map(lane::number)
     }
 
-    /// The signature of the union of both sets: the minimum of each row.
+    /// The signature of the union of two sets: the minimum of each row.
     ///
     /// Exact if each row is the minimum of a hash over the set, as in MinHash; this cannot be
     /// checked. The shingle count of the union is unknown, so it is 0.

@@ -1,7 +1,8 @@
 //! Optional instruction sets: detects them, and dispatches to the kernels that use them. On a
 //! processor without them, the scalar code runs.
 //!
-//! With its modules and `compare.rs`, this is the only unsafe code that makes signatures.
+//! The only unsafe code that makes or compares signatures is here, in the modules of this one, and
+//! in `compare.rs`.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "functions of a processor's features: see the arguments")
@@ -38,19 +39,19 @@ pub(crate) use super::{
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sse2::{blanks, eights, masks};
 
-/// The optional instruction sets of this processor. Only `detect` makes it.
+/// The optional instruction sets of this processor. Only `detect` makes this type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Processor {
     /// AVX2 and the other features of x86-64-v3.
     #[cfg(target_arch = "x86_64")]
     Avx2(Proof),
-    /// AVX-512 as in x86-64-v4, plus VBMI and VBMI2. Processors with only the former (before Ice
-    /// Lake) use AVX2, which saves a third variant.
+    /// AVX-512 as in x86-64-v4, plus VBMI and VBMI2. Processors that have x86-64-v4 only (before
+    /// Ice Lake) use AVX2, which saves a third variant.
     #[cfg(target_arch = "x86_64")]
     Avx512(Proof),
 }
 
-/// Proof that it was detected.
+/// Proof that the instruction set was detected.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Proof(());
@@ -59,10 +60,12 @@ pub(crate) struct Proof(());
 macro_rules! kernel {
     ($processor:expr, $avx2:expr, $avx512:expr) => {
         match $processor {
-            // SAFETY: the function needs the features that an `Avx2` is made with only.
+            // SAFETY: an `Avx2` is only made where the processor has the features that the function
+            // requires.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => unsafe { $avx2 },
-            // SAFETY: the function needs the features that an `Avx512` is made with only.
+            // SAFETY: an `Avx512` is only made where the processor has the features that the
+            // function requires.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => unsafe { $avx512 },
         }
@@ -118,7 +121,7 @@ impl Processor {
         )
     }
 
-    /// `Inner::large_text` likewise.
+    /// `Inner::large_text`, compiled for this processor.
     pub(crate) fn large_text(
         self,
         inner: &Inner,
@@ -133,8 +136,9 @@ impl Processor {
         )
     }
 
-    /// `split::edges`. `edges` must be 64 longer than `piece`; `text` must be a multiple of 64 and
-    /// at least as long as `piece`; `marks` has a number per 64 bytes.
+    /// Does what `split::edges` does. `edges` must be longer than `piece` by 64; the length of
+    /// `text` must be a multiple of 64 and at least that of `piece`; `marks` has one number per 64
+    /// bytes.
     #[inline(always)]
     pub(crate) fn edges(
         self,
@@ -178,10 +182,11 @@ impl Processor {
         )
     }
 
-    /// Writes the hashes of all units, computed as if short, to `out`, which must have the length
-    /// of `units`; writes the positions of long units, in any order, to `long`, which must be eight
-    /// longer; returns their number. `lens` is a buffer of the length of `units`. All units start
-    /// before a power of two, and `text` continues for 128 bytes after it.
+    /// Writes the hashes of all units to `out`, computed as if all units were short. Writes the
+    /// positions of long units, in any order, to `long`, and returns their number. `out` must be as
+    /// long as `units`, and `long` longer by eight; `lens` is a buffer as long as `units`. There
+    /// must be a power of two above all starts of units, and `text` must be at least 128 bytes
+    /// longer than this power.
     #[inline(always)]
     pub(crate) fn short(
         self,
@@ -199,11 +204,11 @@ impl Processor {
         )
     }
 
-    /// `hash::windows` of three units.
+    /// `hash::windows` for windows of three units.
     #[inline(always)]
     pub(crate) fn windows_of_3(self, units: &mut Vec<u64>) {
         match self {
-            // SAFETY: as of `kernel`.
+            // SAFETY: see `kernel`.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => unsafe { avx2::windows_of_3(units) },
             #[cfg(target_arch = "x86_64")]
@@ -211,11 +216,11 @@ impl Processor {
         }
     }
 
-    /// `hash::finalise` of each.
+    /// Applies `hash::finalise` to each sum.
     #[inline(always)]
     pub(crate) fn finalise(self, sums: &mut [u64]) {
         match self {
-            // SAFETY: as of `kernel`.
+            // SAFETY: see `kernel`.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => unsafe { avx2::finalise(sums) },
             #[cfg(target_arch = "x86_64")]
@@ -223,13 +228,14 @@ impl Processor {
         }
     }
 
-    /// Converts minimum hashes to values; returns a bit per slot: set if the slot got no hash.
+    /// Converts minimum hashes to values. Returns one bit per slot, set if the slot got no hash.
     #[inline(always)]
     pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
         kernel!(self, avx2::settle(slots), avx512::settle(slots))
     }
 
-    /// Number of hashes from which single rounds over all hashes are faster than `few::values`.
+    /// The number of hashes from which on single rounds over all hashes are faster than
+    /// `few::values`.
     #[inline(always)]
     pub(crate) fn many(self) -> usize {
         match self {
@@ -240,8 +246,8 @@ impl Processor {
         }
     }
 
-    /// For each hash, a bit for each of eight rounds: set if the round puts the hash into one of
-    /// the `open` rows of 128; other bits may be set, too. False if this processor has no kernel
+    /// Sets a bit for each hash and each of eight rounds if the round puts the hash into one of the
+    /// `open` rows of 128. May set other bits, too. Returns false if this processor has no kernel
     /// for it.
     #[inline(always)]
     pub(crate) fn open_rounds(
@@ -256,15 +262,16 @@ impl Processor {
             Self::Avx2(_) => false,
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => {
-                // SAFETY: as of `kernel`.
+                // SAFETY: see `kernel`.
                 unsafe { avx512::open_rounds(hashes, eight, open, hits) };
                 true
             }
         }
     }
 
-    /// Writes the unmixed hashes that this round puts into `open` rows of 128, and perhaps others;
-    /// returns their number. `picked` must be eight longer than all hashes.
+    /// Writes to `picked` the unmixed hashes that this round puts into one of the `open` rows of
+    /// 128, and perhaps others. Returns their number. `picked` must have room for all hashes and
+    /// eight more.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,

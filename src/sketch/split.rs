@@ -1,8 +1,8 @@
-//! ASCII text, or the output of `fold` for any text, to unit hashes. Processes 64 bytes at a time:
-//! lower case, then masks with one bit per byte. Then hashes all units, those of similar length
-//! together, so that branches are predictable.
+//! Splits ASCII text, or the output of `fold` for any text, into units and hashes them. Processes
+//! 64 bytes at a time: converts them to lower case, then computes masks with one bit per byte.
+//! Finally hashes all units, those of similar length together, so that branches are predictable.
 //!
-//! Knows where words and tokens of ASCII begin and end; bytes beyond ASCII are letters. The crate
+//! Finds the boundaries of words and tokens in ASCII; non-ASCII bytes count as letters. The crate
 //! `unicode-segmentation` defines words; the plain code at the end of this file defines the masks.
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -38,11 +38,12 @@ pub(crate) struct Cut {
 pub(crate) struct Split {
     /// The text as it is hashed: in lower case or unchanged.
     text: Vec<u8>,
-    /// One bit per byte at which a unit begins or ends; then these positions, alternating.
+    /// One bit per byte, set where a unit begins or has just ended. Then the positions of these
+    /// bits: begins and ends alternate.
     marks: Vec<u64>,
     edges: Vec<u32>,
-    /// The first eight bytes of each unit, or what a processor needs instead; and the positions of
-    /// longer units.
+    /// The first eight bytes of each unit (the AVX2 kernel stores lengths here), and the positions
+    /// of long units.
     heads: Vec<u64>,
     long: Vec<u32>,
     /// The folded text before it is divided; used by `units`.
@@ -76,7 +77,7 @@ impl Split {
                 let count = self.cut(piece, rules, processor);
                 self.hash_units(count, hash, processor, out);
             } else {
-                // Positions of 32 bits would be too small.
+                // Positions of 32 bits might overflow.
                 let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
                 let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
@@ -94,9 +95,9 @@ impl Split {
     fn cut(&mut self, piece: &[u8], rules: Cut, processor: Option<Processor>) -> usize {
         let bytes = piece.len().next_multiple_of(64);
         if self.text.len() < bytes + 128 {
-            // Two more blocks, so that the eight bytes of a short unit can be read, or a vector
-            // with the bytes after it. The length before them is a power of two, so that a mask
-            // keeps positions in range.
+            // Two more blocks, so that reads stay in the buffer: of the eight bytes of a short
+            // unit, or of a vector that starts there. The length before them is a power of two, so
+            // that a mask keeps positions in range.
             self.text.resize(bytes.next_power_of_two() + 128, 0);
         }
         if self.edges.len() < bytes + 64 {
@@ -252,8 +253,8 @@ fn drop_bars(text: &[u8], edges: &mut [u32]) -> usize {
     kept
 }
 
-/// The hashes of all units in order, computed as if all were short: without branches, for the
-/// vectoriser. Writes the positions of long units to `long`; returns their number.
+/// The hashes of all units in order, computed as if all were short: without branches, so that the
+/// loop is vectorised. Writes the positions of long units to `long`; returns their number.
 #[inline(always)]
 fn hash_short(
     text: &[u8],
@@ -281,7 +282,7 @@ fn hash_short(
 fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out: &mut [u64]) {
     for &at in long {
         let [start, end] = units[at as usize];
-        // Each unit lies within the text.
+        // Always found: each unit lies within the text.
         let Some(unit) = text.get(start as usize..end as usize) else { continue };
         out[at as usize] = match (unit.first_chunk(), unit.last_chunk()) {
             (Some(first), Some(last)) if unit.len() <= 16 => {
@@ -293,13 +294,14 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
     }
 }
 
-/// Bytes of `text`, padded with zeros at its end (units never need the padding).
+/// Bytes of `text`, padded with zeros at its end (units never extend into the padding).
 #[inline(always)]
 fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
     text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])
 }
 
-/// The bits of `joint` whose bytes, counted from `base`, join their neighbours.
+/// Keeps those bits of `joint` whose bytes join their neighbours. Bit 0 stands for the byte at
+/// `base`.
 #[inline(always)]
 fn joined(piece: &[u8], base: u32, mut joint: u64) -> u64 {
     let mut mask = 0;
@@ -328,23 +330,21 @@ fn joins(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Masks of 64 bytes.
+/// Masks of a block of 64 bytes, one bit per byte.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Masks {
     /// Letters, bytes beyond ASCII, digits and `_`.
     pub(crate) word: u64,
-    /// A range around the punctuation that may join two words (`joins` decides).
+    /// A range of bytes that includes all punctuation that may join two words; `joins` decides.
     pub(crate) joint: u64,
-    /// `_`.
+    /// The byte `_`.
     pub(crate) bar: u64,
 }
 
-/// The masks by their definition.
+/// The definition of the masks.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
-    // Sums and products of bits instead of `
-    //
-    // ` and `&&`: without branches the loop is vectorised.
+    // Arithmetic on bits instead of logical operators: without branches the loop is vectorised.
     let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 26;
     let digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
     let word = |byte: u8| {
@@ -360,15 +360,15 @@ pub(crate) fn plain_masks(block: &[u8; 64]) -> Masks {
     }
 }
 
-/// ASCII white space by its definition.
+/// The definition of the mask of ASCII white space.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) fn plain_blanks(block: &[u8; 64]) -> u64 {
     let control = |byte: u8| byte.wrapping_sub(b'\t') <= b'\r' - b'\t';
     gather(block.map(|byte| u8::from(control(byte)) | u8::from(byte == b' ')))
 }
 
-/// The lowest bit of each byte, the first byte's in the lowest position: eight at a time, by a
-/// multiplication.
+/// Gathers the lowest bit of each byte into one number, the first byte's bit lowest. A
+/// multiplication gathers eight at a time.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn gather(bits: [u8; 64]) -> u64 {

@@ -5,7 +5,7 @@
 
 use super::hash::split_mix;
 
-/// The Mersenne prime 2^61 - 1.
+/// The Mersenne prime p = 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
 
 /// Number of low bits when a number is split so that the products of the halves fit into 64 bits.
@@ -55,7 +55,7 @@ impl Functions {
 }
 
 /// (a x + b) mod p, exactly, for x below p. a and x are split into their low 31 bits and the rest.
-/// Only 32-bit products and no branch, so that the compiler vectorises it.
+/// There are only 32-bit products and no branch, so that the compiler vectorises it.
 #[inline(always)]
 fn apply(factor: (u64, u64), x: (u64, u64), add: u64) -> u64 {
     const WORD: u64 = 0xffff_ffff;
@@ -91,7 +91,7 @@ mod tests {
         let numbers: Vec<u64> = edges.into_iter().chain(random).collect();
         for &factor in &numbers[1..] {
             for &x in &numbers {
-                // Includes sums equal to p and next to it.
+                // Includes sums that are equal to p or close to it.
                 let product = plainly(factor, x, 0);
                 for add in [0, 1, PRIME - 1, PRIME - product, PRIME - 1 - product, product] {
                     let add = add % PRIME;

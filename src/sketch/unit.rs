@@ -43,14 +43,15 @@ impl UnitHash {
         xxh3_64_with_seed(bytes, self.seed)
     }
 
-    /// The same, not inlined: rare callers should not keep its constants in registers.
+    /// Same as `of`, but not inlined: rare callers should not keep its constants in registers.
     #[inline(never)]
     pub(crate) fn of_long(self, bytes: &[u8]) -> u64 {
         self.of(bytes)
     }
 
-    /// The hash of 1 to 8 bytes, the low ones of `head`, little-endian; unspecified for more. Both
-    /// formulas are computed: a branch would be mispredicted too often.
+    /// The hash of a unit of 1 to 8 bytes, given as the low bytes of `head`, little-endian.
+    /// Unspecified for longer units. Computes both formulas: a branch would be mispredicted too
+    /// often.
     #[inline(always)]
     pub(crate) fn short(self, head: u64, len: u32) -> u64 {
         let len = u64::from(len);
@@ -58,7 +59,8 @@ impl UnitHash {
         if len < 4 { tiny } else { small }
     }
 
-    /// The hash of 1 to 3 bytes mixes the first, the middle (of two, the last) and the last.
+    /// The hash of 1 to 3 bytes mixes the first, the middle and the last byte. The middle one of
+    /// two bytes is the last.
     #[inline(always)]
     fn tiny(self, head: u64, len: u64) -> u64 {
         let byte = |at: u64| head >> (at.wrapping_mul(8) & 63) & 255;
@@ -69,7 +71,7 @@ impl UnitHash {
         mixed ^ mixed >> 32
     }
 
-    /// The hash of 4 to 8 bytes mixes the first four and the last four.
+    /// The hash of 4 to 8 bytes mixes the first four and the last four bytes.
     #[inline(always)]
     fn small(self, head: u64, len: u64) -> u64 {
         let last = head >> (len.wrapping_sub(4).wrapping_mul(8) & 63) & 0xffff_ffff;
@@ -81,7 +83,7 @@ impl UnitHash {
         mixed ^ mixed >> 28
     }
 
-    /// The hash of 9 to 16 bytes mixes the first eight and the last eight, little-endian.
+    /// The hash of 9 to 16 bytes mixes the first eight and the last eight bytes, little-endian.
     #[inline(always)]
     pub(crate) fn medium(self, first: u64, last: u64, len: u32) -> u64 {
         let (low, high) = (first ^ self.low, last ^ self.high);
@@ -92,7 +94,8 @@ impl UnitHash {
         mixed ^ mixed >> 32
     }
 
-    /// The hash of 17 to 32 bytes mixes the first sixteen and the last sixteen, little-endian.
+    /// The hash of 17 to 32 bytes mixes the first sixteen and the last sixteen bytes,
+    /// little-endian.
     #[inline(always)]
     pub(crate) fn large(self, first: [u64; 2], last: [u64; 2], len: u32) -> u64 {
         let mix = |[low, high]: [u64; 2], secret: [u64; 2]| {
@@ -110,7 +113,7 @@ impl UnitHash {
     }
 }
 
-/// The folded product: its two halves combined by exclusive or.
+/// The folded product: the exclusive or of the two halves of the product.
 #[inline(always)]
 fn folded(a: u64, b: u64) -> u64 {
     let (low, high) = halves(u128::from(a) * u128::from(b));

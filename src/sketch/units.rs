@@ -33,7 +33,7 @@ impl Units {
         Self { rules, hash, ascii }
     }
 
-    /// Appends the unit hashes of `text`, in order. Takes eight bytes of memory per unit.
+    /// Appends the unit hashes of `text`, in order. Needs eight bytes of memory per unit.
     #[inline(always)]
     pub(crate) fn of_text(
         &self,
@@ -52,7 +52,7 @@ impl Units {
         if let Some(kind) = kind
             && is_ascii(text.as_bytes())
         {
-            // ASCII white space ends words like a space, so it need not be replaced.
+            // ASCII white space ends words like a space does, so it need not be replaced.
             let cut = Cut { kind, lower: self.rules.lower() };
             split.hash(text.as_bytes(), cut, self.hash, processor, units);
             return;
@@ -78,7 +78,7 @@ impl Units {
         split.folded = folded;
     }
 
-    /// The words of a text with non-ASCII characters.
+    /// Appends the hashes of the words of a text with non-ASCII characters.
     #[inline(always)]
     fn words(
         &self,
@@ -119,8 +119,8 @@ impl Units {
         }
     }
 
-    /// Normalises the text, and replaces non-ASCII white space by tabs, which later steps treat the
-    /// same.
+    /// Normalises the text. Replaces non-ASCII white space by tabs, which the later steps treat
+    /// alike.
     #[inline(always)]
     fn letters<'a>(
         &self,
@@ -164,7 +164,7 @@ impl Units {
         self.rules.folds()
     }
 
-    /// The hash of an item, folded if it is UTF-8.
+    /// The hash of an item, which is folded if it is UTF-8.
     pub(crate) fn item(&self, item: &[u8]) -> u64 {
         let Ok(item) = str::from_utf8(item) else { return self.hash.of(item) };
         let item = self.rules.options(item);
@@ -181,7 +181,8 @@ impl Units {
     fn of_letters(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
         let mut add = |unit: &[u8]| units.push(self.hash.of(unit));
         match shingles {
-            // A combining mark forms a word with the white space before it.
+            // White space is normalised first, because a combining mark forms a word with the white
+            // space before it.
             Shingles::Words(_) => {
                 let cut = Cut { kind: UnitKind::Words, lower: false };
                 for stretch in words::stretches(&self.rules.blanks(text)) {

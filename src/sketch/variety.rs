@@ -4,8 +4,8 @@
 
 use crate::sketch::hash::finalise;
 
-/// Maximum number of shingles that are counted. Of longer texts a sample is counted, chosen by
-/// hash.
+/// Maximum number of shingles that are counted. For longer texts, a sample chosen by hash is
+/// counted.
 const COUNTED_MAX: usize = 4_096;
 /// A shingle that occurs this often is assumed to be as frequent in other texts of the kind.
 const OFTEN: usize = 5;
@@ -25,9 +25,9 @@ pub struct Variety {
     /// Number of distinct shingles.
     pub distinct: usize,
     /// The expected Jaccard similarity with another text of this length whose shingles are drawn
-    /// from the same distribution. Estimated after Good and Turing: a shingle that occurs once is
-    /// there by chance, a frequent shingle will occur again. 0 if fewer than a third of the
-    /// shingles are repeats, and with `bag`, which counts repeats.
+    /// from the same distribution. Estimated by the method of Good and Turing: a shingle that
+    /// occurs once is there by chance, a frequent shingle will occur again. 0 if fewer than a third
+    /// of the shingles are repeats, and with `bag`, which counts repeats.
     pub by_chance: f64,
 }
 

@@ -1,11 +1,11 @@
-//! Finds positions where a text can be cut so that its parts have the same words as the whole.
+//! Finds positions where a text can be cut so that its parts have the same words as the whole text.
 //!
 //! Follows UAX #29 for ASCII spaces.
 
-/// Cuts a text into ASCII and other parts, before an ASCII space between two other ASCII
-/// characters. No rule of UAX #29 looks across such a position: a space ends everything before it
-/// (WB999) except another space (WB3d), and only a combining mark could attach to it and to the
-/// spaces before it (WB4). So each part has the same words as within the text.
+/// Cuts a text into ASCII parts and others. Cuts only before an ASCII space that is between two
+/// other ASCII characters. No rule of UAX #29 looks across such a position: a space ends everything
+/// before it (WB999) except another space (WB3d), and only a combining mark could attach to it and
+/// to the spaces before it (WB4). So each part has the same words as within the text.
 pub(crate) fn stretches(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

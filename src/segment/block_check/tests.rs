@@ -1,5 +1,5 @@
-//! Both faces of a segment give the same answers, damage is an error, and the warm-up loads
-//! nothing.
+//! Tests that both faces of a segment give the same answers, that damage is an error, and that the
+//! warm-up loads nothing.
 
 use super::super::tests::{MODES, Model, Place, must_tell, shape};
 use super::super::verified_blocks::VerifiedBlocks;
@@ -11,7 +11,7 @@ use crate::storage::{OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The documents with each of the model's keys, looked up together as a batch does.
+/// The documents with each of the model's keys. All keys are looked up together, as a batch does.
 fn located(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let hashes: Vec<u64> = (0..model.keys.len()).map(|doc| model.table_key(table, doc)).collect();
@@ -41,7 +41,7 @@ fn model() -> Model {
     Model::random(5, 2500, shape(24, 4), 3)
 }
 
-/// Every tenth key, looked up one by one as queries do.
+/// The documents with every tenth of the model's keys, looked up one by one as queries do.
 fn located_each(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ fn what_is_touched_together_is_found() {
     let place = Place::new();
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = model();
-    // A disk whose maps can be populated, and one where they cannot.
+    // A disk whose maps can be populated, and one where this is impossible.
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let listed = model.build(&disk, &path, 1 << 20, 1 << 20).listed;
         for mode in MODES {
@@ -92,14 +92,14 @@ fn damage_to_what_is_touched_together_is_an_error() {
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let built = model.build(&disk, &path, 1 << 20, 1 << 20);
         let errors = damaged_in_turn(&model, &*disk, &path, &built.listed, &expected);
-        // Directory, fingerprints and ordinals of the keys, the starts of documents, and the
-        // documents.
+        // These blocks matter: directory, fingerprints and ordinals of the table of keys, the
+        // starts of documents, and the documents.
         assert!(errors > 40, "only {errors} blocks mattered");
     }
 }
 
-/// The number of blocks that matter: with each block damaged in turn, the result is an error or the
-/// right answer.
+/// Damages each block in turn. Each result must be an error or the right answer. Returns the number
+/// of errors.
 fn damaged_in_turn(
     model: &Model,
     disk: &dyn Storage,
@@ -132,7 +132,7 @@ fn damaged_in_turn(
     errors
 }
 
-/// Warms everything up; returns which blocks are verified afterwards.
+/// Runs the whole warm-up. Returns, for each block, whether it is verified afterwards.
 fn warmed_up(segment: &Segment) -> Vec<bool> {
     let mut end = segment.warm_up_end();
     while end > 0 {
@@ -159,7 +159,8 @@ fn what_is_in_memory_is_warmed_up_and_nothing_else() {
         let at = |block: usize| wide(block * BLOCK_BYTES);
         let expected = vec![mode == ReadMode::Mmap; blocks];
         assert_eq!(warmed_up(&segment), expected, "{mode:?}");
-        // A block that was damaged before is not marked as verified, and its reader gets an error.
+        // A block that is damaged before the warm-up is not marked as verified, and its reader gets
+        // an error.
         let Some(block) = expected.iter().position(|checked| *checked) else { continue };
         for damaged in [block, blocks] {
             let mut byte = [0];
@@ -179,7 +180,7 @@ fn what_is_in_memory_is_warmed_up_and_nothing_else() {
     }
 }
 
-/// Which steps of a walk find all their blocks in memory.
+/// For each step of the warm-up, whether all its blocks are in memory.
 fn resident_steps(segment: &Segment) -> Vec<bool> {
     let map = segment.blocks.map.as_ref().expect("mapped");
     let blocks = segment.blocks.blocks();
@@ -203,7 +204,7 @@ fn what_the_system_has_not_is_not_brought() {
         let mode = ReadMode::Mmap;
         Segment::open(&*place.disk, &path, &built.listed, &model.shape, mode).expect("opens")
     };
-    // Drops the file's pages from the page cache; all of them are on disk.
+    // Drops the file's pages from the page cache. All of them are on the disk.
     let from = format!("if={}", path.display());
     let dd = std::process::Command::new("dd").args([&from, "iflag=nocache", "count=0"]).output();
     let segment = open();
@@ -221,7 +222,8 @@ fn what_the_system_has_not_is_not_brought() {
     for (step, checked) in checked.chunks(BLOCKS_PER_STEP).enumerate() {
         assert!(checked.iter().all(|checked| *checked == before[step]), "step {step}");
     }
-    // Now they are in memory: for another walk, and for the rest of this one.
+    // Reading the file brings all its pages into memory. Then a new warm-up verifies all blocks,
+    // and another run on the old segment verifies the rest.
     let file = place.disk.open(&path, OpenMode::Read).expect("opened");
     let mut all = vec![0; usize::try_from(file.bytes().expect("known")).expect("short")];
     file.read_at(&mut all, 0).expect("read");
@@ -236,7 +238,7 @@ fn blocks_are_missing_until_each_was_verified() {
         let verified = VerifiedBlocks::new(blocks);
         for block in 0..blocks {
             assert!(verified.any_missing() && !verified.has(block));
-            // Twice, and with a block that was verified before.
+            // Sets the bit twice, and also that of a block that was verified before.
             for block in [block, block, 0] {
                 verified.set(block);
             }
@@ -261,7 +263,7 @@ fn threads_that_set_the_same_bits_count_each_once() {
     }
 }
 
-/// The entries in all bands of a document, and of an unknown key.
+/// The ordinals that the look-up of a document finds in each band.
 fn matching(model: &Model, segment: &Segment, doc: usize) -> Vec<Vec<u32>> {
     let keys: Vec<u64> = (0..model.shape.bands).map(|band| model.table_key(band, doc)).collect();
     let (mut look_ups, mut out) = (vec![LookUp::default(); keys.len()], Vec::new());

@@ -1,5 +1,5 @@
 //! Normalises a text in one pass: ASCII eight bytes or more at a time, other characters by tables.
-//! Words that the tables do not cover are normalised the slow way.
+//! Words that the tables do not cover are normalised the slow path.
 //!
 //! The definition is `docs/reference/SIGNATURES.md`; its reference implementation is `slow` here,
 //! and the pinned crates in the tests.
@@ -25,8 +25,8 @@ fn is_joint(byte: u8) -> bool {
     matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_')
 }
 
-/// The table's record of the composite of two characters, if there is one; an error if the
-/// composite would change again.
+/// The table's record of the composite of two characters, or `None` if they do not compose. An
+/// error if folding would change the composite again.
 fn composite(
     table: &FoldTable,
     first: char,
@@ -37,13 +37,13 @@ fn composite(
     if record.is_moved() && record.value() == 0 { Ok(Some((whole, record))) } else { Err(()) }
 }
 
-/// The last character of UTF-8.
+/// The last character of a UTF-8 text.
 fn last_char(bytes: &[u8]) -> Option<char> {
     let start = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80)?;
     std::str::from_utf8(bytes.get(start..)?).ok()?.chars().next()
 }
 
-/// The UTF-8 bytes of the character with this number, and their count.
+/// The UTF-8 bytes of the character with this number, and how many there are.
 #[inline(always)]
 fn encode(number: u32) -> ([u8; 4], usize) {
     let low = |shift: u32| 0x80 | (number >> shift & 0x3f);
@@ -59,7 +59,8 @@ fn encode(number: u32) -> ([u8; 4], usize) {
     (bytes.to_le_bytes(), len)
 }
 
-/// The first character of these bytes, and its length. They are UTF-8, and the first is not ASCII.
+/// The number of the first character of these bytes, and its length in bytes. The bytes must be
+/// UTF-8, and the character not ASCII.
 #[inline(always)]
 fn decode(bytes: [u8; 4]) -> (u32, usize) {
     let [a, b, c, d] = bytes.map(u32::from);
@@ -72,7 +73,7 @@ fn decode(bytes: [u8; 4]) -> (u32, usize) {
     }
 }
 
-/// The four bytes at a place of a text, padded with zeros at its end.
+/// The four bytes from this position of a text on, padded with zeros at its end.
 #[inline(always)]
 fn four(text: &[u8], at: usize) -> [u8; 4] {
     match text.get(at..).and_then(<[u8]>::first_chunk) {

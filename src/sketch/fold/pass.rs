@@ -1,7 +1,7 @@
-//! The pass itself: its read and write positions, and the places where it may be cut.
+//! The normalisation pass: its read and write positions, and how each kind of character is written.
 //!
-//! For words, the output is not the normalised text, but one with the same words, in which `split`
-//! finds all boundaries if it takes every non-ASCII byte for a letter.
+//! For words, the output is not the normalised text. It is a text with the same words, in which
+//! `split` finds all boundaries if it treats every non-ASCII byte as a letter.
 
 use self::ascii::few_ascii;
 use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
@@ -12,7 +12,7 @@ mod ascii;
 mod cut;
 mod marks;
 
-/// The first byte of Hebrew letters, and only of those.
+/// The first byte of all Hebrew letters, and of no other letters.
 const HEBREW: u8 = 0xd7;
 
 /// Bytes that a step may write after the end of the output.
@@ -24,7 +24,7 @@ pub(crate) enum PassStop {
     End,
     /// The buffer is full.
     Full,
-    /// The character at `at` needs the slow way.
+    /// The character at `at` needs the slow path.
     Slow,
 }
 
@@ -40,7 +40,7 @@ enum Last {
     Katakana,
 }
 
-/// A text during the pass. With `WORDS`, it will be cut into words.
+/// The state of the pass over a text. With `WORDS`, the text will be cut into words.
 #[derive(Debug)]
 pub(crate) struct Pass<'a, const WORDS: bool> {
     table: &'static FoldTable,
@@ -65,7 +65,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         self.len
     }
 
-    /// Continues until the text ends, `out` is full or the slow way is needed.
+    /// Continues until the text ends, `out` is full or the slow path is needed.
     #[inline(always)]
     pub(crate) fn run(&mut self, processor: Option<Processor>, out: &mut [u8]) -> PassStop {
         let text = self.text.as_bytes();
@@ -119,7 +119,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Folds a run of ASCII and plain letters by `Processor::letters`; false if there is none.
+    /// Folds a run of ASCII and plain letters by `Processor::letters`. Returns false if there is
+    /// none.
     #[inline(always)]
     fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
         let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
@@ -137,13 +138,14 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                 self.combining = VIRAMA_CLASS;
             }
         } else if to.open {
-            // A text of one letter.
+            // Fewer than three bytes were written: one letter of two bytes.
             self.last = if out.first() == Some(&HEBREW) { Last::Hebrew } else { Last::Letter };
         }
         true
     }
 
-    /// A two-byte letter between two ASCII letters, as in most languages with Latin letters.
+    /// Writes a two-byte letter between two ASCII characters, as in most languages with Latin
+    /// letters. Returns false if there is none.
     #[inline(always)]
     fn single_letter(&mut self, text: &[u8], first: u8, out: &mut [u8]) -> bool {
         if let Some([_, second, 0..0x80]) = text.get(self.at..).and_then(<[u8]>::first_chunk::<3>)
@@ -162,8 +164,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         false
     }
 
-    /// A run of letters and their extending characters, with single blanks or short ASCII between;
-    /// at least the first letter.
+    /// Folds a run of letters and their extending characters, with single blanks or short ASCII
+    /// between them. Folds at least the first letter.
     #[inline(always)]
     fn letters(&mut self, text: &[u8], out: &mut [u8], limit: usize) {
         let (mut at, mut len) = (self.at, self.len);
@@ -230,8 +232,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         (self.at, self.len, self.combining) = (at, len, combining);
     }
 
-    /// Words of two-byte letters, separated by single blanks: returns the read and write positions,
-    /// and the kind of the last character.
+    /// Folds words of two-byte letters, separated by single blanks. Returns the read and write
+    /// positions, and the last character written.
     #[inline(always)]
     fn words_of_two(
         &self,
@@ -266,7 +268,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         (at, len, last)
     }
 
-    /// A character other than a plain letter; false for the slow way.
+    /// Writes a character that is not a plain letter. Returns false if it needs the slow path.
     #[inline(always)]
     fn other(&mut self, number: u32, bytes: usize, record: CharRecord, out: &mut [u8]) -> bool {
         let number = number.wrapping_add(record.value());
@@ -293,7 +295,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
         match class {
             class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
-            // A mark only in the Unicode version of one of the crates.
+            // A mark in the Unicode version of one of the two crates, but not of the other.
             _ if record.combining() != 0 => return false,
             class::ALONE => {
                 self.boundary(out);
@@ -317,8 +319,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// A character that becomes two. If the second needs the slow way, the first is taken back with
-    /// its word.
+    /// Writes a character that becomes two. If the second needs the slow path, the first is
+    /// discarded, together with its word.
     #[inline(never)]
     fn both(&mut self, pair: [u32; 2], bytes: usize, out: &mut [u8]) -> bool {
         pair.into_iter().all(|number| {
@@ -330,13 +332,14 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         })
     }
 
-    /// A character that becomes ASCII, or nothing.
+    /// Writes a character that becomes ASCII, or nothing. Returns false if it needs the slow path.
     #[inline(always)]
     fn string(&mut self, ascii: [u8; 4], count: usize, out: &mut [u8]) -> bool {
         if count == 0 {
             return true;
         }
-        // The character after a joint is not known here.
+        // The next character is not known here. Assume a non-ASCII one, so that a joint takes
+        // the slow path.
         let next = Some(0x80);
         if WORDS && self.last >= Last::Number && !self.before_ascii(ascii[0], next, out) {
             return false;
@@ -349,7 +352,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         true
     }
 
-    /// Characters that are rare in most texts.
+    /// Writes a character of a class that is rare in most texts. Returns false if it needs the slow
+    /// path.
     #[inline(never)]
     fn rare(&mut self, number: u32, bytes: usize, class: u8, out: &mut [u8]) -> bool {
         let before = self.previous(out);

@@ -1,7 +1,7 @@
-//! The tables of letters by pairs of leading bytes, for processors that can look up 128 characters
+//! The tables of letters, by pairs of leading bytes, for processors that can look up 128 characters
 //! at once.
 //!
-//! Plain letters are defined by `Table::letter` and `Record`.
+//! `FoldTable::letter` and `CharRecord` define which letters are plain.
 
 /// Number of characters per pair of leading bytes.
 const PAIR: usize = 128;
@@ -10,23 +10,23 @@ const PAIR: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Scripts {
     /// For each pair of leading bytes from C0 on: the second bytes of the folded characters, then
-    /// the first bytes; 0 where `Table::letter` has 0.
+    /// their first bytes; 0 where `FoldTable::letter` is 0.
     pub(crate) of_two: [[u8; 2 * PAIR]; 16],
     /// The kinds of the characters from U+0800 to U+0FFF that do not change; 0 for the others.
     pub(crate) of_three: [[u8; PAIR]; 16],
 }
 
-/// A letter that composes with nothing before it.
+/// A letter that does not compose with a preceding character.
 pub(crate) const LETTER: u8 = 1;
 /// Extends the preceding character, composes with nothing, and has combining class 0.
 pub(crate) const EXTEND: u8 = 2;
-/// The same with class `VIRAMA_CLASS`.
+/// Like `EXTEND`, but with combining class `VIRAMA_CLASS`.
 pub(crate) const VIRAMA: u8 = 4;
 /// The combining class of viramas.
 pub(crate) const VIRAMA_CLASS: u8 = 9;
 
 impl Scripts {
-    /// Built from `letters` of `Table`, and the kinds of U+0800 to U+0FFF.
+    /// Built from `FoldTable::letters` and the kinds of U+0800 to U+0FFF.
     pub(super) const fn new(letters: &[u16; 2048], kinds: &[[u8; PAIR]; 16]) -> Self {
         let mut of_two = [[0; 2 * PAIR]; 16];
         let mut number = 0;
@@ -39,7 +39,7 @@ impl Scripts {
         Self { of_two, of_three: *kinds }
     }
 
-    /// The kind of the character with these bytes, the first of which is E0.
+    /// The kind of the three-byte character E0, `second`, `third`.
     #[inline(always)]
     pub(crate) fn kind(&self, second: u8, third: u8) -> u8 {
         let window = &self.of_three[usize::from(second >> 1 & 0xf)];
@@ -47,7 +47,7 @@ impl Scripts {
     }
 }
 
-/// A folded run of a text, with its read and write positions.
+/// The read and write positions at the start or end of a folded run of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) at: usize,

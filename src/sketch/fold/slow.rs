@@ -10,7 +10,7 @@ use unicode_normalization::char::{canonical_combining_class, decompose_compatibl
 use super::table::{FOLD, class};
 use crate::sketch::normalise::is_white_space;
 
-/// Steps 1 to 4: decomposed, each character by itself, composed.
+/// Steps 1 to 4: decomposes the text, folds each character by itself, composes the result.
 pub(crate) fn fold(text: &str, diacritics: bool) -> String {
     let mut folded = String::with_capacity(text.len());
     text.nfd().for_each(|c| fold_char(c, &mut folded));
@@ -23,7 +23,7 @@ pub(crate) fn fold(text: &str, diacritics: bool) -> String {
 /// Folds a character: by the table, or by its compatibility decomposition.
 fn fold_char(c: char, out: &mut String) {
     if ('\u{e0000}'..='\u{e0fff}').contains(&c) {
-        // Default ignorable.
+        // Default ignorable: dropped.
         return;
     }
     let record = FOLD.get(c.into());
@@ -101,7 +101,7 @@ fn is_line_end(c: char) -> bool {
     matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character becomes letters and marks.
+/// Whether folding turns a character into letters and marks only.
 fn is_letter(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();

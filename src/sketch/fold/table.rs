@@ -1,9 +1,9 @@
-//! The mapping of each character by a normalisation, from the checked-in tables.
+//! How each normalisation maps each character, read from the checked-in tables.
 //!
-//! Layout of `fold.bin` and `case.bin`: 1,024 records of eight bytes; the block number for each 64
-//! characters, up to U+323FF; the blocks, with the record number of each character. Numbers have
-//! two bytes, little-endian. `tools/tables` writes the files, and `sketch::tests::fold` compares
-//! them with their definition.
+//! Layout of `fold.bin` and `case.bin`: 1,024 records of eight bytes; one block number for every 64
+//! characters, up to U+323FF; then the blocks, which hold the record number of each character.
+//! Numbers are two-byte little-endian. `tools/tables` writes the files, and `sketch::tests::fold`
+//! compares them with their definition.
 
 use super::scripts::{self, Scripts};
 
@@ -21,11 +21,11 @@ pub(crate) struct FoldTable {
     /// For each two-byte character, the bytes of its folded character if that is a letter that does
     /// not compose with a preceding character; otherwise 0.
     letters: &'static [u16; 2048],
-    /// A bit for each first byte from E0 on and each second byte: set if all three-byte characters
-    /// with this start are letters that do not change and do not compose with a preceding
-    /// character.
+    /// One bit for each first byte from E0 on and each second byte. It is set if all three-byte
+    /// characters with this start are letters that do not change and do not compose with a
+    /// preceding character.
     stay: &'static [u64; 16],
-    /// The same and more, in the layout for vector look-ups.
+    /// Tables for the same purpose, in a layout for vector look-ups.
     pub(crate) scripts: &'static Scripts,
 }
 
@@ -42,11 +42,11 @@ static CASE_STAY: [u64; 16] = all_that_stay(include_bytes!("case.bin"));
 static CASE_LETTERS: [u16; 2048] = all_letters(include_bytes!("case.bin"));
 static CASE_SCRIPTS: Scripts = scripts(include_bytes!("case.bin"));
 
-/// The mapping of the characters of a record, and properties of the result.
+/// How the characters of a record are mapped, and properties of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CharRecord(u64);
 
-/// Word classes as numbered in the records: `definition::Class` of the tests.
+/// Word classes, with their numbers in the records. The tests define them: `definition::Class`.
 pub(crate) mod class {
     pub(crate) const LETTER: u8 = 0;
     pub(crate) const HEBREW: u8 = 1;
@@ -54,7 +54,7 @@ pub(crate) mod class {
     pub(crate) const KATAKANA: u8 = 3;
     /// A word by itself.
     pub(crate) const ALONE: u8 = 4;
-    /// Extends the preceding character, and makes it a word.
+    /// Extends the preceding character, and makes it part of a word.
     pub(crate) const EXTEND_ALPHABETIC: u8 = 5;
     pub(crate) const EXTEND: u8 = 6;
     /// Joins two letters.
@@ -68,14 +68,14 @@ pub(crate) mod class {
     pub(crate) const BREAK: u8 = 11;
 }
 
-/// `Record::bytes` of a character that becomes two.
+/// The value of `CharRecord::bytes` for a character that becomes two.
 const PAIR: u8 = 253;
-/// The same for a character that is moved.
+/// The value of `CharRecord::bytes` for a character that becomes a single one, perhaps itself.
 pub(crate) const MOVED: u8 = 254;
-/// The bits of a record that equal those of `MOVED` for a letter: all except the value, the bit
-/// that tells Hebrew from other letters, and all flags except the first.
+/// Selects the bits of a record that, for a letter, equal those of `MOVED`: all except the value,
+/// the bit that distinguishes Hebrew from other letters, and all flags except the first.
 const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
-/// Flags: it may compose with a preceding character; it has a canonical decomposition.
+/// Flags: the character may compose with a preceding one; it has a canonical decomposition.
 const MAYBE: u8 = 1;
 const DECOMPOSES: u8 = 2;
 
@@ -109,7 +109,7 @@ impl FoldTable {
         first < 0xf0 && self.stay[usize::from(first & 0xf)] >> (second & 0x3f) & 1 == 1
     }
 
-    /// Folds the two-byte letters at the start of these bytes; also returns their number.
+    /// Folds the two-byte letters at the start of these bytes, and returns how many there are.
     #[inline(always)]
     pub(crate) fn eight_letters(&self, bytes: &[u8; 16]) -> ([u8; 16], usize) {
         const LEAD: u128 = 0x00e0_00e0_00e0_00e0_00e0_00e0_00e0_00e0;
@@ -132,7 +132,7 @@ impl FoldTable {
         let block = self.numbers.get(number / BLOCK).map(|block| u16::from_le_bytes(*block));
         let place = block.map(|block| usize::from(block) * BLOCK + number % BLOCK);
         let record = place.and_then(|place| self.blocks.get(place)).copied().unwrap_or([0; 2]);
-        // No number is larger; the mask only tells the compiler.
+        // All record numbers are smaller; the mask only tells the compiler so.
         let record = usize::from(u16::from_le_bytes(record)) & (RECORDS - 1);
         CharRecord(u64::from_le_bytes(self.records[record]))
     }
@@ -148,7 +148,7 @@ const fn record_of(bytes: &[u8], number: usize) -> u64 {
     u64::from_le_bytes(records.as_chunks().0[record])
 }
 
-/// Computes `Table::letters`.
+/// Computes `FoldTable::letters`.
 const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     let mut letters = [0; 2048];
     let mut number = 0x80;
@@ -168,7 +168,8 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     letters
 }
 
-/// Computes `Table::stay`: Hangul syllables, and characters that share their block of the tables.
+/// Computes `FoldTable::stay`. The bits are set for Hangul syllables, and for all other characters
+/// that have the same block number.
 const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     const HANGUL: usize = 0xac00;
     let mut number = HANGUL;
@@ -192,7 +193,7 @@ const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     stay
 }
 
-/// Computes `Table::scripts`.
+/// Computes `FoldTable::scripts`.
 const fn scripts(bytes: &[u8]) -> Scripts {
     let mut kinds = [[0; 128]; 16];
     let mut number = 0x800;
@@ -219,60 +220,60 @@ impl CharRecord {
         self.0.to_le_bytes()[nth]
     }
 
-    /// The number of ASCII bytes that it becomes, from 0 to 4; or `PAIR` or `MOVED`; or 255 for
-    /// characters not in the tables.
+    /// The number of ASCII bytes that the character becomes, from 0 to 4; or `PAIR` or `MOVED`; or
+    /// 255 if it is not in the tables.
     #[inline(always)]
     pub(crate) fn bytes(self) -> u8 {
         self.byte(4)
     }
 
-    /// Whether it becomes a single character, perhaps itself: see `moved`.
+    /// Whether the character becomes a single one, perhaps itself: see `value`.
     #[inline(always)]
     pub(crate) fn is_moved(self) -> bool {
         self.bytes() == MOVED
     }
 
-    /// The bytes of ASCII, then zeros.
+    /// The ASCII bytes that the character becomes, followed by zeros.
     #[inline(always)]
     pub(crate) fn ascii(self) -> [u8; 4] {
         self.value().to_le_bytes()
     }
 
-    /// The two characters that it becomes.
+    /// The two characters that the character becomes; `None` if it does not become two.
     #[inline(always)]
     pub(crate) fn pair(self) -> Option<[u32; 2]> {
         let pair = [self.value() & 0xffff, self.value() >> 16];
         (self.bytes() == PAIR).then_some(pair)
     }
 
-    /// Whether it extends the preceding character, does not change and composes with nothing.
+    /// Whether the character extends the preceding one, does not change and composes with nothing.
     #[inline(always)]
     pub(crate) fn extends_plainly(self) -> bool {
         let extends = matches!(self.class(), class::EXTEND | class::EXTEND_ALPHABETIC);
         extends && self.is_moved() && self.value() == 0 && !self.may_compose()
     }
 
-    /// The ASCII text that it becomes; `None` if it becomes something else.
+    /// The ASCII text that the character becomes; `None` if it becomes something else.
     pub(crate) fn text(self) -> Option<String> {
         let bytes = self.ascii();
         let text = bytes.get(..usize::from(self.bytes()))?;
         Some(text.iter().copied().map(char::from).collect())
     }
 
-    /// The offset added to the character's number if it is moved.
+    /// The offset that is added to the character's number if it is moved.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     pub(crate) fn value(self) -> u32 {
         self.0 as u32
     }
 
-    /// The word class of the character that it becomes.
+    /// The word class of the character after the mapping.
     #[inline(always)]
     pub(crate) fn class(self) -> u8 {
         self.byte(5)
     }
 
-    /// The canonical combining class of the character that it becomes.
+    /// The canonical combining class of the character after the mapping.
     #[inline(always)]
     pub(crate) fn combining(self) -> u8 {
         self.byte(6)
@@ -288,13 +289,14 @@ impl CharRecord {
         self.byte(7) & DECOMPOSES != 0
     }
 
-    /// Whether it becomes a letter that does not compose with a preceding character.
+    /// Whether the character becomes a letter that does not compose with a preceding character.
     #[inline(always)]
     pub(crate) fn is_letter(self) -> bool {
         self.0 & LETTER_BITS == u64::from(MOVED) << 32
     }
 
-    /// Whether, after a blank, both a word boundary and a normalisation boundary precede it.
+    /// Whether both a word boundary and a normalisation boundary precede the character if it
+    /// follows a blank.
     pub(crate) fn begins(self) -> bool {
         match self.bytes() {
             MOVED => {

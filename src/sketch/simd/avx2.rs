@@ -21,7 +21,7 @@ pub(super) use rows::{pick_of_128, settle};
 pub(super) use sums::{finalise, windows_of_3};
 pub(super) use units::short;
 
-/// The low 64 bits of the products, computed from 32-bit products; `swapped` is `b` with the halves
+/// The low 64 bits of the products, computed from 32-bit products. `swapped` is `b` with the halves
 /// of each number swapped.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -37,7 +37,7 @@ fn with_cross(low: __m256i, cross: __m256i) -> __m256i {
     _mm256_add_epi64(_mm256_add_epi64(low, _mm256_slli_epi64::<32>(cross)), high)
 }
 
-/// The highest bits of four numbers.
+/// The highest bit of each of the four numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 #[expect(clippy::cast_sign_loss, reason = "it has four bits")]
@@ -54,21 +54,21 @@ fn constant(number: u64) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn all(numbers: &[u64; 4]) -> __m256i {
-    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `numbers` has 32 bytes, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn store(place: &mut [u64; 4], numbers: __m256i) {
-    // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.
+    // SAFETY: `place` has 32 bytes, and the store needs no alignment.
     unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn table(numbers: &[u32; 8]) -> __m256i {
-    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `numbers` has 32 bytes, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
 }
 
@@ -80,7 +80,7 @@ fn even(a: __m256i, b: __m256i) -> __m256i {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b1000_1000>(a, b))
 }
 
-/// The high halves likewise.
+/// The high halves of the numbers of two vectors, in the same order as in `even`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd(a: __m256i, b: __m256i) -> __m256i {
@@ -88,7 +88,8 @@ fn odd(a: __m256i, b: __m256i) -> __m256i {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b1101_1101>(a, b))
 }
 
-/// Reorders the bits of each byte from the order of `even` and `odd`.
+/// Restores the original order of the bits of each byte, which are in the order of `even` and
+/// `odd`.
 #[inline]
 fn in_order(bits: u64) -> u64 {
     const SECOND: u64 = 0x0c0c_0c0c_0c0c_0c0c;

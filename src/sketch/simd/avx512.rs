@@ -23,7 +23,7 @@ fn constant(number: u64) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn all(numbers: &[u64; 8]) -> __m512i {
-    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `numbers` has 64 bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) }
 }
 
@@ -31,9 +31,9 @@ fn all(numbers: &[u64; 8]) -> __m512i {
 #[target_feature(enable = "avx512f")]
 fn halves(bytes: &[u8; 128]) -> [__m512i; 2] {
     let [low, high] = [0, 64].map(|at| bytes.as_ptr().wrapping_add(at).cast());
-    // SAFETY: 128 bytes are there to be read, the first half; no alignment is asked for.
+    // SAFETY: the first 64 of 128 bytes; the load needs no alignment.
     let low = unsafe { _mm512_loadu_si512(low) };
-    // SAFETY: and the second.
+    // SAFETY: the last 64 of 128 bytes; the load needs no alignment.
     let high = unsafe { _mm512_loadu_si512(high) };
     [low, high]
 }

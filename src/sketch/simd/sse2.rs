@@ -11,11 +11,11 @@ use std::arch::x86_64::{
     _mm_unpackhi_epi64,
 };
 
-/// The masks of 64 bytes.
+/// The masks of a block of 64 bytes.
 #[inline]
 pub(crate) fn masks(block: &[u8; 64]) -> Masks {
-    // SAFETY: the function needs SSE2 and nothing else; this file is compiled where the build has
-    // it, so no processor that runs the build is without.
+    // SAFETY: the function needs only SSE2. This file is compiled only for targets with SSE2, so
+    // every processor that runs it has SSE2.
     unsafe { masks_by_sse2(block) }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn blanks(block: &[u8; 64]) -> u64 {
     unsafe { blanks_by_sse2(block) }
 }
 
-/// The eight digits of each of two numbers below 10^8: `item::plain_eights`.
+/// The eight digits of each of two numbers below 10^8, as defined by `item::plain_eights`.
 #[inline(always)]
 pub(crate) fn eights(numbers: [u64; 2]) -> [u64; 2] {
     // SAFETY: as above.
@@ -90,7 +90,8 @@ fn each(byte: u8) -> __m128i {
     _mm_set1_epi8(byte.cast_signed())
 }
 
-/// Bytes from `first` to `last`: shifted to the low end of the signed range for one comparison.
+/// Selects bytes from `first` to `last`. Shifts them to the low end of the signed range, so that
+/// one comparison suffices.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn between(bytes: __m128i, first: u8, last: u8) -> __m128i {
@@ -104,7 +105,7 @@ fn gather(mask: __m128i) -> u64 {
     u64::from(_mm_movemask_epi8(mask).cast_unsigned())
 }
 
-/// Two words, which the compiler combines into one load.
+/// Loads two words, which the compiler combines into one load.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn load(bytes: &[u8; 16]) -> __m128i {

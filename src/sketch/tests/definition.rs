@@ -1,5 +1,5 @@
-//! Normalisation and word classes by the pinned crates, step by step: the slow definition that the
-//! fast pass and its tables must equal. `tools/tables` includes this file.
+//! Normalisation and word classes by the pinned crates, step by step. This is the slow definition
+//! that the fast pass and its tables must equal. `tools/tables` includes this file.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(crate) const EQUIVALENTS: &[(&str, &str)] = &[
     ("\u{640}", ""),
 ];
 
-/// `Default_Ignorable_Code_Point`, as the document lists it.
+/// The property `Default_Ignorable_Code_Point`, as the document lists it.
 pub(crate) fn is_ignorable(c: char) -> bool {
     matches!(
         c,
@@ -56,7 +56,8 @@ pub(crate) fn is_ignorable(c: char) -> bool {
     )
 }
 
-/// Unicode's property `NFKC_Casefold` of one character: its three steps, until nothing changes.
+/// Unicode's property `NFKC_Casefold` of one character: repeats its three steps until nothing
+/// changes.
 pub(crate) fn nfkc_casefold(c: char) -> String {
     let mut text = c.to_string();
     loop {
@@ -88,7 +89,7 @@ thread_local! {
     static FOLDED: RefCell<HashMap<char, String>> = RefCell::default();
 }
 
-/// Normalisation `fold` without options and before white space.
+/// Normalisation `fold` without its options, before the handling of white space.
 pub(crate) fn fold(text: &str) -> String {
     FOLDED.with_borrow_mut(|known| {
         let mut folded = String::with_capacity(text.len());
@@ -99,12 +100,12 @@ pub(crate) fn fold(text: &str) -> String {
     })
 }
 
-/// Normalisation `case` before white space.
+/// Normalisation `case`, before the handling of white space.
 pub(crate) fn case(text: &str) -> String {
     lower(text).nfc().collect()
 }
 
-/// The lower case of each character.
+/// Converts each character to lower case.
 pub(crate) fn lower(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(|c| {
         // Zeros mean that the character maps to itself, or that there is no second one.
@@ -123,7 +124,7 @@ pub(crate) enum Class {
     Katakana,
     /// Always a word of its own.
     Alone,
-    /// Extends the preceding unit, and makes it a word.
+    /// Extends the preceding unit, and makes it part of a word.
     ExtendAlphabetic,
     /// Extends the preceding unit.
     Extend,
@@ -131,17 +132,17 @@ pub(crate) enum Class {
     MidLetter,
     /// Joins two numbers.
     MidNumber,
-    /// Joins two of either kind.
+    /// Joins two letters or two numbers.
     MidBoth,
     /// White space.
     White,
-    /// Part of no word.
+    /// Not part of a word.
     Break,
     /// Anything else.
     Other,
 }
 
-/// The class of a character, derived from the boundaries that `unicode-segmentation` puts beside
+/// The class of a character, derived from the boundaries that `unicode-segmentation` sets next to
 /// it.
 pub(crate) fn class(c: char) -> Class {
     let one = |before: &str, after: &str| {

@@ -1,4 +1,4 @@
-//! The fast pass of normalisation compared with its definition: every character, every pair and
+//! Compares the fast pass of normalisation with its definition: every character, every pair and
 //! triple of classes, Unicode's own files, random texts.
 
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ impl Checker {
         let plain = oracle::normalised(self.normalise, text);
         let blanks = plain.split(is_white_space).filter(|token| !token.is_empty());
         let blanks = blanks.collect::<Vec<_>>().join(" ");
-        // Not ASCII, so that the crate takes its general path.
+        // The text is made non-ASCII, so that the crate takes its general path.
         let outside = format!("{blanks} \u{e9}");
         let mut words: Vec<&str> = outside.unicode_words().collect();
         words.pop();
@@ -81,7 +81,7 @@ fn the_tables_are_made_by_their_definition() {
     }
 }
 
-/// Every single character, by the slow and the fast pass.
+/// Every single character, by the slow path and by the fast pass.
 #[test]
 fn every_character_is_folded_as_defined() {
     for mut checker in Checker::both() {
@@ -120,7 +120,7 @@ fn chosen_chars() -> Vec<char> {
         let folded = definition::fold(&c.to_string());
         let combining = unicode_normalization::char::canonical_combining_class(c);
         let kind = (moved(&folded), folded.chars().count(), definition::class(c), combining);
-        // The seed that is omitted is the number: 37 and 64 have no common divisor.
+        // One in 64 of the others; the remainder 37 is arbitrary.
         if before != Some(kind) || nth % 64 == 37 {
             chosen.push(c);
         }
@@ -252,7 +252,7 @@ fn random_text() -> impl Strategy<Value = String> {
 }
 
 fn text_of_one_script() -> impl Strategy<Value = String> {
-    // Latin, Latin beyond, Greek, Cyrillic, Armenian and Hebrew, Arabic, Devanagari, Bengali.
+    // Latin-1, other Latin, Greek, Cyrillic, Armenian and Hebrew, Arabic, Devanagari, Bengali.
     let scripts = [(0xc0, 0xff), (0x100, 0x17f), (0x386, 0x3ce), (0x400, 0x45f), (0x531, 0x5ea)];
     let scripts = scripts.into_iter().chain([(0x620, 0x652), (0x905, 0x94d), (0x985, 0x9cd)]);
     let script = prop::sample::select(scripts.collect::<Vec<(u32, u32)>>());
@@ -277,7 +277,7 @@ proptest! {
     fn random_texts_are_folded_and_cut_as_defined(text in random_text()) {
         for mut checker in Checker::both() {
             checker.check(&text);
-            // Repeated, so that it crosses the ends of buffers.
+            // The text is repeated, so that it crosses the ends of buffers.
             checker.check(&text.repeat(1 + 14_000 / (text.len() + 1)));
         }
     }
@@ -336,7 +336,7 @@ fn items_are_folded_if_asked_and_text() {
     assert_eq!(folded.items([17]).unwrap(), folded.items(["\u{ff11}\u{ff17}"]).unwrap());
 }
 
-/// A file of Debian's `unicode-data`, of Unicode 15; `None` where it is not installed.
+/// A file of Debian's `unicode-data` (Unicode 15). `None` if it is not installed.
 fn unicode_file(name: &str) -> Option<String> {
     let text = std::fs::read_to_string(format!("/usr/share/unicode/{name}")).ok();
     if text.is_none() {
@@ -376,7 +376,7 @@ fn nfkc_casefold_is_unicodes() {
     assert!(newer.iter().all(|c| !listed.contains_key(&u32::from(*c))), "{newer:?}");
 }
 
-/// Words of Unicode's own test file, in texts of one or more words.
+/// Words of Unicode's own test file, in texts of one or several words.
 #[test]
 fn words_of_unicodes_own_test_are_cut_as_defined() {
     let Some(file) = unicode_file("auxiliary/WordBreakTest.txt") else { return };
@@ -393,7 +393,7 @@ fn words_of_unicodes_own_test_are_cut_as_defined() {
     assert!(checked > 1_500, "{checked}");
 }
 
-/// The five forms of each test of normalisation are folded to the same text.
+/// Unicode's own test lists five forms of each text, which must be folded to the same text.
 #[test]
 fn forms_of_unicodes_own_test_are_folded_alike() {
     let path = "/usr/share/unicode/NormalizationTest.txt.bz2";

@@ -1,11 +1,11 @@
-//! The schemes implemented slowly as in their papers: the production code must equal them, and
-//! tests can plant faults in them.
+//! Slow implementations of the schemes, written as in their papers. The production code must equal
+//! them, and tests can plant faults in them.
 
 #![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
 
 use crate::sketch::hash::split_mix;
 
-/// A hash of a shingle in a round.
+/// Computes the hash of a shingle in a round.
 pub(super) type Rehash<'a> = &'a dyn Fn(u64, usize) -> u64;
 
 /// The round hash of the specification.
@@ -39,8 +39,9 @@ pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> 
     slots.into_iter().map(|slot| slot.unwrap().1).collect()
 }
 
-/// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies from
-/// a slot chosen by a hash of the two. The fast scheme must not degenerate to it.
+/// One-permutation hashing with optimal densification (Shrivastava 2017): an empty slot copies
+/// another slot, chosen by a hash of its row and the number of the attempt. The fast scheme must
+/// not degenerate to it.
 #[cfg(test)]
 pub(super) fn one_permutation(hashes: &[u64], rows: usize) -> Vec<u64> {
     let mut slots = vec![u64::MAX; rows];

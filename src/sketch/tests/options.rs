@@ -1,4 +1,4 @@
-//! The options of normalisation `fold` by their slow definition.
+//! The slow definition of the options of normalisation `fold`.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -12,7 +12,7 @@ pub(crate) struct Options {
     pub(crate) turkish: bool,
 }
 
-/// Normalisation `fold` before white space.
+/// Normalisation `fold` with options, before the handling of white space.
 pub(crate) fn fold_with(text: &str, options: Options) -> String {
     let mut text = text.to_owned();
     if options.dehyphenate {

@@ -1,4 +1,4 @@
-//! The whole way from parameters and a text to a signature, implemented slowly after
+//! A slow implementation of the whole path from parameters and a text to a signature, after
 //! `docs/reference/SIGNATURES.md`. The production code must equal it on any input.
 
 #![expect(clippy::cast_possible_truncation, reason = "halves of products are wanted")]
@@ -13,7 +13,7 @@ use crate::fuzzing::input::Input;
 use crate::sketch::hash::{finalise, split_mix};
 use crate::{ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
 
-/// Reads parameters and a text, and compares.
+/// Reads parameters and a text from `data`, and compares the signatures of both implementations.
 pub(crate) fn check(data: &[u8]) {
     let mut input = Input::new(data);
     let Some(params) = params(&mut input) else { return };
@@ -80,8 +80,8 @@ fn normalise(letters: u8, flags: u8) -> Normalise {
     }
 }
 
-/// A text normalised except white space. Fuzzing cannot use the crates of the definition, so it
-/// uses the slow path, which the tests compare with the definition.
+/// Normalises a text, except for white space. Fuzzing cannot use the crates of the definition, so
+/// it uses the slow path, which the tests compare with the definition.
 #[cfg(not(test))]
 fn normalised(normalise: Normalise, text: &str) -> String {
     let params = Params::builder().normalise(normalise).build().expect("of words");
@@ -89,7 +89,7 @@ fn normalised(normalise: Normalise, text: &str) -> String {
     rules.letters(&rules.options(text)).into_owned()
 }
 
-/// The same by the definition.
+/// Normalises a text by the definition, except for white space.
 #[cfg(test)]
 pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
     use super::definition;
@@ -124,7 +124,7 @@ fn units(params: &Params, text: &str) -> Vec<String> {
     let text = normalised(params.normalise(), text);
     match params.shingles() {
         Shingles::Words(_) => {
-            // Not ASCII, so that the crate takes its general path.
+            // The text is made non-ASCII, so that the crate takes its general path.
             let outside = format!("{} \u{e9}", blanks(&text));
             let mut words: Vec<_> = outside.unicode_words().map(str::to_owned).collect();
             assert_eq!(words.pop().as_deref(), Some("\u{e9}"));
@@ -145,7 +145,7 @@ fn sums(units: &[String], params: &Params) -> Vec<u64> {
     units.windows(width).map(|window| window.iter().fold(0, add)).collect()
 }
 
-/// The distinct hashes of the shingles; of a bag, those of the repeats too.
+/// The distinct hashes of the shingles. For a bag, also the hashes of the repeats.
 fn hashes(params: &Params, sums: Vec<u64>) -> Vec<u64> {
     if !params.bag() {
         let distinct: BTreeSet<u64> = sums.into_iter().map(finalise).collect();

@@ -13,7 +13,8 @@ fn crate_words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_owned).collect()
 }
 
-/// A text long enough to avoid the crate's own ASCII path: the definition is its general path.
+/// The words of a text by the crate's general path, which is the definition. The text gets a
+/// non-ASCII word, so that the crate does not take its ASCII path.
 fn general_words(text: &str) -> Vec<String> {
     let outside = format!("{text} \u{e9}");
     let mut words = crate_words(&outside);
@@ -65,7 +66,8 @@ fn white_space_is_unicodes() {
     }
 }
 
-/// The pinned tables and std's may be of different versions; they agree on letters that both know.
+/// The pinned tables and the standard library may use different Unicode versions. They must agree
+/// on letters that both know.
 #[test]
 fn lower_case_is_the_full_mapping_of_each_character() {
     let params = Params::builder().no_nfc(true).keep_space(true).build().unwrap();
@@ -77,7 +79,7 @@ fn lower_case_is_the_full_mapping_of_each_character() {
     }
     assert!(differ < 100, "{differ} characters differ from std's lower case");
     assert_eq!(rules.letters("\u{130}STANBUL \u{1e9e}"), "i\u{307}stanbul \u{df}");
-    // No final sigma: each character by itself.
+    // There is no final sigma, because each character is mapped by itself.
     assert_eq!(rules.letters("\u{39f}\u{3a3}"), "\u{3bf}\u{3c3}");
 }
 
@@ -90,7 +92,7 @@ fn the_unicode_versions_are_the_documented_ones() {
     assert_eq!(caseless::UNICODE_VERSION, (16, 0, 0));
 }
 
-/// Every text of a few blanks and letters, to cover every run, end and kind of blank.
+/// Tests every short text of blanks and letters, which covers every run, end and kind of blank.
 #[test]
 fn white_space_of_ascii_is_made_single() {
     let rules = Rules::new(&Params::builder().build().unwrap());
@@ -108,7 +110,7 @@ fn white_space_of_ascii_is_made_single() {
 
 fn text_strategy() -> impl Strategy<Value = String> {
     // ASCII of all kinds, white space, combining and enclosing marks, joiners, letters of several
-    // scripts, emoji and flags: what the rules of UAX #29 treat differently.
+    // scripts, emoji and flags: characters that the rules of UAX #29 treat differently.
     let piece = prop_oneof![
         8 => "[ -~]{0,12}",
         4 => "[a-zA-Z0-9'.,:;_ ]{0,30}",
@@ -121,7 +123,7 @@ fn text_strategy() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// The definition in the plainest code: lower case of each character, form C, white space.
+/// The definition in the plainest code: lower case of each character, form C, single blanks.
 fn plainly_normalised(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization;
     let lower = text.chars().flat_map(|c| {
@@ -278,13 +280,14 @@ fn a_bag_counts_repeats() {
     assert_ne!(one, two);
     assert_eq!(bag.text("row boat row").unwrap(), one);
     assert_eq!(set.text("row row boat").unwrap().shingle_count(), 2);
-    // Without repeats a bag is a set; only the id differs.
+    // Without repeats a bag has the rows of a set; only the ids differ.
     assert_eq!(set.text("row boat").unwrap().as_bytes(), two.as_bytes());
 }
 
 #[test]
 fn windows_of_a_bag_whose_hashes_are_equal_count_each() {
-    // The hash of the second is that of the first plus a golden step: of its first repeat.
+    // The hash of the second item equals that of the first plus a golden step, and thus that of the
+    // first repeat of the first item.
     let (item, other) = ("00000767", "LCyag!/A");
     let bag = sketcher(Params::builder().shingles(Shingles::Items).bag(true));
     let (two, three) = ([item, item], [item, item, other]);

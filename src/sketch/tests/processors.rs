@@ -1,4 +1,4 @@
-//! Code for particular processors, and short cuts, compared with the plain code.
+//! Compares code for particular processors, and short cuts, with the plain code.
 
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -12,7 +12,7 @@ use crate::sketch::unit::UnitHash;
 use crate::sketch::{Inner, fast};
 use crate::{Params, Scheme, Shingles, Signature, Sketcher};
 
-/// The same text by every code path that this processor supports; the plain one first.
+/// The signatures of a text by every code path that this processor supports, the plain path first.
 fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Signature>> {
     let mut found = vec![inner.text(None, text, scratch).ok()];
     for processor in Processor::all() {
@@ -21,7 +21,8 @@ fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Sign
     found
 }
 
-/// Compares the paths with each other, and the units with a cut that uses no masks.
+/// Compares the signatures of all paths with each other, and the units with those of a splitter
+/// that uses no masks.
 fn check(text: &str) {
     let kinds = [Shingles::Words(3), Shingles::Words(1), Shingles::Tokens(2), Shingles::Chars(5)];
     for shingles in kinds {
@@ -44,7 +45,7 @@ fn check(text: &str) {
     }
 }
 
-/// Texts whose many shingles are repetitions of a few, or of one.
+/// Texts with many shingles that are repetitions of a few, or of a single one.
 #[test]
 fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     for count in (1..60).chain([1_000, 1_027, 1_100, 3_000]) {
@@ -70,8 +71,8 @@ fn every_length_and_place_is_the_same_on_every_processor() {
     }
 }
 
-/// Pieces end where buffers end: texts longer than a buffer, with and without white space at the
-/// end.
+/// Texts longer than a buffer, with and without white space at the end, because pieces end where
+/// buffers end.
 #[test]
 fn long_texts_are_the_same_on_every_processor() {
     let words: Vec<_> = (0..6_000).map(|n| format!("w{} ", n * n % 977)).collect();
@@ -104,7 +105,7 @@ fn buffers_that_were_used_change_nothing() {
     assert_eq!(short, expected);
 }
 
-/// An iterator of items that itself sketches: the inner call uses its own buffers.
+/// An iterator of items may itself sketch: the inner call uses its own buffers.
 #[test]
 fn items_may_be_made_by_sketching() {
     let items = Sketcher::new(&Params::builder().shingles(Shingles::Items).build().unwrap());
@@ -158,7 +159,8 @@ proptest! {
         prop_assert_eq!(simd::blanks(&block), plain_blanks(&block));
     }
 
-    /// Exactly the values that fall into open rows; an uncertain carry is far rarer.
+    /// The kernels pick exactly the hashes that fall into open rows. They may also pick a hash
+    /// whose carry is uncertain, but that is far too rare to happen here.
     #[test]
     fn rows_of_128_are_picked_on_every_processor(
         seed in any::<u64>(), count in 1..140_usize, round in 1..20_usize,
@@ -204,7 +206,7 @@ proptest! {
     }
 }
 
-/// Eight random numbers, the same for the same arguments.
+/// Eight pseudo-random numbers that depend only on the arguments.
 fn split_mix_of(seed: u64, n: u64) -> [u64; 8] {
     std::array::from_fn(|nth| split_mix(seed, 8 * n + nth as u64))
 }
@@ -221,8 +223,8 @@ fn check_values(hashes: &[u64]) {
     }
 }
 
-/// The high half of a later round's product is first computed without its carry: here the carry
-/// lifts it to the next row.
+/// Later rounds first compute the high half of a product without its carry. Here the carry raises
+/// it to the next row.
 #[test]
 fn a_carry_into_the_row_is_seen_on_every_processor() {
     for (add, factor) in &fast::ROUNDS[1..6] {
@@ -232,7 +234,7 @@ fn a_carry_into_the_row_is_seen_on_every_processor() {
             let pair = [mixed ^ add, (mixed - 1) ^ add];
             let others = |count| (0..count).map(move |n: u64| split_mix(row, n));
             check_values(&pair.into_iter().chain(others(40)).collect::<Vec<_>>());
-            // Where the pair is not in the first group that is processed together.
+            // Also with the pair after the first group of hashes that are processed together.
             check_values(&others(520).chain(pair).collect::<Vec<_>>());
         }
     }
@@ -261,7 +263,7 @@ fn every_byte_has_its_masks_at_every_place() {
             block[at] = byte;
             assert_eq!(simd::masks(&block), plain_masks(&block), "{byte}");
             assert_eq!(simd::blanks(&block), plain_blanks(&block), "{byte}");
-            // Between two letters, two digits, and one of each.
+            // Between two letters, between two digits, and between a letter and a digit.
             for (before, after) in [(b'a', b'b'), (b'1', b'2'), (b'c', b'3')] {
                 let mut text = [b'x'; 64 + 2];
                 (text[at], text[at + 1], text[at + 2]) = (before, byte, after);
@@ -286,8 +288,8 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
     }
 }
 
-/// Eight units that begin within 120 bytes are hashed in place; others are copied first. The last
-/// group of a text is smaller.
+/// Eight units that begin within 120 bytes are read from one window; otherwise the first bytes of
+/// each unit are gathered. The last group of a text has fewer units.
 #[test]
 fn units_near_and_far_are_the_same_on_every_processor() {
     for gap in 1..40 {
@@ -298,7 +300,7 @@ fn units_near_and_far_are_the_same_on_every_processor() {
             check_units(&text.replacen(' ', &" ".repeat(1 + gap % 30), 1));
         }
     }
-    // The greatest distance that is still near, and the next one.
+    // These include the greatest distance that counts as near, and the next one.
     for last in 80..140 {
         for (nth, _) in "abcdefgh".char_indices() {
             let last_word = &"abcdefgh"[nth..];
@@ -309,7 +311,7 @@ fn units_near_and_far_are_the_same_on_every_processor() {
 }
 
 /// The path that texts take on this machine is tested, after those of lesser processors. The test
-/// prints the paths that this processor does not support.
+/// prints a notice if this processor does not support all paths.
 #[test]
 fn the_way_of_this_processor_is_tested() {
     let ways: Vec<_> = Processor::all().map(|way| format!("{way:?}")).collect();

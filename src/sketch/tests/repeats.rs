@@ -1,4 +1,4 @@
-//! Repeats of hashes: dropped, or numbered for a bag.
+//! Repeated hashes are dropped, or numbered for a bag.
 
 use super::steps;
 use crate::sketch::simd::Processor;
@@ -21,8 +21,8 @@ fn repeats_are_dropped_or_numbered() {
     assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
 }
 
-/// Every number of hashes up to beyond the filter, with every small number of repeats of each kind:
-/// at the front, at the back, all of one hash, and spread.
+/// Tests every number of hashes up to beyond the filter, with every small number of repeats of each
+/// kind: at the front, at the back, all of one hash, and spread.
 #[test]
 fn repeats_are_dropped_whatever_their_number_and_place() {
     for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {
@@ -43,15 +43,16 @@ fn repeats_are_dropped_whatever_their_number_and_place() {
     }
 }
 
-/// A hash may collide with others in its slot and the next ones. If all of more than 64 hashes
-/// collide, another method separates them. Old entries of earlier texts have no effect.
+/// A hash may collide with others in its slot and the next ones. If more than 64 hashes all
+/// collide, another method separates them. Old entries of earlier sets have no effect.
 #[test]
 fn hashes_that_share_a_slot_are_told_apart() {
     let mut seen = distinct::Seen::default();
-    // In the first slot, in the last, and in consecutive slots.
+    // The crafted hashes start in the first slot, in the last one, or in consecutive slots.
     let kinds: [fn(u64) -> u64; 3] =
         [|i| i << 24, |i| i << 24 | 0xff_ffff, |i| (i << 24) | (i / 2)];
-    // Counts from 300 on fill all slots; there, only ten of the hashes are crafted to collide.
+    // Sets of 300 and more hashes use the whole table; of these, only ten hashes are crafted to
+    // collide.
     let counts = (1..80_u64).chain(300..310).map(|count| (count, if count < 80 { 80 } else { 10 }));
     for ((count, crafted), kind) in counts.flat_map(|counts| kinds.map(|kind| (counts, kind))) {
         let kind = |i| if i < crafted { kind(i) } else { i << 40 | i << 5 };
@@ -85,14 +86,14 @@ fn the_table_of_few_hashes_has_no_end() {
         hashes.extend_from_within(hashes.len() - 1..);
         let before = hashes.clone();
         assert_eq!(distinct::drop_few(&mut hashes, &mut seen, |_| ()), expected);
-        // The first of equal hashes is kept; or nothing changes.
+        // The first of the equal hashes is kept, or else nothing changes.
         let left = if expected.is_some() { before.len() - 1 } else { before.len() };
         assert_eq!(hashes, before[..left]);
     }
 }
 
-/// Sets that share a table, until it is cleared and long after. Some occur again when their numbers
-/// do, and their own old entries are not taken for repeats.
+/// Many sets share a table, until it is cleared and long after. Some sets occur again with the same
+/// range of numbers: their old entries must not count as repeats.
 #[test]
 fn sets_that_share_a_table_do_not_see_each_other() {
     let mut seen = distinct::Seen::default();
@@ -107,7 +108,7 @@ fn sets_that_share_a_table_do_not_see_each_other() {
     }
 }
 
-/// Hashes chosen to share a slot of the table cost a sort, not the square of their number.
+/// Hashes that are chosen to share a slot of the table cost a sort, not quadratic time.
 #[test]
 fn chosen_collisions_fall_back_to_sorting() {
     let count = 100_000_u64;
@@ -119,7 +120,7 @@ fn chosen_collisions_fall_back_to_sorting() {
     assert_eq!(sums, expected);
 }
 
-/// Parts of many hashes: random ones, all in one part, and one part with a crowded slot.
+/// Many hashes: random ones, hashes that are all in one part, and a part with a crowded slot.
 #[test]
 fn repeats_among_many_are_dropped() {
     let many = distinct::MANY as u64 + 1_000;

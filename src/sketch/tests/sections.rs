@@ -1,4 +1,4 @@
-//! Sections of large texts, and few shingles: both compared with their definitions.
+//! Compares the sectioning of large texts, and the path for few shingles, with their definitions.
 
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn a_text_may_be_cut_between_words() {
     all_kinds("a b");
 }
 
-/// More than one section of the real length, and repeated shingles.
+/// A text of more than one section of the real length, with repeated shingles.
 #[test]
 fn a_large_text_has_the_signature_of_the_whole() {
     let word = |n: u64| format!("w{} ", split_mix(1, n % 70_000) % 40_000);
@@ -75,7 +75,7 @@ fn a_large_text_has_the_signature_of_the_whole() {
     }
 }
 
-/// Every number of hashes that the short path takes, and hashes at the limits.
+/// Every number of hashes that the path for few hashes accepts, and hashes at the limits.
 #[test]
 fn few_hashes_have_the_values_of_the_paper() {
     for count in 1..=few::FEW_MAX as u64 {

@@ -11,10 +11,10 @@ use crate::sketch::{equal_rows, hash, lane, textbook};
 
 const ROWS: usize = 128;
 const LANES: [u32; 2] = [8, 16];
-/// Maximum deviation of a sound hash, in standard errors.
+/// Maximum deviation in standard errors for a sound hash.
 const FAR: f64 = 5.0;
 
-/// Two sets of `size` shingles, `apart` of which are not shared on either side.
+/// Two sets of `size` shingles; `apart` shingles of each set are not in the other.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     size: usize,
@@ -32,7 +32,8 @@ const CELLS: [Cell; 6] = [
 ];
 
 impl Cell {
-    /// Bands that about half of such pairs share, if there are any.
+    /// Numbers of bands and of rows per band for which about half of such pairs share a band,
+    /// unless they have no shingle in common.
     fn bands(self) -> (usize, usize) {
         if self.jaccard() > 0.6 { (9, 12) } else { (17, 5) }
     }
@@ -42,9 +43,9 @@ impl Cell {
     }
 }
 
-/// Shingle hashes of the trial, of the requested number.
+/// Makes the requested number of shingle hashes for a trial.
 type Hashes<'a> = &'a dyn Fn(u64, usize) -> Vec<u64>;
-/// The values of both sets, from the shared hashes and those of either side.
+/// Computes the row values of both sets of a pair for a trial.
 type Values<'a> = &'a dyn Fn(u64, &Pair) -> [Vec<u64>; 2];
 
 struct Pair {
@@ -59,7 +60,8 @@ impl Pair {
     }
 }
 
-/// The hashes of the crate: consecutive numbers as tokens, three per shingle, consecutive seeds.
+/// The hashes of the crate: the tokens are consecutive numbers, three per shingle, and the seeds
+/// are consecutive, too.
 fn ours(trial: u64, count: usize) -> Vec<u64> {
     let unit = |number: usize| steps::unit(number.to_string().as_bytes(), trial);
     let mut sums: Vec<u64> = (0..count + 2).map(unit).collect();
@@ -69,7 +71,7 @@ fn ours(trial: u64, count: usize) -> Vec<u64> {
     sums
 }
 
-/// The reference: SHA-256 of seed and number, four hashes per digest.
+/// The reference hashes: SHA-256 of seed and number, four hashes per digest.
 fn cryptographic(trial: u64, count: usize) -> Vec<u64> {
     let digests = (0..count.div_ceil(4) as u64).flat_map(|number| {
         let digest = Sha256::digest([trial.to_le_bytes(), number.to_le_bytes()].concat());
@@ -118,7 +120,8 @@ impl Sums {
     }
 }
 
-/// Outcome for one lane width: the estimate's error, its square, and whether a band was shared.
+/// The outcome for one lane width: the error of the estimate, its square, and whether a band was
+/// shared.
 #[derive(Debug, Default, Clone, Copy)]
 struct Outcome {
     error: Sums,
@@ -151,8 +154,8 @@ fn distance(a: f64, b: f64, squared_error: f64) -> f64 {
     if (a - b).abs() < 1e-12 { 0.0 } else { (a - b) / squared_error.sqrt() }
 }
 
-/// The deviation of each statistic in standard errors: the bias from zero, the spread and the
-/// shared bands from the reference.
+/// The deviation of each statistic in standard errors: of the bias from zero, of the spread and of
+/// the shared bands from the reference.
 fn distances(cell: Cell, hashes: Hashes<'_>, values: Values<'_>, sound: Values<'_>) -> Vec<f64> {
     let (found, expected) = (run(cell, hashes, values), run(cell, &cryptographic, sound));
     let mut all = Vec::new();
@@ -272,8 +275,8 @@ fn densification_in_place_of_rounds_is_caught() {
     }
 }
 
-/// Consecutive integers passed directly to the textbook's functions: shows why its x must be a
-/// hash.
+/// Passes consecutive integers directly to the functions of the textbook scheme: this shows why
+/// their x must be a hash.
 #[test]
 fn a_missing_shingle_hash_is_caught() {
     let raw = |_: u64, count: usize| (0..count as u64).collect();

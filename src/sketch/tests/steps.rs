@@ -1,4 +1,4 @@
-//! The single steps of a sketch with their own buffers, for tests.
+//! The single steps of sketching, each with its own buffers, for tests.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -25,7 +25,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words::stretches(text).flat_map(words).collect()
 }
 
-/// Removes repeats by every path that this processor supports; all give the same numbers.
+/// Removes repeats by every path that this processor supports, and checks that all give the same
+/// hashes.
 pub(super) fn set(sums: &mut Vec<u64>) {
     let others = Processor::all().map(|own| {
         let mut sums = sums.clone();

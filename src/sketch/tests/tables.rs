@@ -1,5 +1,6 @@
-//! Builds the tables of `src/sketch/fold/` from their definition; their layout is described there.
-//! `tools/tables` includes this file and writes them; a test compares them.
+//! Builds the tables of `src/sketch/fold/` from their definition. The layout is described in
+//! `src/sketch/fold/table.rs`. `tools/tables` includes this file and writes the tables; a test
+//! compares them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,19 +18,19 @@ type CharRecord = [u8; 8];
 /// Number of records.
 const RECORDS: usize = 1024;
 
-/// The record for characters without a record of their own.
+/// The record for characters that have no record of their own.
 const UNKNOWN: CharRecord = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
 const UNKNOWN_BYTES: u8 = 255;
-/// The mapping adds the value to the code point.
+/// The value is added to the code point.
 const MOVED: u8 = 254;
-/// Maps to two characters.
+/// The character becomes two characters.
 const PAIR: u8 = 253;
-/// May compose with the preceding character.
+/// The character may compose with the preceding one.
 const MAYBE: u8 = 1;
-/// Has a canonical decomposition.
+/// The character has a canonical decomposition.
 const DECOMPOSES: u8 = 2;
 
-/// The bytes of the table for a normalisation of single characters.
+/// The bytes of the table for a normalisation, which is given as a function of one character.
 pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
     let mut classes = HashMap::new();
     let of_chars: Vec<CharRecord> = (0..CHARS)
@@ -38,8 +39,8 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
             None => UNKNOWN,
         })
         .collect();
-    // The records of characters without algorithmic decomposition come first, then those of many
-    // characters, then those in common use.
+    // The first records are those of characters without algorithmic decomposition, then those that
+    // many characters share, then those in common use.
     let mut weights: BTreeMap<CharRecord, u64> = BTreeMap::new();
     for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
         let Some(c) = c else { continue };
@@ -100,7 +101,8 @@ fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> CharReco
     with_value(value, [MOVED, class as u8, combining, flags])
 }
 
-/// The record of a character that maps to two, neither beyond the first plane nor white space.
+/// The record of a character that becomes two characters. Both must be in the first plane, and
+/// neither may be white space.
 fn pair(normal: &str) -> CharRecord {
     let units: Vec<u16> = normal.encode_utf16().collect();
     match units[..] {

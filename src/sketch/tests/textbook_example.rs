@@ -12,7 +12,7 @@ const MATRIX: [[u8; 4]; 7] = [
     [1, 0, 1, 0],
 ];
 
-/// Three permutations: the place of each row, from 1.
+/// Three permutations: the position of each row, counted from 1.
 const PERMUTATIONS: [[u64; 7]; 3] =
     [[2, 3, 7, 6, 1, 5, 4], [4, 2, 1, 3, 6, 7, 5], [3, 4, 7, 2, 6, 1, 5]];
 

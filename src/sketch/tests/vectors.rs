@@ -13,11 +13,11 @@ use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Sig
 
 const DOCUMENT: &str = include_str!("../../../docs/reference/SIGNATURES.md");
 
-/// XXH3-64 of all printed blocks. A change here changes what is on disk: it needs a new format
-/// version, not a new number.
+/// XXH3-64 of all printed blocks. If it changes, signatures on disk change: that needs a new format
+/// version, not a new number here.
 const PINNED: u64 = 0x911c_329e_9e61_e496;
 
-/// The same for the blocks of `fold`.
+/// XXH3-64 of the printed blocks of `fold`.
 const PINNED_FOLD: u64 = 0x66b1_35d3_a6bf_3dda;
 
 const INPUTS: [(&str, &str); 6] = [
@@ -225,7 +225,8 @@ fn the_document_prints_the_ids_of_a_stop_list() {
     check("stop-ids", &id(builder.normalise(Normalise::Case)));
 }
 
-/// Removing stop words by option equals removing them from the text, whatever its form.
+/// Removing stop words by the option equals removing them from the text, in whatever form they are
+/// written.
 #[test]
 fn a_text_is_sketched_as_the_text_without_its_stop_words() {
     let texts = [
@@ -343,7 +344,7 @@ fn what_is_frozen_of_fold_stays() {
     assert_eq!(xxh3_64(all.as_bytes()), PINNED_FOLD, "{:#018x}", xxh3_64(all.as_bytes()));
 }
 
-/// The steps from unit hashes to bytes; each can be replaced.
+/// The steps from unit hashes to stored bytes. Tests can replace `finalise` and `values`.
 fn assemble(finalise: fn(u64) -> u64, values: fn(&[u64], usize) -> Vec<u64>) -> Box<[u8]> {
     let words = input("fox").to_lowercase();
     let mut sums: Vec<u64> = Vec::new();

@@ -1,10 +1,10 @@
-//! ASCII on its way, made lower case.
+//! Writes runs of ASCII in lower case.
 
 use super::super::is_joint;
 use super::{Last, Pass};
 
 impl<const WORDS: bool> Pass<'_, WORDS> {
-    /// A run of ASCII, in lower case.
+    /// Writes a run of ASCII in lower case. Returns false if it needs the slow path.
     #[inline(always)]
     pub(super) fn ascii(&mut self, text: &[u8], first: u8, out: &mut [u8], limit: usize) -> bool {
         let next = text.get(self.at + 1).copied();
@@ -43,12 +43,13 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// What is to be done where ASCII follows something that is no letter; false for the slow way.
+    /// Writes a word boundary if one is needed between a character that is not a plain letter and
+    /// the ASCII after it. Returns false if it needs the slow path.
     #[inline(never)]
     pub(super) fn before_ascii(&mut self, first: u8, next: Option<u8>, out: &mut [u8]) -> bool {
         match self.last {
             Last::Number if is_joint(first) => {
-                // A joint that nothing follows joins nothing.
+                // A joint joins nothing if no word character follows it.
                 first != b'_' && next.is_none_or(|next| next.is_ascii() && !in_word(next))
             }
             Last::Hebrew => !matches!(first, b'\'' | b'"'),
@@ -67,8 +68,8 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Writes ASCII that ends within eight bytes, in lower case; returns how many there are. `None` if
-/// it goes on.
+/// Writes ASCII that ends within eight bytes, in lower case, and returns its length. Returns `None`
+/// if it does not end there.
 #[inline(always)]
 pub(super) fn few_ascii(text: &[u8], at: usize, out: &mut [u8], len: usize) -> Option<usize> {
     let word = u64::from_le_bytes(*text.get(at..)?.first_chunk()?);
@@ -80,8 +81,8 @@ pub(super) fn few_ascii(text: &[u8], at: usize, out: &mut [u8], len: usize) -> O
     Some((high.trailing_zeros() / 8) as usize)
 }
 
-/// Upper-case letters of ASCII made lower, in eight bytes at once. Other bytes are ASCII, or their
-/// result is not used.
+/// Converts ASCII upper-case letters to lower case, eight bytes at once. If some bytes are not
+/// ASCII, their results must not be used.
 #[inline(always)]
 fn lower(bytes: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;

@@ -1,11 +1,12 @@
-//! Where a text may be cut, so that a part of it can take the slow way.
+//! Finds the places where a text may be cut, so that a part of it can take the slow path.
 
 use super::super::{decode, four};
 use super::{Last, Pass};
 
 impl<'a, const WORDS: bool> Pass<'a, WORDS> {
-    /// The last blank of ASCII before which text and output may be cut, or where nothing is taken
-    /// back any more. Blanks of ASCII, and these alone, are written as such.
+    /// The positions, in the text and in the output, of the last ASCII blank before which both may
+    /// be cut; or `base`, if there is none after it. Each ASCII blank of the text is written as a
+    /// blank, and nothing else is, so that the blanks correspond.
     pub(crate) fn cut(&self, out: &[u8]) -> (usize, usize) {
         let (mut at, mut len) = (self.at, self.len);
         let last = |bytes: &[u8], (from, to): (usize, usize)| {
@@ -23,7 +24,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Whether what comes after the blank at a place of the text begins anew.
+    /// Whether the character after this blank starts anew: see `CharRecord::begins`.
     fn begins_after(&self, blank: usize) -> bool {
         match self.text.as_bytes().get(blank + 1) {
             None => false,
@@ -32,8 +33,9 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// What needs the slow way, when the pass stopped for it: the text from `from`, a cut, to the
-    /// next place where it may be cut. The pass goes on there, with `len` bytes written.
+    /// The part of the text that needs the slow path, after the pass stopped for it: from the cut
+    /// at `from` to the next place where the text may be cut. The pass continues there, once `keep`
+    /// has set the number of bytes written.
     pub(crate) fn slow_part(&mut self, from: usize) -> &'a str {
         let text = self.text.as_bytes();
         let blank = |at: &usize| text[*at] == b' ' && self.begins_after(*at);
@@ -43,7 +45,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         part
     }
 
-    /// Goes on with `len` bytes written, of which none is taken back; all before `at` is done.
+    /// Continues with `len` bytes written. From now on the pass never goes back before `at` in the
+    /// text, nor before `taken` in the output.
     pub(crate) fn keep(&mut self, at: usize, len: usize, taken: usize) {
         self.base = (at, taken);
         self.len = len;

@@ -1,4 +1,4 @@
-//! Marks, and whatever else attaches to the character before it.
+//! Writes marks, and other characters that attach to the one before them.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -6,7 +6,7 @@ use super::super::{CharRecord, class, composite, is_joint, last_char};
 use super::{Last, Pass};
 
 impl<const WORDS: bool> Pass<'_, WORDS> {
-    /// What extends the character before it.
+    /// Writes a character that extends the one before it. Returns false if it needs the slow path.
     #[inline(always)]
     pub(super) fn extend(&mut self, number: u32, record: CharRecord, out: &mut [u8]) -> bool {
         if self.last == Last::Ascii {
@@ -14,7 +14,8 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
                 byte if byte.is_ascii_alphabetic() => self.last = Last::Letter,
                 byte if byte.is_ascii_digit() => self.last = Last::Number,
                 byte if is_joint(byte) => return false,
-                // There is no word, or there is one of marks and whatever is before them.
+                // No letter or digit precedes the mark. `EXTEND`: no word begins, so the mark is
+                // dropped. `EXTEND_ALPHABETIC`: the mark begins a word, which needs the slow path.
                 _ => return record.class() == class::EXTEND,
             }
         }
@@ -27,7 +28,8 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// Writes a character that may compose with the one before it.
+    /// Writes a character that may compose with the one before it. Returns false if it needs the
+    /// slow path.
     #[inline(never)]
     pub(super) fn composed(&mut self, number: u32, record: CharRecord, out: &mut [u8]) -> bool {
         let written = out.get(..self.len).unwrap_or_default();
@@ -68,7 +70,8 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         true
     }
 
-    /// Composes a mark with a character that has marks already, which may change their order.
+    /// Composes a mark with a character that already has marks, which may change the order of the
+    /// marks. Returns false if the result needs the slow path.
     #[inline(never)]
     fn composed_anew(
         &mut self,

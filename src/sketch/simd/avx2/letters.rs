@@ -12,14 +12,14 @@ use std::arch::x86_64::{
 
 use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 
-/// The pair of leading bytes of Hebrew letters.
+/// The leading bytes of Hebrew letters are D6 and D7. This is the pair without its lowest bit.
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
 type FoldedLetters = (__m256i, u32);
 
-/// Folds ASCII and plain letters until another character follows, `limit` bytes are written or
-/// fewer than 32 are left.
+/// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or when fewer
+/// than 32 bytes are left.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters(
@@ -34,7 +34,7 @@ pub(crate) fn letters(
         && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>)
         && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<32>)
     {
-        // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+        // SAFETY: `block` has 32 bytes, and the load needs no alignment.
         let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
         let lead = mask(bytes) & !mask(trailing(bytes));
         let first = block.get(lead.trailing_zeros() as usize).copied().unwrap_or(0);
@@ -44,7 +44,7 @@ pub(crate) fn letters(
             0x80..0xe0 => of_two(scripts, bytes, lead, first),
             _ => (lower(bytes), lead),
         };
-        // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
+        // SAFETY: `place` has 32 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
         let count = others.trailing_zeros() as usize;
         if count == 0 {
@@ -60,7 +60,7 @@ pub(crate) fn letters(
     Stretch { at, len, open }
 }
 
-/// Two-byte characters, the first of which has the pair of leading bytes of `first`.
+/// Folds two-byte characters whose leading byte is in the same pair as `first`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLetters {
@@ -68,7 +68,7 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLett
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
     let trail = trailing(bytes);
-    // The results at the trailing bytes, then at the leading bytes before them.
+    // The results are at the trailing bytes; the shift moves them to the leading bytes before them.
     let to = looked_up(leads, index);
     let plain = mask(to) & mask(trail);
     let to = _mm256_alignr_epi8::<1>(_mm256_permute2x128_si256::<0x81>(to, to), to);
@@ -79,11 +79,12 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLett
         others |= quotes & mask(trail) << 1;
     }
     let letter = _mm256_blendv_epi8(to, looked_up(trails, index), trail);
-    // The highest bit of each byte selects: it is set in non-ASCII bytes.
+    // The highest bit of each byte selects: non-ASCII bytes have it.
     (_mm256_blendv_epi8(lower(bytes), letter, bytes), others)
 }
 
-/// Three-byte characters that do not change; all in the window of the first one.
+/// Handles three-byte characters that do not change, if they are in the same window of 128
+/// characters as the first one.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_three(
@@ -111,7 +112,7 @@ fn trailing(bytes: __m256i) -> __m256i {
     _mm256_cmpgt_epi8(each(0xc0), bytes)
 }
 
-/// At each last byte of a character, the low seven bits of its number.
+/// At the last byte of each character, the low seven bits of the character's number.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn numbers_of(bytes: __m256i) -> __m256i {
@@ -121,14 +122,14 @@ fn numbers_of(bytes: __m256i) -> __m256i {
     _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high)
 }
 
-/// Looks up indices below 128 in a table, sixteen entries at a time. For indices of other entries
-/// the highest bit is set, so that the shuffle gives zero.
+/// Looks up indices below 128 in a table, sixteen entries at a time. Indices of other entries get
+/// their highest bit set, so that the shuffle gives zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {
     let mut found = _mm256_setzero_si256();
     for (part, first) in table.as_chunks::<16>().0.iter().zip((0..128_u8).step_by(16)) {
-        // SAFETY: 16 bytes are there to be read; no alignment is asked for.
+        // SAFETY: `part` has 16 bytes, and the load needs no alignment.
         let part: __m128i = unsafe { _mm_loadu_si128(part.as_ptr().cast()) };
         let within = _mm256_adds_epu8(_mm256_xor_si256(index, each(first)), each(0x70));
         let of_part = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), within);
@@ -137,7 +138,7 @@ fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {
     found
 }
 
-/// ASCII upper-case letters to lower case.
+/// Converts ASCII upper-case letters to lower case.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lower(bytes: __m256i) -> __m256i {

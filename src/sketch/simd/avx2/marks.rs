@@ -11,8 +11,8 @@ use std::arch::x86_64::{
 
 use crate::sketch::split::{Cut, UnitKind};
 
-/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends with the
-/// text, and whether any unit starts with `_`.
+/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends at the end
+/// of the text, and whether any unit starts with `_`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
     match rules.kind {
@@ -46,7 +46,7 @@ fn marks_of<const WORDS: bool>(
         let mut mask;
         if WORDS {
             let others = |bytes| _mm256_or_si256(digits(bytes), is(bytes, b'_'));
-            // The highest bit of each byte counts: it is set in non-ASCII bytes.
+            // Only the highest bit of each byte counts: non-ASCII bytes have it.
             let word =
                 |bytes, letters| _mm256_or_si256(_mm256_or_si256(letters, bytes), others(bytes));
             mask = bytes.with(letters, word).bits();
@@ -67,7 +67,7 @@ fn marks_of<const WORDS: bool>(
     (inside == 1, bars != 0)
 }
 
-/// The bytes before and after the block at `base`.
+/// The bytes just before and just after the block at `base`.
 #[inline]
 fn around(piece: &[u8], base: usize) -> [u8; 2] {
     [base.wrapping_sub(1), base + 64].map(|at| piece.get(at).copied().unwrap_or(b' '))
@@ -78,7 +78,8 @@ fn around(piece: &[u8], base: usize) -> [u8; 2] {
 #[target_feature(enable = "avx2")]
 fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
     let bytes = Bytes64::load(bytes);
-    // A class is extended by a bit at both ends.
+    // The bytes whose two neighbours are both of this class. The block's first and last byte have
+    // one neighbour outside.
     let between = |class: u64, before: bool, after: bool| {
         (class << 1 | u64::from(before)) & (class >> 1 | u64::from(after) << 63)
     };
@@ -94,7 +95,7 @@ fn joined(bytes: &[u8; 64], [before, after]: [u8; 2]) -> u64 {
     (both | of_letters) & letters | (both | of_digits) & digits
 }
 
-/// 64 bytes.
+/// A block of 64 bytes in two vectors.
 #[derive(Clone, Copy)]
 struct Bytes64([__m256i; 2]);
 
@@ -103,9 +104,9 @@ impl Bytes64 {
     #[target_feature(enable = "avx2")]
     fn load(bytes: &[u8; 64]) -> Self {
         let [low, high] = [0, 32].map(|at| bytes.as_ptr().wrapping_add(at).cast());
-        // SAFETY: 64 bytes are there to be read, the first half; no alignment is asked for.
+        // SAFETY: the first 32 of 64 bytes; the load needs no alignment.
         let low = unsafe { _mm256_loadu_si256(low) };
-        // SAFETY: and the second.
+        // SAFETY: the last 32 of 64 bytes; the load needs no alignment.
         let high = unsafe { _mm256_loadu_si256(high) };
         Self([low, high])
     }
@@ -114,10 +115,9 @@ impl Bytes64 {
     #[target_feature(enable = "avx2")]
     fn store(self, place: &mut [u8; 64]) {
         let [low, high] = [0, 32].map(|at| place.as_mut_ptr().wrapping_add(at).cast());
-        // SAFETY: these are 64 bytes that are ours to write, the first half; no alignment is asked
-        // for.
+        // SAFETY: the first 32 of 64 bytes; the store needs no alignment.
         unsafe { _mm256_storeu_si256(low, self.0[0]) };
-        // SAFETY: and the second.
+        // SAFETY: the last 32 of 64 bytes; the store needs no alignment.
         unsafe { _mm256_storeu_si256(high, self.0[1]) };
     }
 
@@ -167,17 +167,20 @@ fn digits(bytes: __m256i) -> __m256i {
     within(bytes, b'0', b'9')
 }
 
-/// The bytes that may join words, and `_`: those equal to the table entry of their low four bits.
+/// Selects the bytes that may join words, and `_`: those equal to the table entry for their low
+/// four bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn joints_and_bars(bytes: __m256i) -> __m256i {
-    // ' for 7, : for 10, ; for 11, comma for 12, . for 14, _ for 15; else what no byte here is.
+    // The table has ' at 7, : at 10, ; at 11, comma at 12, . at 14 and _ at 15. All other entries
+    // differ from every byte that is compared with them.
     let [low, high] = [0x27ff_ffff_ffff_ffff_u64, 0x5f2e_ff2c_3b3a_ffff].map(u64::cast_signed);
     let chosen = _mm256_set_epi64x(high, low, high, low);
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
 }
 
-/// Bytes from `first` to `last`: shifted to the low end of the signed range for one comparison.
+/// Selects bytes from `first` to `last`. Shifts them to the low end of the signed range, so that
+/// one comparison suffices.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
@@ -185,7 +188,7 @@ fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
     _mm256_cmpgt_epi8(each(0x80_u8.wrapping_add(last - first + 1)), moved)
 }
 
-/// For each byte value, the positions of its set bits in order, a byte each, followed by zeros.
+/// For each byte value: the positions of its set bits in order, one byte each, followed by zeros.
 pub(super) static PLACES: Places = Places(all_places());
 
 /// Aligned so that no entry crosses a cache line.
@@ -193,7 +196,7 @@ pub(super) static PLACES: Places = Places(all_places());
 pub(super) struct Places(pub(super) [[u8; 8]; 256]);
 
 impl Places {
-    /// Those of one byte as numbers counted from `base`.
+    /// The positions of the set bits of one byte, each increased by `base`.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn of(&self, byte: u8, base: __m256i) -> __m256i {
@@ -219,8 +222,8 @@ const fn all_places() -> [[u8; 8]; 256] {
     places
 }
 
-/// Writes the positions of the set bits in order, without a data-dependent loop; returns their
-/// number. Numbers after them may be overwritten.
+/// Writes the positions of the set bits in order, without a data-dependent loop, and returns their
+/// number. May overwrite the numbers after them.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
@@ -231,10 +234,11 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         };
         let mut new = 0;
         for byte in mark.to_le_bytes() {
-            // Each earlier byte has at most eight, so there is room for eight more.
+            // Each earlier byte has at most eight set bits, so there is room for eight more
+            // positions.
             if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
                 let numbers = PLACES.of(byte, base);
-                // SAFETY: these are 32 bytes that are ours to write; no alignment is asked for.
+                // SAFETY: `place` has 32 bytes, and the store needs no alignment.
                 unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
             }
             new += byte.count_ones() as usize;

@@ -29,10 +29,10 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     open
 }
 
-/// For the usual number of rows: two words of bits, and rows that are the highest bits of
-/// hi(p) ^ lo(p). Those of lo(p) are exact. hi(p) is the product of the high halves and a carry
-/// below 2^33: with 2^33 added, its highest seven bits are right unless the 24 that follow are
-/// zeros, and then all are picked.
+/// For 128 rows, the usual number: the open rows are two words of bits, and the row is the highest
+/// seven bits of hi(p) ^ lo(p). Those of lo(p) are computed exactly. hi(p) is the product of the
+/// high halves plus a carry below 2^33. With 2^33 added to the product, its highest seven bits are
+/// right unless the next 24 bits are all zeros. In that case all hashes of the chunk are picked.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn pick_of_128(
@@ -65,10 +65,10 @@ pub(crate) fn pick_of_128(
                 let at = hits.trailing_zeros() as usize;
                 debug_assert!(at < 8 * hashes.len(), "no others were looked at");
                 let hash = hashes.as_ptr().cast::<u64>().wrapping_add(at);
-                // SAFETY: each eight of hashes has eight bits, and where no hashes are, no bit is
-                // set: so there is a hash for each bit.
+                // SAFETY: `hits` has a byte for each eight hashes, and its bytes without hashes are
+                // zero: so each set bit has a hash.
                 let hash = unsafe { *hash };
-                // SAFETY: there are no more bits than hashes, for all of which there is room.
+                // SAFETY: each hash is written at most once, and `picked` has room for all hashes.
                 unsafe { *picked.wrapping_add(count) = hash };
                 count += 1;
                 hits &= hits - 1;
@@ -85,7 +85,7 @@ struct Round {
     factor: __m256i,
     /// The factor with its halves swapped.
     swapped: __m256i,
-    /// The open rows as bits, 32 per number in order, the first row in the highest bit.
+    /// The open rows as bits in order, 32 per number, the first row of each in the highest bit.
     open: __m256,
 }
 
@@ -102,7 +102,7 @@ impl Round {
         }
     }
 
-    /// The high 32 bits of hi(p), some of which may be wrong, and of lo(p).
+    /// The high 32 bits of hi(p), which may be wrong (see `pick_of_128`), and of lo(p).
     #[inline]
     #[target_feature(enable = "avx2")]
     fn high_halves(self, eight: &[u64; 8]) -> (__m256i, __m256i) {
@@ -121,7 +121,7 @@ impl Round {
         (near, _mm256_add_epi32(product, even(first.2, second.2)))
     }
 
-    /// Whether the row given by the highest seven bits of each number is open.
+    /// Sets a bit for each number whose highest seven bits are the number of an open row.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn are_open(self, mixed: __m256i) -> u8 {

@@ -10,7 +10,8 @@ use std::arch::x86_64::{
 use super::{all, constant, product, store, with_cross};
 use crate::sketch::hash::{BASE, sum_of};
 
-/// `hash::windows` of three units: the parts of the two products are added before they are shifted.
+/// `hash::windows` for windows of three units. The parts of the two products are added before they
+/// are shifted.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
@@ -39,7 +40,7 @@ pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
     units.truncate(count);
 }
 
-/// `hash::finalise` of each.
+/// Applies `hash::finalise` to each sum.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 pub(crate) fn finalise(sums: &mut [u64]) {

@@ -16,8 +16,8 @@ use super::marks::{PLACES, Places};
 use super::{all, constant, even, odd, product, store, table};
 use crate::sketch::unit::UnitHash;
 
-/// `UnitHash::short` of all units, with the products shared by its two formulas; also the positions
-/// of longer units.
+/// `UnitHash::short` for all units. Its two formulas share their multiplications. Also writes the
+/// positions of longer units.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn short(
     text: &[u8],
@@ -43,7 +43,7 @@ pub(crate) fn short(
     long.count
 }
 
-/// The hashes of some; `lens` is half as long, or longer.
+/// Hashes groups of eight units. `lens` must have an element per group.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn hash_some<'a>(
@@ -86,14 +86,14 @@ fn hash_some<'a>(
 struct Long<'a> {
     places: &'a mut [u32],
     count: usize,
-    /// The last position where eight numbers may be written.
+    /// The last position at which there is room for eight numbers.
     last: usize,
     /// The number of units examined.
     first: __m256i,
 }
 
 impl<'a> Long<'a> {
-    /// `None` if not even eight may be written.
+    /// `None` if there is no room for eight numbers at all.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(places: &'a mut [u32]) -> Option<Self> {
@@ -101,20 +101,22 @@ impl<'a> Long<'a> {
         Some(Self { places, count: 0, last, first: _mm256_setzero_si256() })
     }
 
-    /// Adds the next eight units whose bits are set, in the order of `even`.
+    /// Looks at the next eight units, and adds those whose bits are set. The bits are in the order
+    /// of `even`.
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn add(&mut self, bits: u8) {
         let numbers = UNEVEN.of(bits, self.first);
         let place = self.places.as_mut_ptr().wrapping_add(self.count.min(self.last));
-        // SAFETY: from `last` on eight numbers are ours to write; no alignment is asked for.
+        // SAFETY: at `last` and before, there is room for eight numbers, and the store needs no
+        // alignment.
         unsafe { _mm256_storeu_si256(place.cast(), numbers) };
         self.count += bits.count_ones() as usize;
         self.first = _mm256_add_epi32(self.first, _mm256_set1_epi32(8));
     }
 }
 
-/// `PLACES` for the bits of eight units in the order of `even`.
+/// Like `PLACES`, but for the bits of eight units in the order of `even`.
 static UNEVEN: Places = Places(uneven());
 
 const fn uneven() -> [[u8; 8]; 256] {
@@ -132,11 +134,11 @@ const fn uneven() -> [[u8; 8]; 256] {
     places
 }
 
-/// The start and end of four units.
+/// The starts and ends of four units.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pairs(units: &[[u32; 2]; 4]) -> __m256i {
-    // SAFETY: 32 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `units` has 32 bytes, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(units.as_ptr().cast()) }
 }
 
@@ -147,13 +149,14 @@ struct Lens {
     small: __m256i,
 }
 
-/// The lengths of four units and what follows from them, in 64 bits each.
+/// The lengths of four units, and masks that follow from them, in 64 bits each.
 #[derive(Clone, Copy)]
 struct Four {
     len: __m256i,
     small: __m256i,
-    /// What is added to the places of a unit's bytes: where its eight lie, of two; and above, that
-    /// a unit of fewer than four bytes has none there.
+    /// Is combined with the shuffle indices of a unit's bytes. The low half adds eight for every
+    /// second unit, whose bytes are the upper eight of 16. The high half has bit 7 set if the unit
+    /// has fewer than four bytes: the shuffle then gives zeros.
     order: __m256i,
 }
 
@@ -184,7 +187,7 @@ impl Lens {
         }
     }
 
-    /// Bit 7 of each place, if a unit has fewer than four bytes.
+    /// Bit 7 of each index, for units of fewer than four bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn none_above(self) -> __m256i {
@@ -192,17 +195,17 @@ impl Lens {
     }
 }
 
-/// Every second number is shuffled from the positions 8 to 15.
+/// For every second number, the shuffle takes bytes from positions 8 to 15.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn second() -> __m256i {
     constant(0x0808_0808_0000_0000)
 }
 
-/// Reads the first eight bytes of units without a check for each.
+/// Reads the first eight bytes of units without a bounds check for each.
 struct Heads<'a> {
     text: &'a [u8],
-    /// One less than a power of two that is at most the length of the text minus eight.
+    /// A power of two minus one. The power is at most the length of the text minus eight.
     mask: usize,
 }
 
@@ -214,14 +217,16 @@ impl<'a> Heads<'a> {
         Some(Self { text, mask: (1 << exponent) - 1 })
     }
 
-    /// The bytes of units that begin at `mask` at the latest; unspecified for others.
+    /// The first eight bytes of each unit. A unit must begin at `mask` or before; otherwise the
+    /// result is unspecified.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn at(&self, units: &[[u32; 2]; 4]) -> __m256i {
         let head = |[start, _]: [u32; 2]| {
             debug_assert!(start as usize <= self.mask, "the buffer is made for its units");
             let from = self.text.as_ptr().wrapping_add(start as usize & self.mask);
-            // SAFETY: eight bytes are left from `mask` on; no alignment is asked for.
+            // SAFETY: at `mask` and before, eight bytes are left, and the read needs no
+            // alignment.
             unsafe { from.cast::<i64>().read_unaligned() }
         };
         let [first, second, third, last] = units.map(head);
@@ -229,8 +234,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// The first step of `UnitHash::short`, for four lengths from 1 to 8: the bytes it mixes, and its
-/// key.
+/// The first step of `UnitHash::short` for four units of 1 to 8 bytes: selects the bytes to mix,
+/// and combines them with their key.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn keyed(head: __m256i, lens: Four, [tiny, small]: [__m256i; 2]) -> __m256i {
@@ -239,12 +244,12 @@ fn keyed(head: __m256i, lens: Four, [tiny, small]: [__m256i; 2]) -> __m256i {
     let bytes = _mm256_shuffle_epi8(head, _mm256_or_si256(order, lens.order));
     let tiny = _mm256_xor_si256(tiny, _mm256_slli_epi64::<8>(lens.len));
     let (tiny, small) = (_mm256_castsi256_pd(tiny), _mm256_castsi256_pd(small));
-    // Its highest bit says which.
+    // The highest bit selects `tiny`: it is set for fewer than four bytes.
     let key = _mm256_blendv_pd(small, tiny, _mm256_castsi256_pd(lens.order));
     _mm256_xor_si256(bytes, _mm256_castpd_si256(key))
 }
 
-/// The rest of it; of other lengths, any number.
+/// The remaining steps of `UnitHash::short`. The result is unspecified for units that are longer.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mixed(mixed: __m256i, lens: Four) -> __m256i {
@@ -264,11 +269,11 @@ fn mixed(mixed: __m256i, lens: Four) -> __m256i {
     xor(mixed, _mm256_srlv_epi64(mixed, one_of(32, 28)))
 }
 
-/// The places of the high four bytes that are mixed: the first four of a unit.
+/// Shuffle indices for the high four bytes that are mixed: the first four bytes of a unit.
 static ABOVE: [u32; 8] = [0, 0x0302_0100, 0, 0x0b0a_0908, 0, 0x0302_0100, 0, 0x0b0a_0908];
 
-/// Which of the first eight bytes are the low four that are mixed, by the length modulo 8. Bit 7 of
-/// a place makes a zero.
+/// Shuffle indices for the low four bytes that are mixed, at index length modulo 8. An index with
+/// bit 7 set gives a zero.
 static ORDER_LOW: [u32; 8] = [
     0x0706_0504,
     0x0000_8000,
@@ -280,7 +285,7 @@ static ORDER_LOW: [u32; 8] = [
     0x0605_0403,
 ];
 
-/// Numbers of 64 bits rotated to the left by 24, as bytes are shuffled within 16.
+/// Shuffle indices, within 16 bytes each, that rotate 64-bit numbers to the left by 24.
 static BY_24: [u32; 8] = [
     0x0007_0605,
     0x0403_0201,

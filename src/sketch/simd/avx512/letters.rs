@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 
 use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 
-/// The indices of the bytes before and after each of 64.
+/// For each of 64 bytes, the index of the byte before it, and of the byte after it.
 static BEFORE: [u8; 64] = numbers(63);
 static BEHIND: [u8; 64] = numbers(1);
 
@@ -27,14 +27,14 @@ const fn numbers(plus: usize) -> [u8; 64] {
     numbers
 }
 
-/// The pair of leading bytes of Hebrew letters.
+/// The leading bytes of Hebrew letters are D6 and D7. This is the pair without its lowest bit.
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
 type FoldedBytes = (__m512i, u64);
 
-/// Folds ASCII and plain letters until another character follows, `limit` bytes are written or the
-/// text ends.
+/// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or at the end
+/// of the text.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters(
@@ -50,7 +50,7 @@ pub(crate) fn letters(
         && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<64>)
     {
         let there = u64::MAX >> (64 - rest.len().min(64));
-        // SAFETY: the bits say which bytes are read, and those are the text's.
+        // SAFETY: the mask selects only bytes of `rest`; masked-off bytes are not read.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(there, rest.as_ptr().cast()) };
         let lead = _mm512_movepi8_mask(bytes) & !trailing(bytes);
         let first = rest.get(lead.trailing_zeros() as usize).copied().unwrap_or(0);
@@ -60,7 +60,7 @@ pub(crate) fn letters(
             0x80..0xe0 => of_two(scripts, bytes, lead, first),
             _ => (lower(bytes), lead),
         };
-        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        // SAFETY: `place` has 64 bytes, and the store needs no alignment.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), folded) };
         let count = (others | !there).trailing_zeros() as usize;
         if count == 0 {
@@ -76,7 +76,7 @@ pub(crate) fn letters(
     Stretch { at, len, open }
 }
 
-/// Two-byte characters, the first of which has the pair of leading bytes of `first`.
+/// Folds two-byte characters whose leading byte is in the same pair as `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedBytes {
@@ -84,7 +84,8 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedByte
     let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
     let index = numbers_of(bytes);
     let trail = trailing(bytes);
-    // The results at the trailing bytes, then at the leading bytes before them.
+    // The results are at the trailing bytes; the permutation moves them to the leading bytes before
+    // them.
     let to = looked_up(leads, index);
     let plain = _mm512_test_epi8_mask(to, to) & trail;
     let to = _mm512_permutexvar_epi8(all(&BEHIND), to);
@@ -99,7 +100,8 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedByte
     (_mm512_mask_mov_epi8(folded, lead, to), others)
 }
 
-/// Three-byte characters that do not change; all in the window of the first one.
+/// Handles three-byte characters that do not change, if they are in the same window of 128
+/// characters as the first one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> FoldedBytes {
@@ -122,7 +124,7 @@ fn trailing(bytes: __m512i) -> u64 {
     _mm512_cmplt_epi8_mask(bytes, each(0xc0))
 }
 
-/// At each last byte of a character, the low seven bits of its number.
+/// At the last byte of each character, the low seven bits of the character's number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn numbers_of(bytes: __m512i) -> __m512i {
@@ -138,7 +140,7 @@ fn looked_up(table: &[u8; 128], index: __m512i) -> __m512i {
     _mm512_permutex2var_epi8(low, index, high)
 }
 
-/// ASCII upper-case letters to lower case.
+/// Converts ASCII upper-case letters to lower case.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn lower(bytes: __m512i) -> __m512i {
@@ -155,6 +157,6 @@ fn each(byte: u8) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn all(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `bytes` has 64 bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }

@@ -11,15 +11,15 @@ use std::arch::x86_64::{
 
 use crate::sketch::split::{Cut, UnitKind};
 
-/// Classes of a byte, a bit each. This one: part of a unit.
+/// Classes of a byte, one bit per class. This one: the byte is part of a unit.
 const IN_UNIT: u8 = 1 << 7;
-/// A byte that may join words, or `_`.
+/// The byte may join words, or is `_`.
 const RARE: u8 = 1 << 6;
 const LETTER: u8 = 1 << 5;
 const DIGIT: u8 = 1 << 4;
-/// Joins two letters.
+/// The byte joins two letters.
 const JOINS_LETTERS: u8 = 1 << 3;
-/// Joins two digits.
+/// The byte joins two digits.
 const JOINS_DIGITS: u8 = 1 << 2;
 const BAR: u8 = 1 << 1;
 
@@ -45,7 +45,7 @@ const fn classes(kind: UnitKind) -> [u8; 128] {
             (UnitKind::Words, b'a'..=b'z' | b'A'..=b'Z') => IN_UNIT | LETTER,
             (UnitKind::Words, b'0'..=b'9') => IN_UNIT | DIGIT,
             (UnitKind::Words, b'_') => IN_UNIT | RARE | BAR,
-            // As `split::joins` says.
+            // See `split::joins`.
             (UnitKind::Words, b'.' | b'\'') => RARE | JOINS_LETTERS | JOINS_DIGITS,
             (UnitKind::Words, b':') => RARE | JOINS_LETTERS,
             (UnitKind::Words, b',' | b';') => RARE | JOINS_DIGITS,
@@ -68,8 +68,8 @@ const fn letters(lower: bool) -> [u8; 128] {
     letters
 }
 
-/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends with the
-/// text, and whether any unit starts with `_`.
+/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends at the end
+/// of the text, and whether any unit starts with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
@@ -81,11 +81,11 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
     let places = text.as_chunks_mut::<64>().0;
     for (nth, ((block, place), mark)) in piece.chunks(64).zip(places).zip(marks).enumerate() {
         let there = u64::MAX >> (64 - block.len());
-        // SAFETY: the bits say which bytes are read, and those are the block's.
+        // SAFETY: the mask selects only bytes inside `block`; masked-off bytes are not read.
         let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
         let beyond = _mm512_movepi8_mask(bytes);
         let hashed = _mm512_mask_blend_epi8(beyond, letters.of(bytes), bytes);
-        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        // SAFETY: `place` has 64 bytes, and the store needs no alignment.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), hashed) };
         let class = _mm512_mask_blend_epi8(beyond, classes.of(bytes), each(BEYOND));
         let mut mask = _mm512_movepi8_mask(class);
@@ -101,7 +101,7 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
     (inside == 1, bars != 0)
 }
 
-/// The classes of the bytes before and after the block at `base`.
+/// The classes of the bytes just before and just after the block at `base`.
 #[inline]
 fn around(piece: &[u8], base: usize) -> [u8; 2] {
     let class = |byte: &u8| OF_WORDS.get(usize::from(*byte)).copied().unwrap_or(BEYOND);
@@ -113,7 +113,8 @@ fn around(piece: &[u8], base: usize) -> [u8; 2] {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
     let all = |kind| _mm512_test_epi8_mask(class, each(kind));
-    // A class is extended by a bit at both ends.
+    // The bytes whose two neighbours are both of this class. The block's first and last byte have
+    // one neighbour outside.
     let between = |kind| {
         let [before, after] = [before, after].map(|class| u64::from(class & kind != 0));
         (all(kind) << 1 | before) & (all(kind) >> 1 | after << 63)
@@ -121,7 +122,7 @@ fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
     all(JOINS_LETTERS) & between(LETTER) | all(JOINS_DIGITS) & between(DIGIT)
 }
 
-/// A table with an entry per ASCII byte.
+/// A table with one entry per ASCII byte.
 #[derive(Clone, Copy)]
 struct LookupTable([__m512i; 2]);
 
@@ -132,7 +133,7 @@ impl LookupTable {
         Self(super::halves(bytes))
     }
 
-    /// The marks of each byte below 128; unspecified for others.
+    /// The entry for each byte below 128; unspecified for others.
     #[inline]
     #[target_feature(enable = "avx512vbmi")]
     fn of(self, bytes: __m512i) -> __m512i {
@@ -146,7 +147,7 @@ fn each(byte: u8) -> __m512i {
     _mm512_set1_epi8(byte.cast_signed())
 }
 
-/// The numbers of 64 bytes.
+/// The numbers from 0 to 63.
 static NUMBERS: [u8; 64] = numbers();
 
 #[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
@@ -160,12 +161,12 @@ const fn numbers() -> [u8; 64] {
     numbers
 }
 
-/// Writes the positions of the set bits in order, without a data-dependent loop; returns their
-/// number. Numbers after them may be overwritten.
+/// Writes the positions of the set bits in order, without a data-dependent loop, and returns their
+/// number. May overwrite the numbers after them.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
 pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
-    // SAFETY: 64 bytes are there to be read; no alignment is asked for.
+    // SAFETY: `NUMBERS` has 64 bytes, and the load needs no alignment.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
     let (mut count, mut base) = (0, _mm512_setzero_si512());
     for &mark in marks {
@@ -178,7 +179,7 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         write(_mm512_extracti32x4_epi32::<1>(kept), base, second);
         let new = mark.count_ones() as usize;
         if new > 32 {
-            // Single letters: rare.
+            // Rare: it takes single letters to have so many edges.
             write(_mm512_extracti32x4_epi32::<2>(kept), base, third);
             write(_mm512_extracti32x4_epi32::<3>(kept), base, last);
         }
@@ -188,11 +189,11 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
     count
 }
 
-/// Writes sixteen bytes as numbers counted from `base`.
+/// Writes sixteen bytes as numbers, each increased by `base`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn write(bytes: __m128i, base: __m512i, places: &mut [u32; 16]) {
     let numbers = _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base);
-    // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+    // SAFETY: `places` has 64 bytes, and the store needs no alignment.
     unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), numbers) };
 }

@@ -23,7 +23,7 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
             let none = _mm512_cmpeq_epi64_mask(least, empty);
             let value = _mm512_srli_epi64::<16>(_mm512_slli_epi64::<7>(least));
             let value = _mm512_mask_blend_epi64(none, value, empty);
-            // SAFETY: these are 64 bytes that are ours to write; no alignment is asked for.
+            // SAFETY: `eight` has 64 bytes, and the store needs no alignment.
             unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), value) };
             *open |= u64::from(none) << shift;
         }
@@ -31,9 +31,10 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     open
 }
 
-/// For the usual number of rows, the highest bits of hi(p) ^ lo(p). Those of lo(p) are exact. hi(p)
-/// is the product of the high halves and a carry below 2^33: with 2^33 added, its highest seven
-/// bits are right unless the 24 that follow are zeros, and then the hash is picked, too.
+/// For 128 rows, the usual number, the row is the highest seven bits of hi(p) ^ lo(p). Those of
+/// lo(p) are computed exactly. hi(p) is the product of the high halves plus a carry below 2^33.
+/// With 2^33 added to the product, its highest seven bits are right unless the next 24 bits are all
+/// zeros. In that case the hash is picked, too.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn pick_of_128(
     eights: &[[u64; 8]],
@@ -51,7 +52,7 @@ pub(crate) fn pick_of_128(
     count
 }
 
-/// The same for each hash in eight rounds.
+/// Does the same for each hash in eight rounds.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &mut [u8; FEW_MAX]) {
     let open = open.map(|open| _mm512_movm_epi8(open));
@@ -71,13 +72,14 @@ fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i;
     let near = _mm512_add_epi64(_mm512_mul_epu32(halves.0, halves.1), carry);
     let unsure = _mm512_testn_epi64_mask(near, following);
     let mixed = _mm512_xor_si512(_mm512_mullo_epi64(mixed, factor), near);
-    // The row as the lowest seven bits: of each byte no others choose.
+    // The rotation makes the row the lowest seven bits; the permutation ignores all other bits of a
+    // byte.
     let bytes = _mm512_permutex2var_epi8(low, _mm512_rol_epi64::<7>(mixed), high);
     _mm512_test_epi64_mask(bytes, constant(1)) | unsure
 }
 
-/// Writes the hits to `picked` from `count` on; returns their number. There are rarely more than
-/// four, and a 64-byte write across a cache line is slower than a 32-byte one.
+/// Writes the hits to `picked` from `count` on, and returns their number. There are rarely more
+/// than four, and a 64-byte store across a cache line is slower than a 32-byte one.
 #[inline]
 #[target_feature(enable = "avx512f,popcnt")]
 fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
@@ -85,7 +87,7 @@ fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
     if let Some(place) = picked.get_mut(count..count + 8) {
         let kept = _mm512_maskz_compress_epi64(hit, entry);
         let first = _mm512_castsi512_si256(kept);
-        // SAFETY: the place is 64 bytes that are ours to write; no alignment is asked for.
+        // SAFETY: `place` has 64 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), first) };
         if new > 4 {
             // SAFETY: as above.

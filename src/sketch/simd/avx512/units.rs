@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 use super::{all, constant};
 use crate::sketch::unit::UnitHash;
 
-/// `UnitHash::short` of eight units at a time, with the products shared by its two formulas.
+/// `UnitHash::short` for eight units at a time. Its two formulas share their multiplications.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
@@ -30,9 +30,9 @@ pub(crate) fn short(
     let mut count = 0;
     for (units, out) in units.chunks(8).zip(out.chunks_mut(8)) {
         let there = u8::MAX >> (8 - out.len().min(units.len()));
-        // SAFETY: the bits say which pairs are read, and those are the slice's.
+        // SAFETY: the mask selects only pairs inside `units`; masked-off ones are not read.
         let pairs = unsafe { _mm512_maskz_loadu_epi64(there, units.as_ptr().cast()) };
-        // The low halves are the starts.
+        // The low half of each pair is the start, the high half the end.
         let ends = _mm512_srli_epi64::<32>(pairs);
         let len = _mm512_maskz_sub_epi32(LOW_HALVES, ends, pairs);
         let hashes = if let Some((base, window)) = window(text, units) {
@@ -41,15 +41,15 @@ pub(crate) fn short(
         } else {
             let eighths = _mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0);
             let heads = heads(text, units);
-            // The second half is not used.
+            // The second vector is not used.
             hashes([heads, heads], eighths, len, lengths)
         };
-        // SAFETY: the bits say which numbers are written, and those are the slice's.
+        // SAFETY: the mask selects only numbers inside `out`; masked-off ones are not written.
         unsafe { _mm512_mask_storeu_epi64(out.as_mut_ptr().cast(), there, hashes) };
         let more = _mm512_cmpgt_epu64_mask(len, constant(8));
         if let Some(place) = long.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<8>) {
             let kept = _mm256_maskz_compress_epi32(more, at);
-            // SAFETY: the place is 32 bytes that are ours to write; no alignment is asked for.
+            // SAFETY: `place` has 32 bytes, and the store needs no alignment.
             unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), kept) };
         }
         count += more.count_ones() as usize;
@@ -58,8 +58,8 @@ pub(crate) fn short(
     count
 }
 
-/// The bytes in which all of some units begin, and the eight that follow the last beginning; and
-/// where they lie. Of units that are longer or farther apart there is none.
+/// The position of the first unit, and the 128 bytes from there on. `None` unless these include the
+/// first eight bytes of every unit.
 #[inline(always)]
 fn window<'a>(text: &'a [u8], units: &[[u32; 2]]) -> Option<(u32, &'a [u8; 128])> {
     let (first, last) = (units.first()?[0], units.last()?[0]);
@@ -67,7 +67,7 @@ fn window<'a>(text: &'a [u8], units: &[[u32; 2]]) -> Option<(u32, &'a [u8; 128])
     (last - first <= 128 - 8).then_some((first, bytes))
 }
 
-/// The first eight bytes of each of up to eight units, one after the other.
+/// The first eight bytes of each of up to eight units, in order.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn heads(text: &[u8], units: &[[u32; 2]]) -> __m512i {
@@ -76,24 +76,26 @@ fn heads(text: &[u8], units: &[[u32; 2]]) -> __m512i {
         let bytes = text.get(start..).and_then(<[u8]>::first_chunk);
         bytes.map_or(0, |bytes| i64::from_le_bytes(*bytes))
     };
-    // Not through memory: a 64-byte read after eight-byte writes stalls store forwarding.
+    // Built in registers, not in memory: a 64-byte load after eight-byte stores stalls store
+    // forwarding.
     _mm512_set_epi64(head(7), head(6), head(5), head(4), head(3), head(2), head(1), head(0))
 }
 
-/// Parameters by the length of a short unit, at index length modulo 8.
+/// Parameters that depend on the length of a short unit, at index length modulo 8.
 #[derive(Clone, Copy)]
 struct Lengths {
-    /// The bytes that are mixed, counted from the unit's first. The highest bit makes it one of
-    /// them; without it, it is a zero.
+    /// The indices of the bytes that are mixed, counted from the unit's first byte. If the highest
+    /// bit of an index is not set, a zero is mixed instead.
     order: __m512i,
-    /// The key that they are mixed with.
+    /// The key that the bytes are mixed with.
     key: __m512i,
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn lengths(hash: UnitHash) -> Lengths {
-    // The length itself, a byte of short ones, is put into the key.
+    // Units of one to three bytes also mix their length, as a byte. Here it is a zero: the key
+    // contains the length.
     let order = [
         0x8382_8180_8786_8584,
         0x0000_0000_8080_0080,
@@ -109,15 +111,16 @@ fn lengths(hash: UnitHash) -> Lengths {
     Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
 }
 
-/// The bytes of units that begin at the lowest byte of `from` in 128 bytes and are `len` bytes
-/// long.
+/// The hashes of eight units within 128 bytes. Each unit begins at the position in the lowest byte
+/// of its number in `from`, and is `len` bytes long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengths) -> __m512i {
     let small = _mm512_cmpgt_epu64_mask(len, constant(3));
     let one_of = |tiny, other| _mm512_mask_blend_epi64(small, constant(tiny), constant(other));
     let xor = |a, b| _mm512_xor_si512(a, b);
-    // The lowest byte of each number, eight times: of each second one it lies in place 8 of 16.
+    // Repeats the lowest byte of each number eight times. Of the two numbers in 16 bytes, the
+    // second has its lowest byte at position 8.
     let lowest = _mm512_set_epi64(EIGHTS, 0, EIGHTS, 0, EIGHTS, 0, EIGHTS, 0);
     let from = _mm512_shuffle_epi8(from, lowest);
     let places = _mm512_add_epi8(from, _mm512_permutexvar_epi64(len, lengths.order));
@@ -135,8 +138,8 @@ fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengt
     xor(mixed, _mm512_srlv_epi64(mixed, one_of(32, 28)))
 }
 
-/// The low half of each number of 64 bits.
+/// Selects the low half of each 64-bit number.
 const LOW_HALVES: u16 = 0x5555;
 
-/// Eight in each byte.
+/// The number eight in each byte.
 const EIGHTS: i64 = 0x0808_0808_0808_0808;
