@@ -34,7 +34,8 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
     pub(super) repetitive: bool,
-    /// Number of the input file. `line` is the line's number in the file, counted from 1.
+    /// Number of the input file, counted from 0. `line` is the line's number in the file, counted
+    /// from 1.
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
@@ -290,8 +291,8 @@ pub(super) enum Verdict {
     /// Not a document, or not decided yet.
     None,
     Kept,
-    /// Dropped as a duplicate of the kept document number `of`, with which it has `equal` rows in
-    /// common; with `--exact`, `equal` shingles.
+    /// Dropped as a duplicate of the kept document number `of`. `equal` is the number of equal
+    /// rows; with `--exact`, of common shingles.
     Dropped {
         of: u64,
         equal: u32,
