@@ -20,7 +20,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let Some(percent) = text.strip_suffix('%') else {
         return text.parse().map_err(|_| wrong());
     };
-    // Parsed from a string, so that 55% is exactly the number 0.55.
+    // Parsed from a string such as `55e-2`, so that 55% is exactly the number 0.55.
     let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
     let hundredth = format!("{number}e-2");
     hundredth.parse().map_err(|_| wrong())

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::files;
 
-/// The file of an export. If it is dropped unfinished, the partial file is deleted.
+/// An output file. If it is dropped unfinished, the partial file is deleted.
 pub(crate) struct Target {
     file: File,
     path: PathBuf,
