@@ -65,8 +65,8 @@ impl InputFile {
     }
 }
 
-/// A folder of checkpoints, with its identity. The identity shows whether the path still leads to
-/// it: the folder may be moved, and another one created under its path.
+/// A folder of checkpoints. Its identity shows whether the path still leads to it: the folder may
+/// be moved, and another one created under its path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoteFolder {
     path: PathBuf,

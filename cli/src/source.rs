@@ -1,6 +1,6 @@
-//! Opens a file of lines, or stdin. The file may be plain, compressed by gzip or Zstandard, or
-//! Parquet (detected by the first bytes, not the name), or a table (detected by .csv or .tsv). Rows
-//! of tables and of Parquet files become JSON lines.
+//! Opens a file of lines, or stdin. The file may be plain, compressed by gzip or Zstandard,
+//! Parquet, or a table. Compression and Parquet are detected by the first bytes and not by the
+//! name, tables by .csv or .tsv. Rows of tables and of Parquet files become JSON lines.
 //!
 //! This module knows file formats, not the content of lines. Memory is bounded whatever the data
 //! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused.

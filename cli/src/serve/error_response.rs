@@ -166,7 +166,7 @@ pub(super) struct ErrorObject {
 
 #[derive(Serialize, ToSchema)]
 struct Inner {
-    /// For programs: each kind calls for another reaction.
+    /// For programs: the reaction depends on the kind.
     kind: &'static str,
     message: String,
     /// What to do next.

@@ -79,7 +79,8 @@ impl Shared {
     }
 
     /// Runs work on the index on a blocking thread, because the library reads and syncs files. The
-    /// number of running calls is limited; if it is reached, the request is refused at once.
+    /// number of running calls is limited; once the limit is reached, further requests are refused
+    /// at once.
     ///
     /// The call counts until the work is done, even if the client has gone.
     pub(super) async fn work<T: Send + 'static>(

@@ -13,7 +13,8 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a document.
 #[cfg(feature = "rtf")]
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    // RTF escapes other characters than ASCII. Raw bytes beyond ASCII come from an old code page.
+    // In RTF, characters beyond ASCII are written as escapes. Raw bytes beyond ASCII come from an
+    // old code page.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
