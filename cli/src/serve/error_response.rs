@@ -166,7 +166,7 @@ pub(super) struct ErrorObject {
 
 #[derive(Serialize, ToSchema)]
 struct Inner {
-    /// For programs: the reaction depends on the kind.
+    /// For programs: each kind calls for a different reaction.
     kind: &'static str,
     message: String,
     /// What to do next.
