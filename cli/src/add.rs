@@ -27,11 +27,11 @@ use crate::skips::Skips;
 use crate::sniff;
 use crate::table_file;
 
-/// Well below the 16 MiB that the library accepts by default, to leave room for its own bytes per
-/// document.
+/// Maximum size of a batch. Well below the library's default maximum of 16 MiB, because the library
+/// adds bytes of its own per document.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Upper bound of the bytes of a batch entry beside key and signature.
+/// Upper bound of a batch entry's size without its key and signature.
 const ENTRY_BYTES: usize = 64;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
@@ -126,7 +126,7 @@ pub(crate) fn open(
     }
     let mut given = given.clone();
     if sets {
-        // An input of sets allows no other kind of shingles.
+        // With sets as input, only the shingles `items` are possible.
         given = given.or_shingles(Shingles::Items);
     }
     let params = given.params()?;

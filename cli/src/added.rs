@@ -1,4 +1,4 @@
-//! Counts of `nearkin add`, and its checkpoints, for documents and for passages.
+//! The counts and checkpoints of `nearkin add`, for documents and for passages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::output::{counted, grouped};
 use crate::raw::Skipped;
 use crate::resume::Resume;
 
-/// The checkpoint of a run and its policy on skipped documents.
+/// The checkpoint of a run, and whether skipped documents are errors.
 pub(crate) struct Safe<'a> {
     pub(crate) resume: Option<&'a Resume>,
     /// Treat the first document that would be skipped as an error.
@@ -63,8 +63,9 @@ impl Counts {
     pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
         let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count() as u64;
         self.inserted += count(Outcome::Inserted);
-        // A later document of the same batch replaced this one. Had the batch ended between the
-        // two, it would count as inserted and then replaced; the sums are the same.
+        // `Superseded`: a later document of the same batch replaced this one. If a batch had ended
+        // between the two, this one would have counted as inserted and the later one as replaced.
+        // The sums are the same.
         self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
         self.unchanged += count(Outcome::Unchanged);
     }

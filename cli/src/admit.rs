@@ -25,7 +25,7 @@ use crate::repetitive::{self, Repetitive};
 use crate::skips::Skips;
 use crate::sniff;
 
-/// Default of `--reject`. With `--contained` the default is 0: containment decides alone.
+/// Default of `--reject`. With `--contained` the default is 0, so that only containment decides.
 const REJECT_DEFAULT: f64 = 0.9;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
@@ -109,7 +109,7 @@ fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
     Ok(terms.relate(relate))
 }
 
-/// The likeness that makes a stored document a duplicate.
+/// The similarity, and the containment if given, that make a stored document a duplicate.
 fn alike(args: &Admit) -> Alike {
     match args.contained {
         Some(contained) => Alike::contained(contained).and_similar(args.reject.unwrap_or(0.0)),

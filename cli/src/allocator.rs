@@ -1,14 +1,16 @@
 //! When the allocator gives freed memory back to the system.
 //!
-//! mimalloc reads its options from the environment as it starts, before `main`; setting them later
-//! takes a call of C. So the program runs itself again, in the same process.
+//! mimalloc reads its options from the environment when it starts, before `main`. Setting them
+//! later would need a call to C. So the program executes itself again, in the same process, with
+//! the option set.
 
-/// The option: milliseconds until freed memory is given back. By default a second, in which a
-/// command that reads one file after the other frees and takes as much again.
+/// The option: milliseconds until freed memory is given back. The default is one second; within
+/// that time, a command that reads file after file frees and allocates the same amount again.
 pub(crate) const OPTION: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
 
-/// From here on freed memory is given back at once. Begins the program anew, so that nothing may
-/// have been done yet; where that fails, or the user has set the option, it goes on as it is.
+/// Makes the allocator give freed memory back at once. Restarts the program, so it must be called
+/// before anything else is done. If the restart fails, or if the user has set the option, the
+/// program continues unchanged.
 #[cfg(unix)]
 pub(crate) fn give_back_at_once() {
     use std::os::unix::process::CommandExt as _;
@@ -22,7 +24,7 @@ pub(crate) fn give_back_at_once() {
     if let Some(own_name) = arguments.next() {
         command.arg0(own_name);
     }
-    // Comes back only with an error: most likely the program's file was replaced.
+    // `exec` only returns with an error: most likely the program's file was replaced.
     let _ = command.args(arguments).env(name, value).exec();
 }
 

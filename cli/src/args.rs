@@ -57,7 +57,7 @@ use values::{order, similarity};
 pub(crate) struct Args {
     /// Print one JSON object per line instead of text
     ///
-    /// Keys are bytes; what is not UTF-8 is printed as U+FFFD, here and in tables.
+    /// Keys are bytes; invalid UTF-8 is printed as U+FFFD, in JSON and in tables.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// In the order of the help: commands that add, that query, that manage an index.
+/// Ordered as in the help: commands that add, that query, that manage an index.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Add(Add),

@@ -29,15 +29,15 @@ const HEAD_BYTES: u64 = 64 << 10;
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     bytes: u64,
-    /// Modification time in nanoseconds since 1970; 0 if the file system has none.
+    /// Modification time in nanoseconds since 1970; 0 if the file system does not store one.
     modified: u128,
     /// Hash of its first 64 KiB.
     head: u64,
 }
 
 impl InputFile {
-    /// Returns `None` for input that cannot be read twice (stdin, pipes); fails if the file cannot
-    /// be read.
+    /// Identifies a file. Returns `None` for input that cannot be read twice (stdin, pipes); fails
+    /// if the file cannot be read.
     pub(crate) fn of(path: &Path) -> Result<Option<Self>, Failure> {
         if path.as_os_str() == STDIN {
             return Ok(None);
@@ -65,8 +65,8 @@ impl InputFile {
     }
 }
 
-/// A folder of checkpoints with its identity: the folder may be moved and another one take its
-/// path.
+/// A folder of checkpoints. Its identity shows whether the path still leads to it: the folder may
+/// be moved, and another one created under its path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoteFolder {
     path: PathBuf,
@@ -81,8 +81,8 @@ impl NoteFolder {
         Self { path: path.to_path_buf(), identity: identity_of(path) }
     }
 
-    /// Whether the path still leads to the same folder. If not, the folder there belongs to
-    /// somebody else.
+    /// Whether the path still leads to the same folder. If not, the folder there is another one and
+    /// must not be written to.
     pub(crate) fn is_there(&self) -> bool {
         identity_of(&self.path) == self.identity
     }
@@ -104,7 +104,7 @@ fn identity_of(_: &Path) -> Identity {
 }
 
 /// Writes a checkpoint atomically: a reader finds either this state or the previous one, because a
-/// half-written file fails its hash check. `synced`: the checkpoint also survives power loss.
+/// half-written file fails its hash check. With `synced`, the checkpoint also survives power loss.
 pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
     let line = serde_json::to_string(state).map_err(|error| writing(path, &error.into()))?;
     let write = || {
@@ -141,7 +141,7 @@ pub(crate) fn remove(path: &Path) {
 
 /// Syncs the folder of a path, so that created and deleted names are durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    // Other systems cannot open folders, and need no such sync.
+    // Other systems cannot open folders, and do not need this sync.
     if !cfg!(unix) {
         return Ok(());
     }

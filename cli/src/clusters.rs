@@ -21,10 +21,11 @@ use crate::progress::{Progress, Unit};
 use crate::row_count::EqualRows;
 use crate::time::{DAY_MS, day};
 
-/// A cluster whose documents were added on more days shows a summary of the days.
+/// Maximum number of days listed per cluster. If documents were added on more days, a summary is
+/// printed instead.
 const DAYS_SHOWN_MAX: usize = 4;
 
-/// A document of a cluster; the key of the representative identifies the cluster.
+/// A document of a cluster. The cluster is identified by the key of its representative.
 #[derive(Serialize)]
 struct ClusterObject<'a> {
     cluster: &'a str,
@@ -48,8 +49,8 @@ impl Measured {
         let first = signatures.next().transpose()?.flatten();
         let mut similarities = vec![1.0];
         for signature in signatures {
-            // The snapshot contains every document of its clusters, so a signature is only missing
-            // by a bug.
+            // A snapshot contains every document of its clusters, so a signature can only be
+            // missing through a bug.
             let rows = first.as_ref().zip(signature?.as_ref()).map(|(a, b)| equal.between(a, b));
             similarities.push(index.params().similarity(rows.unwrap_or(0)));
         }

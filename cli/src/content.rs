@@ -17,7 +17,7 @@ use crate::raw::{KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skip
 use crate::sets;
 use crate::texts;
 
-/// The passages of one text must fit into one batch of the library.
+/// Maximum size of a text's passages, which must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;
 
 /// A document's key and signature.
@@ -42,17 +42,17 @@ pub(crate) struct Fault {
     pub(crate) file: Arc<str>,
     pub(crate) number: u64,
     pub(crate) why: String,
-    /// The fields that the line has instead; `None` if it is no JSON object.
+    /// The fields that the line does have; `None` if the line is not a JSON object.
     pub(crate) guess: Option<Guess>,
 }
 
 impl Reading {
-    /// `fields` names key and content of JSON lines; files do not use it.
+    /// `fields`: the names of the key and content fields in JSON lines. Files do not need them.
     pub(crate) fn new(sketcher: Sketcher, fields: Fields) -> Self {
         Self { sketcher, fields, first_fault: Arc::default() }
     }
 
-    /// The first malformed line. With several files: the one nearest to the beginning of its file.
+    /// The first malformed line. With several files: the one with the lowest line number.
     pub(crate) fn first_fault(&self) -> Option<Fault> {
         self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -90,7 +90,7 @@ impl Reading {
         }
     }
 
-    /// Sketches a document; for a text, also returns what `look` says about it.
+    /// Sketches a document; for a text, also returns the result of `look` for it.
     pub(crate) fn sketch_and<T>(
         &self,
         raw: Raw,
@@ -110,7 +110,7 @@ impl Reading {
         }
     }
 
-    /// A document's name, and its content prepared for exact comparison.
+    /// A document's name, and its content in the form for exact comparison.
     pub(crate) fn original(&self, raw: Raw) -> Result<(Vec<u8>, Original), Skipped> {
         let Raw { origin, body } = raw;
         self.named(&origin, body, |content| self.original_of(content))
@@ -219,7 +219,7 @@ impl Reading {
         let signature = match content {
             Content::Text(text) => self.sketcher.text(text),
             Content::Items(items) => self.sketcher.items(items),
-            // The number of shingles behind external rows is unknown.
+            // The number of shingles behind external rows is unknown, so it is stored as 0.
             Content::Rows(rows) => self.sketcher.rows(rows, 0),
         };
         signature.map_err(|error| reason_of(&error))

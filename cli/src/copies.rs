@@ -1,4 +1,4 @@
-//! `nearkin backup` and `salvage`: make a second index from an existing one.
+//! `nearkin backup` and `salvage`: create a second index from an existing one.
 //!
 //! This module prints the results. The library does the copying.
 
@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::opened;
 use crate::output::{self, Output, counted};
 
-/// What to do with an unfinished copy.
+/// Advice on what to do with an unfinished copy.
 fn again(folder: &Path) -> String {
     format!("delete {}, which is incomplete, and run the command again", folder.display())
 }

@@ -1,8 +1,8 @@
 //! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
-//! A run has three passes, each of which continues after an interruption: read (every line's
-//! signature into a ledger), decide (in order of preference), write. This module is the sequence of
-//! a run; the submodules implement the passes.
+//! A run has three passes: read (the signature of every line goes to a ledger), decide (in order of
+//! preference), and write. Each pass continues after an interruption. This module is the sequence
+//! of a run; the submodules implement the passes.
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
@@ -103,7 +103,7 @@ fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Progress of an interrupted run.
+/// Describes the progress of an interrupted run.
 fn reached(work: &Work) -> String {
     let read = counted(work.state.counts.read, "line");
     let done = grouped(work.state.done);

@@ -59,11 +59,12 @@ pub(crate) struct Looked {
     path: PathBuf,
     /// The path as the user spelled it.
     given: PathBuf,
-    /// Whether its files are always kept (`--against`).
+    /// Whether the files of this folder are always kept (`--against`).
     against: bool,
 }
 
-/// The folders without repetition: a folder inside another one of the same kind is part of that.
+/// The folders to search, without repetition: a folder inside another one of the same kind is
+/// dropped.
 fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
     let mut found: Vec<Looked> = Vec::new();
     let given = args.against.iter().map(|path| (path, true));
@@ -125,7 +126,7 @@ fn files(args: &Dups, folders: &[Looked]) -> Result<Files, Failure> {
     Ok(files)
 }
 
-/// Identifies hard links to one file.
+/// A value shared by all hard links to a file; `None` if the file has only one name.
 #[cfg(unix)]
 fn inode(metadata: &fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;

@@ -29,7 +29,7 @@ enum Format {
 }
 
 impl Format {
-    /// `reads`: accept also names that are only read, never written.
+    /// `reads`: also accept names that the tool reads but never writes.
     fn of(path: &Path, reads: bool) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Lines);
@@ -37,7 +37,7 @@ impl Format {
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("jsonl" | "ndjson") => Ok(Self::Lines),
-            // The content decides when the file is opened.
+            // When the file is opened, its content decides how it is compressed.
             Some("gz" | "zst" | "zstd") if reads => Ok(Self::Lines),
             Some("parquet") => Ok(Self::Parquet),
             _ => Err(Failure::new(
@@ -55,7 +55,7 @@ pub(crate) enum Writer {
 }
 
 impl Writer {
-    /// Starts a file. It gets its name in [`Writer::finish`].
+    /// Starts a file. It gets its final name in [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
         Ok(match Format::of(path, false)? {
             Format::Lines => Self::Lines(lines::LinesWriter::create(path, header)?),
@@ -101,7 +101,7 @@ impl Reader {
         })
     }
 
-    /// The next document; its signature is decoded with these parameters.
+    /// The next document. `params` are needed to decode its signature.
     pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
         match self {
             Self::Lines(reader) => reader.next(params),
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Whether a truncated file cannot be told from a complete one.
+    /// Whether a truncated file looks like a complete one.
     pub(crate) fn may_be_cut(&self) -> bool {
         matches!(self, Self::Lines(_))
     }

@@ -26,7 +26,7 @@ enum Kind {
     BrokenPipe,
     /// A signal told the command to stop.
     Interrupted,
-    /// The input has another format than the options say: a retry would fail again.
+    /// The format of the input is not the one that the options name: a retry would fail again.
     WrongInput,
 }
 
@@ -52,7 +52,7 @@ impl Failure {
         Self::new(message, advice_on_writing(error.kind()))
     }
 
-    /// Results could not be printed. A closed pipe is a kind of its own, because it is no error.
+    /// Results could not be printed. A closed pipe has its own kind, because it is not an error.
     pub(crate) fn printing(error: &io::Error) -> Self {
         Self {
             message: format!("cannot print the results: {error}"),
@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// Marks the failure as caused by wrong input.
+    /// Marks the failure as caused by input in another format than the options name.
     pub(crate) fn of_wrong_input(self) -> Self {
         Self { kind: Kind::WrongInput, ..self }
     }
@@ -101,7 +101,7 @@ impl Failure {
         self
     }
 
-    /// Puts the progress of the command in front of the advice.
+    /// Adds a text about the progress of the command before the advice.
     pub(crate) fn after(mut self, reached: &str) -> Self {
         self.advice = if self.advice.is_empty() {
             reached.to_owned()

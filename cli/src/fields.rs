@@ -31,7 +31,7 @@ pub(crate) struct Fields {
     key: String,
     content: String,
     kind: ContentKind,
-    /// A line without a key, or with an invalid key, gets the empty key.
+    /// If set, a line without a valid key gets the empty key.
     key_optional: bool,
 }
 
@@ -57,7 +57,7 @@ impl Fields {
         Self { key_optional: true, ..self }
     }
 
-    /// Whether the key is optional; then any string is accepted as key.
+    /// Whether the key is optional. If so, any string is accepted as key.
     pub(crate) fn is_key_optional(&self) -> bool {
         self.key_optional
     }
@@ -125,7 +125,8 @@ impl Fields {
     }
 }
 
-/// Message for a number that lost digits in parsing: as a key it could equal another key.
+/// Message for a number that lost digits when it was parsed. As a key, it could be equal to the key
+/// of another document.
 const TOO_LARGE: &str =
     "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
 
@@ -143,8 +144,8 @@ struct Object {
     content: Option<Value>,
 }
 
-/// Deserialises these fields of an object. The others are only checked to be JSON: a number there
-/// may be beyond any range, and no memory is taken for them.
+/// Deserialises these fields of an object. The other fields are only checked for valid JSON:
+/// numbers in them may be of any size, and they take no memory.
 struct ReadFields<'f>(&'f Fields);
 
 impl<'de> DeserializeSeed<'de> for ReadFields<'_> {
@@ -207,7 +208,8 @@ mod tests {
         assert_eq!(key, b"-7");
     }
 
-    /// Found by a reader: the line was left out of what deduplication keeps.
+    /// Found by a reader of the code: deduplication left out a line because of a huge number in a
+    /// field that it does not use.
     #[test]
     fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
         let (key, content) = parse(r#"{"n":1e400,"id":"k","text":"a","m":[-1e999]}"#).unwrap();

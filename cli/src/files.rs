@@ -53,8 +53,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Checks that all paths exist before anything is done: a mistyped path must not leave an index
-    /// of the other paths.
+    /// Checks that all paths exist before anything is done: if one is mistyped, no index of the
+    /// other paths must be created.
     pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
         for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;
@@ -70,7 +70,7 @@ impl Files {
         self
     }
 
-    /// The number of files, found by a walk that reads none of them.
+    /// The number of files. Walks the folders, but reads no file.
     pub(crate) fn count(&self) -> u64 {
         let counting =
             Self { roots: self.roots.clone(), walk: None, index: self.index.clone(), read: 0 };
@@ -82,7 +82,7 @@ impl Files {
         self.read
     }
 
-    /// The next file, with the name that serves as its key.
+    /// Reads the next file. Its normalised path serves as its key.
     pub(crate) fn next(&mut self) -> Option<Raw> {
         let (path, file) = self.next_entry()?;
         self.read += 1;
@@ -94,7 +94,7 @@ impl Files {
         std::iter::from_fn(move || self.next_entry())
     }
 
-    /// The next path that is no folder, and whether it can be read as a file.
+    /// The next path that is not a folder, and whether it can be read as a file.
     fn next_entry(&mut self) -> Option<(PathBuf, Result<(), Reason>)> {
         loop {
             let Some(walk) = &mut self.walk else {
@@ -120,7 +120,7 @@ impl Files {
                 continue;
             }
             let file = if entry.depth() == 0 || entry.file_type().is_file() {
-                // A path given by the user is always read, even a pipe.
+                // A path given by the user is always read, even if it is a pipe.
                 Ok(())
             } else if entry.file_type().is_symlink() {
                 Err(Reason::NotAFile("a symbolic link"))
@@ -132,18 +132,18 @@ impl Files {
     }
 }
 
-/// The message without the path, which the caller prints in front of it.
+/// The error message without the path, which the caller prints in front of it.
 fn message_of(error: &walkdir::Error) -> String {
     error.io_error().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn is_folder(entry: &DirEntry) -> bool {
-    // walkdir follows a link given as root but still reports it as a link.
+    // For a root that is a link, walkdir enters the folder but still reports a link.
     entry.file_type().is_dir() || (entry.depth() == 0 && entry.path().is_dir())
 }
 
-/// Whether a folder is `index` (a canonical path). Names are compared first, since resolving a path
-/// costs system calls; a root may have any name.
+/// Whether a folder is `index` (a canonical path). Compares the names first, because resolving a
+/// path costs system calls. A root is always resolved: its name may be different.
 fn is_same(entry: &DirEntry, index: &Path) -> bool {
     (entry.depth() == 0 || Some(entry.file_name()) == index.file_name())
         && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)
@@ -163,7 +163,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
     if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
 }
 
-/// Opens a file of lines, or stdin for `-`, and decompresses it; returns a name for messages and
+/// Opens a file of lines, or stdin for `-`, and decompresses it. Returns a name for messages, and
 /// the reader.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     let source = source::open_as_it_is(path, &[])?;

@@ -37,8 +37,8 @@ pub(crate) enum Spelling {
 }
 
 impl Guess {
-    /// Inspects a line; `None` if it is no JSON object. `fields` are the names that were looked
-    /// for.
+    /// Inspects a line. Returns `None` if it is not a JSON object. `fields` are the expected field
+    /// names.
     pub(crate) fn of(fields: &Fields, line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let object: Map<String, Value> = serde_json::from_slice(line).ok()?;

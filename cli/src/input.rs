@@ -23,7 +23,7 @@ use crate::sets::Sets;
 pub(crate) enum Input {
     /// All files in the given files and folders, under their normalised paths.
     Walk(Files),
-    /// The given files, under the names as given.
+    /// The given files. Their names are used as given, without normalising.
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
     /// Files chosen and read by the caller.
     Listed { raws: Box<dyn Iterator<Item = Raw>>, total: u64, read: u64 },
@@ -38,14 +38,14 @@ pub(crate) struct LineFiles {
     files: Vec<PathBuf>,
     /// Columns to read from Parquet files; empty: all readable columns.
     columns: Vec<String>,
-    /// A copy of stdin, read in its place.
+    /// A copy of stdin, which is read instead of stdin.
     stdin_copy: Option<PathBuf>,
     /// Position of the next line.
     position: Position,
     lines: Option<Lines>,
     /// Total size of all files as stored (packed files count packed), if known.
     bytes: Option<u64>,
-    /// Bytes of the finished files.
+    /// Total size of the files that are finished.
     bytes_done: u64,
 }
 
@@ -76,7 +76,7 @@ impl LineFiles {
         self
     }
 
-    /// Restricts Parquet files to these columns.
+    /// Restricts the reading of Parquet files to these columns.
     pub(crate) fn with_columns(mut self, columns: Vec<String>) -> Self {
         self.columns = columns;
         self
@@ -111,7 +111,7 @@ impl LineFiles {
         self.bytes
     }
 
-    /// Bytes consumed so far, over all files.
+    /// Stored bytes read so far, over all files.
     pub(crate) fn bytes_taken(&self) -> u64 {
         self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_taken)
     }
@@ -121,7 +121,7 @@ impl LineFiles {
         self.position
     }
 
-    /// Continues at a position that an earlier run over the same files reached.
+    /// Continues at a position that an earlier run over the same files has reached.
     pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
         self.lines = None;
         self.position = position;
@@ -133,7 +133,7 @@ impl LineFiles {
     }
 
     fn would_wait(&self) -> bool {
-        // Regular files never block for long; only pipes do.
+        // Only pipes can block for long; regular files cannot.
         self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
     }
 }
@@ -148,7 +148,7 @@ impl Input {
         LineFiles::new(paths).map(Self::Lines)
     }
 
-    /// Restricts the input to the columns that hold these fields.
+    /// For lines: reads only the columns of Parquet files that hold these fields.
     pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
         if let Self::Lines(lines) = &mut self {
             lines.columns = fields.names().map(str::to_owned).to_vec();
@@ -206,8 +206,8 @@ impl Input {
         }
     }
 
-    /// The unit that [`Input::reached`] counts, and the total. Counting the files of a folder is a
-    /// walk of its own, so the total is computed only if a progress bar shows it.
+    /// The unit that [`Input::reached`] counts in, and the total number of units. For folders, the
+    /// total takes an extra walk, so it is only computed if a progress bar shows it.
     pub(crate) fn size(&self) -> (Unit, Option<u64>) {
         match self {
             Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
@@ -229,7 +229,7 @@ impl Input {
     }
 }
 
-/// Refuses sets from a table if the index holds texts or external signatures.
+/// Fails if the input is sets from a table but the index holds texts or external signatures.
 pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
     if params.shingles() == Shingles::Items && !matches!(params.scheme(), Scheme::External(_)) {
         return Ok(());
@@ -240,7 +240,7 @@ pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
     ))
 }
 
-/// The fields of key and content in the lines that are read again (`--from-key-field`,
+/// The names of the key and content fields in the lines that are read again (`--from-key-field`,
 /// `--from-field`).
 pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields, Failure> {
     if let Scheme::External(_) = params.scheme() {
@@ -262,12 +262,12 @@ pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields
     Ok(Fields::items(key, given.from_field.as_deref().unwrap_or("items")))
 }
 
-/// The fields to read in each line for an index with these parameters. Fails if the index holds
-/// another kind of content than the input: every document would be refused.
+/// The fields to read in each line for an index with these parameters. Fails if the index holds a
+/// different kind of content than the input, because the index would refuse every document.
 pub(crate) fn fields(given: &LinesGiven, params: &Params) -> Result<Fields, Failure> {
     let named = [&given.key_field, &given.text_field, &given.items_field, &given.rows_field];
-    // clap cannot reject this case: beside a PATH, `--jsonl` is not allowed, so `requires` does not
-    // apply.
+    // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
+    // `requires` for an option that conflicts.
     if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
         return Err(Failure::new(
             "options for fields apply to --jsonl only; add --jsonl FILE or drop them",

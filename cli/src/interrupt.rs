@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 static CAME: AtomicBool = AtomicBool::new(false);
 
-/// From now on, the first signal only sets the flag of [`came`]. Only for commands that check it;
-/// signals end all others by default.
+/// From now on, the first signal only sets the flag that [`came`] reads. Call this only in commands
+/// that check the flag; by default, signals end the process.
 pub(crate) fn listen() {
     on_signal(|| {
         if CAME.swap(true, Ordering::Relaxed) {
@@ -57,8 +57,9 @@ pub(crate) fn check() -> Result<(), Failure> {
 }
 
 fn on_signal(heard: impl FnMut() + Send + 'static) {
-    // This fails where the parent ignores the signal (nohup, background jobs of a script), and
-    // ignoring it is then right. Without a handler the system ends the process, which is safe too.
+    // Setting the handler fails if the parent process ignores the signal (nohup, background jobs of
+    // a script); then we should ignore it, too. Without a handler the system ends the process,
+    // which is also safe.
     let _ = ctrlc::try_set_handler(heard);
 }
 
@@ -71,14 +72,15 @@ fn say(text: &str) {
     }
 }
 
-/// Blocks of stdin to read ahead: as much as a chunk of documents holds.
+/// Number of stdin blocks to read ahead: about the size of a chunk of documents.
 const BLOCKS_AHEAD: usize = 64;
 
-/// Stdin that reports end of file after a signal; a plain read would block until the next line.
+/// Stdin that reports the end of the file after a signal. A plain read would block until the next
+/// line.
 pub(crate) struct Stdin {
     blocks: Receiver<io::Result<Vec<u8>>>,
     block: Cursor<Vec<u8>>,
-    /// How many of the blocks read ahead contain a line end.
+    /// Number of blocks read ahead that contain a line end.
     ends_ahead: Arc<AtomicUsize>,
 }
 
@@ -87,12 +89,13 @@ impl Stdin {
         let (sender, blocks) = sync_channel(BLOCKS_AHEAD);
         let ends_ahead = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ends_ahead);
-        // The thread is never joined: only the end of the process can interrupt its read.
+        // The thread is never joined: its read cannot be interrupted except by the end of the
+        // process.
         thread::Builder::new().spawn(move || read_stdin(&sender, &counted))?;
         Ok(Self { blocks, block: Cursor::default(), ends_ahead })
     }
 
-    /// A counter that is not 0 while a line end has been read ahead but not consumed.
+    /// The counter of blocks that contain a line end and that were read ahead but not yet consumed.
     pub(crate) fn ends_ahead(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.ends_ahead)
     }

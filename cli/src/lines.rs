@@ -11,13 +11,14 @@ use crate::failure::Failure;
 use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason, has_line};
 use crate::source;
 
-/// Upper bound of the bytes of a block that a line keeps in memory, as a multiple of its length.
+/// A line that is returned keeps its whole block in memory. If the bytes read since the previous
+/// returned line exceed this multiple of the line's length, the line is copied instead.
 const SKIPPED_MAX: u64 = 8;
 
 /// Reads line after line; a line that is too long is skipped without being stored.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
-    /// The rest of the block that was read last.
+    /// The unread rest of the current block.
     block: Bytes,
     /// For messages: the file name, or "stdin".
     name: Arc<str>,
@@ -26,9 +27,9 @@ pub(crate) struct Lines {
     bytes_read: u64,
     /// The value of `bytes_read` after the last line that was returned with its content.
     bytes_returned: u64,
-    /// For a file that may be compressed: bytes read of the stored file.
+    /// For a file that may be compressed: stored bytes read so far.
     taken: Option<Arc<AtomicU64>>,
-    /// For stdin: not 0 while lines beyond the current buffer have been read.
+    /// For stdin: above 0 while a line end beyond the current block has been read ahead.
     ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
@@ -103,7 +104,7 @@ impl Lines {
             }
             if let Ok(line) = &mut body {
                 // A line keeps its block in memory. If most of the block was skipped, a copy of the
-                // line is smaller.
+                // line takes less.
                 if self.bytes_read - self.bytes_returned > SKIPPED_MAX * line.len() as u64 {
                     *line = Bytes::copy_from_slice(line);
                 }
@@ -115,7 +116,7 @@ impl Lines {
         Ok(None)
     }
 
-    /// The next line: a part of a block, or put together if it goes on in the next block.
+    /// The next line. It is a slice of its block, or a copy if it extends over several blocks.
     fn line(&mut self) -> Result<Option<Result<Bytes, Reason>>, Failure> {
         let mut begun = Vec::new();
         let mut length = 0;
@@ -148,7 +149,7 @@ impl Lines {
         }
     }
 
-    /// The next bytes, with some lines; none at the end.
+    /// The next block of bytes, usually of several lines; empty at the end.
     fn next_block(&mut self) -> Result<Bytes, Failure> {
         loop {
             match self.reader.fill_buf() {
@@ -234,7 +235,7 @@ mod tests {
         assert!(bodies == [&one, "b", &other, &one]);
     }
 
-    /// Found by a reader: 7 MB of compressed blank lines took a gibibyte of memory.
+    /// Found by a reader of the code: 7 MB of compressed blank lines took 1 GiB of memory.
     #[test]
     fn a_short_line_among_skipped_ones_does_not_keep_their_block() {
         let (blank, long) = (" ".repeat(2_000), "x".repeat(2_000));

@@ -82,7 +82,7 @@ pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failur
 #[derive(Serialize)]
 struct StatsObject {
     documents: u64,
-    /// In an index of passages: the number of passages of all texts.
+    /// In an index of passages: the number of stored passages, over all texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages_stored: Option<u64>,
     dead: u64,
@@ -101,17 +101,17 @@ struct StatsObject {
     params: ParamsObject,
 }
 
-/// What queries compare, on average of a sample of the stored documents.
+/// The average number of comparisons per query, measured with a sample of the stored documents.
 #[derive(Serialize)]
 struct ComparisonsObject {
-    /// Stored documents that were queried with.
+    /// Number of stored documents used as queries.
     sampled: u64,
     compared_per_query: f64,
-    /// Dissimilar documents: those below the index's threshold.
+    /// Comparisons with documents whose similarity is below the index's threshold.
     in_vain_per_query: f64,
     /// Whether the averages are lower bounds.
     at_least: bool,
-    /// Whether the bands are in effect a scan.
+    /// Whether the bands are so unselective that a query is in effect a scan.
     scan: bool,
 }
 
@@ -127,7 +127,7 @@ impl ComparisonsObject {
     }
 }
 
-/// Describes what queries compare.
+/// Describes the average number of comparisons per query.
 fn compared(sample: &Comparisons) -> String {
     if sample.queries == 0 {
         return "no documents to measure with".to_owned();
@@ -141,7 +141,7 @@ fn compared(sample: &Comparisons) -> String {
     )
 }
 
-/// Warns if the bands are in effect a scan.
+/// Warns if a query is in effect a scan.
 fn warn_of_scan(sample: &Comparisons) {
     if sample.is_scan() {
         output::note(format!(
@@ -274,7 +274,7 @@ fn shingles(params: &Params) -> String {
     text
 }
 
-/// The chance of returning documents of a few similarities, for a query at the index's threshold.
+/// The chance that a query at the index's threshold returns a document, for a few similarities.
 fn chances(params: &Params) -> String {
     let threshold = params.threshold();
     let mut chances = Vec::new();
@@ -307,7 +307,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
     interrupt::listen();
     let verified = match check(&args.index) {
         Ok(verified) => verified,
-        // The damage prevents reading further; report it as damage, not as an error.
+        // The damage prevents further reading. Report it as damage found, not as an error.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
         }

@@ -47,7 +47,7 @@ use walk::{Found, Rules, Scope};
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let folder = Folder::new(&args.folder)?;
-    // With `--force` a missing folder empties the index. A missing index has nothing to lose.
+    // With `--force` a missing folder empties the index. If there is no index, nothing can be lost.
     let may_be_missing = args.force && opened::exists(&args.index)?;
     if !folder.is_there() && !may_be_missing {
         return Err(Failure::new(
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     Ok(Ended::Well)
 }
 
-/// Only an index of whole texts can follow files.
+/// Fails unless the index holds whole texts: only such an index can follow files.
 fn takes_texts(params: &Params) -> Result<(), Failure> {
     opened::check_of_documents(params, "mirror")?;
     let external = matches!(params.scheme(), Scheme::External(_));
@@ -104,7 +104,8 @@ fn rules(args: &Mirror) -> Rules {
     }
 }
 
-/// Makes an index follow folders, and counts what gives no text by the kind of reason.
+/// Updates an index to the current files of some folders. Also returns the number of files without
+/// a text, by kind of reason.
 pub(crate) fn follow(
     index: Index,
     place: &Path,
@@ -132,7 +133,8 @@ pub(crate) fn follow(
         for (kind, files) in counts.kinds {
             *skipped.entry(kind).or_default() += files;
         }
-        // Only a cache: what it would have said is found out again.
+        // This is only a cache: if it cannot be written, the next run reads the skipped files
+        // again.
         let _ = told.write(true);
     }
     match store {
@@ -141,7 +143,7 @@ pub(crate) fn follow(
     }
 }
 
-/// All files in a folder, in name order, as far as it can be read.
+/// All files in a folder, in name order. Parts that cannot be read are skipped with a note.
 pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let folder = Folder::new(path)?;
     let rules = Rules { hidden, no_ignore: true, index: None };
@@ -163,7 +165,7 @@ pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metada
     Ok(files)
 }
 
-/// All steps without the changes, which go to a scratch index.
+/// Runs all steps, but makes the changes in a scratch index.
 fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended, Failure> {
     let reader = opened::exists(&args.index)?.then(|| opened::to_read(&args.index)).transpose()?;
     let params = match &reader {

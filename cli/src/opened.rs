@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::params_args::Given;
 
-/// Warn if the chance of finding a match is below this.
+/// Warn if a match is found with a lower probability than this.
 const FOUND_MIN: f64 = 0.9;
 
 /// Opens an index read-only; other processes may use it meanwhile.
@@ -34,13 +34,13 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
-/// The same for a command that writes much, asks little, and ends: in less memory.
+/// Options for a command that writes much, queries little and then ends: it needs less memory.
 fn to_load(ttl: Option<Duration>) -> Options {
     options(ttl).keep_mapped(false)
 }
 
-/// Closes an index after success or after a signal. After other failures it is dropped instead:
-/// closing would only fail again, and dropping loses nothing.
+/// Closes an index after success or after a signal. After any other failure, the index is only
+/// dropped: closing would fail again, and dropping loses nothing.
 pub(crate) fn close<E>(
     ended: Result<(), Failure>,
     close: impl FnOnce() -> Result<(), E>,
@@ -58,8 +58,8 @@ where
     }
 }
 
-/// Runs a command that may create an index. If the command fails and the new index is empty, the
-/// index is deleted again. An interruption keeps it, because the same command will continue.
+/// Runs a command that may create an index. If it fails and the new index is empty, deletes the
+/// index again. After an interruption the index stays, because the same command will continue.
 pub(crate) fn leaving_nothing<T>(
     dir: &Path,
     command: impl FnOnce() -> Result<T, Failure>,
@@ -99,12 +99,12 @@ pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Index, Failu
     Index::open(dir, options(ttl)).map_err(not_opened)
 }
 
-/// Whether an index exists; an error if the folder holds something else.
+/// Whether an index exists. Fails if the folder holds something else.
 pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
     Index::exists(dir).map_err(not_opened)
 }
 
-/// Opens an index for adding, after checking the given parameters against its own.
+/// Opens an index for adding. Fails if the given parameters differ from its own.
 pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
     let index = Index::open(dir, to_load(ttl)).map_err(not_opened)?;
     check_given(index.params(), dir, given)?;
@@ -147,7 +147,7 @@ pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Resu
 /// The most important parameters in one line.
 pub(crate) fn describe(params: &Params) -> String {
     let what = match params.scheme() {
-        // Another program made the shingles; there is nothing to describe.
+        // Another program made the shingles, so they cannot be described.
         Scheme::External(_) => params.scheme().to_string(),
         _ => params.shingles().to_string(),
     };
@@ -163,15 +163,15 @@ pub(crate) fn describe(params: &Params) -> String {
     )
 }
 
-/// Warns if an explicit threshold misses more than a tenth of the pairs, or the index's own
-/// threshold misses half of them. A threshold of zero asks for the best available candidates and
-/// gets no warning.
+/// Warns if too many documents at an explicit threshold are missed: more than a tenth if it is
+/// below the index's own threshold, more than half otherwise. A threshold of zero asks for the best
+/// available candidates and gets no warning.
 pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     let own = params.threshold();
     let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
-    // At its own threshold the index finds what its bands were chosen for, so only a chance below
-    // one half is worth a warning.
+    // The bands were chosen for the index's own threshold. So at this threshold or above, only a
+    // chance below one half is worth a warning.
     if chance < if threshold < own { FOUND_MIN } else { 0.5 } {
         output::note(format!(
             "warning: this index, made for similarities of {own} and above, misses {:.0} % of the \
@@ -182,8 +182,8 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     }
 }
 
-/// The likeness to search for: the one given, or the index's own threshold. Warns if the index's
-/// bands find only few documents of this likeness.
+/// The similarity or containment to search for: the given one, or the index's own threshold. Warns
+/// if the index's bands miss many such documents.
 pub(crate) fn likeness(
     params: &Params,
     threshold: Option<f64>,
@@ -197,7 +197,7 @@ pub(crate) fn likeness(
     Likeness::of(params.threshold(), threshold, contained, exact)
 }
 
-/// Warns with the chance of finding a text that is contained in one twice as long.
+/// Prints a warning with the chance of finding a text that is contained in one twice as long.
 pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let similarity = Params::similarity_of_contained(contained, 2.0);
     let chance = params.candidate_probability(similarity);
@@ -231,14 +231,14 @@ pub(crate) fn note_quotation_words(params: &Params, threshold: f64) {
     ));
 }
 
-/// The same parameters with windows of half the length and half the stride.
+/// Returns the same parameters, but with windows of half the length and half the stride.
 fn halved(params: &Params, windows: Windows) -> Option<Params> {
     let half = |words: usize| u32::try_from(words / 2).ok();
     let smaller = Windows::new(half(windows.window())?, half(windows.stride())?).ok()?;
     params.to_builder().passages(smaller).build().ok()
 }
 
-/// Fails if an index of passages is given to a command for documents.
+/// Fails if the index is an index of passages, for a command that needs documents.
 pub(crate) fn check_of_documents(params: &Params, what: &str) -> Result<(), Failure> {
     match params.passages() {
         None => Ok(()),
@@ -256,7 +256,7 @@ pub(crate) fn not_made(error: Error) -> Failure {
     if is_there { failure.advise("choose a new or empty folder") } else { failure }
 }
 
-/// Why an index could not be opened, and what to do.
+/// Explains why an index could not be opened, and what to do.
 pub(crate) fn not_opened(error: Error) -> Failure {
     let kind = error.kind();
     let failure = Failure::from(error);

@@ -1,4 +1,4 @@
-//! Reads the documents of an index again from where they came: files by their paths, lines by their
+//! Reads the documents of an index again from their sources: files by their paths, lines by their
 //! keys.
 //!
 //! This module finds a document by its key. It does not know what the document is used for.
@@ -28,21 +28,22 @@ use crate::raw::{self, Origin, Raw};
 use crate::skips;
 use crate::source::{self, Source};
 
-/// Size of the cache of documents: pairs name the same documents repeatedly.
+/// Maximum number of cached documents. The cache helps because pairs name the same documents
+/// repeatedly.
 const KEPT_MAX: usize = 1_024;
 
-/// The documents of an index, in their files.
+/// Where the documents of an index can be read again.
 pub(crate) struct Originals {
     reading: Reading,
     files: Vec<PathBuf>,
-    /// Place of the line with each key. The last line of a key counts, as for `add`.
+    /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
     /// Held because `files` contains the paths of these temporary files.
     _scratch: Vec<Scratch>,
 }
 
-/// The place of a line.
+/// Where a line is.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Index of its file in `files`.
@@ -56,7 +57,7 @@ struct Place {
 pub(crate) enum TextNow {
     /// The text that was indexed.
     Text(String),
-    /// The key has another text now.
+    /// The text under this key is now another one.
     Changed,
     Missing,
 }
@@ -139,7 +140,8 @@ impl Originals {
         Ok(Self { reading, files, lines, kept: Mutex::default(), _scratch: scratch })
     }
 
-    /// The document with a key; `None` if it cannot be read or has no comparable content any more.
+    /// The document with this key. Returns `None` if it cannot be read, or if it no longer has
+    /// content that can be compared.
     pub(crate) fn fetch(&self, key: &[u8]) -> Option<Original> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(key) {
@@ -154,16 +156,16 @@ impl Originals {
         original.as_deref().cloned()
     }
 
-    /// The current signature and text of the document with a key; a set shows its items, sorted,
-    /// one per line. `None` as for [`Originals::fetch`].
+    /// The current signature and text of the document with this key; for a set, the text is its
+    /// sorted items, one per line. Returns `None` in the same cases as [`Originals::fetch`].
     pub(crate) fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
         let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
         (name == key).then_some((signature, text))
     }
 
-    /// The text of a document, if it is still the indexed text. The check is a safeguard: without
+    /// The text of a document, if it is still the indexed text. The check protects files: without
     /// it, anyone who can insert a document named like a file could see that file's content on the
-    /// page.
+    /// report page.
     pub(crate) fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
         let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
         let is_other = |stored: Signature| {
@@ -206,7 +208,7 @@ impl Originals {
 }
 
 fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
-    // The line number does not matter here.
+    // The line number is not used here.
     Lines::open_at(path, &[], (0, at))
 }
 
@@ -218,7 +220,7 @@ pub(crate) fn cell(exact: Exact) -> String {
         }
         Exact::Stale => "stale".to_owned(),
         Exact::Missing => "missing".to_owned(),
-        // Such a row is not printed; the enum may also grow.
+        // Rows of the remaining kinds are not printed. The enum may also get new kinds.
         _ => "-".to_owned(),
     }
 }
@@ -240,10 +242,10 @@ pub(crate) struct ExactFields {
     /// Exact containment of the smaller document in the larger one, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_contained: Option<f64>,
-    /// A document has changed since it was indexed.
+    /// Whether a document has changed since it was indexed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
-    /// A document could not be read.
+    /// Whether a document could not be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     missing: bool,
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     json: bool,
-    /// Columns of the terminal; `None` if stdout is no terminal.
+    /// Columns of the terminal; `None` if stdout is not a terminal.
     width: Option<usize>,
 }
 
@@ -122,8 +122,8 @@ pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(key)
 }
 
-/// A key for the terminal: as [`lossy`], with control characters and bidirectional marks escaped.
-/// They could break a table, run terminal commands or reorder the visible text.
+/// A key for the terminal: like [`lossy`], but control characters and bidirectional marks are
+/// escaped. They could break a table, run terminal commands or reorder the visible text.
 pub(crate) fn visible(key: &[u8]) -> String {
     // Fast path: printable ASCII needs no escapes.
     if key.iter().all(|byte| matches!(byte, b' '..=b'~')) {

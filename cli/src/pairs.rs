@@ -82,7 +82,8 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     Ok(Ended::Well)
 }
 
-/// Pairs are only printed, nothing is stored: an interrupted run starts again from the beginning.
+/// Adds the advice for an interruption: pairs are only printed and not stored, so the next run
+/// starts from the beginning.
 pub(crate) fn unfinished(failure: Failure) -> Failure {
     failure.advise_if_interrupted("the results are incomplete; run the command again")
 }
@@ -194,7 +195,7 @@ pub(crate) fn contained(told: Option<Containment>) -> String {
 /// Prints each pair as soon as it is found.
 struct Printer<'a> {
     index: &'a Reader,
-    /// With `--exact`: where to read the documents again.
+    /// With `--exact`: where the documents are read again.
     originals: Option<&'a Originals>,
     verified: Alike,
     rows: Rows,

@@ -17,8 +17,8 @@ const THRESHOLD_DEFAULT: f64 = 0.7;
 /// boundaries.
 const THRESHOLD_OF_PASSAGES: f64 = 0.5;
 
-/// Options that were given; the others keep the default of a new index, or the value of an existing
-/// one.
+/// The options that were given. All others have the default of a new index, or the value of an
+/// existing one.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Parameters of a new index")]
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
@@ -132,8 +132,8 @@ impl Given {
         self
     }
 
-    /// Lowers the threshold to this similarity, unless one was given or the default is already
-    /// lower.
+    /// Lowers the default threshold to this similarity. Does nothing if a threshold was given, or
+    /// if the default is already lower.
     pub(crate) fn or_threshold_below_default(mut self, similarity: f64) -> Self {
         if self.threshold().is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
             self.threshold = Some(similarity);
@@ -141,12 +141,12 @@ impl Given {
         self
     }
 
-    /// The given threshold, also one from a preset.
+    /// The given threshold; a threshold from a preset counts as given.
     pub(crate) fn threshold(&self) -> Option<f64> {
         self.filled().threshold
     }
 
-    /// The given threshold, but not one from a preset.
+    /// The given threshold; a threshold from a preset does not count.
     pub(crate) fn own_threshold(&self) -> Option<f64> {
         self.threshold
     }
@@ -187,7 +187,7 @@ impl Given {
     }
 
     /// The parameters of an index, changed by the given options. If an option that determines the
-    /// bands was given, and the bands were not, the bands are chosen again.
+    /// bands was given, but no bands, then the bands are chosen again.
     pub(crate) fn changed(&self, params: &Params) -> Result<Params, Failure> {
         let (given, mut builder) = (self.filled(), params.to_builder());
         if given.threshold.is_some() || given.recall.is_some() || given.hashes.is_some() {
@@ -245,9 +245,10 @@ impl Given {
         builder
     }
 
-    /// The differences between the given options and an index, one phrase per option. Each given
-    /// option is compared on its own. Building complete parameters from the options could fail on
-    /// combinations that nobody requested, such as given bands that exceed the index's hashes.
+    /// Lists the differences between the given options and an index, one phrase per option.
+    /// Compares each given option on its own: building complete parameters from the options could
+    /// fail on combinations that nobody requested, such as given bands that need more rows than the
+    /// index has.
     pub(crate) fn differences(&self, params: &Params) -> Vec<String> {
         let mut found = Vec::new();
         if self.preset.is_some() {

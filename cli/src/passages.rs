@@ -24,11 +24,11 @@ use crate::raw::{self, Raw, Skipped};
 use crate::skips::Skips;
 use crate::sniff;
 
-/// Well below the 16 MiB that the library accepts by default; only a single long text may exceed
-/// it.
+/// Maximum size of a batch of several texts, well below the library's default maximum of 16 MiB. A
+/// single long text may exceed it.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Counters and checkpoints of an adding run.
+/// Counts, skips and checkpoints of a run that adds texts.
 pub(crate) struct Adding<'a> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) skips: &'a mut Skips,
@@ -110,7 +110,8 @@ struct PassageObject {
     stored: [u64; 2],
     words: u64,
     similarity: f64,
-    /// With `--show`: the quoted words in the query, and in the stored text if it can be read.
+    /// With `--show`: the quoted words as they stand in the query; `stored_text` has them as they
+    /// stand in the stored text, if it can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,10 +126,10 @@ struct QueryText<'a> {
 
 /// How answers are printed.
 struct Printing<'a> {
-    /// Several queries: each answer is printed under the query's name, and empty answers are
-    /// omitted.
+    /// Whether there are several queries: then each answer is printed under the query's name, and
+    /// empty answers are omitted.
     many: bool,
-    /// With `--show`: where to read stored texts again.
+    /// With `--show`: where stored texts are read again.
     originals: Option<&'a Originals>,
 }
 
@@ -184,8 +185,8 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     Ok(ended)
 }
 
-/// Queries by every text of the input. With `lines`, answers are printed under the names of the
-/// queries, and unreadable lines are no error.
+/// Queries by every text of the input. With `printing.many`, answers are printed under the names of
+/// the queries, and unreadable texts are not an error.
 fn by_content(
     reading: &Reading,
     mut input: Input,
@@ -303,7 +304,8 @@ impl Printing<'_> {
         Ok(())
     }
 
-    /// With `--show`: the quoted words in the query, and in the stored text if it can be read.
+    /// With `--show`: the quoted words, as they stand in the query and, if it can be read, in the
+    /// stored text.
     fn words(
         &self,
         queried: &QueryText<'_>,

@@ -22,25 +22,26 @@ use crate::window::{Closing, Window};
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_DOCUMENTS: usize = 4_096;
 
-/// Bytes read between two looks at the clock for the progress bar, unless reading has to wait.
+/// The progress bar is updated after this many bytes, or when reading the next line may block.
 const REPORTED_BYTES: usize = 64 << 10;
 
 /// When the reader hands a chunk to the workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// When it is full, for few and large writes.
+    /// Only when it is full: the writes are few and large.
     Full,
-    /// Also when reading the next line would block: an interactive client may send the next line
-    /// only after the answer.
+    /// Also when reading the next line would block: an interactive client may wait for the answer
+    /// before it sends the next line.
     Prompt,
 }
 
-/// Documents or their results, and the input position behind them.
+/// Documents or their results, and the input position after them.
 type Chunk<T> = (Vec<T>, Option<Position>);
 
 /// Runs `work` on every document of `input`, on all cores, and passes the results to `sink` chunk
-/// by chunk, in input order. If reading fails, `sink` still gets everything read before; if `sink`
-/// fails, reading stops. After a signal, the chunks in progress are finished and reading stops.
+/// by chunk, in input order. If reading fails, `sink` still gets the documents read before; if
+/// `sink` fails, reading stops. After a signal, reading stops, and only chunks already being
+/// processed are finished.
 pub(crate) fn run<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -51,7 +52,7 @@ pub(crate) fn run<T: Send>(
     run_with_positions(input, pace, progress, work, |chunk, _| sink(chunk))
 }
 
-/// As [`run`], but `sink` also gets the input position behind each chunk, if the input is lines.
+/// Like [`run`], but if the input is lines, `sink` also gets the input position after each chunk.
 pub(crate) fn run_with_positions<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -106,12 +107,14 @@ fn feed(
     loop {
         let position = input.position();
         let next = input.next();
-        // Checked before the document is used: a signal may have cut the last line of stdin.
+        // Checked before the document is used: after a signal, the last line of stdin may be
+        // incomplete.
         interrupt::check()?;
         let raw = match next {
             Ok(Some(raw)) => raw,
             ended => {
-                // Sending fails only if the sink has failed, and that error is reported.
+                // Sending only fails if the sink has failed. The error of the sink is reported, so
+                // this one is not needed.
                 let _ = to_work.send((chunk, position));
                 return ended.map(|_| ());
             }
@@ -122,8 +125,8 @@ fn feed(
             progress.reached(input.reached());
             unreported = 0;
         }
-        // Hand over the chunk before blocking: its own documents fill the window, so it must be
-        // worked on first.
+        // Send the chunk before blocking: its documents take up the window, and leave it only once
+        // they are worked on.
         if !chunk.is_empty() && window.is_full_for(more) {
             if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
                 return Ok(());

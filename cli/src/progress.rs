@@ -31,7 +31,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts a bar; `doing` is the text in front of it.
+    /// Starts a bar. `doing` is the text at its left.
     pub(crate) fn start(doing: &'static str, unit: Unit, total: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = match (unit, total) {
@@ -47,7 +47,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             let style =
                 style.with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
-                    // On an error the bar merely lacks its rate.
+                    // If this fails, only the rate is missing from the bar.
                     let _ = write!(text, "{:.0}/s", state.per_sec());
                 });
             bar.set_style(style.progress_chars("=> "));
@@ -56,7 +56,8 @@ impl Progress {
         Self { bar, started: Instant::now(), shown: AtomicBool::new(false) }
     }
 
-    /// A bar that stays hidden if results go to the same terminal: the bar would tear them apart.
+    /// A bar that stays hidden if stdout is a terminal, because it would break up the printed
+    /// results.
     pub(crate) fn unless_results_are_on_the_terminal(
         doing: &'static str,
         unit: Unit,
@@ -78,12 +79,13 @@ impl Progress {
             && !output::is_quiet()
             && !self.shown.swap(true, Ordering::Relaxed)
         {
-            // The target draws nothing if stderr is no terminal.
+            // The draw target prints nothing if stderr is not a terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
 
-    /// A progress callback for long operations of the library; it cancels them after a signal.
+    /// Returns a progress callback for long operations of the library. It cancels them after a
+    /// signal.
     pub(crate) fn callback(&self) -> impl FnMut(nearkin::Progress) -> ControlFlow<()> + '_ {
         |progress| {
             self.bar.set_length(progress.total);

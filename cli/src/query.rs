@@ -27,7 +27,7 @@ mod tally;
 
 use tally::Tally;
 
-/// If nothing matches, this many of the nearest candidates are named.
+/// Maximum number of nearest candidates to name if nothing matches.
 const NEAREST_MAX: usize = 3;
 
 pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
 /// Settings shared by all queries of a command.
 struct QueryContext<'a> {
     index: &'a Reader,
-    /// With `--exact`: where to read matched documents again.
+    /// With `--exact`: where matched documents are read again.
     originals: Option<&'a Originals>,
     likeness: Likeness,
     limit: usize,
@@ -93,7 +93,7 @@ struct QueryContext<'a> {
 
 impl QueryContext<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
-        // Exact verification may drop matches, so the limit applies after it.
+        // Exact verification may drop matches, so the limit is applied after it.
         let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
         let query = query.limit(limit).alike(self.likeness.sought);
         let query = match self.candidates_max {
@@ -103,7 +103,8 @@ impl QueryContext<'_> {
         query.run()
     }
 
-    /// Verifies an answer against the queried document, if `--exact` was given.
+    /// If `--exact` was given, verifies the matches of an answer with the text of the queried
+    /// document.
     fn verified(&self, answer: Answer, query: Option<&Original>) -> nearkin::Result<Verified> {
         let (Some(originals), Some(query)) = (self.originals, query) else {
             return Ok(Verified { answer, exact: None });
@@ -115,7 +116,8 @@ impl QueryContext<'_> {
         })
     }
 
-    /// Verifies as many matches as will be printed, and drops those below the threshold.
+    /// Verifies matches until there are as many as will be printed. Drops those below the
+    /// threshold.
     fn verified_by(
         &self,
         mut answer: Answer,
@@ -140,7 +142,7 @@ impl QueryContext<'_> {
         Ok(Verified { answer, exact: Some(all_exact) })
     }
 
-    /// Verifies the answer to a query by key.
+    /// Like [`QueryContext::verified`], for a query by key.
     fn verified_by_key(&self, answer: Answer, key: &[u8]) -> nearkin::Result<Verified> {
         let Some(originals) = self.originals else { return Ok(Verified { answer, exact: None }) };
         let snapshot = self.index.snapshot();
@@ -152,7 +154,7 @@ impl QueryContext<'_> {
         self.verified_by(answer, |matches| matches.iter().map(one).collect())
     }
 
-    /// The minimum similarity of printed matches.
+    /// The minimum similarity of a match to be printed.
     fn threshold(&self) -> f64 {
         self.likeness.threshold
     }
@@ -165,7 +167,7 @@ struct Verified {
 }
 
 impl Verified {
-    /// Each match with its exact similarity.
+    /// Iterates over the matches, each with its exact similarity.
     fn matches(&self) -> impl Iterator<Item = (&Match, Option<Exact>)> {
         let exact = |at: usize| self.exact.as_ref().and_then(|all| all.get(at).copied());
         self.answer.matches.iter().enumerate().map(move |(at, found)| (found, exact(at)))
@@ -209,8 +211,8 @@ fn by_text(context: &QueryContext<'_>, text: &str, output: &mut Output) -> Resul
     print_one(context, b"text", (&context.verified(answer, Some(&query))?, &nearest), output)
 }
 
-/// Prints the answer to the only query of a command. `again` repeats the query, to find the nearest
-/// candidates if nothing matched.
+/// Prints the answer if a command has only one query. If nothing matched, `again` repeats the query
+/// to find the nearest candidates.
 fn print_one<'i>(
     context: &QueryContext<'_>,
     name: &[u8],
@@ -302,7 +304,7 @@ fn print_table(
     }
 }
 
-/// Names the nearest candidates below the threshold.
+/// Finds the nearest candidates below the threshold, and names them in a note.
 fn note_nearest(context: &QueryContext<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
     let query = query.threshold(0.0).limit(NEAREST_MAX);
     let answer = match context.candidates_max {
@@ -360,7 +362,7 @@ fn by_content(
     tally.report(context.threshold(), output)
 }
 
-/// A query by a single file; its matches form a table without the file's name.
+/// A query with a single file. Its matches are printed as a table without the file's name.
 fn by_file(
     context: &QueryContext<'_>,
     reading: &Reading,
@@ -373,7 +375,7 @@ fn by_file(
     print_one(context, &name, (&query.answer(context)?, &again), output)
 }
 
-/// The content of a query, with its text if exact comparison needs it.
+/// The content of a query. Includes its text if exact comparison needs it.
 enum QueryContent {
     Estimate(Signature),
     Exact(Original),
@@ -409,7 +411,7 @@ fn sketched(
     }
 }
 
-/// The name of a query with its answer, or the reason why it was skipped.
+/// The name of a query and its answer, or the reason why the query was skipped.
 type AnsweredQuery = Result<(Vec<u8>, Verified), Skipped>;
 
 fn answer(
@@ -462,8 +464,8 @@ fn cells(found: &Match) -> [String; 3] {
     [similarity, format!("+-{:.3}", found.standard_error), visible(&found.key)]
 }
 
-/// Prints the answer to one of many queries: its name, then its matches. Prints nothing without
-/// matches.
+/// Prints the answer to one of many queries: the query's name, then its matches. Prints nothing if
+/// there are no matches.
 fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
         return print_objects(name, answer, output);

@@ -4,20 +4,22 @@
 
 use std::ops::Range;
 
-/// Maximum characters of a quotation on one line.
+/// Maximum number of characters of a quotation on one line.
 const SHOWN_MAX: usize = 400;
-/// Words at either end of a quotation that locate it in a longer text.
+/// Number of words at each end of a quotation that are searched for in the stored text.
 const ANCHOR: usize = 3;
 
-/// The text at a byte range; `None` if the range does not fit, as when the text has changed.
+/// The text at a byte range. Returns `None` if the text has no such range, for example because it
+/// has changed.
 pub(crate) fn at<'a>(text: &'a str, range: &Range<u64>) -> Option<&'a str> {
     let begin = usize::try_from(range.start).ok()?;
     let end = usize::try_from(range.end).ok()?;
     text.get(begin..end)
 }
 
-/// Narrows a stored text to the quoted part. Windows add words on both sides; the first and last
-/// words of the quotation show where it begins and ends.
+/// Narrows a stored text to the quoted part. A match consists of whole windows, so the stored text
+/// has extra words on both sides; the first and last words of the quotation show where it begins
+/// and ends.
 pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
     let wanted: Vec<String> = words(quoted).map(|(_, word)| plain(word)).collect();
     if wanted.len() < ANCHOR {
@@ -37,7 +39,7 @@ pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
     }
 }
 
-/// Puts a text on one line; of a long text it keeps the beginning and the end.
+/// Puts a text on one line. Long texts are shortened to their beginning and end.
 pub(crate) fn line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let count = line.chars().count();
@@ -49,7 +51,7 @@ pub(crate) fn line(text: &str) -> String {
     format!("{begin} [...] {end}")
 }
 
-/// Words between white space, each with its byte offset.
+/// The words of a text (separated by white space), each with its byte offset.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let offset = |word: &str| word.as_ptr().addr() - text.as_ptr().addr();
     text.split_whitespace().map(move |word| (offset(word), word))

@@ -1,4 +1,4 @@
-//! A document as read, where it was found, and why it may be skipped.
+//! A document as read: its content, its origin, and why it may be skipped.
 //!
 //! Plain types shared by all modules that read documents. No signatures here.
 
@@ -13,14 +13,15 @@ use crate::output;
 /// The path that stands for stdin.
 pub(crate) const STDIN: &str = "-";
 
-/// A larger file or line is skipped to bound memory: sketching takes up to ten times a document's
-/// size.
+/// Maximum size of a file or line. Larger ones are skipped to bound memory: sketching takes up to
+/// ten times the size of a document.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
-/// The library's limit on keys, checked early so that one bad key does not fail a whole batch.
+/// The library's maximum key length. The tool checks it early, because one bad key would fail a
+/// whole batch.
 pub(crate) const KEY_BYTES_MAX: usize = 4_096;
 
-/// The limit on keys in an index of passages.
+/// The maximum key length in an index of passages.
 pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
 /// Whether the bytes contain the end of a line that is not blank. Blank lines are skipped, and
@@ -33,9 +34,9 @@ pub(crate) fn has_line(bytes: &[u8]) -> bool {
 /// Where a document was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A file, and its name: the key, or the name of a query.
+    /// A file. `name` is its key, or the name of the query.
     File { path: PathBuf, name: Vec<u8> },
-    /// A line of JSON, counted from 1 in each file.
+    /// A line of JSON. Lines are counted from 1 in each file.
     Line { file: Arc<str>, number: u64 },
     /// A set grouped from table rows.
     Set { key: Vec<u8> },
@@ -55,14 +56,14 @@ pub(crate) struct Skipped {
     pub(crate) reason: Reason,
 }
 
-/// Why a document is skipped, in the words of the summary.
+/// Why a document is skipped. The variants are the categories of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Not text; names the evidence.
+    /// Not a text. Holds the evidence.
     Binary(String),
-    /// A file format that this build, or every build, does not read.
+    /// A file format that is not supported, by this build or at all.
     Format(String),
-    /// A parser failed, hit its limits or could not be started; a retry may succeed.
+    /// A parser failed, exceeded its limits or could not be started. A retry may succeed.
     Failed(String),
     /// The document has no content to compare.
     Empty,
@@ -75,7 +76,7 @@ pub(crate) enum Reason {
     BadLine(String),
     /// The index cannot hold such a key.
     BadKey(String),
-    /// `nearkin mirror` found a document of another owner under this key.
+    /// `nearkin mirror` found a document with somebody else's payload under this key.
     Taken,
 }
 
@@ -121,7 +122,7 @@ impl std::fmt::Display for Skipped {
     }
 }
 
-/// With `strict`: the documents before the first skipped one, and the error for that one.
+/// For `--strict`: returns the documents before the first skipped one, and an error for that one.
 pub(crate) fn strictly<T>(
     strict: bool,
     mut chunk: Vec<Result<T, Skipped>>,
@@ -141,14 +142,14 @@ pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
     )
 }
 
-/// Groups skipped documents for messages: consecutive lines with the same fault share a note,
+/// Groups skipped documents for messages. Consecutive lines with the same fault share a note,
 /// because one wrong field name makes every line of a file bad.
 pub(crate) fn runs(skipped: &[Skipped]) -> impl Iterator<Item = &[Skipped]> {
     skipped
         .chunk_by(|one, next| one.reason == next.reason && is_next_line(&one.origin, &next.origin))
 }
 
-/// The note for such a group.
+/// The note for a group that [`runs`] returns.
 pub(crate) fn note(run: &[Skipped]) -> String {
     let (first, last) = (&run[0], &run[run.len() - 1]);
     let what = match (&first.origin, &last.origin) {
@@ -172,7 +173,7 @@ fn is_next_line(one: &Origin, next: &Origin) -> bool {
 }
 
 /// The key of a file: its path without `.`, empty parts and `folder/..`, with `/` as separator.
-/// Purely lexical: links are not resolved, so the key depends on the given words alone.
+/// Computed from the given path only: links are not resolved.
 pub(crate) fn key_of(path: &Path) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     let mut root: Vec<u8> = Vec::new();
@@ -185,7 +186,8 @@ pub(crate) fn key_of(path: &Path) -> Vec<u8> {
                 Some(&last) if last != b".." => {
                     parts.pop();
                 }
-                // The parent of the root is the root; the parent of the current directory is `..`.
+                // The parent of the root is the root itself. A relative path can lead above the
+                // current directory, so its `..` stays.
                 _ if root.is_empty() => parts.push(b".."),
                 _ => {}
             },

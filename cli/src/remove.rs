@@ -39,7 +39,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         return remove_at_once(&args.index, "remove --before", remove, output);
     }
     interrupt::listen();
-    // Checked before the index is opened: a missing file must change nothing.
+    // Checked before the index is opened, so that a missing file changes nothing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
@@ -122,10 +122,10 @@ impl Target {
                 let batch = keys.iter().fold(Batch::new(), Batch::remove);
                 Ok(index.write(batch)?.outcomes)
             }
-            // Each text is a change of its own.
+            // Removing a text is a change of its own: there is no batch.
             Self::Passages(index) => {
                 let remove = |key: &Vec<u8>| match key.len() {
-                    // No text can have a longer key.
+                    // No stored text has a longer key.
                     0..=PASSAGE_KEY_BYTES_MAX => index.remove(key),
                     _ => Ok(Outcome::Missing),
                 };
@@ -163,7 +163,8 @@ impl Removing<'_> {
             interrupt::check()?;
             self.progress.reached(lines.bytes_read());
             match raw.body {
-                // Lines may end in CR LF. A key that itself ends in CR can be given as an argument.
+                // A line may end in CR LF, so a CR is dropped. A key that itself ends in CR can be
+                // given as an argument.
                 Ok(line) => self.key(line.strip_suffix(b"\r").unwrap_or(&line).to_vec())?,
                 Err(reason) => self.missing(format!("a line is {}", reason.kind())),
             }
@@ -175,7 +176,8 @@ impl Removing<'_> {
         if (1..=KEY_BYTES_MAX).contains(&key.len()) {
             self.keys.push(key);
         } else {
-            // No document can have such a key, and the library would refuse the whole batch.
+            // No document can have a key of this length, and the library would refuse the whole
+            // batch.
             self.missing(format!("no key has {}", counted(key.len() as u64, "byte")));
         }
         if self.keys.len() < BATCH_KEYS {
@@ -193,8 +195,8 @@ impl Removing<'_> {
         for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
-                // The last of equal keys in a batch removes the document; the others count as
-                // missing. The counts are thus the same for every batch size.
+                // If a batch holds a key several times, the last one removes the document, and the
+                // others count as missing. So the counts do not depend on the batch size.
                 Outcome::Superseded => self.missing(format!("{} is named twice", visible(key))),
                 _ => {
                     let advice = self.advice(key)?;
@@ -205,7 +207,7 @@ impl Removing<'_> {
         Ok(())
     }
 
-    /// Suggests the key that a path was stored under, if the argument looks like a path.
+    /// Suggests the key under which a path was stored, if the argument looks like a path.
     fn advice(&self, key: &[u8]) -> Result<String, Failure> {
         let Ok(path) = std::str::from_utf8(key) else { return Ok(String::new()) };
         let cleaned = key_of(Path::new(path));

@@ -1,7 +1,7 @@
 //! Warnings about repetitive texts: they have so few distinct shingles that unrelated texts of the
 //! same kind look like copies.
 //!
-//! The library judges (`Variety::is_too_small`); this module names, counts and advises.
+//! The library decides (`Variety::is_too_small`); this module names, counts and advises.
 
 use nearkin::{Params, Shingles, Variety};
 
@@ -9,10 +9,10 @@ use crate::output::{self, counted, grouped, visible};
 use crate::progress::Progress;
 use crate::raw::Origin;
 
-/// Repetitive texts named without `--verbose`.
+/// Maximum number of repetitive texts to name without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
-/// Repetitive texts of a run, counted.
+/// Counts the repetitive texts of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Repetitive {
     count: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Repetitive {
 }
 
 impl Repetitive {
-    /// Counts a text, and names it if it is among the first.
+    /// Counts a repetitive text. The first few are named in notes.
     pub(crate) fn add(&mut self, name: &[u8], variety: Variety, progress: &Progress) {
         self.count += 1;
         if self.named < NAMED_MAX || output::is_verbose() {
@@ -29,7 +29,7 @@ impl Repetitive {
         }
     }
 
-    /// Counts the repetitive texts among the lines of a chunk, and names the first ones.
+    /// Counts the repetitive texts among the lines of a chunk. The first few are named in notes.
     pub(crate) fn add_lines<'a>(
         &mut self,
         lines: impl Iterator<Item = (&'a Origin, Variety)>,

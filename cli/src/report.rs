@@ -1,7 +1,7 @@
-//! `nearkin report`: a page for a browser that shows what an index holds twice.
+//! `nearkin report`: writes an HTML page that shows the duplicates in an index.
 //!
-//! Knows the file and what is said of it. What is on the page is `gather`'s, how it becomes one
-//! file `page`'s.
+//! This module writes the file and prints the summary. `gather` collects the content of the page,
+//! and `page` turns it into one HTML file.
 
 mod data;
 mod folders;
@@ -32,17 +32,17 @@ use crate::output::{self, Output, bytes, counted, grouped, visible};
 use data::Data;
 pub(crate) use settings::PageSettings;
 
-/// A page that was made, and what is on it.
+/// A finished page, and the data shown on it.
 pub(crate) struct Made {
     pub(crate) html: String,
     data: Data,
 }
 
-/// Makes the page of a snapshot. Also shows texts if there are `originals`.
+/// Makes the page for a snapshot. With `originals`, the page also shows texts.
 ///
-/// Costs a look for clusters, one for pairs, and a walk over all documents; takes 8 bytes of
-/// memory for each of these, 8 more for each that could go, and the page, which is bounded.
-/// Errors: an index of passages; `Corrupt` and `Io` while reading.
+/// Finds all clusters and all pairs, and walks over all documents. Takes 8 bytes of memory per
+/// document, 8 more per document that could be deleted, and the page, whose size is bounded. Fails
+/// for an index of passages, and with `Corrupt` or `Io` if reading fails.
 pub(crate) fn make(
     snapshot: &Snapshot,
     settings: &PageSettings,
@@ -54,7 +54,7 @@ pub(crate) fn make(
     Ok(Made { html, data })
 }
 
-/// What was written, for programs.
+/// The result of the command, for `--json`.
 #[derive(Serialize)]
 struct ReportObject<'a> {
     out: &'a str,
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
         clusters_max: args.clusters,
         made: now_ms(),
     };
-    // Before the work, so that a wrong path costs nothing.
+    // Created before the work starts, so that a wrong path fails at once.
     let mut target = Target::create(&args.out)?;
     let made = make(&index.snapshot(), &settings, originals.as_ref());
     let Made { html, data } = made.map_err(|failure| {
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
     Ok(Ended::Well)
 }
 
-/// Refuses to write over what is read.
+/// Fails if the output file is an input file or lies in the index.
 fn check_out(args: &Report) -> Result<(), Failure> {
     let what = if args.from.iter().any(|from| files::are_same(from, &args.out)) {
         "is an input"
@@ -114,7 +114,8 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
-/// Where the texts are; none where there can be none, or none are wanted.
+/// Where the texts can be read. `None` if there is no source of texts, or if the user does not want
+/// texts.
 fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure> {
     if args.no_texts || (args.from.is_empty() && !are_files(index.params())) {
         return Ok(None);
@@ -124,18 +125,18 @@ fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure
     Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
 }
 
-/// Whether documents can be files, which sets and signatures made elsewhere are not.
+/// Whether the documents of the index can be files. Sets, and signatures made elsewhere, cannot.
 fn are_files(params: &Params) -> bool {
     params.shingles() != Shingles::Items && !matches!(params.scheme(), Scheme::External(_))
 }
 
-/// The name of a folder, for people.
+/// The name of a folder, for display.
 pub(crate) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     visible(name.as_encoded_bytes())
 }
 
-/// The time, in milliseconds UTC.
+/// The current time, in milliseconds since 1970 in UTC.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,9 +1,9 @@
 //! Checkpoints of `nearkin add` for files of lines: a small file in the index folder, from which
 //! the same command continues after an interruption.
 //!
-//! The checkpoint is written only after the lines it covers are durable, so it never runs ahead of
-//! the index. If it is lost or torn, lines are read again, which changes nothing. The library
-//! ignores the file.
+//! The checkpoint is written only after the lines it covers are durable, so it never claims more
+//! than the index holds. If it is lost or torn, lines are read again, which changes nothing. The
+//! library ignores the file.
 
 use std::path::{Path, PathBuf};
 
@@ -26,15 +26,15 @@ const VERSION: u32 = 2;
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Identity of the index and of its folder: during the run, another index or a copy may take
-    /// its place.
+    /// Identity of the index; `folder` identifies its folder. During the run, another index or a
+    /// copy may take the index's place.
     index: [u8; 16],
     folder: Identity,
     files: Vec<InputFile>,
     fields: Fields,
     position: Position,
-    /// The last durable change at the checkpoint. An index restored to an older state lacks lines
-    /// before the position, so the checkpoint does not apply to it.
+    /// The last durable change at the checkpoint. An index that was restored to an older state
+    /// lacks lines before the position, so this checkpoint does not apply to it.
     change: u64,
 }
 
@@ -97,7 +97,7 @@ impl Resume {
             change: index.durable_change(),
         };
         if self.folder.is_there() {
-            // Without a checkpoint the next run only reads more lines.
+            // Without a checkpoint, the next run only has to read more lines.
             let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
         }
     }

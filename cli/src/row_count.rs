@@ -1,4 +1,4 @@
-//! The number of equal rows of two signatures, from which the library estimates similarity.
+//! Counts the equal rows of two signatures, from which the library estimates similarity.
 
 use nearkin::{Params, Signature};
 

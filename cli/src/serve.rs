@@ -44,12 +44,12 @@ use crate::output::{self, Output, counted, grouped};
 use listener::LimitedListener;
 use shared::{Limits, Shared};
 
-/// Time for sending the last answers after all requests are done.
+/// Time for sending the last answers after all requests have been processed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Threads that run requests; a request that finds none waits for its turn. The allocator keeps a
-/// few pages of each size per thread: with 64 threads, one per admitted request, they made up most
-/// of the server's memory. 16 writers are enough to share a sync.
+/// Maximum number of threads that process requests; further requests wait for a free thread. The
+/// allocator keeps a few pages of each size per thread: with 64 threads, one per admitted request,
+/// these pages made up most of the server's memory. And 16 writers are enough to share a sync.
 const THREADS_MAX: usize = 16;
 
 /// Polling interval while waiting for the last requests.
@@ -136,7 +136,7 @@ fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> 
     Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
 }
 
-/// Serves requests until a signal arrives, then finishes the running ones.
+/// Serves requests until a signal arrives, then finishes the requests that are running.
 async fn serve(
     listen: SocketAddr,
     shared: &Arc<Shared>,
@@ -148,7 +148,7 @@ async fn serve(
             "choose another address or port with --listen; port 0 picks a free one",
         )
     };
-    // Installed before the address is printed, so that no signal is missed.
+    // The handlers are installed before the address is printed, so that no signal is missed.
     let mut signals = Signals::new().map_err(refused)?;
     let listener = TcpListener::bind(listen).await.map_err(refused)?;
     let listening = listener.local_addr().map_err(refused)?;
@@ -183,8 +183,8 @@ async fn serve(
     ended
 }
 
-/// Waits until the server has ended; not for connections that are only sending a request, and no
-/// longer than the maximum time of a request.
+/// Waits until the server has ended, but no longer than the maximum time of a request. Connections
+/// that are still sending a request do not count.
 async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
     let end = Instant::now() + shared.limits.timeout + GRACE;
     let mut busy = Instant::now();
@@ -203,7 +203,7 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
         if working || shared.metrics.running() > 0 {
             busy = now;
         }
-        // Answers need a moment to be sent after they are made.
+        // An answer that is ready still needs a moment to be sent.
         if now >= end || now - busy >= GRACE {
             return Ok(());
         }

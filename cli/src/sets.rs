@@ -17,7 +17,7 @@ use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 /// Rows are sorted and written to a run file when they exceed this size.
 const ROWS_BYTES_MAX: usize = 128 << 20;
 
-/// Rows in memory: their bytes in one buffer, and the place of each.
+/// Rows in memory: one buffer with the bytes of all rows, and the place of each row in it.
 #[derive(Debug, Default)]
 struct Rows {
     bytes: Vec<u8>,
@@ -107,7 +107,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // If this fails, the rest stays in the system's temporary folder.
+        // If this fails, the remaining files stay in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -215,7 +215,7 @@ pub(crate) type PackedSet = (Vec<u8>, Result<Vec<u8>, Reason>);
 pub(crate) struct Sets {
     runs: Vec<Run>,
     heads: BinaryHeap<Head>,
-    /// Held so that the run files exist until they have been read.
+    /// Held so that the run files exist until all sets are read.
     _folder: Option<Folder>,
     returned: u64,
 }
@@ -226,7 +226,7 @@ impl Sets {
         self.returned
     }
 
-    /// The next set; an item is repeated once per row.
+    /// The next set. An item that occurs in several rows occurs several times in the set.
     pub(crate) fn next(&mut self) -> Result<Option<PackedSet>, Failure> {
         let Some(Reverse((key, ..))) = self.heads.peek() else { return Ok(None) };
         let key = key.clone();
@@ -281,7 +281,8 @@ mod tests {
         found
     }
 
-    /// 20,000 rows in random order, with memory limits that need no file, a few and many files.
+    /// Groups 20,000 rows in random order. The memory limits are chosen so that no file, a few
+    /// files, and many files are needed.
     #[test]
     fn sets_are_the_same_with_and_without_files() {
         let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();

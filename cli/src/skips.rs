@@ -1,5 +1,6 @@
-//! Skipped documents of a run: named, counted and compared with the total. If most lines are
-//! unusable, the options do not fit the input, and the run must not look like a success.
+//! Names and counts the skipped documents of a run, and compares their number with the total. If
+//! most lines are unusable, the options do not fit the input, and the run must not look like a
+//! success.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +14,15 @@ use crate::raw::{self, Origin, Reason, Skipped};
 /// The run stops when the first 1,000 lines are all unusable.
 const GIVE_UP: u64 = 1_000;
 
-/// Skipped documents named per kind of reason without `--verbose`.
+/// Maximum number of skipped documents to name per kind of reason without `--verbose`.
 const NAMED_MAX: u64 = 5;
 
-/// Counts of what was skipped so far.
+/// The skipped documents so far, counted.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
     lenient: bool,
     lines: LineCounts,
-    /// Per kind of reason: how many were skipped, and how many of them were named.
+    /// For each kind of reason: the number of documents skipped, and how many of them were named.
     kinds: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -30,7 +31,8 @@ pub(crate) struct Skips {
 pub(crate) struct LineCounts {
     pub(crate) read: u64,
     pub(crate) skipped: u64,
-    /// Skipped because the line is malformed; empty and too large documents do not count.
+    /// Lines skipped because they are malformed, and not because the document is empty or too
+    /// large.
     pub(crate) bad: u64,
 }
 
@@ -63,7 +65,8 @@ impl Skips {
         if lines.read >= GIVE_UP && lines.bad == lines.read { self.judge(reading) } else { Ok(()) }
     }
 
-    /// Names the skipped documents, or counts those beyond the limit for [`Skips::finish`].
+    /// Names the skipped documents. Those beyond the limit are only counted, and [`Skips::finish`]
+    /// prints their number.
     pub(crate) fn note(&mut self, skipped: &[Skipped], progress: &Progress) {
         for run in raw::runs(skipped) {
             let (all, named) = self.kinds.entry(run[0].reason.kind()).or_default();
@@ -75,7 +78,7 @@ impl Skips {
         }
     }
 
-    /// Prints how many more were skipped than were named.
+    /// Prints how many documents were skipped without being named.
     pub(crate) fn finish(&mut self) {
         for (kind, (all, named)) in std::mem::take(&mut self.kinds) {
             if all > named {
@@ -99,7 +102,7 @@ fn is_bad(skipped: &Skipped) -> bool {
     matches!(skipped.reason, Reason::BadLine(_) | Reason::BadKey(_))
 }
 
-/// Fails if most lines were unusable; the advice lists the fields that the lines do have.
+/// Fails if most lines were unusable. The advice lists the fields that the lines do have.
 pub(crate) fn judge(
     lines: LineCounts,
     lenient: bool,

@@ -15,19 +15,20 @@ use crate::source;
 /// Bytes inspected at the beginning of a file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// Minimum rows and columns of a table in a file without .csv or .tsv in its name.
+/// Minimum number of rows of a table (below: of columns), if the file name does not end in .csv,
+/// .tsv or .tab.
 const ROWS_MIN: usize = 5;
 const COLUMNS_MIN: usize = 3;
 
-/// The content of a file that is not one text.
+/// The content of a file that holds many documents.
 enum Seen {
     JsonLines(Guess),
     Table(String),
     Parquet,
 }
 
-/// Refuses files that hold many documents, unless `as_text`. Files found inside folders are not
-/// checked: the user did not name them.
+/// Fails for files that hold many documents, unless `as_text` is set. Files found inside folders
+/// are not checked, because the user did not name them.
 pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Failure> {
     if as_text {
         return Ok(());
@@ -57,8 +58,8 @@ pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// Detects the content of a file; `None` for a text. Files that cannot be read are reported later,
-/// when they are read as documents.
+/// Detects the content of a file; returns `None` for a text. Also returns `None` for a file that
+/// cannot be read: the error is reported later, when the file is read as a document.
 fn look(path: &Path) -> Option<Seen> {
     // A pipe can be read only once.
     if !fs::metadata(path).ok()?.is_file() {
@@ -85,8 +86,8 @@ fn ends_in(name: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| plain.unwrap_or(name).ends_with(ending))
 }
 
-/// Detects JSON lines: two objects on lines of their own. One object is enough if the file name
-/// says JSON lines.
+/// Detects JSON lines: the first two lines that are not blank are objects. A single line is enough
+/// if the file name says JSON lines.
 fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     let fields = Fields::text("id", "text");
     let lines = || head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -96,7 +97,8 @@ fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     second.unwrap_or(is_named).then_some(Seen::JsonLines(guess))
 }
 
-/// Detects a table: rows with as many cells as the first, whose cells look like column names.
+/// Detects a table: all rows have as many cells as the first row, and the cells of the first row
+/// look like column names.
 fn table(head: &[u8], name: &str) -> Option<Seen> {
     let is_named = ends_in(name, &[".csv", ".tsv", ".tab"]);
     let delimiters: &[u8] = match is_named {

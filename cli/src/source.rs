@@ -1,6 +1,6 @@
-//! Opens a file of lines, or stdin. The file may be plain, compressed by gzip or Zstandard, or
-//! Parquet (detected by the first bytes, not the name), or a table (detected by .csv or .tsv). Rows
-//! of tables and of Parquet files become JSON lines.
+//! Opens a file of lines, or stdin. The file may be plain, compressed by gzip or Zstandard,
+//! Parquet, or a table. Compression and Parquet are detected by the first bytes and not by the
+//! name, tables by .csv or .tsv. Rows of tables and of Parquet files become JSON lines.
 //!
 //! This module knows file formats, not the content of lines. Memory is bounded whatever the data
 //! claims: gzip needs 32 KiB, Zstandard one frame window, and windows above 128 MiB are refused.
@@ -36,7 +36,7 @@ pub(crate) use rows::{column_names, not_for_json};
 pub(crate) use rows_copy::{RowCopy, check_same_columns};
 pub(crate) use table::CsvTable;
 
-/// Read size of a decoder.
+/// Size of the reads from a decoder.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// An opened file of lines.
@@ -45,7 +45,7 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// The uncompressed lines.
     pub(crate) reader: Box<dyn Read>,
-    /// Bytes of the stored file consumed so far (compressed files count compressed).
+    /// Number of bytes of the stored file read so far (before decompression).
     pub(crate) taken: Arc<AtomicU64>,
     /// Whether the lines are the file's own bytes, so that reading can start at any offset.
     pub(crate) plain: bool,
@@ -63,11 +63,12 @@ enum Packing {
 }
 
 impl Packing {
-    /// Detects the compression from up to four bytes; a JSON line begins with none of these.
+    /// Detects the compression from up to four bytes. A JSON line cannot begin with any of these
+    /// magic numbers.
     fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
-            // A Zstandard frame, or a skippable frame before it.
+            // A Zstandard frame, or a skippable frame in front of one.
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstandard,
             b"PAR1" => Self::Parquet,
             _ => Self::None,
@@ -157,7 +158,7 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     Ok(source)
 }
 
-/// As [`open`], but a table keeps its own format.
+/// Like [`open`], but tables are not converted to JSON lines.
 pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
@@ -173,7 +174,7 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
                 "give the file by name: Parquet needs random access",
             ));
         }
-        // The number of lines in a compressed block is unknown before it is decompressed.
+        // How many lines a compressed block holds is unknown until it is decompressed.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
@@ -199,8 +200,8 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
     Ok(Source { name, reader, taken, plain, ends_ahead: None })
 }
 
-/// As [`open`], but starts at byte `at` of the lines: plain files seek, others decompress and
-/// discard everything before.
+/// Like [`open`], but starts at byte `at` of the lines. A plain file is read from there; of any
+/// other file, everything before is decompressed and discarded.
 pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, Failure> {
     let mut source = open(path, columns)?;
     if at == 0 {
@@ -256,7 +257,7 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
 /// Reads all members of a gzip file. `flate2::MultiGzDecoder` reports short trailing bytes as a
 /// truncated member.
 struct Members<R> {
-    /// `None` at the end.
+    /// `None` at the end of the file.
     member: Option<GzDecoder<R>>,
 }
 
@@ -293,7 +294,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Translates errors of the decoders into messages for the user.
+/// Translates errors of the decoders into messages for users.
 struct Unpacked<R> {
     inner: R,
     packing: Packing,

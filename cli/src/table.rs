@@ -1,7 +1,7 @@
 //! Prints a table row by row, before all rows are known.
 //!
-//! Own code, because `comfy-table` 8.0.1 holds all rows until the last one is known (1.6 GB for a
-//! million pairs) and wraps long cells over several lines, which `cut`, `sort` and `awk` cannot
+//! Not `comfy-table`: version 8.0.1 holds all rows until the last one is known (1.6 GB for a
+//! million pairs), and wraps long cells over several lines, which `cut`, `sort` and `awk` cannot
 //! read.
 //!
 //! This module knows columns and widths, not their meaning. On a terminal no row is wider than the
@@ -13,10 +13,10 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Rows buffered to determine the column widths; later rows may be wider.
+/// Number of rows that are buffered to determine the column widths. Later rows may be wider.
 const ROWS_HELD_MAX: usize = 200;
 
-/// Without a terminal: a cell wider than this shifts only its own row.
+/// Maximum column width if stdout is not a terminal. A wider cell shifts only its own row.
 const WIDTH_MAX: usize = 60;
 
 /// Cells are never shortened below this width.
@@ -25,7 +25,7 @@ const WIDTH_MIN: usize = 8;
 /// Separator between columns.
 const GAP: &str = "  ";
 
-/// Replaces the part cut out of a cell.
+/// Replaces the omitted part of a cell.
 const CUT: &str = "...";
 
 /// A column's title, and the alignment of its cells.
@@ -83,7 +83,7 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
-    /// Column widths that fit the screen: the widest column that may be shortened is reduced first.
+    /// Column widths that fit the screen. The widest column that may be shortened is reduced first.
     fn fitting(&self, mut widths: [usize; N], room: Option<usize>) -> [usize; N] {
         let Some(room) = room else { return widths };
         let gaps = GAP.len() * N.saturating_sub(1);
@@ -120,7 +120,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Shortens a text in the middle to a display width, because names differ at both ends.
+/// Shortens a text to a display width by cutting out the middle, because names differ at both ends.
 fn cut(text: &str, width: usize) -> String {
     let half = width.saturating_sub(CUT.len()) / 2;
     let mut used = 0;
@@ -157,7 +157,7 @@ mod tests {
         let wide = "\u{6f22}".repeat(20);
         assert_eq!(cut(&wide, 12).width(), 11, "half of one cannot be shown");
         assert_eq!(cut(&wide, 11).width(), 11);
-        // A letter and its combining accent stay together.
+        // A letter and its combining accent must stay together.
         let accents = "e\u{301}".repeat(20);
         for width in 8..20 {
             let cut = cut(&accents, width);

@@ -1,7 +1,8 @@
-//! Extracts the text of a file: detects its format, and says why a file cannot be read.
+//! Extracts the text of a file: detects the file's format, and explains why a file cannot be read.
 //!
-//! Pure except for parser processes: does not know where bytes come from. One module per format.
-//! All commands use this code, so that a query sees the same text as indexing.
+//! Pure except for parser processes: does not know where bytes come from. There is one module per
+//! format. All commands use this code, so a query sees the same text as the command that added the
+//! file.
 
 mod child;
 mod encoding;
@@ -45,10 +46,11 @@ use format::Format;
 pub(crate) use child::if_asked;
 pub(crate) use pdf::read_by as read_pdf_by;
 
-/// Raised whenever a file's text may come out differently: then everything is read again.
+/// Version of the text extraction. Raised whenever the text of a file may come out differently; all
+/// files are then read again.
 const VERSION: u16 = 4;
 
-/// Identifies the text extraction: as long as it is equal, equal files give equal texts.
+/// Identifies the text extraction. As long as this value is the same, equal files give equal texts.
 pub(crate) fn maker() -> u16 {
     let formats = [
         cfg!(feature = "html"),
@@ -60,7 +62,7 @@ pub(crate) fn maker() -> u16 {
     let built_in = formats.iter().fold(VERSION, |maker, built| maker << 1 | u16::from(*built));
     let of_command = pdf::command().map_or(0, |command| {
         let hash = xxh3_64(command.as_encoded_bytes()) % u64::from(u8::MAX) + 1;
-        // At most 255.
+        // The value is at most 255, so it fits.
         u16::try_from(hash).unwrap_or_default()
     });
     built_in | of_command << 8
@@ -92,7 +94,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     if !gzip::is_one(&bytes) {
         return text_of(path, bytes);
     }
-    // Decompressed once only: nested compression counts as an archive.
+    // Decompressed only once: compressed data inside compressed data counts as an archive.
     let bytes = gzip::unpacked(&bytes)?;
     let packed = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
     text_of(&if packed { path.with_extension("") } else { path.to_owned() }, bytes)
@@ -108,7 +110,7 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// Decodes a text file; a file that is no text is named by its format, if known.
+/// Decodes a text file. If the file is not a text, the error names its format, if it is known.
 fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
     encoding::decode(bytes, None).map_err(|reason| match reason {

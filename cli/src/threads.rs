@@ -1,4 +1,4 @@
-//! Starts threads, and reports a refusal by the system as an error instead of a panic.
+//! Starts threads. If the system refuses one, returns an error instead of panicking.
 
 use std::error::Error as _;
 use std::fmt::Display;
@@ -7,8 +7,8 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
-/// Starts rayon's global pool, which would otherwise panic at first use if threads are refused.
-/// Does nothing once the pool runs.
+/// Starts rayon's global pool. Without this call, rayon would start it at first use and panic if
+/// threads are refused. Does nothing if the pool already runs.
 pub(crate) fn start_pool() -> Result<(), Failure> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     let start = || match rayon::ThreadPoolBuilder::new().build_global() {
@@ -19,11 +19,11 @@ pub(crate) fn start_pool() -> Result<(), Failure> {
     STARTED.get_or_init(start).clone().map_err(refused)
 }
 
-/// Starts and joins one thread, as a test before calling a library that would panic, or stay
-/// silent, if it cannot start threads.
+/// Starts and joins one thread as a test. To be called before using a library that panics, or fails
+/// silently, if it cannot start threads.
 pub(crate) fn check() -> Result<(), Failure> {
     let thread = Builder::new().spawn(|| ()).map_err(refused)?;
-    // The thread does nothing that could panic.
+    // The thread does nothing, so it cannot panic.
     let _ = thread.join();
     Ok(())
 }
@@ -36,7 +36,7 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(refused)
 }
 
-/// The error for a refused thread.
+/// The error if the system refuses a thread.
 pub(crate) fn refused(error: impl Display) -> Failure {
     Failure::new(
         format!("cannot start a thread: {error}"),

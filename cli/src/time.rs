@@ -1,4 +1,4 @@
-//! Parses and prints times for the command line. Uses the calendar, never the clock.
+//! Parses and prints times for the command line. Uses the calendar, but never the clock.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn parse_date(text: &str) -> Option<u64> {
     Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1_000)
 }
 
-/// Three numbers with these digit counts.
+/// Parses three numbers with these numbers of digits.
 fn fields(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(between);
     let mut fields = [0; 3];

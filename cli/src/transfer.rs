@@ -46,7 +46,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     drop(progress);
     let exported = &args.out.display().to_string();
     if args.out.as_os_str() == "-" {
-        // Printed to stderr, so that stdout has nothing but lines.
+        // Printed to stderr, so that stdout contains only lines.
         output::note(format!("{} exported", counted(documents, "document")));
     } else if output.json() {
         output.object(&ExportedObject { exported, documents })?;
@@ -60,7 +60,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     inserted: u64,
-    /// Includes documents replaced by a later document of the same source.
+    /// Includes documents that were replaced by a later document of the same source.
     replaced: u64,
     unchanged: u64,
 }
@@ -153,7 +153,7 @@ impl Importing<'_> {
                 progress.reached(documents);
             }
         };
-        // Documents read before a failure are still written.
+        // Documents read before a failure are still written to the index.
         self.counts.write(index, batch)?;
         read?;
         match header.documents() {
@@ -201,7 +201,7 @@ fn open<'a>(
 }
 
 impl Counts {
-    /// Whether nothing was changed.
+    /// Whether all counts are zero.
     fn is_none(&self) -> bool {
         self.inserted + self.replaced + self.unchanged == 0
     }

@@ -35,7 +35,7 @@ use choices::Choice;
 use plot::Curve;
 use sample::{Agreement, Costs, Reservoir, Sample};
 
-/// When the threshold is derived from known pairs: how many of a hundred may lie below it.
+/// When the threshold is derived from known pairs: how many per cent of them may lie below it.
 const BELOW: usize = 5;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
@@ -122,7 +122,7 @@ fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
     Ok(pairs)
 }
 
-/// Reads the documents and keeps a sample, which includes all documents of the known pairs.
+/// Reads the documents and keeps a sample. The sample includes all documents of the known pairs.
 fn read(
     args: &Tune,
     params: &Params,
@@ -172,7 +172,8 @@ fn read(
     Ok((sample, looks))
 }
 
-/// Parameters for known pairs: as given; without a threshold, one that most pairs reach.
+/// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach
+/// it.
 fn for_known(
     args: &Tune,
     params: Params,
@@ -228,12 +229,13 @@ impl Sampled {
         self.costs.each[at].compared as f64 / self.costs.queries as f64
     }
 
-    /// The same average, extrapolated to a million documents.
+    /// The average number of comparisons, extrapolated to a million documents.
     fn per_million(&self, compared: u64) -> f64 {
         compared as f64 / self.costs.pairs as f64 * 1e6
     }
 
-    /// Whether the bands of a choice are in effect a scan, as the library judges it.
+    /// Whether the bands of a choice are so unselective that a query is in effect a scan. Uses the
+    /// library's limit.
     fn is_scan(&self, at: usize) -> bool {
         self.per_million(self.costs.each[at].in_vain) > Comparisons::IN_VAIN_PER_MILLION_MAX
     }
@@ -276,7 +278,7 @@ struct ChoiceObject {
     compared_per_million: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_vain_per_million: Option<f64>,
-    /// Whether an index of a million such documents is in effect scanned.
+    /// Whether a query in an index of a million such documents would in effect be a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     scan: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,7 +286,8 @@ struct ChoiceObject {
 }
 
 impl Findings {
-    /// The rule's choice; or, if longer bands find enough of the known pairs, the longest of these.
+    /// Chooses bands: the default, unless longer bands find enough of the known pairs; then the
+    /// longest such bands.
     fn recommended(&self) -> usize {
         let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
         let Some(sampled) = &self.sampled else { return default };
@@ -436,7 +439,8 @@ impl Findings {
     }
 }
 
-/// A probability in percent, rounded down so that it never shows 100 %.
+/// A probability in percent. Values below 1 that would be rounded up to 100 % are shown as `> 99.9
+/// %`.
 fn percent(chance: f64) -> String {
     let text = format!("{:.1} %", 100.0 * chance);
     if text == "100.0 %" && chance < 1.0 { "> 99.9 %".to_owned() } else { text }

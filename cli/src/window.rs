@@ -1,14 +1,15 @@
-//! A limit on the bytes of documents in progress: the reader blocks until the workers catch up.
+//! Limits the bytes of documents in progress: the reader blocks until the workers catch up.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// More bytes than these are in work only if they are one document.
+/// Maximum number of bytes in progress. A single larger document is allowed if it is alone.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Smaller documents are not counted: their number is bounded anyway.
+/// Documents smaller than this are not counted, because the number of documents in progress is
+/// bounded anyway.
 const COUNTED: usize = 64 << 10;
 
-/// Bytes in progress, and whether the workers still run.
+/// The bytes in progress, and whether the window is closed because the workers have ended.
 #[derive(Debug, Default)]
 struct State {
     bytes: usize,
@@ -46,7 +47,7 @@ impl Window {
         self.changed.notify_all();
     }
 
-    /// Lifts the limit: the workers are gone, and the reader must not block forever.
+    /// Lifts the limit once the workers have ended, because the reader must not block forever.
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -87,7 +88,7 @@ mod tests {
             scope.spawn(|| {
                 window.enter(COUNTED);
                 done.send(()).unwrap();
-                // Blocks: it does not fit beside the small document.
+                // This blocks: the document does not fit beside the small one.
                 window.enter(BYTES_MAX);
                 done.send(()).unwrap();
             });

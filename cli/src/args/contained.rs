@@ -5,7 +5,7 @@ use nearkin::Alike;
 use super::lines::ExactGiven;
 use super::values::similarity;
 
-/// Minimum containment of the smaller of two documents in the larger one.
+/// Options for the minimum containment of the smaller of two documents in the larger one.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct ContainedGiven {
     /// Find documents by containment: the larger one contains at least this share of the smaller
@@ -19,25 +19,25 @@ pub(crate) struct ContainedGiven {
     pub(crate) contained: Option<f64>,
 }
 
-/// The likeness that the options define together.
+/// The conditions on similarity and containment that follow from all options together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Likeness {
-    /// The likeness that the index search uses.
+    /// The condition for the search in the index.
     pub(crate) sought: Alike,
-    /// The likeness that the documents themselves must reach, with `--exact`.
+    /// With `--exact`: the condition that the documents themselves must fulfil.
     pub(crate) verified: Alike,
-    /// The likeness that connects clusters, independent of `--at-least`.
+    /// The condition that connects documents to clusters. It does not depend on `--at-least`.
     pub(crate) connecting: Alike,
     /// Whether the exact comparison may drop matches that the index found.
     pub(crate) is_decided_later: bool,
-    /// Minimum similarity of what is printed.
+    /// Minimum similarity of the results to print.
     pub(crate) threshold: f64,
-    /// Minimum containment.
+    /// Minimum containment of the results, if given.
     pub(crate) contained: Option<f64>,
 }
 
 impl Likeness {
-    /// Combines the options; `own` is the threshold of the index.
+    /// Combines the options. `own` is the threshold of the index.
     pub(crate) fn of(
         own: f64,
         threshold: Option<f64>,
@@ -54,8 +54,8 @@ impl Likeness {
         };
         let is_decided_later = is_exact && (contained.is_some() || at_least.is_some());
         let sought = match (threshold, contained) {
-            // An explicit threshold decides where the search starts, whatever the documents must
-            // reach.
+            // The search starts at an explicit threshold, whatever condition the documents must
+            // fulfil later.
             (Some(threshold), None) => Alike::similar(threshold),
             _ if is_decided_later => alike.for_verification(),
             _ => alike,

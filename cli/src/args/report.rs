@@ -58,7 +58,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The sources of the texts, as options of `--exact`.
+    /// Where the texts are read, as the options of `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

@@ -75,7 +75,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// The sources of the texts, as options of `--exact`.
+    /// Where the texts are read, as the options of `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

@@ -8,19 +8,19 @@ use nearkin::Keep;
 /// Parses a similarity: 0 to 1, or in percent.
 pub(crate) fn similarity(text: &str) -> Result<f64, String> {
     match share(text) {
-        // Minus zero is shown as zero.
+        // `abs`, so that minus zero is printed as zero.
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
         _ => Err("must be a number from 0 to 1, or a percentage: 0.8 or 80%".to_owned()),
     }
 }
 
-/// Parses a number, or one in percent: 80% is 0.8. The caller checks the range.
+/// Parses a number, or a percentage: 80% is 0.8. The caller checks the range.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wrong = || "must be a number or a percentage: 0.8 or 80%".to_owned();
     let Some(percent) = text.strip_suffix('%') else {
         return text.parse().map_err(|_| wrong());
     };
-    // Parsed from its digits, so that 55% equals 0.55 exactly.
+    // Parsed from a string such as `55e-2`, so that 55% is exactly the number 0.55.
     let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
     let hundredth = format!("{number}e-2");
     hundredth.parse().map_err(|_| wrong())
@@ -33,7 +33,7 @@ pub(crate) enum Order {
     Similarity,
 }
 
-/// Parses the sort order of clusters; shells complete it.
+/// Parses the sort order of clusters. Shells can complete it.
 pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
         "size" => Order::Size,
@@ -54,7 +54,7 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
-/// Parses which of a document and its duplicates to keep; shells complete it.
+/// Parses which of a document and its duplicates to keep. Shells can complete it.
 pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
     PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
         "newest" => Keep::Newest,

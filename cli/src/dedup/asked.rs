@@ -1,4 +1,5 @@
-//! The request of a run: checked input and output files, and matching parameters.
+//! The request of a run: the arguments after checking, and what follows from them (format,
+//! parameters, names).
 
 use std::fs;
 use std::io;
@@ -19,16 +20,16 @@ use crate::raw;
 /// The checked request of a run.
 pub(super) struct Asked<'a> {
     pub(super) args: &'a Dedup,
-    /// The file to write; for stdout, a temporary file.
+    /// The output file. If the output goes to stdout, this is a temporary file.
     pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
     pub(super) format: Format,
-    /// The folder of that temporary file.
+    /// The folder of this temporary file.
     pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<Reader>,
-    /// Parameters of the index of kept documents.
+    /// The parameters of the index of kept documents.
     pub(super) params: Params,
-    /// The likeness that makes a duplicate.
+    /// The similarity or containment that makes a document a duplicate.
     pub(super) alike: Alike,
     pub(super) fields: Fields,
     /// Names of the input files, for messages.
@@ -115,8 +116,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Parameters: those of the archive (`--index`) or of a new index, changed by the given options.
-/// Also the likeness that makes a duplicate.
+/// The parameters: those of the archive (`--index`), or of a new index, changed by the given
+/// options. Also returns the similarity or containment that makes a document a duplicate.
 fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
     if args.exact && archive.is_some() {
         return Err(Failure::new(
@@ -176,7 +177,8 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
 
 fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
-    // The output is written under a temporary name, and an existing file of that name is lost.
+    // The output is first written to a file of this temporary name. If such a file exists, its
+    // content is lost.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
     if let Some(input) = args.files.iter().find(is_written) {

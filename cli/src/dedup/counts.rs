@@ -1,37 +1,37 @@
-//! Counts of a run.
+//! The counts of a run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of lines and bytes by outcome.
+/// Counts of lines and bytes, by outcome.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Counts {
-    /// Lines read, without blank ones.
+    /// Lines read, except blank ones.
     pub(super) read: u64,
     pub(super) kept: u64,
-    /// Dropped for a kept line.
+    /// Lines dropped because a kept line is similar.
     pub(super) dropped: u64,
-    /// Dropped for a document of the index.
+    /// Lines dropped because a document of the index is similar.
     pub(super) dropped_for_index: u64,
     pub(super) skipped: u64,
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
     pub(super) bytes_kept: u64,
-    /// Texts with so few distinct shingles that unrelated ones look like copies.
+    /// Texts with so few distinct shingles that unrelated texts look like copies.
     #[serde(default)]
     pub(super) repetitive: u64,
-    /// Bytes of lines that could not be compared.
+    /// Total size of the lines that could not be compared.
     pub(super) bytes_skipped: u64,
 }
 
 impl Counts {
-    /// Malformed lines; empty and too large ones do not count.
+    /// Number of malformed lines. Empty and too large lines do not count as malformed.
     pub(super) fn bad(&self) -> u64 {
         ["bad line", "bad key"].into_iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
 
-    /// Uncompressed bytes of the dropped lines.
+    /// Uncompressed size of the dropped lines. For Parquet: how much smaller OUT is than the input.
     pub(super) fn bytes_saved(&self) -> u64 {
         self.bytes_read.saturating_sub(self.bytes_kept + self.bytes_skipped)
     }

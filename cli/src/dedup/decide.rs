@@ -1,8 +1,9 @@
-//! The second pass: visits documents in order of preference and drops each that is similar to a
-//! kept one.
+//! The second pass: visits documents in order of preference, and drops each document that is
+//! similar to one already kept.
 //!
-//! The kept documents are in an index under their ranks as keys. Of equally similar ones, the most
-//! preferred is therefore named, and decisions after the last checkpoint can be undone.
+//! The kept documents are stored in an index, with their ranks as keys. So if several are equally
+//! similar, the query returns the most preferred one, and decisions made after the last checkpoint
+//! can be undone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 
-/// Documents that a core looks up at a time.
+/// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;
 
-/// Removals per batch.
+/// Number of removals per batch.
 const REMOVES: usize = 10_000;
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
@@ -76,7 +77,7 @@ fn take_back(work: &Work) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Big-endian, so that key order is rank order.
+/// The key of a rank: big-endian, so that keys are ordered like ranks.
 #[expect(clippy::big_endian_bytes, reason = "the order of keys is that of their bytes")]
 fn key_of(rank: u64) -> [u8; 8] {
     rank.to_be_bytes()
@@ -107,7 +108,7 @@ fn decide(
     let mut kept = Batch::new();
     let mut verdicts = vec![Verdict::None; numbers.len()];
     for ((rank, signature), found) in ranks.iter().zip(&signatures).zip(found) {
-        // On a tie the stored document wins: it was kept earlier.
+        // If both are equally similar, the stored document is named, because it was kept earlier.
         let like = match (found, fresh.like(signature)) {
             (Some(stored), Some(fresh)) if fresh.1 > stored.1 => Some(fresh),
             (stored, fresh) => stored.or(fresh),
@@ -127,10 +128,10 @@ fn decide(
     Ok(Decided { numbers, verdicts })
 }
 
-/// A rank, and the number of equal rows.
+/// A similar document: its rank, and the number of equal rows.
 type Like = (u64, u32);
 
-/// For each document, finds the most similar one kept by earlier chunks; on all cores.
+/// For each document, finds the most similar one that an earlier chunk has kept. Runs on all cores.
 fn stored(
     asked: &Asked<'_>,
     work: &Work,
@@ -149,14 +150,14 @@ fn stored(
     Ok(found?.concat())
 }
 
-/// Documents kept in this chunk and not yet in the index. They are found by the rule of the index:
-/// an equal band, and enough equal rows.
+/// The documents of this chunk that are kept but not yet in the index. They are searched by the
+/// same rule as the index: an equal band, and enough equal rows.
 struct Fresh<'a> {
     ranks: Vec<u64>,
     signatures: Vec<&'a Signature>,
-    /// The latest document with each band, by band number and bytes.
+    /// The last document added with each band; a band is given by its number and its bytes.
     bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
-    /// For each band of each document, the previous document with the same band.
+    /// For each band of each document, the document added before it with the same band.
     before: Vec<Option<usize>>,
     band_bytes: usize,
     band_count: usize,
@@ -166,7 +167,7 @@ struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    /// With room for this many documents.
+    /// Creates the structure with room for this many documents.
     fn new(params: &'a Params, alike: Alike, documents: usize) -> Self {
         let bands = documents * params.bands();
         Self {
@@ -195,7 +196,7 @@ impl<'a> Fresh<'a> {
         self.signatures.push(signature);
     }
 
-    /// The most similar document; of equally similar ones the first.
+    /// The most similar document; if several are equally similar, the one of the lowest rank.
     fn like(&self, signature: &'a Signature) -> Option<Like> {
         let mut best: Option<Like> = None;
         for band in self.bands(signature) {

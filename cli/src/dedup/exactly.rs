@@ -1,7 +1,7 @@
-//! The second pass with `--exact`: compares documents by the shingles that the first pass stored in
-//! the ledger.
+//! The second pass with `--exact`: compares documents by their shingles, which the first pass has
+//! stored in the ledger.
 //!
-//! The library decides; this module supplies the documents.
+//! The library decides; this module passes the documents to it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::order::{CHUNK, Decided, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Approximate memory for the shingles of documents decided together.
+/// Maximum number of shingles of the documents that are decided together; bounds the memory.
 const SHINGLES_MAX: u64 = 4 << 20;
 
 /// Decides documents by their shingles.
@@ -26,7 +26,7 @@ impl<'a> Exactly<'a> {
         Ok(Self { dedup: Dedup::new(kept, asked.alike)? })
     }
 
-    /// Decides the next few ranks; returns their lines and verdicts.
+    /// Decides the next ranks, as many as fit into memory. Returns their lines and the verdicts.
     pub(super) fn decide(
         &mut self,
         work: &Work,

@@ -1,4 +1,5 @@
-//! The format of OUT: chosen by its name, and checked to hold everything in the inputs.
+//! The format of OUT. It is chosen by the name of OUT, and must be able to hold everything in the
+//! inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::source::{self, SourceKind};
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// JSON lines: copied from the input, or made from rows.
+    /// JSON lines: copied from the input, or converted from rows.
     Lines,
     /// A table: rows of input tables, byte for byte.
     Table,
@@ -17,7 +18,7 @@ pub(super) enum Format {
     Parquet,
 }
 
-/// File name endings of JSON lines. Unknown endings also mean JSON lines, if the inputs are JSON
+/// File name endings of JSON lines. An unknown ending also means JSON lines if all inputs are JSON
 /// lines.
 const OF_LINES: [&str; 5] = ["jsonl", "ndjson", "ldjson", "json", "txt"];
 
@@ -116,7 +117,8 @@ fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rows are copied unchanged, so only rows with tabs may go to a file whose name promises tabs.
+/// Rows are copied unchanged. So if the name of OUT promises tabs, all inputs must be separated by
+/// tabs.
 fn check_tabs(out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
         if !source::open_table(path)?.has_tabs {
@@ -133,7 +135,7 @@ fn check_tabs(out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The ending of a file name without the compression suffix, and whether there was one.
+/// The ending of a file name without its compression suffix, and whether it has such a suffix.
 fn ending(path: &Path) -> (String, bool) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let plain = [".gz", ".zst", ".zstd"].iter().find_map(|packed| name.strip_suffix(packed));

@@ -1,7 +1,7 @@
-//! The ledger: one fixed-size entry per input line, and a file of the texts that entries point to
-//! (keys, reasons for skipping).
+//! The ledger: one entry of fixed size per input line, and a file of texts (keys, reasons for
+//! skipping) that the entries point to.
 //!
-//! Entries are appended in input order and read in any order. No indexes here.
+//! Entries are appended in input order, and can be read in any order. No indexes here.
 
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-/// Bytes of an entry before its signature.
+/// Size of an entry without its signature.
 const HEAD_BYTES: usize = 40;
-/// Flag in the kind: a text with few distinct shingles.
+/// Flag in the field of the kind: the text has few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
 
-/// Entries that are read at a time if they are read in order.
+/// Number of entries to read at a time when they are read in order.
 const AHEAD: u64 = 64;
 
 /// The kind of a line.
@@ -28,17 +28,18 @@ pub(super) enum Kind {
     Skipped,
 }
 
-/// An entry: everything known about a line.
+/// An entry: everything that is known about a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
-    /// Whether the text has so few distinct shingles that unrelated ones look like copies.
+    /// Whether the text has so few distinct shingles that unrelated texts look like copies.
     pub(super) repetitive: bool,
-    /// Input file and line number, counted from 1.
+    /// Number of the input file, counted from 0. `line` is the line's number in the file, counted
+    /// from 1.
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
-    /// Rows equal to those of the archive's document.
+    /// Number of rows that are equal to those of the archive's document.
     pub(super) equal_rows: u32,
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
@@ -48,7 +49,7 @@ pub(super) struct Entry {
     pub(super) signature: Vec<u8>,
 }
 
-/// Place of a text in the file of texts.
+/// Where a text is in the file of texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Text {
     begin: u64,
@@ -88,7 +89,7 @@ impl Entry {
         Some(Self { signature: bytes[HEAD_BYTES..].to_vec(), ..Self::decode_head(bytes)? })
     }
 
-    /// The entry without its signature.
+    /// Decodes an entry, but not its signature.
     fn decode_head(bytes: &[u8]) -> Option<Self> {
         let first = u32_at(bytes, 0);
         let kind = match first & !REPETITIVE {
@@ -118,17 +119,17 @@ pub(super) struct Ledger {
     entries: BufWriter<File>,
     texts: BufWriter<File>,
     signature_bytes: usize,
-    /// The number of entries, and the bytes of texts.
+    /// The number of entries; and below, the size of the texts.
     pub(super) count: u64,
     pub(super) texts_bytes: u64,
     buffer: Vec<u8>,
-    /// Entries read ahead by [`Ledger::next_head`], and the number of the first of them.
+    /// The entries that [`Ledger::next_head`] has read ahead, and the number of the first of them.
     ahead: (u64, std::vec::IntoIter<Entry>),
 }
 
 impl Ledger {
-    /// Opens or creates the files in a folder, and truncates them to `count` entries and
-    /// `texts_bytes` of texts. `None` if they are shorter.
+    /// Opens the files in a folder, or creates them, and truncates them to `count` entries and
+    /// `texts_bytes` of texts. Returns `None` if they are shorter than that.
     pub(super) fn open(
         folder: &Path,
         signature_bytes: usize,
@@ -144,8 +145,8 @@ impl Ledger {
         Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer, ahead }))
     }
 
-    /// Appends an entry and fills in the places of its texts. Hashes of shingles, if given, follow
-    /// the texts; the entry has their number.
+    /// Appends an entry, and sets the places of its texts. The shingle hashes, if given, are stored
+    /// after the texts; the entry holds their number.
     pub(super) fn push(
         &mut self,
         mut entry: Entry,
@@ -180,7 +181,7 @@ impl Ledger {
         self.entries.get_ref().sync_data()
     }
 
-    /// Reads entries by number; adjacent ones in a single read.
+    /// Reads entries by their numbers. Adjacent entries are read at once.
     pub(super) fn entries(&self, numbers: &[u64]) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let mut found = Vec::with_capacity(numbers.len());
@@ -203,7 +204,8 @@ impl Ledger {
         Entry::decode_head(&head).ok_or_else(damaged)
     }
 
-    /// The same for numbers that ascend, some at a time; only once nothing is appended any more.
+    /// Like [`Ledger::head`], for ascending numbers: reads several entries ahead. Only to be used
+    /// once no entry is appended any more.
     pub(super) fn next_head(&mut self, number: u64) -> io::Result<Entry> {
         let (first, ahead) = &self.ahead;
         let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
@@ -215,7 +217,7 @@ impl Ledger {
         self.ahead.1.nth(between).ok_or_else(damaged)
     }
 
-    /// Some entries from this one on, without their signatures.
+    /// Reads several entries, beginning with number `first`, without their signatures.
     fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let count = usize::try_from(self.count.saturating_sub(first).min(AHEAD)).unwrap_or(0);
@@ -241,7 +243,7 @@ fn damaged() -> io::Error {
     io::Error::other("an entry is damaged")
 }
 
-/// Splits numbers into runs that rise or fall by one.
+/// Splits numbers into runs of consecutive numbers, rising or falling.
 pub(super) fn runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
     let mut rest = numbers;
     std::iter::from_fn(move || {
@@ -265,7 +267,7 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// May move the file position: nothing is appended at this stage.
+/// May move the file position, which is harmless: nothing is appended while entries are read.
 fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
     if bytes == 0 {
@@ -289,15 +291,15 @@ pub(super) enum Verdict {
     /// Not a document, or not decided yet.
     None,
     Kept,
-    /// Dropped as duplicate of the kept document number `of`, with `equal` equal rows; with
-    /// `--exact`, `equal` common shingles.
+    /// Dropped as a duplicate of the kept document number `of`. `equal` is the number of equal
+    /// rows; with `--exact`, of common shingles.
     Dropped {
         of: u64,
         equal: u32,
     },
 }
 
-/// Bytes of a stored verdict.
+/// Size of a stored verdict.
 pub(super) const VERDICT_BYTES: u64 = 16;
 
 impl Verdict {
@@ -319,7 +321,7 @@ impl Verdict {
     }
 }
 
-/// The verdicts on all lines, by line number.
+/// The verdicts on all lines, in the order of the lines.
 pub(super) struct Verdicts {
     file: File,
 }
@@ -354,7 +356,7 @@ impl Verdicts {
         self.file.sync_data()
     }
 
-    /// Reads all verdicts from a number on.
+    /// Returns a reader of all verdicts from `number` on.
     pub(super) fn read_from(mut self, number: u64) -> io::Result<io::BufReader<File>> {
         self.file.seek(SeekFrom::Start(number * VERDICT_BYTES))?;
         Ok(io::BufReader::with_capacity(256 << 10, self.file))

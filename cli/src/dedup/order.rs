@@ -1,4 +1,4 @@
-//! The order of decisions, and the decisions on a range of ranks.
+//! The order in which documents are decided, and the decisions on a range of ranks.
 
 use nearkin::Keep;
 
@@ -6,7 +6,7 @@ use super::ledger::{Kind, Verdict};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Documents decided together.
+/// Number of documents decided together.
 pub(super) const CHUNK: u64 = 4_096;
 
 /// The decisions on the lines of a range of ranks.
@@ -15,13 +15,13 @@ pub(super) struct Decided {
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// Maps ranks to lines.
+/// Maps ranks to lines. Documents are decided in the order of their ranks.
 pub(super) enum Order {
     First,
-    /// From the last line to the first; the number of lines.
+    /// From the last line to the first. Holds the number of lines.
     Newest(u64),
-    /// From the longest document to the shortest. Each value has the inverted shingle count in its
-    /// high bits and the line in its low bits.
+    /// From the longest document to the shortest. Each value holds the inverted shingle count in
+    /// its high bits and the number of the line in its low bits, so that sorting gives the order.
     Longest(Vec<u64>),
 }
 

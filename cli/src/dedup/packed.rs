@@ -1,5 +1,5 @@
-//! An output file of independently compressed blocks. It can be truncated between blocks and
-//! continued, and is then byte for byte the same as without the interruption.
+//! An output file of independently compressed blocks. It can be truncated after a block and
+//! continued; the result is byte for byte the same as without the interruption.
 
 #![expect(
     clippy::disallowed_types,
@@ -17,21 +17,21 @@ use crate::checkpoint;
 use crate::failure::Failure;
 use crate::files;
 
-/// A block ends at the first line that reaches this size, which is large enough for good
+/// A block ends after the line with which it reaches this size. This is large enough for good
 /// compression.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Blocks compressed in parallel.
+/// Number of blocks that are compressed in parallel.
 const BLOCKS: usize = 8;
 
-/// A file that gets its name when it is complete.
+/// A file that gets its final name when it is complete.
 pub(super) struct Packed {
     file: File,
     path: PathBuf,
     packing: Packing,
-    /// Blocks not written yet; all but the last are full.
+    /// Blocks that are not written yet. All but the last are full.
     blocks: Vec<Vec<u8>>,
-    /// The memory of blocks that were written, for the next ones.
+    /// Buffers of written blocks, to be reused for the next ones.
     spare: Vec<Vec<u8>>,
     /// Bytes of the file on disk.
     pub(super) bytes: u64,
@@ -67,7 +67,7 @@ fn writing(path: &Path, error: &io::Error) -> Failure {
 }
 
 impl Packed {
-    /// Opens a partial file and truncates it to `bytes`. `None` if it is shorter.
+    /// Opens a partial file and truncates it to `bytes`. Returns `None` if it is shorter than that.
     pub(super) fn open(path: &Path, bytes: u64) -> Result<Option<Self>, Failure> {
         let failed = |error: io::Error| writing(path, &error);
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
@@ -100,11 +100,13 @@ impl Packed {
         };
         block.extend_from_slice(line);
         block.push(b'\n');
-        // Compare bytes, not blocks: a few long lines take as much memory as many short ones.
+        // This limits the size of a single block: a few long lines must not take more memory than
+        // many short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 
-    /// Ends the block, so that later data does not depend on earlier data.
+    /// Writes all blocks, including the last one, and so ends it: data added later does not depend
+    /// on earlier data.
     pub(super) fn end_block(&mut self) -> Result<(), Failure> {
         let blocks = std::mem::take(&mut self.blocks);
         let packing = self.packing;
@@ -117,7 +119,7 @@ impl Packed {
                 let mut block = block?;
                 self.file.write_all(&block)?;
                 self.bytes += block.len() as u64;
-                // A block of one long line is not kept.
+                // The buffer of an unusually long line is not kept.
                 if packing == Packing::None && block.len() < 2 * BLOCK_BYTES {
                     block.clear();
                     self.spare.push(block);
@@ -133,8 +135,8 @@ impl Packed {
         self.file.sync_data().map_err(|error| writing(&self.path, &error))
     }
 
-    /// Completes the file. A compressed file without content gets one empty block, because zero
-    /// bytes are no valid gzip or Zstandard file.
+    /// Completes the file. If a compressed file has no content, it gets one empty block, because an
+    /// empty file is not valid gzip or Zstandard.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.bytes == 0 && self.blocks.is_empty() {
             self.blocks.push(Vec::new());
@@ -144,7 +146,7 @@ impl Packed {
     }
 }
 
-/// Renames a finished file to its name, unless that was done before.
+/// Renames a finished file to its final name, unless an earlier run has already done so.
 pub(super) fn publish(path: &Path) -> Result<(), Failure> {
     let renamed = match fs::rename(files::unfinished(path), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
@@ -155,7 +157,7 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
 
 /// Deletes a partial file that will not be continued.
 pub(super) fn discard(path: &Path) {
-    // If deleting fails, the next run truncates the file when it opens it.
+    // If deleting fails, the next run truncates the file when opening it.
     let _ = fs::remove_file(files::unfinished(path));
 }
 
@@ -175,7 +177,7 @@ mod tests {
             expected.extend(line(at));
             expected.push(b'\n');
         }
-        // A block of its own, as large as all others.
+        // This line becomes a block of its own, as large as all other blocks together.
         let long = vec![b'z'; BLOCKS * BLOCK_BYTES];
         out.line(&long).unwrap();
         expected.extend(long);

@@ -1,7 +1,7 @@
-//! The first pass: stores key and signature of every line in the ledger, on all cores.
+//! The first pass: stores the key and signature of every line in the ledger, on all cores.
 //!
-//! Documents similar to one of the archive are marked here already, because that does not depend on
-//! the order.
+//! Documents that are similar to one of the archive are already marked here, because this does not
+//! depend on the order.
 
 #![expect(clippy::disallowed_types, reason = "copies stdin to the work folder")]
 
@@ -27,21 +27,22 @@ use crate::repetitive::Repetitive;
 use crate::skips::{self, LineCounts, Skips};
 use crate::source;
 
-/// A line with a document.
+/// A line that holds a document.
 struct Read {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
-    /// With `--exact`: hashes of the shingles.
+    /// With `--exact`: the hashes of its shingles.
     shingles: Vec<u64>,
-    /// The most similar document of the archive, and the number of equal rows.
+    /// The most similar document of the archive, and how many rows are equal.
     like: Option<(Vec<u8>, u32)>,
-    /// Set for a repetitive text: so few distinct shingles that unrelated ones look like copies.
+    /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
+    /// like copies.
     few: Option<Variety>,
 }
 
 impl Read {
-    /// Origin and variety of a repetitive text.
+    /// The origin and the variety of shingles of a repetitive text; `None` for other texts.
     fn few(&self) -> Option<(&Origin, Variety)> {
         Some((&self.origin, self.few?))
     }
@@ -96,7 +97,8 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
     }
     let lines = LineFiles::new(asked.args.files.clone())?.with_stdin_in(copy);
     match (asked.format, asked.args.files.first()) {
-        // Rows are copied as stored, so reading needs only the compared columns.
+        // The rows are copied later as they are stored, so only the columns to compare are read
+        // here.
         (Format::Parquet, Some(first)) => {
             let there = source::column_names(first)?;
             let [key, content] = asked.fields.names();
@@ -184,12 +186,13 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
     work.ledger.push(entry, (&key, &other), &shingles)
 }
 
-/// The file and line number of an entry, which follow those of the previous entry.
+/// The file and line number of an entry. Files are read in order, so they are found by going on
+/// from the previous entry.
 fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     let Origin::Line { file: name, number } = origin else { return (0, 0) };
     let (file, line) = &mut work.state.place;
     let is_of = |file: u32| *asked.name(file) == **name;
-    // A file given twice: line numbers start again.
+    // The line number does not increase: the same file was given again.
     if !is_of(*file) || number <= line {
         *file += 1;
         while (*file as usize) < asked.args.files.len() && !is_of(*file) {
@@ -215,7 +218,7 @@ fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
     }
 }
 
-/// Stores a checkpoint at a position if one is due, or if `now` is set.
+/// Stores a checkpoint at this position if one is due, or if `now` is set.
 fn checkpoint(work: &mut Work, position: Position, now: bool) -> Result<(), Failure> {
     work.state.position = position;
     if !now && !work.is_due() {

@@ -1,4 +1,5 @@
-//! The work folder beside OUT, in which a run keeps its state for continuing after an interruption.
+//! The work folder beside OUT. A run keeps its state there, so that it can continue after an
+//! interruption.
 //!
 //! This module knows the files of the folder, and when a run may continue from them.
 
@@ -28,23 +29,24 @@ use crate::input::Position;
 use crate::output;
 use crate::raw::STDIN;
 
-/// Time between checkpoints: the maximum work lost to an interruption, apart from the time of a
-/// sync.
+/// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
 
 /// The lock file that marks the folder as in use.
 const LOCK: &str = "lock";
 
-/// Identifies a run; a run with another plan starts from the beginning.
+/// Identifies a run. If an interrupted run had a different plan, the new run starts from the
+/// beginning.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) version: u32,
-    /// Input files; `None` if they cannot be read twice.
+    /// The input files; `None` if they cannot be read twice.
     pub(super) files: Option<Vec<InputFile>>,
     pub(super) fields: Fields,
-    /// Id of the parameters.
+    /// The id of the parameters.
     pub(super) params: String,
-    /// The likeness that makes a duplicate, and whether it is compared exactly.
+    /// The similarity or containment that makes a document a duplicate; `exact`: whether it is
+    /// computed exactly.
     pub(super) alike: String,
     pub(super) exact: bool,
     pub(super) keep: String,
@@ -53,7 +55,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a request.
+    /// The plan for a request.
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Failure> {
         let archive = match (&asked.args.index, &asked.archive) {
             (Some(path), Some(archive)) => Some(Archive::of(path, archive)?),
@@ -73,7 +75,7 @@ impl Plan {
     }
 }
 
-/// Identity and state of the archive: another state gives other results.
+/// Identity and state of the archive. With another state, the results would differ.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Archive {
     path: PathBuf,
@@ -88,7 +90,7 @@ impl Archive {
     }
 }
 
-/// Identifies the input files, to detect changes; fails if stdin is given more than once.
+/// Identifies the input files, to detect changes. Fails if stdin is given more than once.
 pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, Failure> {
     if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
         return Err(Failure::new("stdin (`-`) is given more than once", "give it once"));
@@ -102,7 +104,7 @@ pub(super) enum Stage {
     Read,
     Decide,
     Write,
-    /// The files are complete and only need their names.
+    /// The output files are complete and only have to be renamed.
     Publish,
 }
 
@@ -112,15 +114,15 @@ pub(super) struct State {
     plan: Plan,
     pub(super) stage: Stage,
     pub(super) counts: Counts,
-    /// Position in the input, of the reading pass and then of the writing pass.
+    /// The position in the input: of the reading pass, and later of the writing pass.
     pub(super) position: Position,
-    /// File and line of the last entry.
+    /// File and line number of the last entry.
     pub(super) place: (u32, u64),
-    /// Entries of the ledger, and bytes of its texts.
+    /// The number of ledger entries, and the size of the ledger's texts.
     pub(super) ledger: (u64, u64),
-    /// Ranks decided, or lines written.
+    /// The number of ranks decided, or of lines written.
     pub(super) done: u64,
-    /// Bytes of OUT and of DROPPED.
+    /// Size of OUT so far; and below, of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
 }
@@ -149,19 +151,20 @@ pub(super) struct Work {
     pub(super) kept: Arc<Index>,
     pub(super) ledger: Ledger,
     stored: Instant,
-    /// Taken before anything in the folder is read or deleted; keeps a second run out.
+    /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
+    /// prevents a second run.
     lock: File,
 }
 
 fn options() -> Options {
-    // Synced explicitly at checkpoints. Nobody asks the index once all is decided, so a merge in
-    // idle time would be for nothing.
+    // The index is synced explicitly at checkpoints. It is not queried after the decisions, so
+    // merging it when idle would be useless.
     let options = Options::default().durability(Durability::OsBuffer);
     options.merge_when_idle(false).keep_mapped(false).merge_bytes_max(32 << 20)
 }
 
 impl Work {
-    /// Opens the folder of an interrupted run with the same plan, or starts a new run.
+    /// Opens the folder of an interrupted run if it had the same plan. Otherwise starts a new run.
     pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
         let mut folder = asked.out.as_os_str().to_owned();
         folder.push(".nearkin-work");
@@ -206,7 +209,7 @@ impl Work {
         Ok(Self { folder, state, kept, ledger, stored, lock })
     }
 
-    /// Whether the stored run has this plan; false if the input has changed.
+    /// Whether this run has the given plan. Used to detect that the input has changed.
     pub(super) fn is_of(&self, plan: &Plan) -> bool {
         self.state.plan == *plan
     }
@@ -216,14 +219,14 @@ impl Work {
         self.stored.elapsed() >= BETWEEN_CHECKPOINTS
     }
 
-    /// Stores the state durably; the files it refers to must be durable already.
+    /// Stores the state durably. The files that the state refers to must already be durable.
     pub(super) fn store(&mut self) -> Result<(), Failure> {
         checkpoint::store(&self.folder.join("state"), &self.state, true)?;
         self.stored = Instant::now();
         Ok(())
     }
 
-    /// Starts another pass.
+    /// Starts the next pass.
     pub(super) fn enter(&mut self, stage: Stage) -> Result<(), Failure> {
         self.state.stage = stage;
         self.state.position = Position::default();
@@ -231,7 +234,7 @@ impl Work {
         self.store()
     }
 
-    /// The copy of stdin, which allows reading it twice.
+    /// Path of the copy of stdin, which makes it possible to read the input twice.
     pub(super) fn stdin(&self) -> PathBuf {
         self.folder.join("stdin")
     }
@@ -240,18 +243,18 @@ impl Work {
         working(&self.folder, error)
     }
 
-    /// Deletes the folder.
+    /// Deletes the folder. Returns the counts of the run.
     pub(super) fn finish(self) -> Result<Counts, Failure> {
         let Self { folder, state, kept, ledger, lock, .. } = self;
         drop((kept, ledger));
         let removed = empty(&folder).and_then(|()| {
-            // On Unix the lock is held until its name is gone. Other systems cannot delete an open
-            // file, so there it is released first.
+            // On Unix, the lock is held until its file has been deleted. Other systems cannot
+            // delete an open file, so there it is released before.
             let held = cfg!(unix).then_some(lock);
             fs::remove_file(folder.join(LOCK))?;
             drop(held);
             match fs::remove_dir(&folder) {
-                // Another run has started in the folder.
+                // Another run has already started in the folder.
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,
@@ -272,15 +275,15 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         let path = folder.join(LOCK);
         let mut options = File::options();
         let lock = match options.write(true).create(true).truncate(false).open(&path) {
-            // The previous run deleted the folder between the two calls: try again.
+            // The previous run deleted the folder between these two calls: try again.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(folder) => {
                 continue;
             }
             opened => opened?,
         };
         match lock.try_lock() {
-            // The locked file must still be the one at the path: the previous run may have deleted
-            // it meanwhile.
+            // The locked file must still be the one at this path: the previous run may have deleted
+            // it in the meantime.
             Ok(()) if is_at(&lock, &path)? => return Ok(Some(lock)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -289,12 +292,12 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether the path is a dangling link.
+/// Whether the path is a dangling symbolic link.
 fn is_dangling(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok() && !folder.exists()
 }
 
-/// Whether an open file is the one at this path.
+/// Whether an open file is still the one at this path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -306,7 +309,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// An open file cannot lose its name on this system.
+/// On this system, an open file cannot be deleted or renamed.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)

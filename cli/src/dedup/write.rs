@@ -1,5 +1,5 @@
-//! The third pass: reads the input again, writes kept lines to OUT and reasons for the others to
-//! DROPPED.
+//! The third pass: reads the input again, writes the kept lines to OUT, and for each other line
+//! writes the reason to DROPPED.
 
 use std::io::{BufReader, Read as _};
 
@@ -18,36 +18,36 @@ use crate::output::lossy;
 use crate::progress::{Progress, Unit};
 use crate::raw::Reason;
 
-/// A checkpoint follows the first line that completes this many input bytes, which takes about a
-/// quarter of a second. The positions depend on the input alone, so compressed output is identical
-/// with and without interruptions.
+/// A checkpoint is written after this many bytes of input, at the end of a line; processing them
+/// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
+/// compressed output is identical with and without interruptions.
 const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
 
-/// An entry of DROPPED for a dropped line.
+/// An entry of DROPPED: a line that was dropped as a duplicate.
 #[derive(Serialize)]
 struct DroppedObject<'a> {
     key: Option<&'a str>,
     file: &'a str,
     line: u64,
-    /// The document it duplicates: its key, and its place if it is in the input.
+    /// The document that it duplicates: its key, and its place if it is a line of the input.
     of_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_line: Option<u64>,
-    /// The exact similarity with `--exact`, else the estimate.
+    /// The exact similarity with `--exact`, otherwise the estimated one.
     similarity: f64,
-    /// With `--contained`: containment of the smaller document in the larger one.
+    /// With `--contained`: the containment of the smaller document in the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
     /// Whether the other document is in the index.
     in_index: bool,
-    /// The text has so few distinct shingles that unrelated ones look like copies.
+    /// Whether the text has so few distinct shingles that unrelated texts look like copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repetitive: bool,
 }
 
-/// An entry of DROPPED for a line that could not be compared.
+/// An entry of DROPPED: a line that could not be compared.
 #[derive(Serialize)]
 struct SkippedObject<'a> {
     file: &'a str,
@@ -73,7 +73,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         }
         let line = match &raw.body {
             Ok(line) => &line[..],
-            // The line was skipped without being stored.
+            // The line is too large: it was skipped without being stored.
             Err(Reason::TooLarge) => &[],
             Err(_) => return Err(changed()),
         };
@@ -107,7 +107,7 @@ pub(super) fn end(
     work.store()
 }
 
-/// Opens both files at the last checkpoint; starts over if one is shorter.
+/// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
 fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
     for _ in 0..2 {
@@ -139,7 +139,7 @@ pub(super) fn changed() -> Failure {
     )
 }
 
-/// Writes a line to one of the files; returns its length.
+/// Writes a line to OUT, or the reason for dropping it to DROPPED. Returns the length of the line.
 pub(super) fn write(
     asked: &Asked<'_>,
     work: &mut Work,
@@ -161,7 +161,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// The reason why the next line was dropped, as JSON, and its kind.
+/// The kind of the next line, and the reason why it was dropped, as JSON.
 pub(super) fn why(
     asked: &Asked<'_>,
     ledger: &mut Ledger,
@@ -206,13 +206,13 @@ pub(super) fn why(
     Ok((kind, object))
 }
 
-/// A key; `None` for a line without one.
+/// A key as text; `None` if the line has no key.
 fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-/// Similarity to the other document, and containment if requested: from equal rows, or with
-/// `--exact` from common shingles.
+/// The similarity to the other document, and the containment if `--contained` is given. Computed
+/// from equal rows or, with `--exact`, from common shingles.
 fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
     let (similarity, contained) = if asked.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);

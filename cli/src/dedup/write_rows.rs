@@ -1,6 +1,6 @@
-//! The third pass for tables and Parquet: copies rows of tables byte for byte, and rows of Parquet
-//! files column by column. An interrupted pass starts over, because it is the shortest of the
-//! three.
+//! The third pass for tables and Parquet files: copies table rows byte for byte, and Parquet rows
+//! column by column. After an interruption, this pass starts over, because it is the shortest of
+//! the three.
 
 #![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
 
@@ -18,7 +18,7 @@ use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::source::{self, RowCopy};
 
-/// Copies the kept rows to a Parquet file, and writes the reasons for others to `dropped`.
+/// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
 pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (dropped, mut verdicts) = begin(asked, work)?;
     let mut dropped = dropped;
@@ -51,7 +51,8 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     write::end(asked, work, None, dropped)
 }
 
-/// Copies the header and the kept rows to a table.
+/// Copies the header and the kept rows to a table, and writes the reasons for the other rows to
+/// DROPPED.
 pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut dropped, mut verdicts) = begin(asked, work)?;
     let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
@@ -90,7 +91,7 @@ fn next(verdicts: &mut impl Read, work: &Work) -> Result<Verdict, Failure> {
     Ok(Verdict::decode(bytes))
 }
 
-/// Counts a row, and checks for signals.
+/// Counts a row. From time to time, updates the progress bar and checks for signals.
 fn step(work: &mut Work, progress: &Progress) -> Result<(), Failure> {
     work.state.done += 1;
     if work.state.done.is_multiple_of(1_024) {

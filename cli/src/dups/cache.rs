@@ -1,4 +1,4 @@
-//! The cache of file signatures between runs.
+//! The index of file signatures that is kept between runs as a cache.
 
 use std::env;
 use std::fs;
@@ -17,22 +17,22 @@ pub(super) struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // If this fails, the rest stays in the system's temporary folder.
+        // If this fails, the remaining files stay in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// An index, its folder, and whether the folder is kept.
+/// An index and its folder. `_scratch` is set if the folder is temporary.
 pub(super) struct Cached {
     pub(super) index: Index,
     pub(super) place: PathBuf,
     pub(super) _scratch: Option<Scratch>,
 }
 
-/// Opens the index of these folders, or creates it. If the cache folder is not writable, or another
-/// run uses the index, a temporary index is used instead.
+/// Opens the cached index of these folders, or creates it. Uses a temporary index if the cache
+/// folder is not writable or if another run uses the index.
 pub(super) fn open(args: &Dups, folders: &[&Path]) -> Result<Cached, Failure> {
-    // Bands for a lower threshold would compare everything with everything.
+    // With bands for a lower threshold, everything would be compared with everything.
     let params = Params::for_threshold(args.threshold.clamp(0.1, 1.0)).build()?;
     if !args.no_cache
         && let Some(folder) = folder()
@@ -55,7 +55,7 @@ fn cached(path: &Path, params: &Params) -> Result<Index, Failure> {
         made.map_err(|error| Failure::writing(folder, &error))?;
     }
     match Index::open_or_create(path, params, Options::default()) {
-        // A damaged cache is rebuilt, but not one that is in use.
+        // A damaged cache is rebuilt, unless another run uses it.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
             fs::remove_dir_all(path).map_err(|error: io::Error| Failure::writing(path, &error))?;
             Ok(Index::create(path, params, Options::default())?)
@@ -64,7 +64,7 @@ fn cached(path: &Path, params: &Params) -> Result<Index, Failure> {
     }
 }
 
-/// File name of the index, from everything it depends on.
+/// The file name of the index. It is derived from everything that the index depends on.
 fn name(params: &Params, folders: &[&Path], hidden: bool) -> String {
     let mut about = params.id().to_le_bytes().to_vec();
     about.push(u8::from(hidden));

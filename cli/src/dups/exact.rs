@@ -1,4 +1,5 @@
-//! Files with equal bytes: compared by size, then by their first bytes, then completely.
+//! Finds files with equal bytes. Compares sizes, then hashes of the first bytes, then hashes of
+//! whole files.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -17,12 +18,13 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
 
-/// Bytes compared first.
+/// Number of bytes at the beginning of a file that are compared first.
 const HEAD_BYTES: u64 = 16 << 10;
 
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Groups of files with equal bytes, by position in `files`; unreadable files are in no group.
+/// Groups of files with equal bytes. A file is given by its position in `files`. Files that cannot
+/// be read are in no group.
 pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
     let mut sizes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, file) in files.all.iter().enumerate() {
@@ -39,7 +41,7 @@ pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
     Ok(found)
 }
 
-/// Groups of files of equal size whose first bytes are equal.
+/// Groups of files of equal size whose first `most` bytes are equal.
 fn same(files: &Files, candidates: &[usize], most: u64) -> Result<Vec<Vec<usize>>, Failure> {
     let progress = Progress::start("comparing", Unit::Documents, Some(candidates.len() as u64));
     let done = AtomicU64::new(0);

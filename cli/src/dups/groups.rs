@@ -1,4 +1,4 @@
-//! Groups of files: exact copies, and near-copies among the rest.
+//! Groups the files: exact copies, and near-copies among the remaining files.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ pub(super) struct File {
     pub(super) shown: PathBuf,
     pub(super) key: Vec<u8>,
     pub(super) bytes: u64,
-    /// Whether it is always kept.
+    /// Whether the file is always kept (`--against`).
     pub(super) against: bool,
 }
 
@@ -29,18 +29,18 @@ pub(super) struct Files {
     /// Ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
-    /// Number of further hard links to files.
+    /// Number of hard links that were left out because another link to the same file is in `all`.
     pub(super) links: u64,
-    /// Files whose texts were not compared, by the kind of reason.
+    /// Number of files whose texts were not compared, by kind of reason.
     pub(super) skipped: BTreeMap<&'static str, u64>,
 }
 
 /// A group of files; the first is the one to keep.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Each file with its similarity to the first one.
+    /// Each file, by its position, with its similarity to the first one.
     pub(super) files: Vec<(usize, f64)>,
-    /// Bytes of the files that need not be kept.
+    /// Total size of the files that need not be kept.
     pub(super) freed: u64,
 }
 
@@ -60,8 +60,8 @@ impl Groups {
         Self { exact: exact.collect(), near }
     }
 
-    /// With `--against`, restricts groups to those with files on both sides; computes the bytes
-    /// that could be freed.
+    /// Computes the bytes that could be freed. With `two_sides` (`--against`), keeps only groups
+    /// that have files on both sides.
     pub(super) fn across(mut self, files: &Files, two_sides: bool) -> Self {
         for groups in [&mut self.exact, &mut self.near] {
             if two_sides {
@@ -81,7 +81,7 @@ impl Groups {
     }
 }
 
-/// Groups of files with similar texts; of exact copies only the first file takes part.
+/// Groups of files with similar texts. A group of exact copies is represented by its first file.
 pub(super) fn near(
     index: &Index,
     files: &Files,
@@ -100,7 +100,8 @@ pub(super) fn near(
     for cluster in clusters {
         interrupt::check()?;
         let members = cluster?.keys;
-        // Members by position, which is the order of preference, each with its key.
+        // The members of the cluster: each position with its key. Positions are in order of
+        // preference.
         let mut members: BTreeMap<usize, Vec<u8>> = members
             .into_iter()
             .filter_map(|key| Some((*places.get(key.as_slice())?, key)))

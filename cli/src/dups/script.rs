@@ -11,10 +11,10 @@ use super::groups::{Files, Group, Groups};
 use crate::exchange::Target;
 use crate::failure::Failure;
 
-/// How each script begins.
+/// The beginning of every script.
 const HEAD: &str = "#!/bin/sh\n# Written by `nearkin dups`: ";
 
-/// An error if another file than such a script would be replaced.
+/// Fails if the path is an existing file that is not such a script.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     if !path.is_file() {
         return Ok(());
@@ -75,7 +75,7 @@ fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::
     Ok(())
 }
 
-/// Calls a function with the kept file and each redundant one.
+/// Calls a function for each redundant file, with the file to keep.
 fn for_each(
     group: &Group,
     all: &Files,

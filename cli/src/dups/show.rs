@@ -13,9 +13,9 @@ use crate::output::{self, Output, counted, grouped, lossy, visible};
 struct FileObject {
     path: String,
     bytes: u64,
-    /// Similarity to the first file; 1 for exact copies.
+    /// Similarity to the first file of the group; 1 for exact copies.
     similarity: f64,
-    /// Whether the file is kept in any case: the first one, and those of --against.
+    /// Whether the file is always kept: true for the first file, and for those of --against.
     stays: bool,
 }
 
@@ -35,11 +35,11 @@ struct TotalsObject<'a> {
     near_groups: u64,
     near_copies: u64,
     near_bytes_freed: u64,
-    /// By the kind of reason: files whose texts were not compared.
+    /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: &'a BTreeMap<&'static str, u64>,
 }
 
-/// Number and bytes of the files that need not be kept.
+/// Number and total size of the files that need not be kept.
 fn totals(groups: &[Group], files: &Files) -> (u64, u64) {
     let goes = |group: &Group| {
         group.files.iter().skip(1).filter(|(at, _)| !files.all[*at].against).count() as u64

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// First field of the header; identifies an export.
 const MAGIC: &str = "export";
-/// The version written, and the only one read.
+/// The format version that is written. Files of other versions are not read.
 const VERSION: u32 = 1;
 
 /// The header of an export.
@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 pub(crate) struct Header {
     nearkin: String,
     version: u32,
-    /// The number of documents; programs that filter an export omit it.
+    /// The number of documents. `None` if a program has filtered the export and removed this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
     /// Numbers are stored as text, so that JSON parsers cannot round them.
@@ -45,8 +45,8 @@ impl Header {
         ];
         let stop: Vec<&str> = params.stop_words().collect();
         let stop = (!stop.is_empty()).then(|| ("stop", stop.join("\n")));
-        // Omitted where the older booleans express the same, so that older versions can read the
-        // file.
+        // Omitted if the older booleans express the same, so that older versions of nearkin can
+        // read the file.
         let fold = matches!(params.normalise(), Normalise::Fold(_));
         let fold = fold.then(|| ("normalise", params.normalise().to_string()));
         let pairs = pairs.into_iter().chain(stop).chain(fold);
@@ -88,7 +88,7 @@ impl Header {
         self.documents
     }
 
-    /// The exact parameters; they must match the id in the header.
+    /// The exact parameters. Fails if they do not match the id in the header.
     pub(crate) fn params(&self, name: &str) -> Result<Params, Failure> {
         let normalise = if self.parameters.contains_key("normalise") {
             self.value("normalise", name)?

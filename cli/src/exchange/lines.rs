@@ -18,24 +18,24 @@ use crate::raw::Origin;
 /// A document as stored on a line.
 #[derive(Serialize, Deserialize)]
 struct Line {
-    /// Exactly one of `key` and `key_hex` is present; `key_hex` if the key is not UTF-8.
+    /// Exactly one of `key` and `key_hex` is present: `key_hex` if the key is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_hex: Option<String>,
-    /// Milliseconds UTC.
+    /// Time of insertion or last replacement, in milliseconds since 1970 in UTC.
     time: u64,
     shingle_count: u32,
     /// The stored rows, in hexadecimal digits.
     signature: String,
-    /// At most one of `payload` and `payload_hex` is present; none without a payload.
+    /// At most one of `payload` and `payload_hex` is present; neither if there is no payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payload_hex: Option<String>,
 }
 
-/// Bytes as text if they are UTF-8, else as hexadecimal digits.
+/// The bytes as text if they are UTF-8, otherwise as hexadecimal digits.
 fn text_or_hex(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
@@ -157,7 +157,7 @@ impl LinesWriter {
         match self.out.into_inner() {
             Ok(Out::File(target)) => target.finish(),
             Ok(Out::Stdout(_)) => Ok(()),
-            // The buffer was flushed, so the error has no unwritten data.
+            // The buffer was flushed before, so no data is lost with the error.
             Err(error) => Err(Failure::printing(error.error())),
         }
     }

@@ -1,4 +1,4 @@
-//! Placeholder for Parquet exports in builds without Parquet; creating or opening one is an error.
+//! Placeholder for Parquet exports in builds without Parquet: creating or opening one is an error.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use nearkin::{Document, Params};
 use super::header::Header;
 use crate::failure::Failure;
 
-/// Uninhabited in this build.
+/// Uninhabited: this build cannot write Parquet.
 pub(crate) enum ParquetWriter {}
 
-/// Uninhabited in this build.
+/// Uninhabited: this build cannot read Parquet.
 pub(crate) enum ParquetReader {}
 
 fn missing(path: &Path) -> Failure {

@@ -1,7 +1,7 @@
 //! An export as a Parquet file: one column per field, and the header as file metadata `nearkin`.
 //!
-//! Also reads files rewritten by other programs: columns are found by name, and optional columns
-//! are accepted as long as no value is missing.
+//! Also reads files that other programs have rewritten: columns are found by name, and columns may
+//! be optional as long as no value is missing.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -30,14 +30,15 @@ use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::counted;
 
-/// Metadata key of the header.
+/// Key under which the header is stored in the file metadata.
 const HEADER: &str = "nearkin";
 /// The columns in file order.
 const COLUMNS: [&str; 5] = ["key", "time", "shingle_count", "payload", "signature"];
-/// A row group ends when it reaches one of these limits: few groups, in bounded memory.
+/// A row group ends when it reaches one of these limits. They are large enough for few groups, and
+/// bound the memory.
 const GROUP_BYTES: usize = 32 << 20;
 const GROUP_DOCUMENTS: usize = 100_000;
-/// Documents decoded at a time.
+/// Number of documents decoded at a time.
 const READ_DOCUMENTS: usize = 4_096;
 
 fn failed(path: &Path, doing: &str, error: &ParquetError) -> Failure {
@@ -71,14 +72,14 @@ impl ParquetWriter {
                 HEADER.to_owned(),
                 header.to_json()?,
             )]));
-        // Values hardly repeat and are never filtered: no dictionary, no min/max statistics.
+        // Values rarely repeat, and nobody filters by them: no dictionary, no min/max statistics.
         for column in ["key", "payload", "signature"] {
             let column = ColumnPath::from(column);
             properties = properties
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_statistics_enabled(column, EnabledStatistics::None);
         }
-        // Hash values do not compress.
+        // Hash values are random, so they do not compress.
         let signature = ColumnPath::from("signature");
         let properties =
             properties.set_column_compression(signature, Compression::UNCOMPRESSED).build();
@@ -165,7 +166,7 @@ pub(crate) struct ParquetReader {
     documents: u64,
 }
 
-/// A document without its parameters.
+/// A document before its signature is decoded with the parameters.
 struct Row {
     key: Vec<u8>,
     time: u64,
@@ -225,7 +226,7 @@ impl ParquetReader {
         Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
-    /// The next documents; `None` at the end.
+    /// The next batch of documents. Returns `None` at the end.
     fn some(&mut self) -> Result<Option<Vec<Row>>, ParquetError> {
         let Some(columns) = &mut self.columns else {
             if self.group_next >= self.file.num_row_groups() {
@@ -273,7 +274,7 @@ fn unfit(name: &str) -> ParquetError {
     ParquetError::General(format!("the column {name:?} has an unsupported type"))
 }
 
-/// The next values of a column; a missing value is an error.
+/// The next values of a column. A missing value is an error.
 fn values<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
     name: &str,

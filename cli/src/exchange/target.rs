@@ -1,4 +1,4 @@
-//! An output file that gets its name only when it is complete.
+//! An output file that gets its final name only when it is complete.
 
 #![expect(
     clippy::disallowed_types,
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::files;
 
-/// The file of an export. If it is dropped unfinished, the partial file is deleted.
+/// An output file. If it is dropped unfinished, the partial file is deleted.
 pub(crate) struct Target {
     file: File,
     path: PathBuf,
-    /// `None` for pipes and devices, which are written directly.
+    /// Path of the partial file. `None` for pipes and devices, which are written directly.
     tmp: Option<PathBuf>,
 }
 
@@ -59,7 +59,7 @@ impl Write for Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(tmp) = &self.tmp {
-            // If deleting fails too, the file's name shows that it is unfinished.
+            // If deleting fails too, the name of the remaining file shows that it is unfinished.
             let _ = fs::remove_file(tmp);
         }
     }

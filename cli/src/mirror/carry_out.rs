@@ -1,6 +1,6 @@
 //! Carries out a plan: removes, reads, writes, and prints the results.
 //!
-//! Works batch by batch; each batch is durable before its lines are printed.
+//! Works in batches. The lines of a batch are printed when it is durable.
 
 use std::collections::HashSet;
 use std::fs;
@@ -30,28 +30,28 @@ use crate::raw::{Origin, Raw, Reason, Skipped};
 use crate::skips::Skips;
 use crate::texts;
 
-/// Well below the 16 MiB that the library accepts by default.
+/// Maximum size of a batch, well below the library's default maximum of 16 MiB.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Upper bound of the bytes of a batch entry beside key and signature.
+/// Upper bound of a batch entry's size without its key and signature.
 const ENTRY_BYTES: usize = 128;
 
-/// Changes of one kind named without `--verbose`.
+/// Maximum number of changes of one kind to name without `--verbose`.
 const NAMED_MAX: u64 = 20;
 
-/// Removals per batch.
+/// Number of removals per batch.
 const BATCH_KEYS: usize = 1_000;
 
-/// A file that was read.
+/// A file after reading.
 struct Read {
     sketched: Result<Sketched, Skipped>,
-    /// XXH3-128 of its bytes; `None` if it could not be read.
+    /// XXH3-128 of the file's bytes; `None` if it could not be read.
     content: Option<u128>,
-    /// Metadata after reading.
+    /// The file's metadata after reading it.
     after: io::Result<Stat>,
 }
 
-/// Message about a document, printed once it is durable.
+/// What to say about a document once it is durable.
 enum Said {
     Put {
         change: &'static str,
@@ -62,7 +62,7 @@ enum Said {
         key: Vec<u8>,
         why: String,
     },
-    /// No message, but from now on it may be named as a near-duplicate of others.
+    /// Says nothing, but from now on the document may be named as a near-duplicate of others.
     Kept {
         key: Vec<u8>,
     },
@@ -74,14 +74,14 @@ pub(crate) struct Run<'a> {
     pub(crate) skip_cache: &'a mut SkipCache,
     pub(crate) counts: &'a mut FileCounts,
     pub(crate) output: &'a mut Output,
-    /// Maximum near-duplicates to name.
+    /// Maximum number of near-duplicates to name per document.
     pub(crate) limit: usize,
-    /// Nothing is told of any file but, with `--verbose`, why it was skipped.
+    /// Whether to print nothing about single files, except with `--verbose` why a file was skipped.
     pub(crate) silent: bool,
 }
 
 impl Run<'_> {
-    /// Carries out the whole plan; after a signal, only the work in progress.
+    /// Carries out the whole plan. After a signal, finishes only the work in progress.
     pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
         let Plan { to_read, gone, unchanged, skipped_before, skipped, kept, waiting, .. } = plan;
         self.counts.unchanged += unchanged;
@@ -119,8 +119,9 @@ impl Run<'_> {
             &progress,
             |raw| read(&reading, raw),
             |chunk| {
-                // The order of `zip` matters: with `planned` first, a file would be lost at the end
-                // of each chunk.
+                // `chunk` must be the first iterator: `zip` takes an item from the first before it
+                // notices that the second has ended, so a planned file would be lost at the end of
+                // each chunk.
                 let files = chunk.into_iter().zip(planned.by_ref());
                 self.chunk(files, &mut pending, (&mut skips, &progress))
             },
@@ -131,7 +132,8 @@ impl Run<'_> {
         ended
     }
 
-    /// Removes the documents of deleted or ignored files, before others are compared with them.
+    /// Removes the documents of deleted or ignored files. This comes first, so that other documents
+    /// are not compared with them.
     fn remove(&mut self, gone: &[(Vec<u8>, Gone)]) -> Result<(), Failure> {
         for keys in gone.chunks(BATCH_KEYS) {
             let batch = keys.iter().fold(Batch::new(), |batch, (key, _)| batch.remove(key));
@@ -177,7 +179,7 @@ impl Run<'_> {
                         skipped.push(one);
                     }
                 }
-                // An empty file has no text.
+                // This cannot happen: a file that was not read has no text.
                 (Ok(_), None) => {}
             }
         }
@@ -204,7 +206,7 @@ impl Run<'_> {
         let own = Some(memo::hash(&signature));
         let (maker, place) = (texts::maker(), file.place);
         let memo = Memo { stat, settled, maker, place, content, signature: own };
-        // Only an unchanged document keeps its time.
+        // Only a document whose text is unchanged keeps its time.
         let (same, time) = match file.known {
             Known::Nothing => (false, 0),
             Known::Ours { memo: old, time } if old.content != content => (false, time),
@@ -229,8 +231,8 @@ impl Run<'_> {
         Ok(batch)
     }
 
-    /// Handles a file without a text. Its document is removed only if the file is deleted or empty:
-    /// other reasons may be temporary.
+    /// Handles a file without a text. Its document is removed only if the file has been deleted or
+    /// is empty; other reasons may be temporary.
     fn without_text(
         &mut self,
         batch: Batch,
@@ -260,8 +262,8 @@ impl Run<'_> {
         batch
     }
 
-    /// Prints the written documents. Each pair of near-duplicates is named once, with the later
-    /// document.
+    /// Prints what happened to the documents of a batch. A pair of near-duplicates is named only
+    /// once, with the later document.
     fn say(&mut self, said: Vec<Said>, pending: &mut HashSet<u128>) -> Result<(), Failure> {
         for one in said {
             match one {
@@ -300,7 +302,8 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// Whether to name another change of this kind: for people, only the first ones are named.
+    /// Whether to name another change of this kind. In text output, only the first changes of each
+    /// kind are named.
     fn is_named(&mut self, change: &'static str) -> bool {
         if self.silent {
             return false;
@@ -310,7 +313,7 @@ impl Run<'_> {
         *named <= NAMED_MAX || self.output.json() || output::is_verbose()
     }
 
-    /// Prints how many more changes there were than were named.
+    /// Prints how many changes were not named.
     fn tell_more(&self) {
         if self.output.json() || output::is_verbose() {
             return;
@@ -323,7 +326,7 @@ impl Run<'_> {
     }
 }
 
-/// The files to read.
+/// The files to read, as input of the pipeline.
 fn input(to_read: &Arc<Vec<Planned>>) -> Input {
     let (files, total) = (Arc::clone(to_read), to_read.len() as u64);
     let raws = (0..files.len()).map(move |at| {
@@ -333,7 +336,8 @@ fn input(to_read: &Arc<Vec<Planned>>) -> Input {
     Input::Listed { raws: Box::new(raws), total, read: 0 }
 }
 
-/// Checked first: a pipe in the place of the file would block forever.
+/// Reads a file. Checks first that it is still a regular file: a pipe in its place would block
+/// forever.
 fn read_file(file: &Planned) -> Result<Vec<u8>, Reason> {
     match fs::symlink_metadata(&file.path) {
         Ok(metadata) if metadata.is_file() => files::read(&file.path),

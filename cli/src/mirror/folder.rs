@@ -1,4 +1,5 @@
-//! The followed folder: its spelling, the keys in it, and its resolved path.
+//! The followed folder: its path as spelled by the user, its resolved path, and which keys lie in
+//! it.
 //!
 //! This module knows names, not the content of files.
 
@@ -21,7 +22,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Fails if the path is no folder, or cannot be examined.
+    /// Fails if the path is not a folder, or cannot be examined.
     pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
         let canonical = match fs::canonicalize(path) {
             Ok(canonical) => Some(canonical),
@@ -41,7 +42,7 @@ impl Folder {
         self.canonical.is_some()
     }
 
-    /// The part of a key below the folder; `None` for keys elsewhere.
+    /// The part of a key below the folder. `None` for keys that lie elsewhere.
     fn inside<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let rest = match self.key.as_slice() {
             b"" => key,
@@ -56,13 +57,14 @@ impl Folder {
         self.inside(key).is_some()
     }
 
-    /// A hash of the resolved path of a key's file; equal under every spelling of the folder.
-    /// `None` if the folder does not exist or the key lies elsewhere.
+    /// A hash of the resolved path of a key's file. It is the same under every spelling of the
+    /// folder. `None` if the folder does not exist or the key lies elsewhere.
     pub(crate) fn place(&self, key: &[u8]) -> Option<u64> {
         Some(place(self.canonical.as_ref()?, self.inside(key)?))
     }
 
-    /// Whether a key outside the folder, as spelled, names a file inside it.
+    /// Whether a key is another spelling of a file inside the folder. `place_of_key` is the stored
+    /// hash of the file's resolved path.
     pub(crate) fn holds_under_another_name(&self, key: &[u8], place_of_key: u64) -> bool {
         let Some(canonical) = &self.canonical else { return false };
         let starts =
@@ -71,7 +73,7 @@ impl Folder {
         ends.any(|end| !end.is_empty() && place(canonical, end) == place_of_key)
     }
 
-    /// Converts a path reported by the system to the spelling of the folder.
+    /// Converts a path reported by the system to the user's spelling of the folder.
     #[cfg(feature = "watch")]
     pub(crate) fn spelled(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.path) {
@@ -88,8 +90,8 @@ fn place(folder: &Path, rest: &[u8]) -> u64 {
     xxh3_64(&[folder, b"/", rest].concat())
 }
 
-/// A 128-bit hash of a key, for sets of keys. Among a billion keys the chance of a collision is
-/// 10^-21.
+/// A 128-bit hash of a key, stored in sets instead of the key. Among a billion keys, the
+/// probability of a collision is 10^-21.
 pub(crate) fn mark(key: &[u8]) -> u128 {
     xxh3_128(key)
 }

@@ -1,6 +1,6 @@
-//! The state of a file when its document was made, stored as the document's payload.
+//! The state of a file at the time its document was made. It is stored as the document's payload.
 //!
-//! Pure: bytes and numbers; uses no file system except metadata.
+//! Pure: works on bytes and numbers, and on metadata that was already read.
 
 use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,25 +8,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearkin::Signature;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Magic numbers of payloads: the current version, and an earlier one without a hash of the
-/// signature.
+/// Magic numbers of payloads: of the current version; and below, of an earlier version that stored
+/// no hash of the signature.
 const MAGIC: [u8; 4] = *b"NKM2";
 const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 
-/// A second modification within this time may leave the modification time unchanged: some file
-/// systems have steps of 2 s, and clocks of network drives differ.
+/// If a file is modified again within this time, its modification time may stay the same: some file
+/// systems have a resolution of 2 s, and clocks of network drives differ.
 const MODIFIED_STEP_NS: i64 = 2_000_000_000;
 
-/// The same for the change time, which no program can set; its steps are those of the system clock.
+/// The same limit for the change time. It is shorter, because no program can set this time, and its
+/// resolution is that of the system clock.
 const CHANGED_STEP_NS: i64 = 100_000_000;
 
-/// File metadata, read without opening the file.
+/// Metadata of a file, which can be read without opening the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970.
     modified_ns: i64,
-    /// Time of the inode's last change; 0 on systems without it.
+    /// Time of the last change of the inode; 0 on systems without it.
     changed_ns: i64,
 }
 
@@ -36,13 +37,13 @@ impl Stat {
         Self { bytes: metadata.len(), modified_ns, changed_ns: changed_ns(metadata) }
     }
 
-    /// Whether any change after `now_ns` would alter the metadata.
+    /// Whether any change of the file after `now_ns` would alter the metadata.
     pub(crate) fn is_settled(&self, now_ns: i64) -> bool {
         self.modified_ns < now_ns.saturating_sub(MODIFIED_STEP_NS)
             && self.changed_ns < now_ns.saturating_sub(CHANGED_STEP_NS)
     }
 
-    /// 24 bytes.
+    /// Encodes the metadata in 24 bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.bytes.to_le_bytes().to_vec();
         bytes.extend(self.modified_ns.to_le_bytes());
@@ -79,11 +80,12 @@ fn changed_ns(_: &Metadata) -> i64 {
     0
 }
 
-/// State of a file when its document was made.
+/// The state of a file at the time its document was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memo {
     pub(crate) stat: Stat,
-    /// Whether a later change would alter `stat`; if not, the file is read again.
+    /// Whether any later change of the file would alter `stat`. If not, the next run reads the file
+    /// again.
     pub(crate) settled: bool,
     /// Version of the text extraction: see [`crate::texts::maker`].
     pub(crate) maker: u16,
@@ -91,12 +93,12 @@ pub(crate) struct Memo {
     pub(crate) place: u64,
     /// XXH3-128 of the file's bytes.
     pub(crate) content: u128,
-    /// Hash of the document's signature. A payload survives when another program inserts another
-    /// text under the same key; the hash reveals that.
+    /// Hash of the document's signature. If another program inserts another text under the same
+    /// key, the document keeps our payload; the hash then reveals that the text is not ours.
     pub(crate) signature: Option<u64>,
 }
 
-/// The stored hash of a signature.
+/// The hash of a signature, as stored in a memo.
 pub(crate) fn hash(signature: &Signature) -> u64 {
     xxh3_64(signature.as_bytes())
 }
@@ -113,13 +115,13 @@ impl Memo {
         bytes
     }
 
-    /// Whether a document with this payload and signature was stored by `mirror`. (Payloads of the
-    /// earlier version cannot tell.)
+    /// Whether a document with this payload and signature was stored by `mirror`. A payload of the
+    /// earlier version is always accepted, because it has no hash to compare.
     pub(crate) fn is_of(&self, signature: &Signature) -> bool {
         self.signature.is_none_or(|own| own == hash(signature))
     }
 
-    /// `None` for a payload that `mirror` did not write.
+    /// Decodes a payload. Returns `None` if `mirror` did not write it.
     pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
         let (rest, signature) = match payload.strip_prefix(&MAGIC) {
             Some(rest) => {
@@ -142,7 +144,8 @@ impl Memo {
         };
         rest.is_empty().then_some(Self {
             stat,
-            // A payload without a signature hash: the file is read again and its payload rewritten.
+            // If the payload has no hash of the signature, the file is read again, and its payload
+            // is rewritten.
             settled: *settled == 1 && signature.is_some(),
             maker: u16::from_le_bytes(*maker),
             place: u64::from_le_bytes(*place),
@@ -168,7 +171,7 @@ mod tests {
             assert_eq!(Memo::decode(&payload[..end]), None);
         }
         assert_eq!(Memo::decode(&[&payload[..], b"x"].concat()), None);
-        // A memo of the earlier version: its file is read again.
+        // A memo of the earlier version is accepted, but its file is read again.
         let before = [&b"NKM1"[..], &payload[4..56]].concat();
         let read_again = Memo { settled: false, signature: None, ..memo };
         assert_eq!(Memo::decode(&before), Some(read_again));

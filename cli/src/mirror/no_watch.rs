@@ -1,4 +1,4 @@
-//! Placeholder for `--watch` in builds without it; using it is an error.
+//! Placeholder for `--watch` in builds without it: using it is an error.
 
 use super::pass::Mirroring;
 use crate::args::Mirror;

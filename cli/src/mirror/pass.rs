@@ -1,4 +1,4 @@
-//! One pass: scans the folder, or a part of it, and updates the index.
+//! One pass: scans the folder or a part of it, and updates the index.
 //!
 //! This module knows the steps of a pass and their output. `watch` decides when passes run.
 
@@ -15,7 +15,7 @@ use crate::args::Mirror;
 use crate::failure::Failure;
 use crate::output::{self, Output, counted};
 
-/// An open index and the folder it follows.
+/// An open index, and the folder that it follows.
 pub(super) struct Mirroring<'a> {
     pub(super) args: &'a Mirror,
     pub(super) folder: Folder,
@@ -26,7 +26,7 @@ pub(super) struct Mirroring<'a> {
 }
 
 impl Mirroring<'_> {
-    /// Updates the index from a part of the folder.
+    /// Updates the index from the part of the folder that is in `scope`.
     pub(super) fn pass(&mut self, scope: &Scope, output: &mut Output) -> Result<(), Failure> {
         let documents: Option<Snapshot> = self.store.documents();
         let planned =
@@ -50,7 +50,7 @@ impl Mirroring<'_> {
         }
         let all = scope.is_all() && ended.is_ok();
         if let Err(error) = self.skip_cache.write(all) {
-            // Only a cache: without it, skipped files are read again.
+            // This is only a cache: without it, the skipped files are read again.
             output::note(format!("cannot write the cache of skipped files: {error}"));
         }
         ended?;
@@ -77,7 +77,8 @@ pub(super) fn summarise(counts: &FileCounts, output: &mut Output) -> Result<(), 
     Ok(())
 }
 
-/// An empty folder usually means that its disk is not mounted.
+/// Fails if no file is left but documents would be removed: usually the disk of the folder is not
+/// mounted.
 pub(super) fn check_not_empty(planned: &Plan, folder: &Folder, force: bool) -> Result<(), Failure> {
     if force || planned.files > 0 || planned.gone.is_empty() {
         return Ok(());

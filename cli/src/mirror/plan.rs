@@ -1,6 +1,6 @@
-//! Plans a pass: compares the folder with the documents of the index.
+//! Plans a pass, by comparing the folder with the documents of the index.
 //!
-//! Decides by names, sizes and times only; reads no file content and writes nothing.
+//! Decides only by names, sizes and times. Reads no contents of files, and writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -19,12 +19,12 @@ use crate::progress::{Progress, Unit};
 use crate::raw::{Origin, Reason, Skipped, key_of, path_of};
 use crate::texts;
 
-/// What the index has for a file.
+/// What the index holds under the key of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Known {
     Nothing,
-    /// A document without a payload, usually from `nearkin add`; or one that another program
-    /// inserted in place of ours, whose payload it kept.
+    /// A document without a payload, usually from `nearkin add`. Or one with our payload but
+    /// another signature: another program replaced our document, which kept the payload.
     Others {
         time: u64,
     },
@@ -41,11 +41,11 @@ pub(crate) struct Planned {
     pub(crate) path: PathBuf,
     pub(crate) key: Vec<u8>,
     pub(crate) stat: Stat,
-    /// Whether any change after `stat` was taken would alter the metadata.
+    /// Whether any change of the file after `stat` was read would alter the metadata.
     pub(crate) settled: bool,
     pub(crate) place: u64,
     pub(crate) known: Known,
-    /// How often reading the file in this state has failed.
+    /// How often reading the file has already failed in this state.
     pub(crate) failures: u8,
 }
 
@@ -55,7 +55,7 @@ impl Planned {
     }
 }
 
-/// Why a file is not followed any more.
+/// Why a file is no longer followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
     /// The file does not exist.
@@ -77,22 +77,23 @@ impl Gone {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) to_read: Vec<Planned>,
-    /// Keys of documents whose files are not followed any more, and why.
+    /// Documents whose files are no longer followed: key and reason.
     pub(crate) gone: Vec<(Vec<u8>, Gone)>,
     pub(crate) unchanged: u64,
-    /// Files known to be unreadable from earlier runs, by kind of reason.
+    /// Number of unchanged files that earlier runs have skipped, by kind of reason.
     pub(crate) skipped_before: BTreeMap<&'static str, u64>,
-    /// Files skipped in this pass without being read.
+    /// Files that this pass skips without reading them.
     pub(crate) skipped: Vec<Skipped>,
-    /// Documents kept although their files gave no text.
+    /// Number of documents that are kept although their files gave no text.
     pub(crate) kept: u64,
-    /// Files whose reading failed and whose retry is not due.
+    /// Number of files whose reading has failed and whose next attempt is not due.
     pub(crate) waiting: u64,
-    /// Files found in the folder.
+    /// Number of files found in the folder.
     pub(crate) files: u64,
 }
 
-/// Refuses to index a folder twice under two names, or to take another folder for it.
+/// Fails if the index already has the folder's files under other keys, or if its documents come
+/// from another folder under the same name.
 pub(crate) fn check_folder(
     documents: &Snapshot,
     folder: &Folder,
@@ -106,8 +107,8 @@ pub(crate) fn check_folder(
         if folder.place(&key) == Some(memo.place) {
             continue;
         }
-        // Keys inside the folder are checked too: seen from within `docs`, the file `docs/a` is
-        // `a`.
+        // Keys inside the folder are checked, too: when the command runs in `docs`, the file
+        // `docs/a` is `a`.
         if folder.holds_under_another_name(&key, memo.place) {
             return Err(Failure::new(
                 format!("the index has files of {here} under another name: {}", visible(&key)),
@@ -129,7 +130,7 @@ pub(crate) fn check_folder(
     Ok(())
 }
 
-/// Scans the folder and plans the changes.
+/// Scans the folder and plans the changes of the index.
 pub(crate) fn plan(
     documents: Option<&Snapshot>,
     folder: &Folder,
@@ -175,16 +176,17 @@ pub(crate) fn plan(
             None => plan.kept += 1,
         }
     }
-    // Sorted, because the order of an index is arbitrary.
+    // Sorted, because the documents of an index come in arbitrary order.
     plan.gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     Ok(plan)
 }
 
-/// Why a file was not found in the folder; `None` if unknown, and then its document is kept.
+/// The reason why a file was not found in the folder. `None` if the reason is unknown; its document
+/// is then kept.
 fn gone(key: &[u8]) -> Option<Gone> {
     match fs::symlink_metadata(path_of(key)) {
         Ok(there) if there.is_file() => Some(Gone::Ignored),
-        // Something else has the name now.
+        // Something other than a file has this name now.
         Ok(_) => Some(Gone::NoFile),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(Gone::NoFile),
@@ -208,7 +210,8 @@ impl Planning<'_> {
         let settled = stat.is_settled(memo::now_ns());
         let place = self.folder.place(&key).unwrap_or_default();
         let document = match self.documents {
-            // A key that is too long has no document; reading the file reports that.
+            // If a key is too long, no document has it. The error is reported when the file is
+            // read.
             Some(documents) => documents.get(&key)?,
             None => None,
         };
@@ -256,7 +259,7 @@ impl Planning<'_> {
         }
     }
 
-    /// Why a file was skipped in an earlier run, if it is unchanged.
+    /// The result of an earlier run that skipped the file, if the file is unchanged.
     fn before(&mut self, mark: u128) -> Option<Before> {
         let before = self.skip_cache.before(mark, self.now)?;
         if let Before::Answer(kind) | Before::Waits(kind) = before {

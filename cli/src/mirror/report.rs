@@ -1,4 +1,4 @@
-//! Output of a run: a line per change, and the counts.
+//! The output of a run: a line per change, and the counts at the end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,28 +10,29 @@ use crate::failure::Failure;
 use crate::output::{Output, counted, grouped, lossy, visible};
 use crate::raw::Skipped;
 
-/// Counts of files by outcome.
+/// Counts of files and documents by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct FileCounts {
     pub(crate) added: u64,
     pub(crate) replaced: u64,
     pub(crate) removed: u64,
-    /// Documents removed although the file exists: an ignore rule or an option excludes it.
+    /// Documents removed although their files exist, because an ignore rule or an option excludes
+    /// them.
     pub(crate) ignored: u64,
     pub(crate) unchanged: u64,
     pub(crate) skipped: u64,
     /// Documents kept although their files could not be read.
     pub(crate) kept: u64,
-    /// Files whose reading failed and will be tried again.
+    /// Files whose reading has failed and will be tried again.
     pub(crate) waiting: u64,
     /// Files whose content was read.
     pub(crate) read: u64,
-    /// Documents added or replaced that are similar to another one.
+    /// Documents added or replaced that are similar to another document.
     pub(crate) near_duplicates: u64,
     pub(crate) dry_run: bool,
     #[serde(skip)]
     pub(crate) kinds: BTreeMap<&'static str, u64>,
-    /// Changes by kind, to limit how many are named.
+    /// Number of changes of each kind, to limit how many are named.
     #[serde(skip)]
     pub(crate) changes: BTreeMap<&'static str, u64>,
 }
@@ -104,7 +105,7 @@ struct ChangeObject<'a> {
     near_duplicate_of: Option<Vec<DuplicateObject>>,
 }
 
-/// Prints that a document was added or replaced, and its near-duplicates.
+/// Prints that a document was added or replaced, and names its near-duplicates.
 pub(crate) fn put(
     change: &str,
     key: &[u8],

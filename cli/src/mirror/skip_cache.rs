@@ -1,8 +1,9 @@
-//! A cache of skipped files, in the index folder.
+//! A cache of the files that were skipped, stored in the index folder.
 //!
-//! If a file's bytes have no text, that stays true until the file changes. A failure is different:
-//! only the time of the next attempt is stored. If the cache is lost, damaged or of another
-//! version, it counts as empty, and these files are read once more.
+//! If the bytes of a file have no text, this is true until the file changes, so the file need not
+//! be read again. A failure to read is different: only the time of the next attempt is stored. A
+//! cache that is lost, damaged or of another version counts as empty, and the files are read once
+//! more.
 
 #![expect(
     clippy::disallowed_types,
@@ -27,23 +28,23 @@ const NAME: &str = "mirror.skipped";
 /// Magic number and version.
 const MAGIC: [u8; 8] = *b"NKSKIP\0\x02";
 
-/// The kinds of reasons that are stored, as their position here.
+/// The kinds of reasons that can be stored. An entry holds the position in this list.
 const KINDS: [&str; 7] =
     ["binary", "unread format", "empty", "too large", "not a file", "bad key", FAILED];
 
-/// The kind of [`crate::raw::Reason::Failed`], which is tried again.
+/// The kind of [`crate::raw::Reason::Failed`]: reading is tried again.
 const FAILED: &str = "parser failed";
 
 const ENTRY_BYTES: usize = 8 + 16 + 1 + 1 + 8;
 
-/// Back-off after failures. The run after the first failure tries again at once; later attempts
-/// wait this many seconds, then four times as long each time.
+/// Back-off after failures. The first retry is made by the next run, without waiting. Then the wait
+/// is this many seconds, and four times as long after each further failure.
 const WAIT_FIRST: u64 = 60;
 
-/// Maximum wait.
+/// Maximum wait, in seconds.
 const WAIT_MAX: u64 = 24 * 60 * 60;
 
-/// The stored result for a file in a given state.
+/// The stored result of reading a file in a certain state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     /// Index into [`KINDS`].
@@ -57,11 +58,11 @@ struct Entry {
 /// Why an unchanged file was skipped before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Final: its bytes have no text, for this kind of reason.
+    /// Final: the bytes of the file have no text. Holds the kind of reason.
     Answer(&'static str),
-    /// Reading failed, and the next attempt is not due.
+    /// Reading has failed, and the next attempt is not due. Holds the kind of reason.
     Waits(&'static str),
-    /// Reading failed this often, and the next attempt is due.
+    /// Reading has failed, and the next attempt is due. Holds the number of failures.
     TryAgain(u8),
 }
 
@@ -70,16 +71,16 @@ pub(crate) enum Before {
 pub(crate) struct SkipCache {
     index: NoteFolder,
     folder: u64,
-    /// Entries of this folder from the last run.
+    /// Entries of this folder that the last run has stored.
     before: HashMap<u128, Entry>,
-    /// Entries of this folder from this run.
+    /// Entries of this folder that this run has confirmed or added.
     now: HashMap<u128, Entry>,
-    /// Entries of other folders, kept unchanged.
+    /// Entries of other folders, which are kept unchanged.
     others: Vec<(u64, u128, Entry)>,
 }
 
 impl SkipCache {
-    /// Reads the cache of an index, for the folder with this key.
+    /// Reads the cache of an index. `folder` is the key of the folder that this run follows.
     pub(crate) fn read(index: &Path, folder: &[u8]) -> Self {
         let folder = xxh3_64(folder);
         let mut skipped = Self { index: NoteFolder::of(index), folder, ..Self::default() };
@@ -94,7 +95,8 @@ impl SkipCache {
         skipped
     }
 
-    /// Looks up why an unchanged file was skipped before, and keeps the entry for the next run.
+    /// Looks up why an unchanged file was skipped in an earlier run. Unless a retry is due, keeps
+    /// the entry for the next run.
     pub(crate) fn before(&mut self, mark: u128, now: u64) -> Option<Before> {
         let entry = *self.before.get(&mark).or_else(|| self.now.get(&mark))?;
         let kind = *KINDS.get(usize::from(entry.kind))?;
@@ -105,8 +107,8 @@ impl SkipCache {
         Some(if kind == FAILED { Before::Waits(kind) } else { Before::Answer(kind) })
     }
 
-    /// Records that a file is skipped for this kind of reason. For a failure only the time of the
-    /// next attempt is stored.
+    /// Records that a file was skipped for this kind of reason. If reading has failed, computes the
+    /// time of the next attempt.
     pub(crate) fn record(&mut self, mark: u128, kind: &str, failures_before: u8, now: u64) {
         let Some(at) = KINDS.iter().position(|known| *known == kind) else { return };
         let kind_of = u8::try_from(at).unwrap_or(u8::MAX);
@@ -124,8 +126,8 @@ impl SkipCache {
         self.before.values().any(|entry| entry.failures > 0 && entry.again <= now)
     }
 
-    /// Writes the cache. `all`: every file of the folder was visited, so entries from the last run
-    /// that were not confirmed are dropped.
+    /// Writes the cache. With `all`, every file of the folder was visited, so entries of the last
+    /// run that were not confirmed are dropped.
     pub(crate) fn write(&mut self, all: bool) -> io::Result<()> {
         let known = std::mem::take(&mut self.before);
         let mut next = if all { HashMap::new() } else { known.clone() };
@@ -138,7 +140,7 @@ impl SkipCache {
         let ours = self.before.iter().map(|(mark, entry)| (self.folder, *mark, *entry));
         let mut entries: Vec<_> = ours.chain(self.others.iter().copied()).collect();
         entries.sort_unstable_by_key(|(folder, mark, _)| (*folder, *mark));
-        // Not synced: a checksum detects a file torn by power loss.
+        // The file is not synced. If power loss tears it, the checksum detects this.
         let path = self.index.file(NAME);
         let tmp = path.with_extension("skipped.tmp");
         File::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
@@ -146,14 +148,16 @@ impl SkipCache {
     }
 }
 
-/// A hash of a file's key and state (size, times, place) and of the version of the text extraction.
+/// A hash that identifies a file in a certain state: its key, size, times and place, and the
+/// version of the text extraction.
 pub(crate) fn mark(key: &[u8], place: u64, stat: &Stat) -> u128 {
     let maker = texts::maker().to_le_bytes();
     let parts = [&place.to_le_bytes()[..], &maker[..], &stat.encode(), key];
     xxh3_128(&parts.concat())
 }
 
-/// Seconds to wait after a failure, given the number of earlier ones.
+/// The number of seconds to wait after a failure. `failures_before` is the number of earlier
+/// failures.
 fn wait(failures_before: u8) -> u64 {
     match failures_before {
         0 => 0,
@@ -173,7 +177,7 @@ fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
     bytes
 }
 
-/// `None` unless the data is complete and valid.
+/// Returns `None` unless the data is complete and valid.
 fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, Entry)>> {
     let (content, sum) = bytes.split_last_chunk()?;
     let entries = content.strip_prefix(&MAGIC)?;
@@ -257,7 +261,7 @@ mod tests {
             let before = skipped.before(1, now);
             assert_eq!(before, (failures > 0).then_some(Before::TryAgain(failures)));
             skipped.record(1, FAILED, failures, now);
-            // Alternates between full passes and passes over a part of the folder.
+            // Alternates between passes over the whole folder and passes over a part of it.
             skipped.write(failures % 2 == 0).unwrap();
             let mut skipped = SkipCache::read(dir.path(), b"a");
             let began = now;

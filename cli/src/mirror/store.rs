@@ -1,6 +1,7 @@
-//! The target of changes: the index, or for `--dry-run` a scratch index that is thrown away.
+//! The target of changes: the index or, with `--dry-run`, a scratch index that is deleted
+//! afterwards.
 //!
-//! This module knows which documents a near-duplicate message may name.
+//! This module also knows which documents may be named as near-duplicates.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,19 +12,19 @@ use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snaps
 use super::folder::mark;
 use crate::failure::Failure;
 
-/// Factor by which the limit grows when too many results may not be named.
+/// Factor by which the limit of a query is raised when too many of its results may not be named.
 const WIDER: usize = 16;
 
-/// An index that is changed, or only seems to be.
+/// An index to which changes are made, or in which they are only simulated.
 pub(crate) enum Store {
     Index(Index),
     Dry(Box<Dry>),
 }
 
-/// The unchanged index, and beside it the documents that would be added.
+/// The unchanged index, and a scratch index with the documents that would be added.
 pub(crate) struct Dry {
     documents: Option<Snapshot>,
-    /// Keys of documents that would be removed or replaced.
+    /// Hashes of the keys of documents that would be removed or replaced.
     gone: HashSet<u128>,
     added: Index,
     /// Deleted on drop, after `added`.
@@ -34,14 +35,14 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // If this fails, the rest stays in the system's temporary folder.
+        // If this fails, the remaining files stay in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 impl Store {
-    /// A store that leaves the index unchanged. `gone` lists the documents that would be removed or
-    /// replaced.
+    /// A store that does not change the index. `gone` has the hashed keys of the documents that
+    /// would be removed or replaced.
     pub(crate) fn dry(
         documents: Option<Snapshot>,
         params: &Params,
@@ -74,8 +75,8 @@ impl Store {
         Ok(())
     }
 
-    /// The most similar documents, without the document itself and those that may not be named; at
-    /// most `limit`, at the index's threshold.
+    /// The most similar documents at the index's threshold, at most `limit`. The document itself,
+    /// and documents that may not be named, are left out.
     pub(crate) fn like(
         &self,
         key: &[u8],
@@ -89,7 +90,8 @@ impl Store {
             Self::Dry(dry) => {
                 let mut found = best(&dry.added.snapshot(), signature, limit, named)?;
                 if let Some(documents) = &dry.documents {
-                    // The unchanged index still contains the documents to be replaced: filter them.
+                    // The unchanged index still has the documents that would be removed or
+                    // replaced, so they are filtered out.
                     let stays = |found: &Match| !dry.gone.contains(&mark(&found.key));
                     found.extend(best(documents, signature, limit, stays)?);
                 }
@@ -109,7 +111,8 @@ impl Store {
     }
 }
 
-/// The first matches that satisfy a condition; queries with growing limits until there are enough.
+/// The first matches that satisfy a condition. Raises the limit of the query until there are
+/// enough.
 fn best(
     documents: &Snapshot,
     signature: &Signature,

@@ -1,4 +1,4 @@
-//! Scans the folder, applying the ignore rules. Reads no files except ignore files.
+//! Scans the folder and applies the ignore rules. Reads no files except ignore files.
 
 #![expect(clippy::disallowed_methods, reason = "reads the user's ignore files")]
 
@@ -26,7 +26,8 @@ pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE
 pub(crate) struct Rules {
     pub(crate) hidden: bool,
     pub(crate) no_ignore: bool,
-    /// The index, which may be inside the folder; `None` if it does not exist.
+    /// Path of the index, which may lie inside the folder and is skipped; `None` if it does not
+    /// exist.
     pub(crate) index: Option<PathBuf>,
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Rules {
 pub(crate) enum Scope {
     #[default]
     All,
-    /// These paths and everything below, in the folder's spelling.
+    /// These paths, in the user's spelling of the folder, and everything below them.
     #[cfg_attr(not(any(feature = "watch", test)), expect(dead_code, reason = "of --watch"))]
     Below(BTreeSet<PathBuf>),
 }
@@ -63,7 +64,7 @@ impl Scope {
         }
     }
 
-    /// The scope in terms of keys.
+    /// The same scope, for keys instead of paths.
     pub(crate) fn keys(&self) -> KeyScope {
         KeyScope(match self {
             Self::All => None,
@@ -81,7 +82,7 @@ impl KeyScope {
     }
 }
 
-/// Whether a key is `above`, or a path below it.
+/// Whether a key is `above` itself, or a path below it.
 pub(crate) fn lies_below(key: &[u8], above: &[u8]) -> bool {
     above.is_empty()
         || key.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -93,23 +94,23 @@ pub(crate) enum Found {
         path: PathBuf,
         stat: Stat,
     },
-    /// No regular file: a link or a device.
+    /// Not a regular file, but a link or a device.
     Other {
         path: PathBuf,
         stat: Stat,
         reason: Reason,
     },
-    /// This path, or what is below it, could not be scanned.
+    /// This path, or something below it, could not be scanned.
     Unlisted {
         path: PathBuf,
         why: String,
     },
 }
 
-/// Everything in the folder, in name order.
+/// All entries of the folder that are in the scope and not excluded, in name order.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
-    // Reported once per run, not with every event.
+    // Reported once per run, and not again for every event.
     let says_unread = !rules.no_ignore && scope.is_all();
     entries(folder, rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {
@@ -125,8 +126,8 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
     })
 }
 
-/// Errors in the ignore files of a folder. The walker silently skips lines it cannot read, and
-/// would then include files that should be excluded.
+/// Errors in the ignore files of a folder. The walker silently skips lines that it cannot read;
+/// files that should be excluded would then be included.
 fn unread_rules(folder: &Path) -> Vec<String> {
     let wrong = |name: &str| {
         let path = folder.join(name);
@@ -178,7 +179,7 @@ fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
     builder.build()
 }
 
-/// Whether a folder is the index (a canonical path). Names are compared first, since resolving a
+/// Whether a folder is the index (a canonical path). Compares the names first, because resolving a
 /// path costs system calls.
 fn is_index(entry: &DirEntry, index: &Path) -> bool {
     Some(entry.file_name()) == index.file_name()
@@ -205,12 +206,12 @@ fn found(entry: DirEntry) -> Option<Found> {
     })
 }
 
-/// What an error may hide. A folder deleted meanwhile hides nothing; an error of the root, or at an
-/// unknown place, may hide everything.
+/// What an error may hide. If a folder was deleted in the meantime, nothing is hidden. If the error
+/// concerns the root or no known path, everything may be hidden.
 fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
     let path = path_of(error).unwrap_or(root).to_path_buf();
     let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-    // The system's message only; the caller prints the path before it.
+    // Only the message of the system: the caller prints the path before it.
     let code = error.io_error().and_then(io::Error::raw_os_error);
     let why = code
         .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string());

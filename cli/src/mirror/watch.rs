@@ -1,6 +1,6 @@
-//! Follows file system events until Ctrl-C.
+//! Follows file system events until Ctrl-C is pressed.
 //!
-//! Events may be lost; then the whole folder is scanned again.
+//! Events may be lost. If they are, the whole folder is scanned again.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,24 +19,24 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output};
 
-/// A pass starts after this much time without events, because programs write files in several
-/// steps.
+/// A pass starts when there were no events for this long. Waiting is useful because programs write
+/// files in several steps.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// A pass starts after this time even without a quiet period.
+/// A pass starts this long after the first event even if further events arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Polling interval.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// With more changed paths than this, the whole folder is scanned.
+/// Maximum number of changed paths per pass. If there are more, the whole folder is scanned.
 const PATHS_MAX: usize = 200;
 
 /// Events since the last pass.
 #[derive(Debug, Default)]
 struct Happened {
     paths: BTreeSet<PathBuf>,
-    /// Some events were lost.
+    /// Whether events were lost, so that everything must be scanned.
     all: bool,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -45,7 +45,7 @@ struct Happened {
 impl Happened {
     fn note(&mut self, event: notify::Result<Event>, folder: &Folder, index: Option<&PathBuf>) {
         let event = match event {
-            // Our own reading causes these events.
+            // These events are caused by our own reading.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
             Ok(event) => event,
             Err(_) => return self.everything(),
@@ -103,21 +103,22 @@ pub(super) fn check(_: &Mirror) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a pass over everything, then a pass after each batch of events.
+/// Runs a pass over the whole folder, then one after each group of events.
 pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Result<(), Failure> {
     let happened = Arc::new(Mutex::new(Happened::default()));
     let folder = mirroring.folder.clone();
     let (path, shared) = (folder.path.clone(), Arc::clone(&happened));
     let index = mirroring.rules.index.as_ref().and_then(|index| folder.spelled(index));
-    // Without a thread the watcher would silently receive nothing.
+    // If the watcher cannot start its thread, it reports no error and delivers no events. So check
+    // first whether threads can be started.
     crate::threads::check()?;
-    // Started before the first pass, so that no change is missed in between.
+    // Started before the first pass, so that no change between the two is missed.
     let mut watcher = notify::recommended_watcher(move |event| {
         lock(&shared).note(event, &folder, index.as_ref());
     })
     .map_err(|error| refused(&error))?;
     watcher.watch(&path, RecursiveMode::Recursive).map_err(|error| refused(&error))?;
-    // The first pass may be interrupted by a signal; watching has not started yet.
+    // If a signal interrupts this first pass, that is an error: watching has not started yet.
     mirroring.pass(&Scope::All, output)?;
     output::note(format!("watching {} (stop it with Ctrl-C)", path.display()));
     let mut last = Instant::now();

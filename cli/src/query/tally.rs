@@ -1,4 +1,4 @@
-//! The summary after many queries.
+//! Prints the summary after many queries.
 
 use std::path::PathBuf;
 
@@ -17,11 +17,11 @@ fn queries(count: u64) -> String {
 #[derive(Default)]
 pub(super) struct Tally {
     queries: u64,
-    /// Queries with at least one match.
+    /// Number of queries with at least one match.
     answered: u64,
-    /// Queries with more matches than `--limit`.
+    /// Number of queries with more matches than `--limit`.
     cut: u64,
-    /// Queries that did not compare all candidates.
+    /// Number of queries that did not compare all candidates.
     incomplete: u64,
     /// The largest number of matches of a query.
     found_max: u64,
@@ -73,7 +73,7 @@ impl Tally {
         }
         match self.files_failed.len() {
             0 => Ok(Ended::Well),
-            // The user named these files, so their missing answers are an error.
+            // The user named these files, so it is an error if they have no answers.
             failed => Err(Failure::new(
                 format!("{} could not be read", counted(failed as u64, "file")),
                 "check these files; the other queries were answered",

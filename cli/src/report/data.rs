@@ -1,30 +1,31 @@
-//! The data of a page, as read by its script. Plain data.
+//! The data of a page, as its script reads it. Plain data.
 
 use serde::Serialize;
 
 #[derive(Serialize)]
 pub(crate) struct Data {
     pub(super) title: String,
-    /// Time of the page in milliseconds UTC, like all times here.
+    /// Time at which the page was made, in milliseconds UTC; all times here have this unit.
     pub(super) made: u64,
     /// Number of the last change that the page reflects.
     pub(super) change: u64,
     /// Version of the tool.
     pub(super) version: &'static str,
-    /// Description of the parameters.
+    /// Description of the index parameters.
     pub(super) params: String,
     /// Rows per signature.
     pub(super) hashes: usize,
     /// Probability that two rows are equal by chance.
     pub(super) collision: f64,
-    /// Minimum similarity that connects two documents on this page, and the index's own.
+    /// Minimum similarity that connects two documents on this page; and below, the threshold of the
+    /// index.
     pub(crate) threshold: f64,
     pub(super) threshold_index: f64,
     pub(crate) totals: Totals,
     pub(crate) shown: Shown,
-    /// Histogram of cluster sizes, in powers of two.
+    /// Histogram of cluster sizes, by powers of two.
     pub(super) sizes: Vec<Size>,
-    /// The largest clusters, largest first; equal ones by key.
+    /// The largest clusters, largest first. Clusters of equal size are ordered by key.
     pub(crate) clusters: Vec<ClusterShown>,
     pub(super) texts: Vec<TextShown>,
     pub(crate) pairs: PairCounts,
@@ -38,41 +39,42 @@ pub(crate) struct Data {
 pub(crate) struct Totals {
     pub(crate) documents: u64,
     pub(crate) clusters: u64,
-    /// Documents in clusters.
+    /// Number of documents that are in clusters.
     pub(crate) clustered: u64,
-    /// Redundant documents: all in clusters except one per cluster.
+    /// Number of redundant documents: all documents in clusters except one per cluster.
     pub(crate) surplus: u64,
-    /// Redundant documents with the same signature as another one.
+    /// Number of redundant documents with the same signature as another one.
     pub(crate) copies: u64,
-    /// Pairs at or above the threshold, as far as counted.
+    /// Number of pairs at or above the threshold; a lower bound if counting stopped early.
     pub(crate) pairs: u64,
-    /// Bytes that removing redundant documents would free; known for `free_known` of them.
+    /// Bytes that would be freed by removing the redundant documents. Only the sizes of
+    /// `free_known` of them are known.
     pub(crate) free: u64,
     pub(crate) free_known: u64,
 }
 
-/// How much of everything the page shows.
+/// How much of the whole index the page shows.
 #[derive(Default, Serialize)]
 pub(crate) struct Shown {
     pub(crate) documents: u64,
-    /// Documents shown with text.
+    /// Number of documents shown with their texts.
     pub(crate) texts: u64,
-    /// Documents whose text has changed since it was indexed.
+    /// Number of documents whose texts have changed since they were indexed.
     pub(crate) texts_changed: u64,
-    /// Documents whose text was not found.
+    /// Number of documents whose texts were not found.
     pub(crate) texts_missing: u64,
-    /// Maximum documents shown per cluster.
+    /// Maximum number of documents shown per cluster.
     pub(super) members_max: usize,
-    /// Maximum bytes shown per text.
+    /// Maximum number of bytes shown per text.
     pub(super) text_bytes_max: usize,
-    /// Whether texts were requested, and whether documents can have texts.
+    /// Whether texts were requested; and below, whether the documents can have texts.
     pub(super) texts_asked: bool,
     pub(super) texts_possible: bool,
-    /// Whether documents are sets; their texts are items, one per line.
+    /// Whether the documents are sets. Their texts are then lists of items, one per line.
     pub(super) sets: bool,
 }
 
-/// Clusters with `low` to `high` documents.
+/// The clusters of `low` to `high` documents.
 #[derive(Serialize)]
 pub(super) struct Size {
     pub(super) low: u64,
@@ -86,16 +88,17 @@ pub(crate) struct ClusterShown {
     pub(super) size: u64,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Length of a bar in time, in milliseconds.
+    /// Time that a bar covers, in milliseconds.
     pub(super) span: u64,
-    /// Start of each bar with new documents, and their number.
+    /// Per bar: its start, and the number of new documents. Bars without new documents are omitted.
     pub(super) growth: Vec<(u64, u64)>,
-    /// Bytes of all documents but the first, where known.
+    /// Total size of all documents except the first, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) free: Option<u64>,
-    /// Documents in key order; the first is the representative. A sample of large clusters.
+    /// The documents in key order; the first is the representative. If the cluster is large, this
+    /// is a sample.
     pub(super) documents: Vec<DocumentShown>,
-    /// Equal rows of the pairs (1, 0), (2, 0), (2, 1), (3, 0), ...
+    /// Numbers of equal rows, for the pairs of documents (1, 0), (2, 0), (2, 1), (3, 0), ...
     pub(super) rows: Vec<u32>,
 }
 
@@ -111,7 +114,7 @@ pub(super) struct DocumentShown {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TextState {
-    /// Not read: the page has no room for more.
+    /// Not read, because the page has no room for more texts.
     Unknown,
     /// Index into the list of texts.
     At(usize),
@@ -128,7 +131,7 @@ impl TextState {
 #[derive(Serialize)]
 pub(super) struct TextShown {
     pub(super) text: String,
-    /// Size of the whole text.
+    /// Size of the whole text, in bytes.
     pub(super) bytes: usize,
     /// Whether only the beginning is included.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -138,13 +141,13 @@ pub(super) struct TextShown {
 /// Histogram of pairs by equal rows.
 #[derive(Serialize)]
 pub(crate) struct PairCounts {
-    /// Number of equal rows of the first bar. Bars below the threshold show where it cuts the
-    /// distribution.
+    /// Number of equal rows of the first bar. There are bars below the threshold, to show where it
+    /// cuts the distribution.
     pub(super) rows_first: u32,
-    /// Minimum equal rows that reach the threshold.
+    /// Minimum number of equal rows that reach the threshold.
     pub(super) rows_min: u32,
     pub(super) counts: Vec<u64>,
-    /// Similarity of each bar.
+    /// The similarity that each bar stands for.
     pub(super) similarities: Vec<f64>,
     /// Whether counting stopped before the last pair.
     pub(crate) cut: bool,
@@ -154,37 +157,37 @@ pub(crate) struct PairCounts {
 pub(super) struct Curve {
     pub(super) bands: usize,
     pub(super) rows: usize,
-    /// For each hundredth of similarity from 0 to 1: the probability of being a candidate, and of
-    /// being returned at the threshold.
+    /// For each hundredth of similarity from 0 to 1: the probability that such a pair is a
+    /// candidate, and that it is returned at the threshold.
     pub(super) points: Vec<(f64, f64)>,
-    /// The probabilities exactly at the threshold.
+    /// The same two probabilities exactly at the threshold.
     pub(super) candidate: f64,
     pub(super) returned: f64,
     /// Standard error of the estimate at the threshold.
     pub(super) error: f64,
-    /// The threshold that would return nearly all pairs of this similarity, and the probability
-    /// then.
+    /// A lower threshold, which would return nearly all pairs whose similarity is at the page's
+    /// threshold; and below, the probability of this.
     pub(super) safe: f64,
     pub(super) returned_safe: f64,
 }
 
-/// Documents by time of insertion.
+/// The documents by time of insertion.
 #[derive(Serialize)]
 pub(super) struct Growth {
-    /// Length of a bar, in milliseconds.
+    /// Time that a bar covers, in milliseconds.
     pub(super) span: u64,
     pub(super) first: u64,
     pub(super) last: u64,
-    /// Start of a bar; its documents; and how many of them were not the first of their cluster.
-    /// Empty bars are omitted.
+    /// Per bar: its start, the number of its documents, and how many of them were not the first of
+    /// their cluster. Empty bars are omitted.
     pub(super) spans: Vec<(u64, u64, u64)>,
 }
 
-/// Pairs of folders with common near-duplicates, most first.
+/// Pairs of folders that have near-duplicates in common, most first.
 #[derive(Serialize)]
 pub(super) struct FoldersShown {
     pub(super) rows: Vec<FolderPair>,
-    /// Whether there are more pairs.
+    /// Whether there are more pairs than shown.
     pub(super) cut: bool,
 }
 
@@ -193,9 +196,10 @@ pub(super) struct FoldersShown {
 pub(super) struct FolderPair {
     pub(super) a: String,
     pub(super) b: String,
-    /// Clusters with documents in both.
+    /// Number of clusters with documents in both folders.
     pub(super) clusters: u64,
-    /// Documents of each folder in these clusters, and all documents of the folder.
+    /// Documents of each folder that are in these clusters; and below, all documents of each
+    /// folder.
     pub(super) documents_a: u64,
     pub(super) documents_b: u64,
     pub(super) all_a: u64,

@@ -1,7 +1,8 @@
-//! Counts the near-duplicates that folders have in common.
+//! Counts the near-duplicates that pairs of folders have in common.
 //!
-//! Keys are treated as paths with `/` between folders. Memory is bounded: a cluster with many
-//! folders counts only its largest ones, and the number of folder pairs is limited.
+//! Keys are treated as paths with `/` between folders. Memory is bounded: of a cluster with
+//! documents in many folders, only the folders with the most documents count, and the number of
+//! folder pairs is limited.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,14 +11,14 @@ use nearkin::Cluster;
 use super::data::{FolderPair, FoldersShown};
 use crate::output::visible;
 
-/// Folders per cluster that are paired: those with the most documents in it.
+/// Maximum number of folders per cluster that are paired: those with the most documents in it.
 const FOLDERS_OF_CLUSTER_MAX: usize = 32;
-/// Maximum number of folder pairs counted.
+/// Maximum number of folder pairs that are counted.
 const PAIRS_MAX: usize = 200_000;
 /// Maximum number of folder pairs on the page, largest first.
 const ROWS_MAX: usize = 200;
 
-/// The folder of a key; empty for a key without one.
+/// The folder of a key; empty if the key has no `/`.
 fn folder_of(key: &[u8]) -> &[u8] {
     key.iter().rposition(|byte| *byte == b'/').map_or(b"", |end| &key[..end])
 }
@@ -25,11 +26,11 @@ fn folder_of(key: &[u8]) -> &[u8] {
 #[derive(Default)]
 struct Shared {
     clusters: u64,
-    /// Documents of the first and of the second folder with a near-duplicate in the other.
+    /// Documents of the first and of the second folder that have a near-duplicate in the other.
     documents: [u64; 2],
 }
 
-/// Counters, fed with all clusters and then with all documents.
+/// Counts per folder and per pair of folders. First all clusters are added, then all documents.
 #[derive(Default)]
 pub(super) struct Folders {
     numbers: HashMap<Vec<u8>, usize>,
@@ -57,7 +58,7 @@ impl Folders {
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         if counts.len() > FOLDERS_OF_CLUSTER_MAX {
-            // Ties are ordered by name, so that the page is deterministic.
+            // Folders with equal counts are ordered by name, so that the page is deterministic.
             counts.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
             counts.truncate(FOLDERS_OF_CLUSTER_MAX);
             counts.sort_unstable();
@@ -91,7 +92,7 @@ impl Folders {
         }
     }
 
-    /// The result for the page; empty if there is only one folder.
+    /// The result for the page. Empty if there is only one folder.
     pub(super) fn shown(self) -> FoldersShown {
         if self.numbers.len() < 2 {
             return FoldersShown { rows: Vec::new(), cut: false };

@@ -1,6 +1,6 @@
-//! Collects the data of a page from a snapshot.
+//! Collects the data of a page from a snapshot of the index.
 //!
-//! Counts cover the whole index; the parts shown are bounded here.
+//! The counts cover the whole index. The parts that the page shows are bounded here.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -21,25 +21,26 @@ use crate::output::visible;
 use crate::progress::{Progress, Unit};
 use crate::row_count::EqualRows;
 
-/// Approximate number of documents on a page, divided among its clusters.
+/// Approximate number of documents on a page. They are divided among its clusters.
 const DOCUMENTS_MAX: usize = 30_000;
 /// Minimum and maximum number of documents shown per cluster.
 const MEMBERS_MIN: usize = 3;
 const MEMBERS_MAX: usize = 30;
-/// Maximum characters shown of a key.
+/// Maximum number of characters shown per key.
 const KEY_CHARACTERS_MAX: usize = 240;
-/// Maximum number of pairs (or pairs of crowds) visited: thousands of similar documents that are no
-/// exact copies have too many pairs.
+/// Maximum number of pairs (or pairs of crowds) visited. Thousands of documents that are similar,
+/// but not exact copies, have too many pairs.
 const PAIRS_MAX: u64 = 20_000_000;
-/// Pairs this far below the threshold are counted too, to show where it cuts the distribution.
+/// Pairs up to this much below the threshold are counted as well, to show where the threshold cuts
+/// the distribution.
 const BELOW: f64 = 0.2;
-/// Maximum bars in the growth charts.
+/// Maximum number of bars in the growth chart of the index; and below, in that of a cluster.
 const SPANS_MAX: u64 = 60;
 const CLUSTER_SPANS_MAX: u64 = 24;
 
 const SECOND_MS: u64 = 1_000;
 const DAY_MS: u64 = 86_400 * SECOND_MS;
-/// Bar lengths in common units of time.
+/// Possible lengths of a bar: common units of time.
 const SPANS_MS: [u64; 13] = [
     SECOND_MS,
     10 * SECOND_MS,
@@ -56,7 +57,7 @@ const SPANS_MS: [u64; 13] = [
     3_650 * DAY_MS,
 ];
 
-/// Collects all data.
+/// Collects all data of a page.
 pub(super) fn gather(
     snapshot: &Snapshot,
     settings: &PageSettings,
@@ -111,20 +112,20 @@ pub(super) fn gather(
     })
 }
 
-/// Result of visiting all clusters.
+/// What was found by visiting all clusters.
 #[derive(Default)]
 struct Found {
     totals: Totals,
-    /// A min-heap: the smallest candidate on top.
+    /// The largest clusters so far, as a min-heap: the smallest is on top.
     largest: BinaryHeap<Reverse<Candidate>>,
-    /// Clusters and documents by power of two of the size.
+    /// Number of clusters and of documents, by powers of two of the cluster size.
     sizes: Vec<(u64, u64)>,
-    /// Times of all documents that were not the first of their cluster.
+    /// The times of all clustered documents except the first of each cluster.
     later: Vec<u64>,
     folders: Folders,
 }
 
-/// A cluster that may be shown.
+/// A cluster that may be shown on the page.
 #[derive(PartialEq, Eq)]
 struct Candidate {
     size: u64,
@@ -136,11 +137,11 @@ struct Candidate {
     members: Members,
 }
 
-/// Keys and times of the documents shown.
+/// Keys and times of the documents shown for a cluster.
 type Members = Vec<(Vec<u8>, u64)>;
 
 impl Ord for Candidate {
-    /// By size; of equal sizes, the smaller key ranks higher.
+    /// Orders by size. Of clusters of equal size, the one with the smaller key ranks higher.
     fn cmp(&self, other: &Self) -> Ordering {
         self.size.cmp(&other.size).then_with(|| other.members.cmp(&self.members))
     }
@@ -178,7 +179,8 @@ fn clusters(
         *documents += size;
         let first = cluster.first_time();
         found.later.extend(&cluster.times);
-        // One document of the cluster was the first, hence not redundant when it was added.
+        // The first document of the cluster was not redundant when it was added, so its time is
+        // taken out.
         if let Some(at) = found.later.iter().rposition(|time| *time == first) {
             found.later.swap_remove(at);
         }
@@ -193,7 +195,8 @@ fn clusters(
     Ok(())
 }
 
-/// Bytes of all documents of a cluster but the first; `None` if no document is found.
+/// Total size of all documents of a cluster except the first. `None` if the size of none of them is
+/// known.
 fn free(cluster: &Cluster, originals: &Originals, totals: &mut Totals) -> Option<u64> {
     let bytes: Vec<u64> =
         cluster.keys.iter().skip(1).filter_map(|key| originals.bytes(key)).collect();
@@ -220,13 +223,13 @@ impl Candidate {
     }
 }
 
-/// Up to `most` positions below `count`, evenly spread, including first and last.
+/// Up to `most` positions below `count`, evenly spaced, including the first and the last.
 fn sample(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let shown = count.min(most);
     (0..shown).map(move |at| if shown == count { at } else { at * (count - 1) / (shown - 1) })
 }
 
-/// The shortest bar length with which at most `spans_max` bars cover the time.
+/// The shortest bar length with which `spans_max` bars are enough to cover the time.
 fn span_ms(first: u64, last: u64, spans_max: u64) -> u64 {
     let few = |span: &u64| last / span - first / span < spans_max;
     SPANS_MS.into_iter().find(few).unwrap_or((last - first) / (spans_max - 1) + 1)
@@ -241,7 +244,7 @@ fn sizes(counts: &[(u64, u64)]) -> Vec<Size> {
     .collect()
 }
 
-/// A key for display; a very long one is shortened in the middle.
+/// A key for display. A very long key is shortened in the middle.
 fn key_shown(key: &[u8]) -> String {
     let text = visible(key);
     let count = text.chars().count();
@@ -264,7 +267,7 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
     let mut rows = Vec::with_capacity(members.len() * members.len() / 2);
     for (at, one) in signatures.iter().enumerate() {
         for other in &signatures[..at] {
-            // The snapshot contains every document it listed, so both signatures exist.
+            // A snapshot has every document that it has listed, so both signatures exist.
             let (Some(one), Some(other)) = (one, other) else { continue };
             rows.push(equal.between(one, other));
         }
@@ -286,7 +289,8 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
     })
 }
 
-/// Counts pairs by equal rows; pairs of equal signatures are counted without visiting each.
+/// Counts pairs by their number of equal rows. Pairs of equal signatures are counted without
+/// visiting each of them.
 fn pairs(snapshot: &Snapshot, threshold: f64, totals: &mut Totals) -> Result<PairCounts, Failure> {
     let params = snapshot.params();
     let low = (threshold - BELOW).max(0.0);
@@ -376,7 +380,7 @@ fn curve(params: &Params, threshold: f64) -> Curve {
     }
 }
 
-/// Rounds to five digits, more than a chart can show.
+/// Rounds to five decimal places, which is more than a chart can show.
 fn rounded(number: f64) -> f64 {
     (number * 1e5).round() / 1e5
 }

@@ -1,7 +1,8 @@
 //! Builds the page: one HTML file with its style, script and data.
 //!
-//! This module does not know the data. A content security policy allows only this style and script,
-//! by their SHA-256, and forbids all loading; a test computes the hashes again.
+//! This module does not know what the data means. A content security policy allows only this style
+//! and this script, by their SHA-256 hashes, and forbids loading anything. A test recomputes the
+//! hashes.
 
 use super::data::Data;
 use crate::failure::Failure;
@@ -28,11 +29,11 @@ fn script() -> String {
     web::script(&parts.concat())
 }
 
-/// The HTML page of the data.
+/// Builds the HTML page that shows the data.
 pub(super) fn html(data: &Data) -> Result<String, Failure> {
     let json = serde_json::to_string(data)
         .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
-    // The data is inserted last, so that placeholders inside it are not replaced.
+    // The data is inserted last, so that text in it that looks like a placeholder is not replaced.
     let mut page = TEMPLATE
         .replace("@STYLE_SHA256@", STYLE_SHA256)
         .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
@@ -43,8 +44,8 @@ pub(super) fn html(data: &Data) -> Result<String, Failure> {
     Ok(page)
 }
 
-/// JSON that is safe inside HTML: escapes what could end the script or start a comment, and the two
-/// characters that are line ends in JavaScript but not in JSON.
+/// Makes JSON safe inside HTML. Escapes the characters that could end the script or start a
+/// comment, and the two characters that are line ends in JavaScript but not in JSON.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + json.len() / 64);
     for character in json.chars() {
@@ -54,7 +55,8 @@ fn harmless(json: &str) -> String {
             '&' => text.push_str("\\u0026"),
             '\u{2028}' => text.push_str("\\u2028"),
             '\u{2029}' => text.push_str("\\u2029"),
-            // These characters occur only inside JSON strings, so escaping them is always valid.
+            // The characters escaped above occur only inside JSON strings, so escaping them is
+            // always valid.
             other => text.push(other),
         }
     }

@@ -1,4 +1,4 @@
-//! The settings of a page.
+//! The settings of a report page.
 
 /// The settings of a page.
 pub(crate) struct PageSettings {

@@ -1,6 +1,6 @@
-//! Reads the texts of the documents on a page, within a size limit.
+//! Reads the texts of the documents on a page, up to a size limit.
 //!
-//! This module limits how much is read; it does not know where texts are stored.
+//! This module limits how much is read. It does not know where the texts are stored.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::interrupt;
 use crate::originals::{Originals, TextNow};
 use crate::progress::{Progress, Unit};
 
-/// Maximum bytes of a text on the page. The page compares texts as included: the part beyond the
+/// Maximum size of a text on the page. The page compares only what it contains: anything beyond the
 /// limit is not compared.
 pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Approximate maximum of all texts.
+/// Approximate maximum size of all texts together.
 const TEXTS_BYTES_MAX: usize = 12 << 20;
 
-/// Reads texts until the limit is reached: first two of each cluster, then a third of each, and so
-/// on. Equal texts are stored once. `keys` has the keys of each cluster's documents.
+/// Reads texts until the limit is reached: first two per cluster, then a third one per cluster, and
+/// so on. Equal texts are stored once. `keys` holds the keys of the documents of each cluster.
 pub(super) fn read(
     snapshot: &Snapshot,
     originals: &Originals,
@@ -62,7 +62,8 @@ pub(super) fn read(
 struct Texts {
     all: Vec<TextShown>,
     bytes: usize,
-    /// Position of a text by its shown part and its full length.
+    /// The position of each text in `all`. A text is identified by its shown part and its full
+    /// length.
     places: HashMap<(String, usize), usize>,
 }
 
@@ -80,7 +81,8 @@ impl Texts {
         };
         let bytes = text.len();
         let most = TEXT_BYTES_MAX.min(bytes);
-        // A character has at most four bytes.
+        // Cuts at a character boundary. A character has at most four bytes, so one of these four
+        // positions is a boundary.
         let end =
             (0..4).map(|less| most.saturating_sub(less)).find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));

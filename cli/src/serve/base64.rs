@@ -7,7 +7,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes canonical base64, exactly as [`encode`] writes it; `None` for anything else.
+/// Decodes canonical base64, exactly as [`encode`] writes it. Returns `None` for anything else.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

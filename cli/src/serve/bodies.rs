@@ -21,10 +21,11 @@ use super::base64;
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
-/// A body of type JSON within the size limit, not parsed yet, because parsing takes time.
+/// A request body whose type is JSON and whose size is within the limit. It is not parsed yet,
+/// because parsing takes time.
 pub(super) struct Body {
     bytes: Bytes,
-    /// The body's share of the memory for all bodies.
+    /// The memory reserved for this body, out of the memory for all bodies.
     _room: OwnedSemaphorePermit,
 }
 
@@ -32,7 +33,7 @@ impl Body {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
             let mut message = format!("the body: {error}");
-            // Replaces names of Rust types in serde's message.
+            // Replaces names of Rust types in serde's messages.
             for (of_rust, of_json) in
                 [("usize", "an integer from 0"), ("u64", "an integer from 0"), ("f64", "a number")]
             {
@@ -51,8 +52,8 @@ impl FromRequest<Arc<Shared>> for Body {
         let headers = request.headers();
         let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
-        // Requiring JSON also blocks forms from other sites: browsers cannot send this type without
-        // CORS.
+        // Requiring JSON also blocks forms on other sites: without CORS, browsers cannot send this
+        // content type.
         if !kind.trim().eq_ignore_ascii_case("application/json") {
             return Err(ErrorResponse::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -209,7 +210,7 @@ pub(super) fn signature(
     Ok(match (text, items, rows) {
         (Some(text), None, None) => sketcher.text(text)?,
         (None, Some(items), None) => sketcher.items(items)?,
-        // The number of shingles behind external rows is unknown.
+        // The number of shingles behind external rows is unknown, so it is stored as 0.
         (None, None, Some(rows)) => sketcher.rows(rows, 0)?,
         _ => {
             return Err(ErrorResponse::invalid(

@@ -1,5 +1,5 @@
-//! The OpenAPI document, generated from the route table and from the types of requests and answers,
-//! so that it always agrees with the code.
+//! The OpenAPI document. It is generated from the route table and from the types of requests and
+//! answers, so that it always agrees with the code.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -14,18 +14,18 @@ use super::state::{HealthObject, StatsObject};
 /// Describes a route: its purpose, input and answers.
 pub(super) struct Operation {
     pub(super) method: &'static str,
-    /// In the router's syntax.
+    /// The path in the syntax of the router.
     pub(super) path: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
-    /// Name of the body's type.
+    /// Name of the type of the body.
     pub(super) body: Option<&'static str>,
     pub(super) answers: &'static [Answer],
     /// Groups of error statuses.
     pub(super) errors: &'static [&'static [u16]],
 }
 
-/// An answer: status, meaning, content.
+/// An answer: status, meaning and content.
 pub(super) type Answer = (u16, &'static str, Content);
 
 pub(super) enum Content {
@@ -35,8 +35,9 @@ pub(super) enum Content {
     Media(&'static str),
 }
 
-/// Error statuses: of every route; of routes that need a token, work on the index, have a key in
-/// the path, have a body, or write.
+/// Error statuses that any route may return; and below, those of routes that need a token, work on
+/// the index, take a key (which may be unknown), return a text (which may have changed or be too
+/// large), have a body, or write.
 pub(super) const ANY: &[u16] = &[403];
 pub(super) const TOKEN: &[u16] = &[401];
 pub(super) const INDEX: &[u16] = &[500, 503, 504];
@@ -47,7 +48,7 @@ pub(super) const BODY: &[u16] = &[400, 413, 415];
 pub(super) const TOO_LARGE: &[u16] = &[413];
 pub(super) const WRITE: &[u16] = &[507];
 
-/// Errors by status: name and meaning.
+/// For each error status: its name and its meaning.
 const ERRORS: [(u16, &str, &str); 11] = [
     (400, "BadRequest", "`invalid` (the message says what), or `empty` (nothing to compare)"),
     (401, "Token", "`token`: missing or wrong token"),
@@ -66,7 +67,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (507, "Full", "`disk_full`: nothing was written"),
 ];
 
-/// The document as JSON text.
+/// The OpenAPI document as JSON text.
 pub(super) fn openapi(operations: &[Operation]) -> Result<String, ErrorResponse> {
     document(operations).and_then(|document| serde_json::to_string_pretty(&document)).map_err(
         |error| ErrorResponse::internal(format!("the description cannot be made: {error}")),
@@ -109,7 +110,7 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     }))
 }
 
-/// Fields shared by all methods of a path.
+/// The fields that all methods of a path share.
 fn item_of(path: &str) -> Value {
     if !path.contains("{key}") {
         return json!({});
@@ -181,13 +182,13 @@ fn schemas() -> serde_json::Result<Value> {
     for (name, schema) in all {
         schemas[name] = serde_json::to_value(schema)?;
     }
-    // A constraint that the types cannot express: exactly one of these fields.
+    // The types cannot express this constraint: exactly one of these fields is present.
     let contents = ["text", "items", "rows"];
     for name in ["Document", "Insert", "Admit"] {
         schemas[name]["oneOf"] = one_of(&contents);
     }
     schemas["Query"]["oneOf"] = one_of(&["text", "items", "rows", "key", "keys"]);
-    // Each operation has exactly one name.
+    // Each operation is an object with exactly one field.
     if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
         for choice in choices {
             choice["additionalProperties"] = json!(false);
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Clients depend on the fields, on which are required, and on their bounds.
+    /// Clients depend on which fields there are, which of them are required, and on their bounds.
     #[test]
     fn types_are_described_as_they_are_read_and_written() {
         let schemas = schemas().unwrap();

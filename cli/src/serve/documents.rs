@@ -1,6 +1,6 @@
 //! Handlers for documents by key, and for batches.
 //!
-//! Each write is one call of the library, which syncs waiting writes as a group.
+//! Each write is one call of the library, which syncs all waiting writes together.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
     key_after(PREFIX, uri)
 }
 
-/// The percent-decoded key behind a path prefix; any bytes are allowed.
+/// The percent-decoded key after a path prefix. A key may contain any bytes.
 pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
     let text = uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes();
     let mut key = Vec::with_capacity(text.len());
@@ -30,7 +30,7 @@ pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorRespons
     while let Some(&byte) = text.get(at) {
         if byte == b'%' {
             let digits = text.get(at + 1..at + 3);
-            // `from_str_radix` would accept a sign.
+            // Checked because `from_str_radix` would accept a sign.
             let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
             let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
             let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
@@ -48,7 +48,7 @@ pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorRespons
     Ok(key)
 }
 
-/// An insert; without a payload, the stored one stays.
+/// An insert. Without a payload, the stored payload stays.
 fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>) -> Edit<'a> {
     let edit = Edit::insert(key, signature);
     match payload {

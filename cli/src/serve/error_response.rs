@@ -1,4 +1,4 @@
-//! Error responses: a status, a kind for programs, and a message with advice for people.
+//! Error responses: a status, a kind for programs, and a message with advice for users.
 
 use std::io;
 
@@ -80,19 +80,19 @@ impl ErrorResponse {
         self
     }
 
-    /// Prefixes the message with the part of the request it is about.
+    /// Puts the part of the request that the error is about before the message.
     pub(super) fn of(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
-    /// Whether the index refuses all further writes.
+    /// Whether the index will refuse all further writes.
     pub(super) fn is_poison(&self) -> bool {
         ["poisoned", "unknown", "closed"].contains(&self.kind)
     }
 }
 
-/// Whether the cause is a full disk.
+/// Whether a full disk is the cause.
 fn is_full(error: &Error) -> bool {
     let kind = error.io_kind();
     matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
@@ -166,7 +166,7 @@ pub(super) struct ErrorObject {
 
 #[derive(Serialize, ToSchema)]
 struct Inner {
-    /// For programs: each kind calls for another reaction.
+    /// For programs: each kind calls for a different reaction.
     kind: &'static str,
     message: String,
     /// What to do next.
@@ -184,7 +184,8 @@ impl IntoResponse for ErrorResponse {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::UNAUTHORIZED {
-            // A browser then asks for the password and sends it with every later request.
+            // With this header, a browser asks for the password and sends it with every later
+            // request.
             let ask = HeaderValue::from_static("Basic realm=\"nearkin\", charset=\"UTF-8\"");
             headers.insert(header::WWW_AUTHENTICATE, ask);
         }

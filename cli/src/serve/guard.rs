@@ -1,9 +1,9 @@
-//! Middleware of every request: access checks, time limit, metrics and security headers.
+//! Middleware for every request: access checks, time limit, metrics and security headers.
 //!
-//! Scripts of foreign sites run in the browser of this machine and can reach loopback. The `Host`
-//! header must therefore name loopback, because a foreign DNS name can be pointed here (DNS
-//! rebinding), and cross-site requests are refused. Without CORS headers a foreign script could not
-//! read an answer either.
+//! Scripts of foreign sites run in the browser on this machine and can reach loopback addresses.
+//! Therefore the `Host` header must name a loopback address, because a foreign DNS name can be made
+//! to point here (DNS rebinding). Cross-site requests are refused as well. And since no CORS
+//! headers are sent, a foreign script could not read the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use super::metrics::Route;
 use super::paths;
 use super::shared::Shared;
 
-/// Checks a request, runs it within the time limit, and counts it.
+/// Checks a request, processes it within the time limit, and counts it.
 pub(super) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -61,8 +61,8 @@ fn too_late(shared: &Shared) -> ErrorResponse {
     .advise("a write may still complete; repeating it is safe")
 }
 
-/// The method's name for metrics; unknown methods share one name, so that clients cannot create
-/// counters.
+/// The name of the method, for metrics. Unknown methods share one name, so that clients cannot
+/// create any number of counters.
 fn method_name(method: &Method) -> &'static str {
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS]
         .iter()
@@ -108,7 +108,7 @@ fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     }
 }
 
-/// Whether a host, with or without port, can only be this machine.
+/// Whether a host, with or without a port, can only be this machine.
 fn is_loopback_name(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -117,7 +117,7 @@ fn is_loopback_name(host: &str) -> bool {
         },
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    // Anything but a port behind the name makes it another name.
+    // Anything other than a port after the name makes it a different name.
     let digits = port.strip_prefix(':').unwrap_or(port);
     if !digits.bytes().all(|byte| byte.is_ascii_digit())
         || digits.len() == port.len() && !port.is_empty()
@@ -130,7 +130,7 @@ fn is_loopback_name(host: &str) -> bool {
     name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether the browser says that a page of another site sent the request.
+/// Whether the request was sent by a page of another site, according to the browser's headers.
 fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
     let is_own_site = |site: &str| site == "same-origin" || site == "none";
     let is_own_origin = |origin: &str| {
@@ -141,8 +141,8 @@ fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
         || !is_missing_or(headers, "origin", is_own_origin)
 }
 
-/// Whether a header is missing, or has exactly one acceptable value. Browsers never send two, and
-/// other software might use the second one.
+/// Whether a header is missing, or has exactly one value, which is acceptable. Two values are
+/// refused: browsers never send two, and other software might use the second one.
 fn is_missing_or(headers: &HeaderMap, name: &str, is_right: impl Fn(&str) -> bool) -> bool {
     let mut given = headers.get_all(name).iter();
     match (given.next(), given.next()) {
@@ -199,7 +199,7 @@ mod tests {
             assert!(is("origin", other), "{other}");
         }
         assert!(!is("origin", "http://127.0.0.1:7878"));
-        // Repeated headers are refused, whatever their values.
+        // Repeated headers are refused, whatever their values are.
         let (site, origin) = ("sec-fetch-site", "origin");
         for (name, first, second) in [
             (site, "same-origin", "cross-site"),

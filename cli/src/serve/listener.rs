@@ -1,5 +1,5 @@
-//! Limits on connections: their number, and how long one may stay without progress. Protects
-//! against clients that send one byte now and then (slowloris).
+//! Limits the number of connections, and how long a connection may stay without progress. Protects
+//! against clients that send a byte only now and then (slowloris).
 //!
 //! This module knows sockets, not HTTP.
 
@@ -17,10 +17,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// Maximum number of open connections; further ones wait in the listen backlog of the system.
+/// Maximum number of open connections. Further ones wait in the system's listen backlog.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// Extra time beyond a request's timeout, so that the timeout answer can still be sent.
+/// Time added to the timeout of a request, so that the timeout response can still be sent.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Accepts connections up to the limit.
@@ -31,7 +31,7 @@ pub(super) struct LimitedListener {
 }
 
 impl LimitedListener {
-    /// `timeout` is the maximum time of a request.
+    /// `timeout` is the maximum time for processing a request.
     pub(super) fn new(listener: TcpListener, timeout: Duration) -> Self {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         Self { listener, places, patience: timeout + MARGIN }
@@ -50,13 +50,13 @@ impl Listener for LimitedListener {
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
-                    // Answers are small and complete when written. If this fails, they only arrive
-                    // later.
+                    // An answer is small and written at once, so waiting for more data is useless.
+                    // If this call fails, answers only arrive later.
                     let _ = stream.set_nodelay(true);
                     return (DeadlineStream::new(stream, place, self.patience), peer);
                 }
                 Err(error) if is_of_one_connection(&error) => {}
-                // Usually too many open files: wait until some are closed.
+                // Usually there are too many open files: wait until some are closed.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -76,16 +76,16 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// A connection with a deadline. It is dropped if for too long no request arrived, or a request got
-/// no answer: its remainder is missing, or the client does not read.
+/// A connection with a deadline. It is dropped if no request arrives for too long, or if a request
+/// is not answered in time, because the rest of it is missing or the client does not read.
 pub(super) struct DeadlineStream {
     stream: TcpStream,
     patience: Duration,
     deadline: Instant,
-    /// Fires at or before the deadline, and is then set again: moving the deadline with every
-    /// request is cheaper than resetting the timer.
+    /// Fires at the deadline or earlier. If the deadline has moved meanwhile, the timer is set
+    /// again: this is cheaper than resetting the timer with every request.
     timer: Pin<Box<Sleep>>,
-    /// Whether something was read since the last write.
+    /// Whether bytes were read since the last write.
     request_began: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -102,7 +102,7 @@ impl DeadlineStream {
         self.deadline = Instant::now() + self.patience;
     }
 
-    /// For a read or write that is pending: fails once the deadline has passed.
+    /// Called while a read or write is pending. Fails once the deadline has passed.
     fn wait<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             ready!(self.timer.as_mut().poll(context));
@@ -125,7 +125,7 @@ impl AsyncRead for DeadlineStream {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this.wait(context),
             read @ Poll::Ready(_) => {
-                // Only the first bytes of a request start its clock.
+                // Only the first bytes of a request move the deadline.
                 if !this.request_began && buffer.filled().len() > before {
                     this.renew(true);
                 }

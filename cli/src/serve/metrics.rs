@@ -1,4 +1,5 @@
-//! Request counters and latency histograms in Prometheus' text format. Does not know the index.
+//! Request counters and latency histograms, in the text format of Prometheus. Does not know the
+//! index.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +22,8 @@ pub(super) struct Route {
 #[derive(Debug, Default)]
 struct Series {
     statuses: BTreeMap<u16, u64>,
-    /// Not cumulative: one count per bucket, plus one above the last bound.
+    /// One count per bucket, and one for times above the last bound. These counts are not
+    /// cumulative.
     buckets: [u64; BUCKETS.len() + 1],
     seconds: f64,
 }
@@ -34,7 +36,7 @@ pub(super) struct Metrics {
     running: AtomicI64,
 }
 
-/// A running request; counted until it is dropped.
+/// Guard of a running request, which is counted until the guard is dropped.
 pub(super) struct Running<'a>(&'a AtomicI64);
 
 impl Drop for Running<'_> {
@@ -71,7 +73,7 @@ impl Metrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Route, Series>> {
-        // Counters stay valid even if a thread panicked while it held the lock.
+        // If a thread has panicked with the lock held, the counters are still valid.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +109,7 @@ impl Metrics {
     }
 }
 
-/// A buffer of text in Prometheus' format.
+/// A buffer for text in Prometheus' format.
 #[derive(Debug, Default)]
 pub(super) struct Text(String);
 

@@ -1,4 +1,4 @@
-//! Placeholder for `serve` in builds without the server; running it is an error.
+//! Placeholder for `serve` in builds without the server: running it is an error.
 
 use crate::args::Serve;
 use crate::ended::Ended;

@@ -32,8 +32,8 @@ pub(super) async fn api() -> impl IntoResponse {
     filled(API, &api_script())
 }
 
-/// Fills in a page and its content security policy. A random nonce allows only the page's own
-/// script and style.
+/// Fills in a page and its content security policy. Only the page's own script and style are
+/// allowed, by a random nonce.
 fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
     let nonce = format!("{:016x}{:016x}", random(), random());
     let policy = format!(
@@ -50,7 +50,7 @@ fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
     (headers, page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
 }
 
-/// 64 random bits: the hasher's keys come from the system's generator.
+/// Returns 64 random bits: the keys of the standard hasher come from the system's random generator.
 fn random() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -1,6 +1,6 @@
-//! Paths of the API: as the router spells them, and as the documentation does.
+//! Paths of the API, in the syntax of the router and in that of the documentation.
 
-/// Path of a document in axum's syntax; the wildcard allows slashes in keys.
+/// Path of a document, in axum's syntax. The wildcard allows slashes in keys.
 pub(super) const DOCUMENT: &str = "/v1/documents/{*key}";
 
 /// The same path for the documentation.
@@ -11,7 +11,7 @@ pub(super) const TEXT: &str = "/v1/texts/{*key}";
 
 const TEXT_DESCRIBED: &str = "/v1/texts/{key}";
 
-/// Converts a router path for the documentation.
+/// Converts a path from the router's syntax to that of the documentation.
 pub(super) fn described(path: &str) -> &str {
     match path {
         DOCUMENT => DOCUMENT_DESCRIBED,

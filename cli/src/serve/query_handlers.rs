@@ -15,10 +15,10 @@ use super::shared::Shared;
 /// Default number of matches in an answer.
 const LIMIT_DEFAULT: usize = 10;
 
-/// Maximum number of matches; it bounds the size of an answer.
+/// Maximum number of matches in an answer. Bounds the size of the answer.
 const LIMIT_MAX: usize = 1_000;
 
-/// Default similarity for rejection, as in `nearkin admit`.
+/// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
 fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {

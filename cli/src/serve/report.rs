@@ -1,4 +1,4 @@
-//! Handler of `/report`: the report of the whole index as a page.
+//! Handler of `/report`: the report about the whole index, as a page.
 
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use super::error_response::ErrorResponse;
 use super::shared::Shared;
 use crate::report::{self, Made, PageSettings};
 
-/// Maximum number of clusters on the page (the largest ones): a megabyte or two.
+/// Maximum number of clusters on the page (the largest ones). The page then has one or two
+/// megabytes.
 const CLUSTERS_MAX: usize = 1_000;
 
-/// The page, made on a thread that may block. The page has its own content security policy.
+/// Serves the report page, which is built on a thread that may block. The page has its own content
+/// security policy.
 pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let made = shared.work(page).await?;
     let headers: [(HeaderName, &str); 2] = [
@@ -23,7 +25,7 @@ pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoRespon
     Ok::<_, ErrorResponse>((headers, made))
 }
 
-/// Includes texts only if clients may read them.
+/// Builds the page. It includes texts only if clients may read them.
 fn page(shared: &Shared) -> Result<String, ErrorResponse> {
     let snapshot = shared.index.snapshot();
     let settings = PageSettings {

@@ -1,4 +1,4 @@
-//! The table of all routes. The OpenAPI description is generated from it.
+//! The table of all routes, from which the OpenAPI description is generated.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ struct Route {
     operation: Operation,
 }
 
-/// Builds a route from method, path, handler, id, summary, answers, errors and type of the body.
+/// Builds a route from its method, path, handler, id, summary, answers, errors and type of the
+/// body.
 macro_rules! route {
     ($method:ident $path:expr, $answer:expr, $id:literal, $summary:literal, [$($given:expr),*],
      [$($errors:expr),*] $(, $body:literal)?) => {
@@ -42,7 +43,7 @@ macro_rules! route {
     };
 }
 
-/// Pages and server state: routes that only read.
+/// Routes of the pages and of the server's state. They only read.
 fn pages() -> Vec<Route> {
     vec![
         route!(get "/", page::page, "page", "A page with a search and the live state",
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(found.len(), 14);
     }
 
-    /// Every `$ref` of the description can be resolved.
+    /// Checks that every `$ref` of the description can be resolved.
     #[test]
     fn no_reference_of_the_description_is_broken() {
         fn walk(value: &Value, all: &Value, count: &mut usize) {

@@ -1,5 +1,5 @@
-//! State shared by all requests: the index, limits and counters; and the pool that runs work on the
-//! index.
+//! The state that all requests share: the index, limits and counters, and the pool that runs work
+//! on the index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,11 @@ use super::metrics::Metrics;
 use super::token::Token;
 use crate::originals::Originals;
 
-/// Memory for request bodies, in bodies of maximum size; more bodies fit if they are smaller.
+/// Memory for request bodies: enough for this many bodies of maximum size, or for more smaller
+/// ones.
 const BODIES_MAX: usize = 16;
 
-/// Size of the cache of expected recalls by threshold.
+/// Maximum number of cached expected recalls, one per threshold.
 const RECALLS_MAX: usize = 64;
 
 /// Limits of a request.
@@ -39,14 +40,14 @@ pub(super) struct Shared {
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
     pub(super) token: Option<Token>,
-    /// Whether the server listens on loopback only. Then the local browser is the way in for
-    /// attackers.
+    /// Whether the server listens only on loopback. Then attackers can reach it only through a
+    /// browser on this machine.
     pub(super) loopback: bool,
     pub(super) metrics: Metrics,
     pub(super) began: Instant,
     poisoned: AtomicBool,
     places: Arc<Semaphore>,
-    /// Free memory for bodies, in KiB.
+    /// Memory still free for bodies, in KiB.
     room: Arc<Semaphore>,
     recalls: Mutex<HashMap<u64, f64>>,
 }
@@ -77,11 +78,11 @@ impl Shared {
         }
     }
 
-    /// Runs work on the index on a thread that may block, because the library reads and syncs
-    /// files. The number of workers is bounded; without a free place the request is refused at
-    /// once.
+    /// Runs work on the index on a blocking thread, because the library reads and syncs files. The
+    /// number of running calls is limited; once the limit is reached, further requests are refused
+    /// at once.
     ///
-    /// The place is held until the work is done, even if the client has gone.
+    /// The call counts until the work is done, even if the client has gone.
     pub(super) async fn work<T: Send + 'static>(
         self: Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, ErrorResponse> + Send + 'static,
@@ -94,7 +95,7 @@ impl Shared {
             if done.as_ref().is_err_and(ErrorResponse::is_poison) {
                 self.poisoned.store(true, Ordering::Relaxed);
             }
-            // Dropped before the place, so that the index is unused once all places are free.
+            // Dropped before `place`: when all places are free, no thread uses the index any more.
             drop(self);
             drop(place);
             done
@@ -106,7 +107,7 @@ impl Shared {
         })
     }
 
-    /// Reserves memory for a body of at most this size.
+    /// Reserves memory for a body of at most this many bytes.
     pub(super) fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
         Arc::clone(&self.room)
@@ -119,13 +120,13 @@ impl Shared {
         self.places.available_permits() < self.limits.requests_max
     }
 
-    /// Whether a failed sync has ended all writing.
+    /// Whether the index refuses all further writes, for example because a sync failed.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Relaxed)
     }
 
-    /// Probability that a document of exactly this similarity is returned at this threshold.
-    /// Cached: computing it costs more than the query, and the result never changes.
+    /// The probability that a document whose similarity is exactly at the threshold is returned. It
+    /// is cached, because computing it costs more than the query, and the result never changes.
     pub(super) fn expected_recall(&self, threshold: f64) -> f64 {
         let recalls = || self.recalls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = recalls().get(&threshold.to_bits()) {

@@ -1,4 +1,5 @@
-//! Handlers for the state of index and server: JSON, Prometheus metrics, health.
+//! Handlers for the state of the index and the server: as JSON, as Prometheus metrics, and as a
+//! health check.
 
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ enum Status {
     Poisoned,
 }
 
-/// Touches no file, so that it answers even if the disk is busy.
+/// This handler does not touch any file, so that it answers even if the disk is busy.
 pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;

@@ -35,7 +35,7 @@ fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, ErrorResponse> 
         ));
     };
     let snapshot = shared.index.snapshot();
-    // Checked first: a file that is no document must not even be opened.
+    // Checked first: a file that is not a stored document must not even be opened.
     if snapshot.signature(&key)?.is_none() {
         return Err(ErrorResponse::unknown_key(&key));
     }

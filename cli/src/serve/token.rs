@@ -1,6 +1,7 @@
-//! The access token: where it comes from, and how a request is checked.
+//! The access token: where it is read from, and how a request is checked.
 //!
-//! The token is never a command-line argument, because every user of the machine can read those.
+//! The token is never a command-line argument, because every user of the machine can read the
+//! arguments.
 
 use std::fs;
 use std::hint::black_box;
@@ -12,7 +13,7 @@ use super::base64;
 use crate::failure::Failure;
 use crate::output;
 
-/// A shorter token could be guessed.
+/// Minimum length of a token. A shorter one could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
 const VARIABLE: &str = "NEARKIN_TOKEN";
@@ -20,7 +21,7 @@ const VARIABLE: &str = "NEARKIN_TOKEN";
 /// The token that requests must contain.
 pub(super) struct Token(Vec<u8>);
 
-/// The token from the file, or else from the environment, if there is one.
+/// Returns the token from the file or, if no file is given, from the environment.
 pub(super) fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (text, source) = match file {
         Some(path) => {
@@ -61,7 +62,8 @@ fn warn_if_others_read(path: &Path) {
 fn warn_if_others_read(_: &Path) {}
 
 impl Token {
-    /// Whether a request contains the token: as bearer token, or as the password of any user.
+    /// Whether a request contains the token, either as a bearer token or as the password of any
+    /// user.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get(header::AUTHORIZATION) else { return false };
         let Some((scheme, given)) = value.to_str().ok().and_then(|value| value.split_once(' '))
@@ -80,7 +82,7 @@ impl Token {
         false
     }
 
-    /// Compares in time that depends only on the length of the given token.
+    /// Compares tokens. The time depends only on the length of the given token.
     fn is(&self, given: &[u8]) -> bool {
         let mut differences = usize::from(given.len() != self.0.len());
         for (byte, own) in given.iter().zip(self.0.iter().cycle()) {

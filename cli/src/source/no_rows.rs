@@ -1,4 +1,4 @@
-//! Placeholder for Parquet support in builds without it; each function returns an error that says
+//! Placeholder for Parquet support in builds without it: each function returns an error that says
 //! so.
 
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
-//! Reads the rows of a Parquet file as JSON lines, one object of the selected columns per row.
+//! Reads the rows of a Parquet file as JSON lines: one object per row, with the selected columns.
 //!
-//! Row groups are read one by one, a few rows at a time. Memory: one page per column plus these
-//! rows.
+//! Row groups are read one by one, a few rows at a time. Memory use: one page per column, plus
+//! these rows.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -34,7 +34,7 @@ pub(crate) struct Rows {
     /// Column readers of the current row group, in the order of `columns`; empty between row
     /// groups.
     readers: Vec<ColumnReader>,
-    /// Encoded lines; `given` of their bytes have been returned.
+    /// Encoded lines. The first `given` bytes have already been returned.
     text: Vec<u8>,
     given: usize,
     taken: Arc<AtomicU64>,
@@ -46,14 +46,14 @@ struct Column {
     name: String,
     place: usize,
     unsigned: bool,
-    /// Maximum definition level: a value is present.
+    /// The maximum definition level, at which a value is present.
     present: i16,
-    /// For a list: the definition level from which on an item exists, possibly null.
+    /// For a list: the lowest definition level at which an item exists; the item may be null.
     item: Option<i16>,
 }
 
 impl Column {
-    /// `None` for columns that are not text, numbers, booleans, or lists of these.
+    /// Returns `None` if the column is not text, numbers, booleans, or a list of these.
     fn of(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
         let parts = leaf.path().parts();
         let (levels, present) = (leaf.max_rep_level(), leaf.max_def_level());
@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// The selected columns that JSON can hold, in file order.
+/// The selected columns that JSON can hold, in the order of the file.
 fn columns(
     schema: &SchemaDescriptor,
     wanted: &[&str],
@@ -133,8 +133,8 @@ pub(crate) fn column_names(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(fields.iter().map(|field| field.name().to_owned()).collect())
 }
 
-/// Columns that JSON cannot represent faithfully: structs, maps, nested lists, and logical types
-/// beyond text, numbers and booleans, such as timestamps and decimals.
+/// The columns that JSON cannot represent faithfully: structs, maps, nested lists, and logical
+/// types beyond text, numbers and booleans, such as timestamps and decimals.
 pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
     let file = file_of(path)?;
     let schema = file.metadata().file_metadata().schema_descr();
@@ -154,7 +154,7 @@ pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(found)
 }
 
-/// Explains a Parquet error and says what to do.
+/// Describes a Parquet error, and says what to do.
 pub(crate) fn explained(error: &ParquetError) -> String {
     match error.to_string() {
         said if said.contains("Disabled feature") => format!(
@@ -178,7 +178,7 @@ impl Rows {
         Ok(Self { file, columns, group_next: 0, readers, text, given: 0, taken })
     }
 
-    /// Encodes the next rows as lines; false at the end.
+    /// Encodes the next rows as lines. Returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, ParquetError> {
         self.text.clear();
         self.given = 0;
@@ -296,7 +296,8 @@ impl Column {
                 continue;
             };
             if repeated.get(at).is_none_or(|again| *again == 0) {
-                // One level below an item the list is there and empty; further below there is none.
+                // At one level below an item, the list exists but is empty; at lower levels, there
+                // is no list.
                 let is_there = *level >= item - 1;
                 rows.push(if is_there { Value::Array(Vec::new()) } else { Value::Null });
             }

@@ -1,7 +1,7 @@
-//! Copies selected rows of Parquet files to another file, for any column types.
+//! Copies selected rows of Parquet files to another file, whatever the column types are.
 //!
-//! Works on stored values and levels, column by column. The schema, which is copied too, defines
-//! lists, maps, structs and timestamps, so this code needs not interpret them.
+//! Copies stored values and levels, column by column. Lists, maps, structs and timestamps are
+//! defined by the schema, which is copied too, so this code need not interpret them.
 
 #![expect(clippy::disallowed_types, reason = "reads and writes the user's files")]
 
@@ -26,7 +26,7 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use super::rows::explained;
 use crate::failure::Failure;
 
-/// Rows copied at a time.
+/// Number of rows copied at a time.
 const READ_ROWS: usize = 1_024;
 
 /// A row group of an input file.
@@ -43,11 +43,11 @@ pub(crate) struct RowCopy<W: Write + Send> {
     out: PathBuf,
     writer: SerializedFileWriter<W>,
     groups: Vec<Group>,
-    /// Row groups not yet written, and which of their rows to keep. Small groups are written as
+    /// Row groups not yet written, and which of their rows to keep. Small groups are combined into
     /// one.
     pending: Vec<(Group, Vec<bool>)>,
     pending_rows: u64,
-    /// Maximum rows of an output row group: the size of the largest input row group.
+    /// Maximum number of rows in an output row group: the size of the largest input row group.
     rows_max: u64,
 }
 
@@ -240,7 +240,8 @@ fn copy<T: DataType>(
                 0 => values.next(),
                 _ => (defined[level] == present).then(|| values.next()).flatten(),
             };
-            // A row starts at repetition level 0. `next` is the row's number, counted from 1.
+            // Each row starts at repetition level 0, and `next` counts these starts. So it is the
+            // number of the row, counted from 1.
             if next == 0 || !keep.get(next - 1).copied().unwrap_or(false) {
                 continue;
             }
@@ -333,7 +334,7 @@ mod tests {
         column::<Int96Type>(group, &olds, (&[], &[]));
         let lats: Vec<_> = present.iter().map(|row| *row as f64 / 7.0).collect();
         column::<DoubleType>(group, &lats, (&some, &[]));
-        // Definition level 0: no place; 1: a place without a name; 2: a place with a name.
+        // Definition level 0: there is no place; 1: a place without a name; 2: a place with a name.
         let placed = all(&|row| i16::try_from(row % 3).unwrap());
         let names: Vec<_> =
             rows.iter().filter(|row| **row % 3 == 2).map(|row| bytes(*row)).collect();
@@ -343,7 +344,7 @@ mod tests {
     fn lists(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[i64]) {
         let (mut values, mut defined, mut repeated) = (vec![], vec![], vec![]);
         for row in rows {
-            // null, [], [null], [[]], [[row, null], [row]], in turn.
+            // Cycles through null, [], [null], [[]], and [[row + 1, null], [row + 2]].
             let (add, levels): (&[i32], &[(i16, i16)]) = match row % 5 {
                 0 => (&[], &[(0, 0)]),
                 1 => (&[], &[(1, 0)]),

@@ -1,8 +1,8 @@
-//! Reads a CSV table: each row as a JSON object under the names in the first row, or as its raw
-//! bytes.
+//! Reads the rows of a CSV table, either as JSON objects with the names from the first row, or as
+//! raw bytes.
 //!
 //! This module knows quotes and delimiters. Memory is bounded by one row; rows above the maximum
-//! document size are refused.
+//! document size are an error.
 
 use std::collections::HashSet;
 use std::io::{self, Cursor, Read};
@@ -13,18 +13,19 @@ use csv::ByteRecord;
 
 use crate::raw::DOCUMENT_BYTES_MAX;
 
-/// Bytes inspected to detect the delimiter if the file name does not tell it.
+/// Number of bytes inspected to detect the delimiter if the file name does not determine it.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// Compression suffixes that may follow .csv or .tsv.
 const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
 
-/// Whether the file name is that of a table.
+/// Whether the file name is the name of a table.
 pub(crate) fn is_one(path: &Path) -> bool {
     ending(path).is_some()
 }
 
-/// The delimiter by file name: true for tabs, false for another one; `None` if it is no table.
+/// The delimiter according to the file name: true for tabs, false for another delimiter. `None` if
+/// the name is not that of a table.
 fn ending(path: &Path) -> Option<bool> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
@@ -35,14 +36,15 @@ fn ending(path: &Path) -> Option<bool> {
     }
 }
 
-/// Bytes read ahead that belong to no row yet, and how many bytes came before them.
+/// Bytes read ahead that are not yet part of a returned row. `before` is the number of bytes before
+/// them.
 #[derive(Default)]
 struct Ahead {
     bytes: Vec<u8>,
     before: u64,
 }
 
-/// A reader that keeps the bytes it returned until their row is known.
+/// A reader that keeps a copy of the bytes it has returned until their row has been parsed.
 struct Kept<R> {
     inner: R,
     ahead: Arc<Mutex<Ahead>>,
@@ -66,7 +68,7 @@ impl<R: Read> Read for Kept<R> {
 pub(crate) struct CsvTable<R> {
     reader: csv::Reader<Kept<io::Chain<Cursor<Vec<u8>>, R>>>,
     ahead: Arc<Mutex<Ahead>>,
-    /// The first row: its raw bytes, and the column names, each unique.
+    /// The raw bytes of the first row. `names` has the column names from it, made unique.
     pub(crate) header: Vec<u8>,
     /// Whether tabs separate the columns.
     pub(crate) has_tabs: bool,
@@ -77,7 +79,7 @@ pub(crate) struct CsvTable<R> {
 }
 
 impl<R: Read> CsvTable<R> {
-    /// Reads the first row.
+    /// Opens a table and reads its first row.
     pub(crate) fn open(path: &Path, mut reader: R) -> io::Result<Self> {
         let mut head = Vec::new();
         (&mut reader).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -104,7 +106,7 @@ impl<R: Read> CsvTable<R> {
         Ok(table)
     }
 
-    /// The next row as raw bytes without line end; `None` at the end of the table.
+    /// The next row as raw bytes, without its line end. Returns `None` at the end of the table.
     pub(crate) fn raw_row(&mut self) -> io::Result<Option<Vec<u8>>> {
         if !self.reader.read_byte_record(&mut self.record).map_err(io::Error::other)? {
             return Ok(None);
@@ -113,9 +115,9 @@ impl<R: Read> CsvTable<R> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let count = usize::try_from(end.saturating_sub(ahead.before)).unwrap_or(usize::MAX);
         let count = count.min(ahead.bytes.len());
-        // Blank lines, or the LF of a CR LF, may come first.
+        // The bytes may begin with blank lines, or with the LF of a CR LF.
         let row = &ahead.bytes[..count];
-        // The row ends before the line feed.
+        // The parser ends a row before the LF, so the CR of a CR LF is included.
         self.ends_in_return |= row.ends_with(b"\r");
         let begin = row.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(count);
         let end = row.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(begin, |at| at + 1);
@@ -125,7 +127,8 @@ impl<R: Read> CsvTable<R> {
         Ok(Some(row))
     }
 
-    /// Appends the next row as a JSON line with its line end.
+    /// Appends the next row as a JSON line, with its line end. Returns false at the end of the
+    /// table.
     fn line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         if self.raw_row()?.is_none() {
             return Ok(false);
@@ -142,7 +145,8 @@ impl<R: Read> CsvTable<R> {
             line.push(b':');
             match std::str::from_utf8(cell) {
                 Ok(cell) => serde_json::to_writer(&mut *line, cell)?,
-                // This line is no JSON: the parser will refuse it and name its position.
+                // Invalid UTF-8 makes this line invalid JSON: the parser will reject it and name
+                // its position.
                 Err(_) => {
                     line.push(b'"');
                     line.extend(cell.iter().filter(|byte| !b"\r\n".contains(byte)));
@@ -162,7 +166,7 @@ fn delimiter(head: &[u8]) -> u8 {
     [b',', b';', b'\t'].into_iter().rev().max_by_key(|one| count(*one)).unwrap_or(b',')
 }
 
-/// Column names made unique: a second `a` becomes `a 2`.
+/// The column names, made unique: a second `a` becomes `a 2`.
 fn names_of(record: &ByteRecord) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();
@@ -181,7 +185,7 @@ fn names_of(record: &ByteRecord) -> Vec<String> {
 /// The rows of a table as JSON lines.
 pub(crate) struct TableLines<R> {
     table: CsvTable<R>,
-    /// The current line; `given` of its bytes have been returned.
+    /// The current line. The first `given` bytes have already been returned.
     line: Vec<u8>,
     given: usize,
 }

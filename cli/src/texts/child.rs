@@ -1,5 +1,5 @@
-//! The parser process: this program, started again to parse files. A malformed file can at worst
-//! crash this process, which holds no data.
+//! The parser process: this program, started again to parse files. At worst, a malformed file
+//! crashes this process, which holds no data.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,10 +15,11 @@ use super::wire::{Request, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
 use crate::raw::Reason;
 
-/// Nested documents need stack. This reserves address space; only what is used takes memory.
+/// Stack of the parser thread; deeply nested documents need much. This only reserves address space:
+/// memory is taken as it is used.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Parses files until the parent closes the pipe, if this process was started as a parser.
+/// If this process was started as a parser, parses files until the parent closes the pipe.
 pub(crate) fn if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
     (arguments.next()?.to_str() == Some(WORD)).then(|| run(arguments.next(), PAUSE))
@@ -29,13 +30,13 @@ pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {
         pdf::read_by(command);
     }
     if pdf::command().is_none() {
-        // Without this thread parsing works as well.
+        // If this thread cannot be started, parsing works without it.
         let _ = thread::Builder::new().spawn(move || end_if_it_hangs(pause));
     }
-    // Nobody reads a panic message, and there may be no memory for one.
+    // Panic messages are not read by anyone, and there may not be enough memory to format one.
     panic::set_hook(Box::new(|_| ()));
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(serve);
-    // The parent notices any failure: no reply arrives.
+    // The parent notices any failure, because it gets no reply.
     match thread.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -45,14 +46,14 @@ pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {
 /// Whether a parser is running.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 
-/// How often processor use is checked, and after how many checks without any use a parser counts as
-/// deadlocked.
+/// Interval at which the processor time is checked; and below, the number of intervals without any
+/// use of the processor after which a parser counts as deadlocked.
 const PAUSE: Duration = Duration::from_secs(5);
 const PAUSES: u32 = 12;
 
-/// Exits this process if a parser waits for something that never happens; limits on processor time
-/// do not catch that. Even on a busy machine a working parser gets some processor time in a minute.
-/// External programs (`--pdf-command`) are exempt.
+/// Aborts this process if a parser waits for something that never happens, which limits on
+/// processor time do not catch. Even on a busy machine, a working parser gets some processor time
+/// every minute. Not used with an external program (`--pdf-command`).
 fn end_if_it_hangs(pause: Duration) {
     let (mut last, mut idle) = (None, 0);
     loop {
@@ -83,7 +84,8 @@ fn panicked(format: Format) -> Reason {
     failed(format.name(), "its parser panicked")
 }
 
-/// Parses a file of any format. The parser may panic, hang or exhaust memory on malformed input.
+/// Parses a file of any format. On malformed input, the parser may panic, hang or run out of
+/// memory.
 fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     match format {
         Format::Html => html::text(bytes),
@@ -97,7 +99,7 @@ fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// Simulated parser failures, for tests.
+/// Simulates parser failures, for tests.
 #[cfg(test)]
 fn trial(bytes: &[u8]) -> Result<String, Reason> {
     match bytes {

@@ -1,21 +1,24 @@
-//! Decodes bytes to text: byte order marks, UTF-16, UTF-8, and a guess for older encodings.
+//! Decodes bytes to text. Recognises byte order marks, UTF-16 and UTF-8, and guesses older
+//! encodings.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::raw::Reason;
 
-/// Bytes searched for signs of a binary file.
+/// Number of bytes searched for signs of a binary file.
 const HEAD_BYTES: usize = 8 << 10;
 
-/// With fewer characters, NUL bytes at every other position prove nothing.
+/// Minimum number of characters for recognising UTF-16 by its NUL bytes. With fewer, NUL bytes at
+/// every other position prove nothing.
 const UNMARKED_MIN: usize = 8;
 
-/// Data that is not UTF-8 and has more control characters than one in this many is binary.
+/// Limit on control characters in data that is not UTF-8: if more than one byte in this many is
+/// one, the data is binary.
 const CONTROLS_ONE_IN: usize = 50;
 
 /// Decodes a file of unknown encoding. `said` is the encoding that the file declares; a byte order
-/// mark overrides it.
+/// mark takes precedence.
 pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<String, Reason> {
     if let Some((encoding, mark_bytes)) = Encoding::for_bom(&bytes) {
         return decode_as(encoding, &bytes[mark_bytes..]);
@@ -45,13 +48,15 @@ pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(&bytes, true);
-    // The data is not UTF-8. A single bad byte must not lose the whole file.
+    // The detector must not answer UTF-8, because the data is not valid UTF-8. Invalid bytes are
+    // replaced: a single one must not lose the whole file.
     let guess = detector.guess(None, Utf8Detection::Deny);
     let (text, _) = guess.decode_without_bom_handling(&bytes);
     Ok(text.into_owned())
 }
 
-/// All bytes must be valid: a mark or a pattern of NUL bytes may be chance.
+/// Decodes bytes that are all valid in this encoding. Otherwise the byte order mark or the pattern
+/// of NUL bytes was probably chance.
 fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason> {
     match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
         Some(text) if !text.contains('\0') => Ok(text.into_owned()),
@@ -59,8 +64,8 @@ fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason
     }
 }
 
-/// The byte order of UTF-16 without a mark: most bytes at even or at odd positions are NUL, and
-/// none of the others.
+/// Detects UTF-16 without a byte order mark, and its byte order: many bytes at even positions are
+/// NUL and none at odd positions, or the other way round.
 fn unmarked_utf_16(head: &[u8]) -> Option<&'static Encoding> {
     let pairs = head.chunks_exact(2);
     let count = pairs.len();
@@ -76,8 +81,8 @@ fn unmarked_utf_16(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// A control character that occurs in no text encoding. ESC is allowed: ISO-2022-JP uses it for
-/// shifts.
+/// Whether a byte is a control character that occurs in no text encoding. ESC is accepted, because
+/// ISO-2022-JP uses it to switch character sets.
 fn is_odd_control(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)
 }

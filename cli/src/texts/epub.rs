@@ -1,4 +1,4 @@
-//! EPUB: HTML pages in reading order.
+//! Reads EPUB books: HTML pages, in reading order.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,10 +11,11 @@ use super::html;
 use super::zipped::{self, Archive};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// What makes an archive a book: it names the file that lists the pages.
+/// An archive with this file is an EPUB book. The file names the package document, which lists the
+/// pages.
 const CONTAINER: &str = "META-INF/container.xml";
 
-/// The folder of an archive that is a book; none of one that holds no book, or several.
+/// The folder of the book in an archive. Returns `None` if the archive holds no book, or several.
 pub(super) fn folder(archive: &Archive) -> Option<String> {
     if archive.index_for_name(CONTAINER).is_some() {
         return Some(String::new());
@@ -26,7 +27,7 @@ pub(super) fn folder(archive: &Archive) -> Option<String> {
     folders.next().filter(|_| folders.next().is_none())
 }
 
-/// The text of all pages of the book in a folder of an archive.
+/// The text of all pages of the book that is in this folder of an archive.
 pub(super) fn text(mut archive: Archive, folder: &str) -> Result<String, Reason> {
     let failed = |what: String| super::format::failed("EPUB", what);
     let mut left = DOCUMENT_BYTES_MAX;
@@ -39,7 +40,7 @@ pub(super) fn text(mut archive: Archive, folder: &str) -> Result<String, Reason>
     Ok(text)
 }
 
-/// The names of the pages.
+/// The names of the pages in the archive, in reading order.
 fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<String>, String> {
     let container = zipped::part(archive, &format!("{folder}{CONTAINER}"), left)?;
     let mut root = None;
@@ -54,7 +55,7 @@ fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<St
     elements(&zipped::part(archive, &root, left)?, |name, element| match name {
         "item" => {
             if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
-                // Several items may be parts of one page.
+                // Several items may be parts of the same page, named after a `#`.
                 let page = href.split('#').next().unwrap_or_default();
                 hrefs.insert(id, unescaped(page));
             }
@@ -67,7 +68,7 @@ fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<St
     Ok(pages.map(|href| format!("{folder}{href}")).collect())
 }
 
-/// Calls `each` with every element and its local name.
+/// Calls `each` for every element, with its local name.
 fn elements(xml: &str, mut each: impl FnMut(&str, &BytesStart<'_>)) -> Result<(), String> {
     let mut reader = Reader::from_str(xml);
     loop {
@@ -86,7 +87,7 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     unescape(&found.value).ok().map(Cow::into_owned)
 }
 
-/// Converts a link to a name in the archive: `a%20b` is `a b`.
+/// Converts a link to a file name in the archive: `a%20b` becomes `a b`.
 fn unescaped(href: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = href.as_bytes();

@@ -12,7 +12,7 @@ pub(super) enum Format {
     /// Word, PowerPoint, OpenDocument, EPUB, or another ZIP archive.
     Office,
     Rtf,
-    /// Tests only: the bytes name a failure to simulate, such as a hang or a crash.
+    /// For tests: the bytes name a failure to simulate, such as a hang or a crash.
     #[cfg(test)]
     Trial,
 }
@@ -45,7 +45,7 @@ impl Format {
     }
 }
 
-/// The reason for a failed parser.
+/// The reason for skipping a file whose parser failed.
 pub(super) fn failed(format: &str, why: impl std::fmt::Display) -> Reason {
     Reason::Failed(format!("{format}: {why}"))
 }

@@ -1,4 +1,5 @@
-//! Files compressed by gzip, such as `notes.txt.gz`: decompressed, then parsed by content.
+//! Reads files compressed by gzip, such as `notes.txt.gz`: they are decompressed, then parsed
+//! according to their content.
 
 use std::io::Read as _;
 

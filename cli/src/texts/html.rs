@@ -1,11 +1,11 @@
-//! HTML as displayed: without tags, scripts, styles and link addresses.
+//! Reads HTML as it is displayed: without tags, scripts, styles and link addresses.
 
 use encoding_rs::Encoding;
 
 use super::encoding;
 use crate::raw::Reason;
 
-/// Bytes searched for a declared encoding; browsers search as far.
+/// Number of bytes searched for a declared encoding; browsers search as many.
 const HEAD_BYTES: usize = 1_024;
 
 /// Whether the bytes start like HTML.
@@ -35,9 +35,9 @@ fn said(bytes: &[u8]) -> Option<&'static Encoding> {
 
 #[cfg(feature = "html")]
 fn parse(page: &str) -> Result<String, Reason> {
-    /// Wide enough for any line: the position of line breaks is not part of the text.
+    /// The line width. Large enough for any line, so that no line breaks are inserted.
     const WIDTH: usize = 1 << 20;
-    /// Larger pages are parsed without building a tree.
+    /// Pages larger than this are parsed without building a tree.
     const LARGE_BYTES: usize = 256 << 10;
     if page.len() > LARGE_BYTES {
         return Ok(super::html_tokens::text(page));

@@ -1,5 +1,5 @@
-//! The text of a large HTML page, from its tokens: a tree would take fifty times the memory of the
-//! page.
+//! Extracts the text of a large HTML page from its tokens. A tree would take fifty times the memory
+//! of the page.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,10 +10,10 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// Bytes tokenized at a time.
+/// Number of bytes tokenized at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Elements inside a word or line; all others end one.
+/// Elements that may stand inside a word or line. All other elements end the line.
 const INLINE: [&str; 37] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
     "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp",

@@ -1,10 +1,10 @@
-//! Recognises files without readable text by their first bytes, and names their format.
+//! Recognises files without readable text by their first bytes, and names their formats.
 
 use std::path::Path;
 
 use crate::raw::Reason;
 
-/// First bytes, whether the format can contain text, and its name.
+/// For each format: its first bytes, whether it can contain text, and its name.
 const KNOWN: [(&[u8], bool, &str); 37] = [
     (b"\x89PNG\r\n\x1a\n", false, "a PNG picture"),
     (b"\xff\xd8\xff", false, "a JPEG picture"),
@@ -45,16 +45,16 @@ const KNOWN: [(&[u8], bool, &str); 37] = [
     (b"redb\x1a\x0a\xa9\x0d\x0a", false, "a redb database"),
 ];
 
-/// Bytes needed to recognise a format.
+/// Number of bytes needed to recognise a format.
 pub(super) const HEAD_BYTES: usize = 512;
 
 /// Offset of the magic number in a tar archive.
 const TAR_AT: usize = 257;
 
-/// First bytes of Office files before 2007.
+/// First bytes of files of Office versions before 2007.
 const OFFICE_97: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// Why a file is not read, if its format is recognised.
+/// The reason for skipping a file, if its format is recognised.
 pub(super) fn reason(path: &Path, bytes: &[u8]) -> Option<Reason> {
     let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     let ending = ending.as_ref().and_then(|ending| ending.to_str()).unwrap_or_default();

@@ -1,14 +1,15 @@
-//! Resource limits of a parser process. On Unix the system enforces them; limits that the system
+//! Resource limits of a parser process. On Unix, the system enforces them. Limits that the system
 //! does not support are not enforced.
 
-/// The file itself, of `length` bytes, does not count.
+/// Sets the limits of memory and processor time for parsing a file of `length` bytes. The bytes of
+/// the file do not count towards the memory limit.
 #[cfg(unix)]
 pub(super) fn set(memory: u64, seconds: u64, length: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = |resource, most: u64| {
         let maximum = getrlimit(resource).maximum;
         let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
-        // Setting fails only if the user has set a stricter limit, which then applies.
+        // This fails only if the user has set a stricter limit, which then applies.
         let _ = setrlimit(resource, Rlimit { current, maximum });
     };
     // The system counts processor time from the start of the process.
@@ -23,7 +24,8 @@ pub(super) fn set(memory: u64, seconds: u64, length: u64) {
 #[cfg(not(unix))]
 pub(super) fn set(_: u64, _: u64, _: u64) {}
 
-/// Processor time of this process in ms; `None` where it is unknown.
+/// Processor time that this process has used, in milliseconds. `None` on systems where it is
+/// unknown.
 #[cfg(unix)]
 pub(super) fn processor_ms() -> Option<u64> {
     use rustix::time::{ClockId, clock_gettime};
@@ -36,8 +38,8 @@ pub(super) fn processor_ms() -> Option<u64> {
     None
 }
 
-/// Bytes of address space for data, as counted by Linux. `None` elsewhere, where memory is not
-/// limited.
+/// Size of the address space for data, as Linux counts it. `None` on other systems, where memory is
+/// not limited.
 #[cfg(unix)]
 fn allocated() -> Option<u64> {
     let pages: u64 =

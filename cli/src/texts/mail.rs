@@ -1,19 +1,20 @@
-//! E-mail messages: subject and text. Attachments are not read.
+//! Reads e-mail messages: their subject and text. Attachments are not read.
 
 use crate::raw::Reason;
 
-/// Bytes inspected to recognise a message.
+/// Number of bytes inspected to recognise a message.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// Header lines that only messages have; at least one must be present.
+/// Header fields that occur only in messages. A message must have at least one of them.
 const OF_MAIL: [&str; 5] =
     ["message-id", "received", "return-path", "delivered-to", "mime-version"];
 
-/// Header lines that other files may have too; at least one of these, or a second one of the
-/// others, must be present.
+/// Header fields that other files may have, too. A message must have at least one of them, or a
+/// second one of [`OF_MAIL`].
 const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
 
-/// Whether the bytes start like a message: header lines only, at least two of them typical.
+/// Whether the bytes start like a message: all lines are header lines, and at least two of them are
+/// typical of messages.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
     let (mut of_mail, mut of_letters) = (0, 0);
@@ -37,7 +38,7 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
     of_mail > 0 && of_mail + of_letters > 1
 }
 
-/// Subject and text of a message.
+/// The subject and text of a message.
 #[cfg(feature = "mail")]
 pub(crate) fn text(bytes: &[u8]) -> Result<String, Reason> {
     let message = mail_parser::MessageParser::default()

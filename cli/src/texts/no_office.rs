@@ -1,4 +1,4 @@
-//! Placeholder for Office documents in builds without them; parsing one is an error.
+//! Placeholder for Office documents in builds without them: parsing one is an error.
 
 use crate::raw::Reason;
 

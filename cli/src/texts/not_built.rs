@@ -1,8 +1,8 @@
-//! The reason for formats that this build does not support.
+//! The reason for skipping files of formats that this build does not support.
 
 use crate::raw::Reason;
 
-/// The reason why this build does not read a format.
+/// The reason for skipping a file, if this build does not read its format.
 pub(super) fn not_built(format: &str, feature: &str) -> Reason {
     Reason::Format(format!("{format}: this nearkin was built without the feature `{feature}`"))
 }

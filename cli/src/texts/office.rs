@@ -1,5 +1,5 @@
-//! Documents stored as archives of XML: Word, PowerPoint, OpenDocument, and EPUB. Spreadsheets and
-//! other archives are not read, but named in messages.
+//! Reads documents that are ZIP archives of XML: Word, PowerPoint, OpenDocument, and EPUB.
+//! Spreadsheets and other archives are not read, but messages name them.
 
 use std::io::Cursor;
 
@@ -12,14 +12,14 @@ use super::format::failed;
 use super::zipped::{Archive, part};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// The kind of an archive.
+/// What a ZIP archive is.
 enum Kind {
     Word,
     Slides,
     OpenDocument,
-    /// In this folder of the archive, mostly at its root.
+    /// A book. Holds its folder in the archive, which is usually the root.
     Epub(String),
-    /// A file of a kind that is not read. Holds the name of the kind.
+    /// A kind that is not read. Holds its name.
     Other(&'static str),
 }
 
@@ -39,7 +39,7 @@ impl Kind {
             (.., kind) if kind.starts_with("application/vnd.oasis.opendocument.") => {
                 Self::OpenDocument
             }
-            // Not every program that packs books writes their kind, or puts them at the root.
+            // Some EPUB files do not state their type in `mimetype`, or have the book in a folder.
             _ => super::epub::folder(archive)
                 .map_or(Self::Other("a ZIP archive: unpack it"), Self::Epub),
         }
@@ -77,7 +77,8 @@ const WORD: Text<'_> = Text {
     paragraphs: &["p", "tr"],
     spaces: &["tab", "br", "cr", "tc", "txbxContent"],
     texts: &["t"],
-    // A text box is there twice: as Word draws it now, and for Word before 2010.
+    // A text box is stored twice: for current versions of Word, and as a `Fallback` for versions
+    // before 2010.
     skipped: &["del", "moveFrom", "Fallback"],
 };
 
@@ -110,13 +111,13 @@ fn slides(archive: &mut Archive) -> Result<String, String> {
     Ok(text)
 }
 
-/// The meaning of a format's elements, by local name.
+/// How the elements of a format are interpreted, by their local names.
 struct Text<'a> {
-    /// Elements whose end is a line end.
+    /// Elements whose end ends a line.
     paragraphs: &'a [&'a str],
-    /// Elements that stand for white space.
+    /// Elements that become white space.
     spaces: &'a [&'a str],
-    /// The only elements with text; empty: all elements have text.
+    /// The elements that contain text. If empty, all elements do.
     texts: &'a [&'a str],
     /// Elements whose content is skipped.
     skipped: &'a [&'a str],
@@ -165,7 +166,7 @@ impl Text<'_> {
     }
 }
 
-/// Resolves `&amp;` or `&#228;`; these formats have no other entities.
+/// Resolves a reference such as `&amp;` or `&#228;`. These formats define no entities of their own.
 fn resolved(found: &BytesRef<'_>) -> Result<String, String> {
     if let Some(character) = found.resolve_char_ref().map_err(|error| error.to_string())? {
         return Ok(character.to_string());

@@ -1,6 +1,6 @@
-//! Runs parser processes (this program itself), with limits on time and memory per file.
+//! Runs parser processes (this program, started again) with limits on time and memory per file.
 //!
-//! This module knows processes, not formats. A process that has parsed a file parses further ones.
+//! This module knows processes, not formats. A parser process is reused for further files.
 
 use std::env;
 use std::io::{self, BufReader};
@@ -15,29 +15,30 @@ use super::format::{Format, failed};
 use super::wire::{Request, read_reply};
 use crate::raw::Reason;
 
-/// Limit of processor time per file. Wall-clock time would reject valid files on a busy machine.
+/// Limit of processor time per file, in seconds. A limit of wall-clock time would reject valid
+/// files on a busy machine.
 const SECONDS: u64 = 30;
 
-/// Wall-clock limit on systems without a limit of processor time.
+/// Limit of wall-clock time, for systems without a limit of processor time.
 const CLOCK_TIME_MAX: Option<Duration> =
     if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
 
-/// All that parsers may allocate at the same time, and one that is alone: half of what a command
-/// may take.
+/// Limit of the memory of all parsers together, and thus of a single parser that runs alone. It is
+/// half of the memory that a command may take.
 const MEMORY_MAX: u64 = 112 << 20;
 
-/// Memory limit of a parser of a small file.
+/// Memory limit of a parser process for a small file.
 const MEMORY_OF_SMALL: u64 = 8 << 20;
 
-/// Memory limit of a parser of a medium file.
+/// Memory limit of a parser process for a medium file.
 const MEMORY_OF_MEDIUM: u64 = 32 << 20;
 
-/// Maximum sizes of small and medium files: parsers take many times the size of a file. A parser of
-/// a larger file runs alone.
+/// Maximum sizes of small and of medium files. Parsers need many times the size of a file, so a
+/// larger file is parsed alone.
 const SMALL_BYTES: usize = 32 << 10;
 const MEDIUM_BYTES: usize = 256 << 10;
 
-/// The text of a file.
+/// The text of a file, from a parser process.
 pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     let memory = match bytes.len() {
         length if length <= SMALL_BYTES => MEMORY_OF_SMALL,
@@ -46,7 +47,7 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     };
     let mut request = Request { format, memory, seconds: SECONDS, bytes };
     match within(&mut request, CLOCK_TIME_MAX) {
-        // Most likely it ran out of memory: try again with the full limit.
+        // Most likely the parser ran out of memory: try again with the full limit.
         Err(Failed::Ended(_)) if memory < MEMORY_MAX => {
             request.memory = MEMORY_MAX;
             within(&mut request, CLOCK_TIME_MAX)
@@ -56,13 +57,13 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
     .unwrap_or_else(|failure| Err(failed(format.name(), failure.what())))
 }
 
-/// Why a parser gave no reply.
+/// Why a parser process gave no reply.
 #[derive(Debug)]
 enum Failed {
     NotStarted(io::Error),
     /// The process exited. `None` if its status is unknown.
     Ended(Option<ExitStatus>),
-    /// It exceeded the wall-clock limit.
+    /// The process exceeded the limit of wall-clock time.
     Late(Duration),
 }
 
@@ -95,7 +96,7 @@ fn is_out_of_time(_: Option<ExitStatus>) -> bool {
     false
 }
 
-/// Gets one reply from one process.
+/// Sends one request to a parser process, and returns its reply.
 fn within(
     request: &mut Request,
     clock_time_max: Option<Duration>,
@@ -106,7 +107,7 @@ fn within(
         None => Process::start().map_err(Failed::NotStarted)?,
     };
     let read = process.ask(request, clock_time_max)?;
-    // A process with the full limit may still hold much memory, so it is not kept.
+    // A process that had the full memory limit may still hold much memory, so it is not kept.
     if request.memory < MEMORY_MAX {
         lock(&IDLE).push(process);
     }
@@ -116,17 +117,17 @@ fn within(
 /// Idle parser processes.
 static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
 
-/// Memory not reserved by any parser.
+/// Memory that is not reserved for any parser.
 static FREE: Mutex<u64> = Mutex::new(MEMORY_MAX);
 
-/// Signalled when memory is released.
+/// Notified when reserved memory is released.
 static FREED: Condvar = Condvar::new();
 
 /// A reservation of memory for a parser.
 struct Share(u64);
 
 impl Share {
-    /// Blocks until this much memory is free, and reserves it.
+    /// Blocks until this much memory is free, then reserves it.
     fn take(memory: u64) -> Self {
         let free = FREED.wait_while(lock(&FREE), |free| *free < memory);
         *free.unwrap_or_else(PoisonError::into_inner) -= memory;
@@ -141,7 +142,7 @@ impl Drop for Share {
     }
 }
 
-/// A parser process; dropping it ends the process.
+/// A parser process. It is killed on drop.
 struct Process {
     child: Mutex<Child>,
     requests: Option<ChildStdin>,
@@ -152,13 +153,15 @@ impl Process {
     fn start() -> io::Result<Self> {
         let mut command = command()?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // The limits count for a single thread without reserved arenas.
+        // The memory limits are chosen for a single thread and an allocator without reserved
+        // arenas.
         command.env("RAYON_NUM_THREADS", "1").env("MIMALLOC_ARENA_RESERVE", "0");
         let (option, at_once) = crate::allocator::OPTION;
         command.env(option, at_once);
-        // Out of memory, a backtrace would find none either, and wait for its own lock.
+        // When memory runs out, a backtrace would also fail to allocate, and then wait for its own
+        // lock.
         command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
-        // Signals of the terminal go to this process only, which ends the parser.
+        // Ctrl-C in the terminal is sent to this process only. When it ends, its parsers end, too.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -178,7 +181,7 @@ impl Process {
             let requests = requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             request.write(requests)?;
             if request.memory >= MEMORY_MAX {
-                // Frees the file's bytes: the process has them.
+                // Frees the bytes of the file here: the parser process has its copy.
                 request.bytes = Vec::new();
             }
             read_reply(replies)
@@ -191,7 +194,7 @@ impl Process {
         thread::scope(|scope| {
             let watch = move || {
                 let late = ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
-                // Killing fails if the process has exited, which is fine.
+                // Killing only fails if the process has already exited.
                 late && lock(child).kill().is_ok()
             };
             let watch = thread::Builder::new().spawn_scoped(scope, watch);
@@ -207,11 +210,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Closing its input ends an idle process, but not one that is parsing.
+        // Closing the pipe ends an idle process, but not one that is parsing. So the process is
+        // killed as well.
         drop(self.requests.take());
         let mut child = lock(&self.child);
         let _ = child.kill();
-        // Reaps the process, which exits at once.
+        // Reaps the process, which has been killed.
         let _ = child.wait();
     }
 }
@@ -225,7 +229,7 @@ fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-/// The running program, even if its file was replaced meanwhile.
+/// Path of the running program. On Linux, it works even if the file was replaced meanwhile.
 fn own_program() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok(PathBuf::from("/proc/self/exe"));

@@ -1,13 +1,13 @@
-//! Parsers that do what no parser should, in a process of their own.
+//! Tests with parsers that crash, hang or allocate too much, each in a process of its own.
 
 use std::time::Instant;
 
 use super::*;
 
-/// Says that this program was started to read formats.
+/// Environment variable that makes the test program a parser process.
 const ASKED: &str = "NEARKIN_TEST_READS_FORMATS";
 
-/// The program of these tests, as the process that reads formats.
+/// The command that starts this test program as a parser process.
 pub(super) fn command() -> io::Result<Command> {
     let mut command = Command::new(own_program()?);
     command.args(["texts::parser::tests::as_child", "--exact", "--nocapture", "--quiet"]);
@@ -15,7 +15,7 @@ pub(super) fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-/// No test of its own: what the other process runs.
+/// Not a real test: the parser process runs it.
 #[test]
 fn as_child() {
     if env::var_os(ASKED).is_some() {
@@ -87,7 +87,8 @@ fn a_parser_gets_so_much_memory_and_no_more() {
     assert!(read.unwrap().starts_with("allocate"));
 }
 
-/// Its limit is still that of the small one when the large one comes.
+/// The memory limit set for the small file still applies when the request with the large file
+/// arrives.
 #[test]
 fn a_process_that_read_a_small_file_reads_a_large_one() {
     let mut process = Process::start().unwrap();
@@ -102,7 +103,8 @@ fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
     let one = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
     let other = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
     assert_eq!(one, other);
-    // More failures than there are shares: each was given back.
+    // These are more failures than there are shares of memory, so each failure must have released
+    // its share.
     for _ in 0..=MEMORY_MAX / MEMORY_OF_SMALL {
         within(&mut request("abort", MEMORY_OF_SMALL, SECONDS), None).unwrap_err();
     }

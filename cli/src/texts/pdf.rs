@@ -1,5 +1,5 @@
-//! PDF: the text layer; scanned pages have none. Parsed by a library, or by a program that the user
-//! chooses.
+//! Reads the text layer of PDF files; scanned pages have none. The parser is a library, or a
+//! program that the user chooses.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -11,13 +11,13 @@ use std::thread;
 use super::format::failed;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// PDF readers accept some bytes before the header, but usually there are none.
+/// PDF readers accept some bytes before this header, but usually there are none.
 const BEGIN: &[u8] = b"%PDF-";
 
-/// Arguments for pdftotext, if the user gives none.
+/// Arguments for pdftotext if the user gives none.
 const OF_PDFTOTEXT: [&str; 5] = ["-q", "-enc", "UTF-8", "-", "-"];
 
-/// The user's program for PDF.
+/// The user's program for reading PDF.
 static COMMAND: OnceLock<OsString> = OnceLock::new();
 
 /// Whether the bytes start like a PDF.
@@ -25,13 +25,13 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
     bytes.starts_with(BEGIN)
 }
 
-/// Uses a program for all PDF files: it gets the file on stdin and prints the text.
+/// Sets the program that reads all PDF files: it gets the file on stdin and prints the text.
 pub(crate) fn read_by(command: OsString) {
-    // Called once per process, before anything is read.
+    // This is called once per process, before any file is read.
     let _ = COMMAND.set(command);
 }
 
-/// The user's program for PDF, if one was given.
+/// The user's program for reading PDF, if one was given.
 pub(super) fn command() -> Option<&'static OsString> {
     COMMAND.get()
 }
@@ -59,16 +59,17 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let mut text = Vec::new();
     let read = thread::scope(|scope| {
-        // Written by a thread while the output is read; otherwise both processes could block. A
-        // write error is ignored: the program may stop reading early, and its exit status decides.
+        // The input is written in a thread of its own while the output is read; otherwise both
+        // processes could block. A write error is ignored: the program may stop reading early, and
+        // only its exit status matters.
         let write = move || input.map(|mut input| input.write_all(bytes));
         thread::Builder::new().spawn_scoped(scope, write)?;
         let most = DOCUMENT_BYTES_MAX as u64 + 1;
         output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text))
     });
     if text.len() > DOCUMENT_BYTES_MAX {
-        // The program would block until its output is read. If it has exited already, killing it
-        // fails harmlessly.
+        // Without this, the program would wait for its output to be read. If it has already exited,
+        // killing it fails, which is harmless.
         let _ = child.kill();
     }
     let ended = child.wait();
@@ -87,7 +88,7 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
 fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     use pdf_extract::{Document, PlainTextOutput, output_doc};
     let mut document = Document::load_mem(&bytes).map_err(|error| failed("PDF", error))?;
-    // The parsed document has its own copy.
+    // The parsed document has its own copy of the bytes.
     drop(bytes);
     if document.is_encrypted() {
         document.decrypt("").map_err(|error| failed("PDF", error))?;

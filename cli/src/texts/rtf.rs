@@ -1,4 +1,4 @@
-//! RTF without its formatting.
+//! Reads RTF, without its formatting.
 
 use crate::raw::Reason;
 
@@ -13,7 +13,8 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a document.
 #[cfg(feature = "rtf")]
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    // RTF encodes other characters as escapes; raw bytes beyond ASCII come from an old code page.
+    // In RTF, characters beyond ASCII are written as escapes. Raw bytes beyond ASCII come from an
+    // old code page.
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
@@ -24,11 +25,11 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
         .map_err(|error| super::format::failed("RTF", error))
 }
 
-/// Control words that separate words of the text.
+/// Control words that separate words of the text. The parser omits them.
 #[cfg(feature = "rtf")]
 const SPACES: [&str; 7] = ["par", "line", "tab", "cell", "row", "sect", "page"];
 
-/// Inserts white space at line and cell ends, which the parser omits.
+/// Inserts white space after such control words.
 #[cfg(feature = "rtf")]
 fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 16);
@@ -40,11 +41,11 @@ fn spaced(text: &str) -> String {
         let (word, behind) = after.split_at(end);
         if SPACES.contains(&word) {
             spaced.push_str(word);
-            // The first blank ends the control word, the second is text.
+            // The first space ends the control word, the second is text.
             spaced.push_str("  ");
             rest = behind.strip_prefix(' ').unwrap_or(behind);
         } else {
-            // A backslash after a backslash is no control word.
+            // Two backslashes are an escaped backslash, not the beginning of a control word.
             let escaped = usize::from(word.is_empty() && behind.starts_with('\\'));
             spaced.push_str(&after[..end + escaped]);
             rest = &behind[escaped..];

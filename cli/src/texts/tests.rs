@@ -1,4 +1,4 @@
-//! Texts of all formats, and garbage in place of them.
+//! Tests of text extraction, with valid and with damaged files of all formats.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn html_is_what_a_person_sees() {
 fn deep_html_neither_hangs_nor_overflows() {
     for tag in ["<div>", "<b>", "<table><tr><td>", "<ul><li>", "<blockquote>"] {
         let page = tag.repeat(3_000) + "deep";
-        // Read or refused, but the process lives.
+        // It may return the text or an error, but the process must survive.
         let _ = read("a.html", page.as_bytes());
     }
 }
@@ -104,7 +104,8 @@ fn pdf_is_its_text_and_garbage_is_named() {
     let pdf = pdf_of("Permission is hereby granted");
     assert_eq!(words("a.bin", &pdf), "Permission is hereby granted");
     assert_eq!(kind("a.pdf", b"%PDF-1.7\nnothing of it"), "parser failed");
-    // Every third byte turned, one at a time: read or refused.
+    // Damages every third byte, one at a time. Each file may be read or refused, but the process
+    // must survive.
     for at in (0..pdf.len()).step_by(3) {
         let mut damaged = pdf.clone();
         damaged[at] ^= 0x15;
@@ -112,7 +113,7 @@ fn pdf_is_its_text_and_garbage_is_named() {
     }
 }
 
-/// A small PDF of one page.
+/// Builds a small PDF with a single page.
 #[cfg(feature = "pdf")]
 fn pdf_of(line: &str) -> Vec<u8> {
     let content = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
@@ -178,7 +179,7 @@ fn office_documents_are_what_a_person_reads() {
     assert!(detail("a.ods", &ods).contains("a spreadsheet (.ods)"));
     assert!(detail("a.xlsx", &zip_of(&[("xl/workbook.xml", "<x/>")])).contains("a spreadsheet"));
     assert!(detail("a.zip", &zip_of(&[("a.txt", "text")])).contains("a ZIP archive"));
-    // Unpacked it is larger than a document may be.
+    // Decompressed, this is larger than a document may be.
     let large = "<w:t>".to_owned() + &"a".repeat(65 << 20);
     assert_eq!(kind("a.docx", &zip_of(&[("word/document.xml", &large)])), "parser failed");
     for end in (0..docx.len()).step_by(7) {
@@ -201,7 +202,7 @@ fn a_text_box_is_read_once() {
     assert_eq!(words("a.docx", &zip_of(&[("word/document.xml", &word)])), "before in a box a cell");
 }
 
-/// A book of two pages, packed so.
+/// Builds a book of two pages, stored in each of these folders, with this content of `mimetype`.
 #[cfg(all(feature = "office", feature = "html"))]
 fn book(kind: Option<&str>, folders: &[&str]) -> Vec<u8> {
     let page = |text: &str| format!("<html><head><title>t</title></head><p>{text}</p></html>");
@@ -244,7 +245,8 @@ fn a_book_that_says_not_what_it_is_or_lies_in_a_folder_is_read() {
     for (kind, folder) in [(None, ""), (None, "epub/"), (kind, "epub/"), (Some("no"), "")] {
         assert_eq!(words("a.epub", &book(kind, &[folder])), "first second", "{kind:?} {folder}");
     }
-    // Several books are an archive of books, and a file of a similar name is none.
+    // An archive of several books is not a book; and a file whose name only ends like that of the
+    // container does not make one.
     assert!(detail("a.zip", &book(None, &["one/", "two/"])).contains("a ZIP archive"));
     let other = zip_of(&[("a/NOT-META-INF/container.xml", "<x/>")]);
     assert!(detail("a.zip", &other).contains("a ZIP archive"));
@@ -300,6 +302,6 @@ fn what_is_not_read_is_named_by_what_it_is() {
     ] {
         assert!(detail(name, bytes).starts_with(expected), "{}", detail(name, bytes));
     }
-    // What begins like one and is text is text.
+    // A text may begin with the magic number of another format.
     assert_eq!(words("a", b"MZ is the beginning"), "MZ is the beginning");
 }

@@ -1,14 +1,14 @@
-//! The protocol of the pipes between the tool and its parser processes.
+//! The protocol spoken over pipes between the tool and its parser processes.
 
 use std::io::{self, BufRead, Read, Write};
 
 use super::format::Format;
 use crate::raw::Reason;
 
-/// First argument of a parser process. Not a command for users.
+/// First argument of a parser process. Not meant for users.
 pub(super) const WORD: &str = "read-formats-for-another-process";
 
-/// Starts every reply. Output that a parser prints before it is skipped.
+/// Begins every reply. Whatever a parser has printed before it is skipped.
 const MARK: &[u8] = b"\0\xffnearkin reply\xff\0";
 
 /// Maximum size of a message.
@@ -18,9 +18,9 @@ const BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) format: Format,
-    /// Limit of memory for the parser.
+    /// Memory limit for the parser, in bytes.
     pub(super) memory: u64,
-    /// Limit of processor time.
+    /// Limit of processor time, in seconds.
     pub(super) seconds: u64,
     pub(super) bytes: Vec<u8>,
 }
@@ -36,8 +36,8 @@ impl Request {
         to.flush()
     }
 
-    /// Reads a request; `None` at the end of the pipe. Calls `limit` with the limits and the length
-    /// before the file is read, because reading takes memory too.
+    /// Reads a request; returns `None` at the end of the pipe. Calls `limit` with memory, seconds
+    /// and file length before it reads the file, because reading also takes memory.
     pub(super) fn read(
         from: &mut impl Read,
         limit: impl FnOnce(u64, u64, u64),
@@ -52,13 +52,14 @@ impl Request {
         let (memory, seconds) = (read_number(from)?, read_number(from)?);
         let length = read_number(from)?;
         limit(memory, seconds, length);
-        // In one piece: a buffer that grows takes twice as much. The other process is no parser.
+        // Allocated at once, because a buffer that grows takes twice as much. The length can be
+        // trusted: it comes from the tool itself, not from a parser.
         let bytes = Vec::with_capacity(usize::try_from(length.min(BYTES_MAX)).unwrap_or(0));
         Ok(Some(Self { format, memory, seconds, bytes: read_bytes(from, length, bytes)? }))
     }
 }
 
-/// Writes the result of a request.
+/// Writes the result of parsing a file.
 pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -> io::Result<()> {
     let (kind, text) = match reply {
         Ok(text) => (0_u64, text.as_str()),
@@ -75,7 +76,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -
     to.flush()
 }
 
-/// Reads the result of a request.
+/// Reads the result of parsing a file.
 pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<String, Reason>> {
     pass_over_to_mark(from)?;
     let kind = read_number(from)?;
@@ -97,7 +98,7 @@ fn pass_over_to_mark(from: &mut impl BufRead) -> io::Result<()> {
     let mut last: Vec<u8> = Vec::new();
     loop {
         let mut piece = Vec::new();
-        // Splits at the last byte of the mark; other pieces are skipped.
+        // Each piece ends at a NUL byte, as the mark does. Pieces before the mark are skipped.
         if from.take(BYTES_MAX).read_until(0, &mut piece)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -7,13 +7,13 @@ use zip::ZipArchive;
 /// An open archive.
 pub(super) type Archive = ZipArchive<Cursor<Vec<u8>>>;
 
-/// Reads a file of an archive, up to the remaining limit.
+/// Reads a text file of an archive, up to `left` bytes, and subtracts its size from `left`.
 pub(super) fn part(archive: &mut Archive, name: &str, left: &mut usize) -> Result<String, String> {
     let not_utf_8 = |_| format!("{name}: not UTF-8");
     String::from_utf8(bytes_of(archive, name, left)?).map_err(not_utf_8)
 }
 
-/// Reads a file as bytes, up to the remaining limit.
+/// Like [`part`], but for any bytes.
 pub(super) fn bytes_of(
     archive: &mut Archive,
     name: &str,

@@ -1,17 +1,18 @@
-//! Recommends a preset from the look of sample texts. Advice only.
+//! Recommends a preset from measurements of sample texts. This is only advice.
 //!
-//! Pure: knows texts and names of presets, no bands and no signatures.
+//! Pure: knows texts and the names of presets, but no bands and no signatures.
 
 use nearkin::Preset;
 
-/// Bytes inspected per text; the beginning is enough.
+/// Number of bytes inspected per text. The beginning is enough.
 const LOOKED_AT: usize = 16 << 10;
-/// Line ends typical of program text. An indented line with a symbol of [`CODE_SYMBOLS`] also
-/// counts.
+/// Characters that typically end a line of program text. An indented line that contains one of
+/// [`CODE_SYMBOLS`] counts, too.
 const CODE_ENDS: [char; 6] = ['{', '}', ';', ',', ')', ':'];
-/// Minimum number of lines for recognising program text.
+/// Minimum number of lines to recognise program text.
 const CODE_LINES_MIN: usize = 5;
-/// Symbols of programming languages: at least five in a hundred characters of code.
+/// Symbols of programming languages. In code, at least five of a hundred characters are such
+/// symbols.
 const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
 
 /// Measurements of one text.
@@ -26,7 +27,7 @@ pub(super) struct Looks {
     code: bool,
 }
 
-/// Measurements over all texts.
+/// Measurements of all texts together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     pub(super) texts: usize,
@@ -34,19 +35,20 @@ pub(super) struct Measured {
     pub(super) words: u32,
     pub(super) words_of_tenth: u32,
     pub(super) words_of_last_tenth: u32,
-    /// Fractions, 0 to 1: texts that look like code, words with OCR errors, hyphenated line ends.
+    /// Fractions from 0 to 1. `code`: texts that look like code; `odd`: words with OCR errors;
+    /// `hyphens`: lines that end with a hyphen.
     pub(super) code: f64,
     pub(super) odd: f64,
     pub(super) hyphens: f64,
 }
 
-/// The recommendation.
+/// The recommended preset.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Advice {
     pub(super) preset: Preset,
-    /// The measurement that decided it.
+    /// The measurement that led to it.
     pub(super) because: String,
-    /// Reasons for another preset, or for doubt.
+    /// Reasons for another preset, or why the recommendation is uncertain.
     pub(super) unsure: Option<String>,
 }
 
@@ -64,7 +66,7 @@ impl Looks {
             looked_at.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let hyphens = lines.iter().filter(|line| ends_with_hyphen(line)).count();
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        // Extrapolates OCR errors from the inspected part to the whole text.
+        // The inspected part's OCR errors, extrapolated to the whole text.
         let odd = u64::from(odd) * u64::from(all) / u64::from(words.max(1));
         Self {
             words: all,
@@ -76,13 +78,13 @@ impl Looks {
     }
 }
 
-/// Whether a word shows an OCR error: a digit between letters, a capital after a small letter, a
-/// vertical bar or the like.
+/// Whether a word shows a typical OCR error: a digit or a symbol such as a vertical bar between
+/// letters, or a capital between small letters.
 fn is_odd(word: &str) -> bool {
     let word = word.trim_matches(|char: char| !char.is_alphanumeric());
     let chars: Vec<char> = word.chars().collect();
     let letters = chars.iter().filter(|char| char.is_alphabetic()).count();
-    // Part numbers, versions, identifiers and addresses are no OCR errors.
+    // Part numbers, versions, identifiers and addresses are not OCR errors.
     if letters * 4 < chars.len() * 3 || word.contains(['_', '/', '.', '@', ':', '=', '(', '-']) {
         return false;
     }
@@ -99,8 +101,8 @@ fn ends_with_hyphen(line: &str) -> bool {
     chars.next() == Some('-') && chars.next().is_some_and(char::is_alphabetic)
 }
 
-/// Whether a text is code: half of the lines end like code, or are indented and contain a symbol;
-/// and at least one character in twenty is a symbol.
+/// Whether a text is code: at least half of the lines end like code, or are indented and contain a
+/// symbol; and at least one character in twenty is a symbol.
 fn is_code(lines: &[&str]) -> bool {
     if lines.len() < CODE_LINES_MIN {
         return false;
@@ -117,14 +119,14 @@ fn is_code(lines: &[&str]) -> bool {
 }
 
 impl Measured {
-    /// `None` without texts.
+    /// Returns `None` if there are no texts.
     pub(super) fn of(looks: &[Looks]) -> Option<Self> {
         let mut words: Vec<u32> = looks.iter().map(|one| one.words).collect();
         words.sort_unstable();
         let at = |part: usize| words.get((words.len() - 1) * part / 10).copied();
         let sum = |of: fn(&Looks) -> u32| looks.iter().map(|one| u64::from(of(one))).sum::<u64>();
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        // The measurements of words are meaningless for code.
+        // Code is left out: measurements of its words are meaningless.
         let prose = looks.iter().filter(|one| !one.code);
         let (odd, of) = prose
             .fold((0, 0), |(odd, of), one| (odd + u64::from(one.odd), of + u64::from(one.words)));
@@ -165,7 +167,7 @@ impl Measured {
         Advice { preset, because, unsure: self.doubt(preset) }
     }
 
-    /// Describes a measurement close to a limit.
+    /// Describes a measurement that is close to a limit.
     fn doubt(&self, preset: Preset) -> Option<String> {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         if self.texts < 30 {
@@ -237,7 +239,7 @@ mod tests {
     fn words_as_people_write_them_are_not_odd() {
         for word in ["MacDonald's", "e-mail", "3rd", "(2nd)", "v1.2", "foo_bar2baz", "NASA", "h2o"]
         {
-            // A name with one inner capital is rare enough to be accepted.
+            // A name with one inner capital may be counted as an error: such names are rare.
             assert!(word == "MacDonald's" || !is_odd(word), "{word}");
         }
         for word in ["br1ght", "Apr|l", "toWn", "\"th!s\""] {

@@ -1,4 +1,4 @@
-//! Prints the recommended preset: the measurements, the conclusion and its certainty.
+//! Prints the recommended preset: the measurements, the conclusion and how certain it is.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::output::{Output, grouped};
 struct AdviceObject<'a> {
     preset: &'a str,
     because: &'a str,
-    /// Why another preset may fit; `None` if nothing speaks for one.
+    /// Why another preset may fit better; `None` if there is no such reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsure: Option<&'a str>,
     texts: usize,
@@ -24,10 +24,10 @@ struct AdviceObject<'a> {
     near_copies_per_text: Option<f64>,
 }
 
-/// Median length, in words, from which quotations are mentioned too.
+/// Minimum median length, in words, at which the advice mentions quotations.
 const LONG: u32 = 3_000;
 
-/// Prints the measurements of the texts and the preset for them.
+/// Prints the measurements of the texts, and the preset that fits them.
 pub(super) fn print(
     measured: &Measured,
     copies: Option<f64>,

@@ -1,24 +1,24 @@
-//! The band settings worth considering for a threshold, and their properties without documents.
-//! Pure.
+//! The band settings worth considering for a threshold, and their properties that do not depend on
+//! documents. Pure.
 
 use nearkin::Params;
 
 use crate::failure::Failure;
 
-/// How far the rows per band may differ from the rule's choice.
+/// Maximum difference of the rows per band from the default.
 const ROWS_AROUND: usize = 2;
 
-/// Bytes per document in one bucket table, and per document beside signature, key and payload
-/// (`docs/reference/FILE_FORMAT.md`).
+/// Sizes from `docs/reference/FILE_FORMAT.md`: bytes per document in one bucket table; and below,
+/// bytes per document besides its signature, key and payload.
 const ENTRY_BYTES: f64 = 6.2;
 const FIXED_BYTES: f64 = 20.0;
 
-/// A candidate setting of the parameters.
+/// A candidate for the band settings.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     pub(super) params: Params,
-    /// Whether the library's rule chooses it: the longest bands that find enough, and the fewest
-    /// such bands.
+    /// Whether this is the library's default: the longest bands that find enough, and as few of
+    /// them as possible.
     pub(super) is_default: bool,
 }
 
@@ -28,7 +28,7 @@ impl Choice {
         self.params.candidate_probability(similarity)
     }
 
-    /// Probability that a pair of this similarity is returned at the threshold.
+    /// Probability that a query at the threshold returns a document of this similarity.
     pub(super) fn returned(&self, similarity: f64) -> f64 {
         self.params.expected_recall(similarity, self.params.threshold())
     }
@@ -39,14 +39,14 @@ impl Choice {
         self.params.signature_bytes() as f64 + ENTRY_BYTES * tables + FIXED_BYTES
     }
 
-    /// `17 x 5`.
+    /// A short name such as `17 x 5`: bands times rows.
     pub(super) fn name(&self) -> String {
         format!("{} x {}", self.params.bands(), self.params.rows_per_band())
     }
 }
 
-/// The rule's choice, and longer and shorter bands around it, longest first. Each length has the
-/// fewest bands that find enough, or as many as the hashes allow.
+/// The default, and bands of more and of fewer rows, longest first. Each has the fewest bands that
+/// find enough; if the hashes do not allow as many, it has as many as they allow.
 pub(super) fn around(params: &Params) -> Result<Vec<Choice>, Failure> {
     let chosen = params.rows_per_band();
     let (threshold, enough) = (params.threshold(), params.recall_target());
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_an_index() {
-        // docs/reports/BENCHMARKS.md: 253 bytes were measured.
+        // Source of the expected value: docs/reports/BENCHMARKS.md, where 253 bytes were measured.
         let params = Params::for_threshold(0.7).bands(16, 8).build().unwrap();
         let bytes = Choice { params, is_default: true }.bytes_per_document();
         assert!((252.0..255.0).contains(&bytes), "{bytes}");

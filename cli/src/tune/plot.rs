@@ -2,22 +2,23 @@
 
 use std::fmt::Write as _;
 
-/// Size of the plot on the terminal: columns for the x axis, lines for 0 to 1.
+/// Size of the plot on the terminal: columns for the x axis; and below, lines for the y axis from 0
+/// to 1.
 const COLUMNS: usize = 61;
 const LINES: usize = 13;
 
-/// Dash patterns that distinguish the curves without emphasis.
+/// Dash patterns that distinguish the curves that are not emphasised.
 const DASHES: [&str; 5] = ["2 3", "6 3", "12 4", "8 3 2 3", "none"];
 
-/// Probability over similarity, both from 0 to 1.
+/// A probability as a function of similarity, both from 0 to 1.
 pub(super) struct Curve<'a> {
     pub(super) name: String,
     pub(super) chance: Box<dyn Fn(f64) -> f64 + 'a>,
-    /// Emphasised: the recommended curve.
+    /// Whether the curve is emphasised, as the recommended one is.
     pub(super) strong: bool,
 }
 
-/// The plot as lines; each curve is drawn with its mark, the last one on top.
+/// The plot as lines of text. Each curve is drawn with its mark; later curves cover earlier ones.
 pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String> {
     let mut cells = vec![[' '; COLUMNS]; LINES];
     let last = (COLUMNS - 1) as f64;
@@ -53,7 +54,7 @@ pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String
     lines
 }
 
-/// The curves as SVG; the colours follow the reader's light or dark scheme.
+/// The curves as SVG. The colours follow the reader's light or dark colour scheme.
 pub(super) fn svg(title: &str, curves: &[Curve<'_>], threshold: f64) -> String {
     let (left, top, width, height) = (64.0, 48.0, 560.0, 320.0);
     let x = |similarity: f64| left + width * similarity;

@@ -1,8 +1,8 @@
-//! Measures band settings on sample documents: how many comparisons each document causes, and how
-//! many known duplicates are found.
+//! Measures band settings on sample documents: how many comparisons a query needs on average, and
+//! how many known duplicates are found.
 //!
-//! Signatures are compared by brute force, each query with all documents. No bucket table is
-//! involved, so errors in tables cannot affect the result.
+//! Compares signatures by brute force, each query with all documents. No bucket table is involved,
+//! so a bug in the tables cannot affect the result.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,19 @@ use rayon::prelude::*;
 
 use super::choices::Choice;
 
-/// Documents that are compared with all others.
+/// Maximum number of documents that are compared with all others.
 const QUERIES_MAX: usize = 500;
 
-/// The sample: signatures with 16-bit rows, whose high bytes are the 8-bit rows.
+/// The sampled signatures. Their rows have 16 bits; the high bytes are the rows of 8-bit
+/// signatures.
 #[derive(Debug, Default)]
 pub(super) struct Sample {
     rows: Vec<Vec<u16>>,
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R);
-/// deterministic, so that each run has the same sample.
+/// A uniform sample of fixed size (Vitter, "Random sampling with a reservoir", algorithm R). It is
+/// deterministic, so every run has the same sample.
 pub(super) struct Reservoir {
     pub(super) documents: Vec<(Vec<u8>, Signature)>,
     most: usize,
@@ -52,15 +53,15 @@ impl Reservoir {
     }
 }
 
-/// Keys of a pair.
+/// The keys of the two documents of a pair.
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
-/// The cost of one choice on the sample.
+/// What one choice costs on the sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
-    /// Pairs of a query and another document that are compared.
+    /// Number of comparisons, each of a query with another document.
     pub(super) compared: u64,
-    /// Compared pairs below the threshold.
+    /// Number of comparisons of pairs below the threshold.
     pub(super) in_vain: u64,
 }
 
@@ -68,9 +69,9 @@ pub(super) struct Cost {
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     pub(super) queries: u64,
-    /// All pairs of a query and another document.
+    /// Number of all pairs of a query and another document.
     pub(super) pairs: u64,
-    /// In the order of the choices.
+    /// One cost per choice, in the order of the choices.
     pub(super) each: Vec<Cost>,
 }
 
@@ -92,7 +93,8 @@ impl Sample {
         }
     }
 
-    /// Compares evenly spaced documents with all others.
+    /// Compares evenly spaced documents with all others, and counts for each choice which
+    /// comparisons it would make.
     pub(super) fn costs(&self, choices: &[Choice]) -> Costs {
         let count = self.rows.len();
         let queries = count.min(QUERIES_MAX);
@@ -124,7 +126,7 @@ impl Sample {
         Costs { queries: queries as u64, pairs, each: costs }
     }
 
-    /// The agreements of the pairs whose documents are in the sample.
+    /// The agreements of those pairs whose documents are in the sample.
     pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
@@ -132,13 +134,14 @@ impl Sample {
     }
 }
 
-/// For each choice, the least number of equal rows that reaches its threshold.
+/// For each choice, the minimum number of equal rows at its threshold.
 fn bars(choices: &[Choice]) -> Vec<u32> {
     let bar = |choice: &Choice| choice.params.equal_rows_min(choice.params.threshold());
     choices.iter().map(bar).collect()
 }
 
-/// Which rows of two signatures are equal, one bit per row: whole rows, and their high bytes.
+/// Which rows of two signatures are equal, one bit per row. `whole` compares 16-bit rows, `high`
+/// only their high bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Agreement {
     whole: Vec<u64>,
