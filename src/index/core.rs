@@ -24,7 +24,8 @@ use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
 use std::path::PathBuf;
 
-/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the memtable's.
+/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, then the lock of
+/// the memtable.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     pub(crate) params: Arc<Params>,
     pub(crate) shape: Shape,
     pub(crate) recovery: Recovery,
-    /// The current state, and the last change in it that readers see.
+    /// The current state, and the last change in it that readers may see.
     pub(crate) view: View,
     /// The write lock, and the data that only its holder accesses.
     pub(crate) writer: Mutex<Writer>,
@@ -51,7 +52,7 @@ pub(crate) struct Core {
     /// Held until the handle is closed; files are deleted only under this lock. `None` for a
     /// reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
-    /// The handle was shut down, or is about to be: new calls are refused.
+    /// Whether the handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
     pub(crate) process: u32,
@@ -81,7 +82,7 @@ pub(crate) struct Writer {
     pub(crate) merging: Vec<u64>,
     /// Bytes that idle merging may rewrite.
     pub(crate) idle_bytes: u64,
-    /// Buffer for records, reused.
+    /// A buffer for records, which is reused.
     pub(crate) record: RecordBuilder,
 }
 
@@ -175,7 +176,7 @@ struct WakeupState {
     stop: bool,
     /// The message of the last failed maintenance.
     failure: Option<String>,
-    /// The index is maintained by a pool of threads.
+    /// The seat of the index in the pool, if a pool maintains it.
     #[cfg(not(all(shuttle, test)))]
     seat: Option<Seat>,
 }

@@ -61,7 +61,7 @@ pub enum Event {
     CompactionBegun {
         /// Number of segments to merge.
         segments: u64,
-        /// Number of their live documents.
+        /// Number of live documents in these segments.
         documents: u64,
     },
     /// A compaction has succeeded.
@@ -73,7 +73,7 @@ pub enum Event {
         documents: u64,
         /// Size of the new segment in bytes.
         bytes: u64,
-        /// Duration, including pauses between its steps.
+        /// Duration of the compaction, including pauses between its steps.
         duration: Duration,
     },
     /// Documents older than [`Options::ttl`](crate::Options::ttl) were removed.
@@ -101,13 +101,13 @@ pub enum Event {
     /// A sync failed: the handle refuses all further writes.
     #[non_exhaustive]
     Poisoned {
-        /// What failed.
+        /// What failed, and why.
         message: String,
     },
     /// The handle is no longer the only writer of the index, and refuses all further writes.
     #[non_exhaustive]
     LockLost {
-        /// Why.
+        /// Why the handle lost its lock.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What an index does while no writer is at work.
+//! Maintenance of an index while no writer is at work.
 
 use crate::index::core::Core;
 use crate::index::options::{Durability, Maintenance};

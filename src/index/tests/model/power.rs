@@ -64,8 +64,8 @@ pub(super) fn script() -> Vec<Op> {
 }
 
 impl Bench {
-    /// Creates an index on a disk that stops at `op`, and runs the script until then. Returns false
-    /// if it never stopped.
+    /// Creates an index on a disk that stops at operation `op`, and runs the script until then.
+    /// Returns false if the disk never stopped.
     fn run_until_stopped(&mut self, op: u64) -> bool {
         self.sim.power_cut_at(op);
         if self.make().is_ok() {

@@ -57,7 +57,7 @@ fn the_last_handle(world: &World) {
     world.check_reopened();
 }
 
-/// So many segments that writers compact as well, alongside the thread.
+/// The index has so many segments that writers compact as well, alongside the thread.
 fn a_thread_that_lags(world: &World) {
     let index = world.open(background());
     for (key, version) in [("e", 1), ("f", 2), ("g", 3)] {

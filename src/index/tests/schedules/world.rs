@@ -219,7 +219,7 @@ impl World {
                 let written = Written { change: change + 1, outcomes: vec![*outcome] };
                 (vec![(key, Some(version))], written)
             }
-            // The rejection depends on the documents it saw.
+            // The rejection depends on the documents that the newcomer was compared with.
             Decision::Rejected { .. } => {
                 (Vec::new(), Written { change: *change, outcomes: Vec::new() })
             }

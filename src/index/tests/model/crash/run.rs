@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) bench: Bench,
-    /// The index was created.
+    /// Whether the index was created.
     pub(super) made: bool,
     /// Whether a sync failed. This process then writes nothing more, and the next one would start
     /// from data that the system has dropped.
     pub(super) poisoned: bool,
-    /// A sync is planned to fail.
+    /// Whether a sync is planned to fail.
     sync_fails: bool,
     /// Number of disk operations before the last process started.
     before: u64,
@@ -140,7 +140,8 @@ impl Run {
 
     fn act(&mut self, step: &Step) -> Result<()> {
         match step {
-            // The next process would start from data that the system has dropped.
+            // Skipped if a sync is to fail: the next process would start from data that the system
+            // has dropped.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
             | Step::LoseLock { .. }
                 if self.sync_fails => {}

@@ -1,8 +1,8 @@
 //! Scripts of the crash campaign: short, with operations that change the layout. Knows no index.
 //!
-//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (An
-//! operation that needs only the index is better an `Op` of the model, and then belongs in its
-//! scripts, too.)
+//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (If
+//! the operation needs only the index, make it an `Op` of the model instead, and let the scripts of
+//! the model draw it, too.)
 
 use super::super::bench::Layout;
 use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
