@@ -152,7 +152,7 @@ impl Group {
             return;
         }
         match shared.stopped.insert(stopped()) {
-            // The owner closed the handle.
+            // No event: the owner itself closed the handle.
             Stopped::LockLost(LockLost::Released) => {}
             Stopped::LockLost(lost) => {
                 self.events.note(|| Event::LockLost { message: lost.to_string() });
@@ -221,7 +221,8 @@ impl Group {
         self.lock().horizon
     }
 
-    /// Records that a change was appended and applied, or a record without a change appended.
+    /// Records that a change was appended and applied, or that a record without a change was
+    /// appended.
     pub(crate) fn applied(&self, mark: Mark, horizon_carried: u64) {
         let mut shared = self.lock();
         shared.applied = mark;
@@ -256,7 +257,7 @@ impl Group {
         done
     }
 
-    /// Written data may be lost: no further change may be based on it.
+    /// Poisons the handle: written data may be lost, so no further change may be based on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
         self.stop(&mut self.lock(), || Stopped::SyncFailed(cause.to_string()));
         self.woken.notify_all();

@@ -91,7 +91,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked`, `Corrupt`,
+    /// `NotFound`, `Invalid` (bad options, or `dir` is not an index), `Locked`, `Corrupt`,
     /// `Unsupported`, `Io`.
     ///
     /// # Examples
@@ -204,8 +204,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written), `Corrupt` (not
-    /// written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
+    /// `Invalid`, `Mismatch` (a signature with other parameters), `Io` (not written), `Corrupt`
+    /// (not written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
     ///
     /// # Examples
     ///

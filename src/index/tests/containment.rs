@@ -20,7 +20,7 @@ fn index(dir: &std::path::Path) -> Index {
     for part in 0..3_u32 {
         for at in 0..60_u32 {
             let number = part * 100 + at;
-            // A part of one of ten sets of 120, plus some items of its own.
+            // The first items of one of ten sets of 120 items, plus some items of its own.
             let first = at % 10 * 1_000;
             let count = [120, 100, 60, 40, 120, 20][(at as usize / 10 + part as usize) % 6];
             let own = if at % 3 == 0 { at % 7 * 6 } else { 0 };
@@ -39,7 +39,8 @@ fn index(dir: &std::path::Path) -> Index {
     index
 }
 
-/// The equal rows of two documents that share a band and have sufficient containment.
+/// The equal rows and the containment of two documents, if they share a band and the containment is
+/// sufficient.
 fn rows(params: &Params, a: &Signature, b: &Signature) -> Option<(u32, f64)> {
     let equal =
         |range: &[u8], other: &[u8]| range.iter().zip(other).filter(|(x, y)| x == y).count();

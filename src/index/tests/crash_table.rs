@@ -84,7 +84,8 @@ fn what_a_flush_cut_short_left_is_swept() {
 
 #[test]
 fn what_a_compaction_cut_short_left_is_swept() {
-    // The log of the previous flush may still have its old name.
+    // The log that the previous flush put aside may still have its old name, which no catalog
+    // lists.
     assert_eq!(cut_through(Index::flush, Index::compact), ["dead", "seg", "tmp", "wal"]);
 }
 

@@ -1,4 +1,4 @@
-//! Imports of documents from another index, and the same signatures with other bands.
+//! Imports of documents from another index, also if the target has other bands.
 
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
