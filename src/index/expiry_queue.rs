@@ -28,7 +28,7 @@ pub(super) struct Queue {
     /// Time and ordinal of the oldest examined documents, except those taken. The youngest is
     /// popped first.
     oldest: BinaryHeap<(u64, u32)>,
-    /// The minimum time of all live documents in `oldest`.
+    /// The minimum time in `oldest`.
     pub(super) least: u64,
     /// Lower bound of the times of all live examined documents that found no place in `oldest`.
     rest: u64,

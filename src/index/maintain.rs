@@ -94,9 +94,9 @@ impl Core {
                 self.events.note_stall(begun);
                 self.note_maintenance(failure.as_ref());
             }
-            // In all other cases the thread would find nothing to do. A flush wakes the thread for
-            // the steps that it makes due, and the horizon is recorded when the thread's sleep
-            // ends.
+            // If the memtable is not full, the thread would find nothing to do: a flush wakes it
+            // for the steps that it makes due, and the horizon is recorded when the sleep of the
+            // thread ends.
             Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
                 self.wakeup.wake();
             }
