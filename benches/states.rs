@@ -3,8 +3,8 @@
 //!
 //! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR
 //! and measures it during the load, as loaded, after waiting as long as the load took, and
-//! compacted. `open DIR DOCUMENTS SECONDS [pread]` opens it and measures it at once and after SECONDS. `sweep DIR` finds
-//! all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
+//! compacted. `open DIR DOCUMENTS SECONDS [pread]` opens it and measures it at once and after
+//! SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
 //! replaces half of them at random, compacts and verifies; it prints bytes written and on disk, and
 //! the time of each step. `verify DIR NAME` verifies the index NAME three times. The caller limits
 //! memory and processors: start the program that `cargo bench --no-run` names in a cgroup, or with

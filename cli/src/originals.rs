@@ -101,7 +101,7 @@ fn unpacking(name: &str, error: &io::Error) -> Failure {
 }
 
 impl Originals {
-    /// Scans the files of lines, if there are any, and remembers each key with 24 bytes. Compressed
+    /// Scans the files of lines, if there are any, and remembers the place of each key. Compressed
     /// files are copied to a temporary file first, so that lines can be read at any offset.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
         let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());

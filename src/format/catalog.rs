@@ -1,4 +1,4 @@
-//! The catalog's row and its bytes: version, checksum, then bincode of the row.
+//! The catalog's row and its encoding: version, checksum, then the row in bincode.
 //!
 //! Pure: encodes a row and checks that a decoded row is consistent. `crate::catalog` stores the
 //! bytes in redb.
@@ -9,38 +9,38 @@ use super::DecodeError;
 use super::bytes::{ByteReader, NUMBER_MAX, wide};
 use crate::Params;
 
-/// Version of a row that uses no later feature.
+/// Version of a row without any of the features below.
 const VERSION: u8 = 1;
 /// Version of a row with an external scheme or a stop list. The layout is the same; the number
-/// makes older code return `Unsupported`.
+/// makes older code return `Unsupported` instead of misreading the row.
 const VERSION_NEWER: u8 = 2;
-/// Version of the row of a passage index, for the same reason.
+/// Version of a row of a passage index. Exists for the same reason as `VERSION_NEWER`.
 const VERSION_PASSAGES: u8 = 3;
-/// Version of the row of an index with normalisation `fold`, for the same reason.
+/// Version of a row of an index with normalisation `fold`. Exists for the same reason.
 const VERSION_FOLD: u8 = 4;
-/// Version of the row of an index with signature rows of 32 or 64 bits, for the same reason.
+/// Version of a row of an index with signature rows of 32 or 64 bits. Exists for the same reason.
 const VERSION_WHOLE: u8 = 5;
 /// All versions that this code reads.
 const VERSIONS: [u8; 5] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD, VERSION_WHOLE];
 /// Length of the prefix: version (1 byte) and CRC (4 bytes).
 const PREFIX_BYTES: u64 = 5;
-/// Upper bound of a row's length (a segment takes at most 90 bytes), and so of what decoding may
-/// allocate.
+/// Upper bound of a row's length, and thus of what decoding may allocate. A segment takes at most
+/// 90 bytes.
 const ROW_BYTES_MAX: usize = 4 << 20;
 
-/// The content of the catalog. Fields are encoded in the order of their declaration.
+/// The content of the catalog. Fields are encoded in the order of declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// Identifies the index. The header of every file repeats it.
     pub(crate) uuid: [u8; 16],
     pub(crate) params: Params,
-    /// Unicode versions that made the first signatures. Informative only.
+    /// Unicode versions that were used for the first signatures. Informative only.
     pub(crate) unicode: String,
-    /// The floor: segments and dead files hold all changes up to this number.
+    /// The floor: segments and dead files contain all changes up to this number.
     pub(crate) floor: u64,
     /// The file with the changes above the floor.
     pub(crate) wal: Option<WalEntry>,
-    /// Number of the next file. All smaller numbers have been used, whether listed or not.
+    /// Number of the next file. All smaller numbers are taken, even if no listed file has them.
     pub(crate) file_next: u64,
     /// Segments, oldest first.
     pub(crate) segments: Vec<SegmentEntry>,
@@ -80,18 +80,14 @@ pub(crate) struct DeadEntry {
 }
 
 impl Row {
-    /// Encodes the row. Panics on a row that [`Row::decode`] would refuse: that is a bug, and
-    /// writing the row would lose the index.
+    /// Encodes the row. Panics on a row that [`Row::decode`] would refuse: such a row is a bug, and
+    /// writing it would lose the index.
     pub(crate) fn encode(&self) -> Vec<u8> {
         assert_eq!(self.problem(), None, "a row that could not be read back");
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
         let body = bincode::serde::encode_to_vec(self, config).unwrap_or_default();
-        // Encoding to memory fails only for a type that bincode does not support.
-        assert!(
-            !body.is_empty() && body.len() <= ROW_BYTES_MAX,
-            "the catalog row has {} bytes",
-            body.len()
-        );
+        // Encoding into memory fails only for types that bincode does not support.
+        assert!(!body.is_empty() && body.len() <= ROW_BYTES_MAX, "the catalog row has {} bytes", body.len());
         let mut bytes = vec![self.version()];
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
@@ -114,8 +110,8 @@ impl Row {
         let version = reader.u8("catalog row is cut short")?;
         let crc = reader.u32("catalog row is cut short")?;
         let body = reader.take(reader.remaining(), "catalog row is cut short")?;
-        // The checksum comes before the version: if it is valid, an unknown version means a newer
-        // writer, not damage.
+        // The checksum is checked before the version: if it is valid, an unknown version means a
+        // newer writer, not damage.
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
@@ -131,9 +127,10 @@ impl Row {
         }
         match row.problem() {
             Some(what) => Err(DecodeError::damaged(what, PREFIX_BYTES)),
-            None if row.version() != version => {
-                Err(DecodeError::damaged("catalog row version does not match its parameters", 0))
-            }
+            None if row.version() != version => Err(DecodeError::damaged(
+                "catalog row version does not match its parameters",
+                0,
+            )),
             None => Ok(row),
         }
     }
@@ -213,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Encodes any body under a valid checksum.
+    /// Adds a valid checksum to any body.
     fn seal(body: &[u8]) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&crc32fast::hash(body).to_le_bytes());
@@ -290,7 +287,8 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Row::decode(&damaged).expect_err("damaged");
-            // Change of the version byte alone: under a valid checksum it means a newer writer.
+            // A change of the version byte alone keeps the checksum valid, so it looks like a newer
+            // writer.
             let known = VERSIONS.contains(&damaged[0]);
             assert_eq!(error.unsupported, !known, "bit {bit}");
         }
@@ -334,7 +332,8 @@ mod tests {
         let _ = Row { file_next: 0, ..row() }.encode();
     }
 
-    /// 200,000 mutations of up to four bytes under a corrected checksum, among them wrong lengths.
+    /// 200,000 times, changes up to four bytes and corrects the checksum. This also produces wrong
+    /// lengths.
     #[test]
     fn hostile_rows_never_panic() {
         let body = row().encode().split_off(5);

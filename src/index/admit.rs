@@ -53,7 +53,7 @@ const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Admit {
     reject: Alike,
-    /// `None`: the threshold of a duplicate.
+    /// Minimum similarity of related documents; `None`: none are requested.
     relate: Option<f64>,
     keep: Keep,
     limit: usize,
@@ -108,7 +108,8 @@ impl Admit {
     }
 
     /// For an admitted newcomer, also returns the related documents: those of at least this
-    /// similarity that are not duplicates. From 0 to the similarity of a duplicate. Default: none.
+    /// similarity that are not duplicates. Must be at least 0 and at most the similarity of a
+    /// duplicate. Default: no related documents.
     #[must_use]
     pub fn relate(mut self, relate: f64) -> Self {
         self.relate = Some(relate);
@@ -131,7 +132,7 @@ impl Admit {
         self
     }
 
-    /// The thresholds as numbers of equal rows.
+    /// Checks the thresholds, and converts them to numbers of equal rows.
     fn in_rows(self, applied: &Snapshot) -> Result<AdmitTerms> {
         let Self { reject, relate, keep, limit } = self;
         let reject = reject.check()?;
@@ -213,16 +214,16 @@ impl<'a> Newcomer<'a> {
         self
     }
 
-    /// The document's time, in milliseconds UTC, instead of the clock of
-    /// [`Options`](crate::Options). A stored document with the same signature and payload keeps its
-    /// time.
+    /// The document's time, in milliseconds UTC, in place of the time from the clock of
+    /// [`Options`](crate::Options). If the stored document has the same signature and payload, it
+    /// keeps its own time.
     #[must_use]
     pub fn time(mut self, time: u64) -> Self {
         self.time = Some(time);
         self
     }
 
-    /// The insert of this document; `now` is the default time.
+    /// The insert operation for this document; `now` is the default time.
     fn operation(&self, now: u64) -> Operation<'_> {
         Operation::Insert {
             key: self.key.as_bytes(),
@@ -241,8 +242,8 @@ impl<'a> Newcomer<'a> {
 pub struct Admission {
     /// Whether the newcomer was admitted, and the related or replaced documents.
     pub decision: Decision,
-    /// The number of the change on whose state the decision was made. If anything was written, its
-    /// change has the next number.
+    /// The number of the change on whose state the decision was made. If the call wrote anything,
+    /// that write is the next change.
     pub change: u64,
 }
 
@@ -312,7 +313,8 @@ impl Core {
             }
             Ok(())
         });
-        // Decisions before a failure are settled all the same: other threads may have seen them.
+        // Settle the decisions even if a later newcomer failed: other threads may have seen their
+        // effects.
         if let Some(last) = last {
             planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
                 return decided.map(|()| admissions);
@@ -365,8 +367,8 @@ impl Core {
         Ok(Admission { decision: Decision::Admitted { related, outcome, removed }, change })
     }
 
-    /// Refuses a newcomer whose record, including the removes of replaced documents, is too long.
-    /// (A payload that is kept is not counted.)
+    /// Refuses a newcomer whose record would be too long, including the removes of replaced
+    /// documents. (A stored payload that is kept is not counted.)
     fn check_record(&self, newcomer: &Operation<'_>, removed: &[Match]) -> Result<()> {
         let signature = match newcomer {
             Operation::Insert { signature, .. } => signature.len(),

@@ -1,8 +1,9 @@
 //! Adoption: sealed segments become segments of an index in one commit.
 //!
-//! The files are copied under headers of the index, outside the write lock. Under the lock, keys
-//! that are live already are looked up; then one draft lists all segments and all deaths, and its
-//! commit is one change. A failure before the commit leaves files that are not listed.
+//! The files are copied outside the write lock, under headers of this index. Under the lock, their
+//! keys are looked up among the live documents; then a single draft lists all segments and all
+//! deaths, and its commit is one change. A failure before the commit leaves files that are not
+//! listed.
 
 use crate::index::Index;
 use crate::index::copy::{Imported, check_of_documents};
@@ -25,25 +26,26 @@ use std::path::Path;
 pub enum Adopt {
     /// An error, `Exists`, that names the key; nothing is changed.
     Refuse,
-    /// The document of the segment replaces the stored one. If several segments have the key, the
+    /// The segment's document replaces the stored one. If several segments contain the key, the
     /// last one counts.
     Replace,
 }
 
 impl Index {
-    /// Takes sealed segments into the index in one commit: after a crash anywhere, all of them are
-    /// in the index, or none.
+    /// Takes sealed segments into the index in one commit. After a crash at any moment, the index
+    /// has either all of them or none.
     ///
-    /// Each file is copied under a header of this index; nothing is sketched, and no table is
-    /// computed. The files themselves are unchanged, and the caller deletes them. The adoption is
-    /// one change, and durable on return under every [`Durability`](crate::Durability). The field
-    /// `unchanged` of the result is always 0. Writers wait while keys are looked up; readers
-    /// continue. See [`seal`](crate::shards::seal) for an example.
+    /// Each file is copied under a header of this index; no document is sketched again, and no
+    /// table is recomputed. The files themselves are unchanged; deleting them is up to the caller.
+    /// The adoption is one change, and is durable on return under every
+    /// [`Durability`](crate::Durability). The field `unchanged` of the result is always 0. Writers
+    /// wait while keys are looked up; readers continue. See [`seal`](crate::shards::seal) for an
+    /// example.
     ///
     /// # Errors
     ///
-    /// `Mismatch` (a segment with other parameters), `Exists` ([`Adopt::Refuse`], and a key is live
-    /// already or is in two of the segments), `Corrupt` (a damaged file), and those of
+    /// `Mismatch` (a segment with other parameters), `Exists` (under [`Adopt::Refuse`]: a key is
+    /// already live, or occurs in two of the segments), `Corrupt` (a damaged file), and those of
     /// [`Index::write`]. After an error nothing has changed.
     pub fn adopt(&self, sealed: &[impl AsRef<Path>], how: Adopt) -> Result<Imported> {
         check_of_documents(self.params())?;
@@ -54,7 +56,7 @@ impl Index {
 }
 
 impl Core {
-    /// The same, with files of any storage.
+    /// Like [`Index::adopt`], with the sealed files on any storage.
     pub(crate) fn adopt_from(
         &self,
         from: &Arc<dyn Storage>,
@@ -62,14 +64,14 @@ impl Core {
         how: Adopt,
     ) -> Result<Imported> {
         self.refuse_if_stopped()?;
-        // Files that are not adopted in the end are deleted with these.
+        // Dropping `copied` deletes the copies that are not adopted.
         let copied = paths.iter().map(|path| self.copy_sealed(from, path));
         let copied = copied.collect::<Result<Vec<_>>>()?;
         if copied.is_empty() {
             return Ok(Imported::default());
         }
         let mut writer = self.writer();
-        // From here on there is no WAL, so the commit below is the change.
+        // After this flush there is no WAL, so the commit below is the whole change.
         planted!(AdoptedOverLog, (), self.flush_locked(&mut writer, NextWal::None)?);
         self.refuse_if_stopped()?;
         let before = self.applied(&writer);
@@ -92,8 +94,8 @@ impl Core {
         Ok(imported)
     }
 
-    /// A copy of a sealed segment for this index, checked when it is read and when it is written.
-    /// The copy is deleted unless it is adopted.
+    /// Copies a sealed segment into this index. The segment is checked when it is read, and again
+    /// after it was written. The copy is deleted unless it is adopted.
     fn copy_sealed(&self, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
         let (header, listed) = describe(&**from, path)?;
         if header.params_id != self.shape.params_id {
@@ -142,16 +144,16 @@ impl Core {
 /// The documents that die when segments are adopted.
 #[derive(Debug, Default)]
 pub(crate) struct AdoptionPlan {
-    /// Documents of the index, by the number of their segment.
+    /// Documents of the index that are replaced, by the number of their segment.
     dying: BTreeMap<u64, Vec<u32>>,
-    /// Documents of the segments that a later segment replaces.
+    /// For each adopted segment, its documents that a later segment replaces.
     superseded: Vec<Option<Bits>>,
     inserted: u64,
     replaced: u64,
 }
 
 impl AdoptionPlan {
-    /// `before` has an empty memtable.
+    /// Requires that the memtable of `before` is empty.
     pub(crate) fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
         let superseded = superseded(copied, how)?;
         let mut plan = Self { dying: BTreeMap::new(), superseded, inserted: 0, replaced: 0 };
@@ -177,7 +179,7 @@ impl AdoptionPlan {
         Ok(plan)
     }
 
-    /// Adds the plan for the following segments to this one.
+    /// Appends the plan for the segments that follow.
     pub(crate) fn extend(&mut self, next: Self) {
         planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
         self.superseded.extend(next.superseded);
@@ -190,7 +192,7 @@ impl AdoptionPlan {
     }
 }
 
-/// For each segment, the documents whose keys occur in a later one.
+/// For each segment, the documents whose keys also occur in a later segment.
 fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
     let mut dead: Vec<Option<Bits>> = copied.iter().map(|_| None).collect();
     planted!(SupersededAdopted => return Ok(dead));

@@ -9,8 +9,8 @@ use std::fmt;
 
 /// Operations that take effect together: after a crash, either all of them or none are stored.
 ///
-/// Operations on the same key apply in order and leave one version of the document; the last of
-/// them gets the combined outcome. A batch is built in a chain, or in place:
+/// Operations on the same key apply in order and leave one version of the document; the outcome of
+/// the last of them covers all. A batch is built in a chain, or in place:
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -37,8 +37,8 @@ use std::fmt;
 #[derive(Clone, Default)]
 pub struct Batch {
     entries: Vec<EditEntry>,
-    /// Fields that only inserts have, in order. They are stored apart because a batch may have many
-    /// removes, which are small.
+    /// Fields that only inserts have, in the order of the operations. They are stored apart so that
+    /// removes stay small: a batch may have many of them.
     inserts: Vec<Insert>,
     /// The signature, key and payload of each operation, concatenated: one allocation for a
     /// batch of thousands.
@@ -67,7 +67,7 @@ struct EditEntry {
 struct Insert {
     signature_id: u64,
     signature_begin: usize,
-    /// `None`: the time of the clock when the batch is written.
+    /// `None`: the time at which the batch is written.
     time: Option<u64>,
     shingle_count: u32,
 }
@@ -188,8 +188,8 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// The time of the document, in milliseconds UTC, instead of the clock's. Only inserts have a
-    /// time.
+    /// The time of the document, in milliseconds UTC, in place of the time from the clock. Only
+    /// inserts have a time.
     #[must_use]
     #[inline]
     pub fn time(mut self, time: u64) -> Self {
@@ -217,8 +217,8 @@ impl<'a> From<&'a Document> for Edit<'a> {
     }
 }
 
-/// Overhead in the log: of a batch beside its operations, and of an operation beside signature, key
-/// and payload.
+/// Overhead in the log: `RECORD_BYTES` per batch; `OPERATION_BYTES` per operation, in addition to
+/// its signature, key and payload.
 pub(crate) const RECORD_BYTES: usize = 32;
 pub(crate) const OPERATION_BYTES: usize = 20;
 
@@ -356,8 +356,8 @@ impl Batch {
         self.entries.is_empty()
     }
 
-    /// The approximate size of the batch in the log, without payloads that are kept. At most
-    /// [`Index::batch_bytes_max`](crate::Index::batch_bytes_max) can be written at once.
+    /// The approximate size of the batch in the log, not counting stored payloads that are kept. At
+    /// most [`Index::batch_bytes_max`](crate::Index::batch_bytes_max) bytes can be written at once.
     pub fn bytes(&self) -> usize {
         RECORD_BYTES + OPERATION_BYTES * self.entries.len() + self.bytes.len()
     }
@@ -392,8 +392,8 @@ pub enum Outcome {
     Unchanged,
     /// The document was removed.
     Removed,
-    /// No document has the key, so there was nothing to remove or to give a payload to: nothing was
-    /// written.
+    /// No document has the key, so there was nothing to remove, or no document to give the payload
+    /// to. Nothing was written.
     Missing,
     /// A later operation of the same batch has the same key; its outcome covers both.
     Superseded,
@@ -404,8 +404,8 @@ pub enum Outcome {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Written {
-    /// The number of the change. If nothing had to be written, the number of the change whose state
-    /// the outcomes describe.
+    /// The number of the change. If nothing had to be written, the number of the last change
+    /// before: the outcomes describe its state.
     pub change: u64,
     /// One outcome per operation, in the order of the batch.
     pub outcomes: Vec<Outcome>,

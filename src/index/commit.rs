@@ -1,5 +1,5 @@
-//! Making changes durable: one thread syncs for all waiting writers. Also the reasons why a handle
-//! refuses calls.
+//! Making changes durable: one thread syncs for all waiting writers. Also checks whether a handle
+//! must refuse calls.
 //!
 //! Decides when to sync, and when changes become visible. The shared state is in `group.rs`.
 
@@ -41,8 +41,8 @@ impl Core {
         Ok(())
     }
 
-    /// Refuses calls in a forked child. It has none of the other threads, so a lock held by one of
-    /// them is never released.
+    /// Refuses calls in a forked child. The child has none of the other threads, so a lock that one
+    /// of them held is never released.
     pub(crate) fn refuse_in_child(&self) -> Result<()> {
         if self.is_in_child() {
             return Err(Error::closed(self.names.root(), LockLost::Forked));
@@ -56,8 +56,8 @@ impl Core {
         self.await_sync(change, false)
     }
 
-    /// The same; `gathers` allows the group wait. (Not for the holder of the write lock, which the
-    /// other writers need.)
+    /// Like [`Core::await_durable`]; `gathers` allows the group wait. (The holder of the write lock
+    /// must not do that wait, because the other writers need the lock.)
     fn await_sync(&self, change: u64, mut gathers: bool) -> Result<()> {
         let group = &self.group;
         let mut shared = group.lock();
@@ -91,8 +91,8 @@ impl Core {
         }
     }
 
-    /// The group wait: waits for the missing writers as long as they keep arriving. The caller
-    /// checks the result, because another thread may have synced.
+    /// The group wait: waits for the missing writers as long as they keep arriving. Another thread
+    /// may sync meanwhile, so the caller checks again.
     fn gather<'a>(
         &'a self,
         mut shared: MutexGuard<'a, Shared>,
@@ -130,15 +130,15 @@ impl Core {
         let together = shared.gathering.begin();
         drop(shared);
         let synced = planted!(WalNotSynced, Ok(()), file.map_or(Ok(()), |file| file.sync()));
-        // After the sync: if this handle still has the lock, no other writer can have opened the
-        // index before these changes were durable. So no writer has missed them.
+        // Check the lock after the sync. If this handle still has it, no other writer can have
+        // opened the index before these changes were durable, so no writer has missed them.
         let synced = synced.and_then(|()| self.check_lock());
         shared = group.lock();
         shared.led = None;
         shared.gathering.expected = together + shared.gathering.arrived;
         match synced {
-            // Another sync failed meanwhile, and this one may have succeeded only because the pages
-            // were dropped.
+            // Another sync failed meanwhile. This one may have succeeded only because the system
+            // had dropped the pages.
             Ok(()) if shared.stopped.is_some() => {}
             Ok(()) => {
                 let covered = planted!(HorizonAfterSync, shared.applied, mark);
@@ -153,7 +153,7 @@ impl Core {
             }
         }
         if shared.waiting > 0 {
-            // Without the lock: the woken threads need it first.
+            // Release the lock first: the woken threads need it.
             drop(shared);
             group.woken.notify_all();
             shared = group.lock();
@@ -161,7 +161,7 @@ impl Core {
         Ok(shared)
     }
 
-    /// Waits for what `Ok` of a write promises at the durability of this handle.
+    /// Waits until everything holds that `Ok` of a write promises at this handle's durability.
     pub(crate) fn settle(&self, change: u64) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.await_sync(change, true),
@@ -176,8 +176,8 @@ impl Core {
         let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
         let change = {
             let shared = self.group.lock();
-            // The clock is read under the lock, so it is behind only if it was set back. The
-            // elapsed time is then unknown: sync.
+            // The clock is read under the lock, so it can be earlier than the last sync only if it
+            // was set back. The elapsed time is then unknown: sync.
             let waited = (self.options.clock)().checked_sub(shared.synced_at_ms);
             let over = waited.is_none_or(|waited| waited >= interval_ms);
             if shared.applied.change <= shared.durable_change || !over {

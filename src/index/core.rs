@@ -24,7 +24,8 @@ use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
 use std::path::PathBuf;
 
-/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, the memtable's.
+/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, then the lock of
+/// the memtable.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) names: Names,
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     pub(crate) params: Arc<Params>,
     pub(crate) shape: Shape,
     pub(crate) recovery: Recovery,
-    /// The current state, and the last change in it that readers see.
+    /// The current state, and the last change in it that readers may see.
     pub(crate) view: View,
     /// The write lock, and the data that only its holder accesses.
     pub(crate) writer: Mutex<Writer>,
@@ -51,11 +52,11 @@ pub(crate) struct Core {
     /// Held until the handle is closed; files are deleted only under this lock. `None` for a
     /// reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
-    /// The handle was shut down, or is about to be: new calls are refused.
+    /// Whether the handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
     /// The process that opened the index.
     pub(crate) process: u32,
-    /// The segments are listed by a manifest, not by a catalog.
+    /// Whether the segments are listed by a manifest instead of a catalog.
     pub(crate) is_sharded: bool,
 }
 
@@ -69,24 +70,24 @@ pub(crate) struct Writer {
     pub(crate) spare: Option<u64>,
     /// The last change appended and applied.
     pub(crate) change: u64,
-    /// The number of live documents after that change.
+    /// The number of live documents after `change`.
     pub(crate) documents: u64,
     /// The number of the next file.
     pub(crate) file_next: u64,
     /// Whether this handle has made a log.
     pub(crate) has_logged: bool,
-    /// Length of the next WAL; adapts to the use of the last one.
+    /// Length of the next WAL. It adapts to how much of the last one was used.
     pub(crate) wal_bytes: u64,
     /// The inputs of the running compaction: a flush does not drop them from the catalog.
     pub(crate) merging: Vec<u64>,
     /// Bytes that idle merging may rewrite.
     pub(crate) idle_bytes: u64,
-    /// Buffer for records, reused.
+    /// A buffer for records, which is reused.
     pub(crate) record: RecordBuilder,
 }
 
 impl Writer {
-    /// A file number that was never used.
+    /// Returns a file number that was never used before.
     pub(crate) fn next_number(&mut self) -> u64 {
         planted!(NumberReused => return crate::index::tests::planted::reused_number(self));
         let number = self.file_next;
@@ -100,7 +101,7 @@ impl Core {
         Arc::new(Disk::default())
     }
 
-    // No critical section panics half way through a change, so data under a poisoned lock is still
+    // No critical section panics in the middle of a change, so data under a poisoned lock is still
     // consistent.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,7 +112,7 @@ impl Core {
         self.view.snapshot()
     }
 
-    /// The state that the writer decides on: all applied changes, visible or not.
+    /// The state on which the writer decides. It has all applied changes, visible or not.
     pub(crate) fn applied(&self, writer: &Writer) -> Snapshot {
         let applied = self.snapshot();
         Snapshot { visible: writer.change, documents: writer.documents, ..applied }
@@ -144,8 +145,8 @@ impl Core {
     }
 }
 
-/// The index during a call of a handle. At the end of the call, after all locks are released, the
-/// queued events are delivered.
+/// Gives access to the index during one call of a handle. At the end of the call, after all locks
+/// are released, the queued events are delivered.
 pub(crate) struct Here<'a>(pub(super) &'a Core);
 
 impl Deref for Here<'_> {
@@ -175,7 +176,7 @@ struct WakeupState {
     stop: bool,
     /// The message of the last failed maintenance.
     failure: Option<String>,
-    /// The index is maintained by a pool of threads.
+    /// The seat of the index in the pool, if a pool maintains it.
     #[cfg(not(all(shuttle, test)))]
     seat: Option<Seat>,
 }
@@ -198,7 +199,7 @@ impl Wakeup {
         }
     }
 
-    /// From now on wakes a pool, also if it was woken before.
+    /// Attaches the seat of an index in a pool, which is notified of this and all later wakeups.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn wake_at(&self, seat: &Seat) {
         self.lock().seat = Some(seat.clone());
@@ -216,7 +217,7 @@ impl Wakeup {
         state.work || state.stop
     }
 
-    /// Sleeps until woken, at most for `patience`; false if the thread is to end.
+    /// Sleeps until woken, for at most `patience`. Returns false if the thread is to end.
     pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
         let mut state = self.lock();
         if !state.work && !state.stop && !patience.is_zero() {
@@ -227,7 +228,7 @@ impl Wakeup {
         !state.stop
     }
 
-    /// Whether it was woken since the last call; `None` if the thread is to end.
+    /// Whether there was a wakeup since the last call; `None` if the thread is to end.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn take(&self) -> Option<bool> {
         let mut state = self.lock();

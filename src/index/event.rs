@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of queued events; more are dropped.
 const WAITING_MAX: usize = 1_024;
-/// A write has stalled if it takes this long, not counting its sync.
+/// Minimum duration of a write that is reported as stalled, not counting its sync.
 const STALL: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50 });
 
 /// Background work and failures of an index: see [`Options::on_event`](crate::Options::on_event).
@@ -46,10 +46,10 @@ pub enum Event {
         /// Unlisted files that were removed.
         files_swept: u64,
     },
-    /// A flush wrote the memtable to a segment, or found nothing live in it.
+    /// A flush wrote the memtable to a segment, or found that no document in it was live.
     #[non_exhaustive]
     Flushed {
-        /// Documents of the new segment.
+        /// Number of documents in the new segment.
         documents: u64,
         /// Size of the new segment in bytes.
         bytes: u64,
@@ -61,7 +61,7 @@ pub enum Event {
     CompactionBegun {
         /// Number of segments to merge.
         segments: u64,
-        /// Number of their live documents.
+        /// Number of live documents in these segments.
         documents: u64,
     },
     /// A compaction has succeeded.
@@ -69,11 +69,11 @@ pub enum Event {
     Compacted {
         /// Number of merged segments.
         segments: u64,
-        /// Documents of the new segment.
+        /// Number of documents in the new segment.
         documents: u64,
-        /// Its bytes.
+        /// Size of the new segment in bytes.
         bytes: u64,
-        /// Duration, including pauses between its steps.
+        /// Duration of the compaction, including pauses between its steps.
         duration: Duration,
     },
     /// Documents older than [`Options::ttl`](crate::Options::ttl) were removed.
@@ -101,13 +101,13 @@ pub enum Event {
     /// A sync failed: the handle refuses all further writes.
     #[non_exhaustive]
     Poisoned {
-        /// What failed.
+        /// What failed, and why.
         message: String,
     },
     /// The handle is no longer the only writer of the index, and refuses all further writes.
     #[non_exhaustive]
     LockLost {
-        /// Why.
+        /// Why the handle lost its lock.
         message: String,
     },
 }
@@ -155,7 +155,7 @@ pub(crate) struct Events {
 #[derive(Debug, Default)]
 struct Waiting {
     events: VecDeque<Event>,
-    /// A thread is delivering events, and continues until the queue is empty.
+    /// Whether a thread is delivering events. It continues until the queue is empty.
     is_told: bool,
     /// Message of the listener's last panic.
     panic: Option<String>,
@@ -199,8 +199,8 @@ impl Events {
         }
     }
 
-    /// Delivers queued events. One thread at a time delivers, so that events stay in order. A
-    /// nested call, by a listener that calls the index, returns at once.
+    /// Delivers queued events. Only one thread at a time delivers, so that events stay in order. If
+    /// a listener calls the index, this nested call returns at once.
     pub(crate) fn tell(&self) {
         if !self.may_wait.load(Ordering::Acquire) {
             return;

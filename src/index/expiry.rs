@@ -1,7 +1,7 @@
-//! Removes by age: finds the documents and writes their removes in batches.
+//! Removal by age: finds the documents, and writes their removes in batches.
 //!
-//! Queries know nothing of expiry: a document is live until its remove is written, by the same path
-//! as every other change.
+//! Queries know nothing of expiry: a document is live until its remove is written, which takes the
+//! same path as every other change.
 
 use crate::Result;
 use crate::index::batch::{Operation, Outcome};
@@ -36,7 +36,7 @@ impl Core {
                 }
             }
         }
-        // Even if there are none: this answer depends on changes that may not be durable yet.
+        // Also with an empty batch: the answer depends on changes that may not be durable yet.
         removed += self.remove_older(&mut keys, time)?;
         self.after_write();
         Ok(removed)
@@ -50,12 +50,12 @@ impl Core {
         let mut expiry = match self.expiry.try_lock() {
             Ok(expiry) => expiry,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Another thread is doing it.
+            // Another thread is already removing expired documents.
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
         let done = self.expire(&mut expiry, limit);
         if done.is_err() {
-            // The documents taken from the queues still exist: start over.
+            // The documents taken from the queues were not all removed: start over.
             *expiry = Expiry::default();
         }
         done
@@ -74,7 +74,7 @@ impl Core {
             queue.renew(limit);
             looks = queue.look(&snapshot, source, looks)?;
             if looks == 0 {
-                break; // to be gone on with
+                break; // the next step continues here
             }
             while queue.least < limit && !keys.are_enough() {
                 for ordinal in queue.take(limit, keys.room()) {
@@ -90,7 +90,7 @@ impl Core {
         Ok(due || looks == 0)
     }
 
-    /// Removes the documents with these keys that are older than a time, as one change.
+    /// Removes those of the documents with these keys that are older than a time, as one change.
     fn remove_older(&self, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
         let keys = keys.take();
         let written = {
@@ -117,12 +117,12 @@ impl Core {
     }
 }
 
-/// Whether a source may hold a document below `time`.
+/// Whether a source may hold a document with a time below `time`.
 fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
     snapshot.state.segments.get(source).is_none_or(|live| live.entry.time_min < time)
 }
 
-/// The keys of a batch.
+/// The keys collected for a batch.
 struct QueuedKeys {
     found: Vec<Vec<u8>>,
     bytes: usize,
@@ -142,7 +142,7 @@ impl QueuedKeys {
         self.found.push(key);
     }
 
-    /// The number of keys that fit at any length; at least one.
+    /// The number of keys that can still be added, whatever their lengths; at least one.
     fn room(&self) -> usize {
         let count = self.count_max.saturating_sub(self.found.len());
         count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)

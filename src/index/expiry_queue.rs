@@ -11,26 +11,26 @@ use std::collections::{BinaryHeap, HashMap};
 /// Maximum number of places in a queue.
 const QUEUE_MAX: usize = 4_096;
 
-/// The documents that expire next: a queue for each source examined. A cache, kept only in memory:
-/// it may be empty at any time.
+/// The documents that expire next: one queue per source. May be emptied at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
     segments: HashMap<u64, Queue>,
     memtable: Queue,
-    /// The memtable to which `memtable` belongs.
+    /// The memtable that the queue `memtable` belongs to.
     of: Weak<Memtable>,
 }
 
-/// The oldest documents of one source, as far as it was examined.
+/// The oldest documents of one source, among those examined so far.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The ordinals below this were examined.
+    /// The number of documents examined: those with smaller ordinals.
     looked: u32,
-    /// Time and ordinal of the oldest of these, except those taken; the youngest first.
+    /// Time and ordinal of the oldest examined documents, except those taken. The youngest is
+    /// popped first.
     oldest: BinaryHeap<(u64, u32)>,
-    /// The minimum time in the source.
+    /// The minimum time in `oldest`.
     pub(super) least: u64,
-    /// Lower bound of the times of all live examined documents that were never in `oldest`.
+    /// Lower bound of the times of all live examined documents that found no place in `oldest`.
     rest: u64,
 }
 
@@ -42,7 +42,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Examines the next documents, at most `looks` of them; returns the number left of `looks`.
+    /// Examines the next documents, at most `looks` of them. Returns how many more may be examined.
     pub(super) fn look(&mut self, snapshot: &Snapshot, source: usize, looks: u32) -> Result<u32> {
         let count = snapshot.document_count(source);
         let end = count.min(self.looked.saturating_add(looks));
@@ -64,14 +64,14 @@ impl Queue {
         Ok(looks - (end - begin))
     }
 
-    /// Starts over, if documents below `limit` did not fit.
+    /// Starts over if documents below `limit` had found no place in the queue.
     pub(super) fn renew(&mut self, limit: u64) {
         if self.oldest.is_empty() && self.rest < limit {
             *self = Self::default();
         }
     }
 
-    /// Takes the ordinals of documents below `limit`, at most `count`.
+    /// Takes the ordinals of at most `count` documents whose time is below `limit`.
     pub(super) fn take(&mut self, limit: u64, count: usize) -> Vec<u32> {
         let mut sorted = std::mem::take(&mut self.oldest).into_sorted_vec();
         let due = sorted.partition_point(|(time, _)| *time < limit).min(count);

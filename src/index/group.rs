@@ -1,7 +1,7 @@
 //! Group commit: which changes are applied, durable and visible; and poisoning.
 //!
-//! Holds the WAL's file only to sync it, and does not know the index; `commit.rs` syncs. Lock
-//! order: writer, then this, then the view.
+//! Holds the WAL's file only to sync it, and knows nothing else of the index; `commit.rs` does the
+//! syncs. Lock order: writer, then this lock, then the view.
 
 use crate::index::event::{Event, Events};
 use crate::storage::File;
@@ -40,14 +40,16 @@ pub(super) struct Shared {
     pub(super) applied: Mark,
     /// The last change known to be durable.
     pub(super) durable_change: u64,
-    /// The offset of the WAL known to be synced: set only after the sync that covers it.
+    /// The offset up to which the WAL is known to be synced. It advances only after the sync that
+    /// covers it.
     pub(super) horizon: u64,
-    /// The largest horizon in any record.
+    /// The largest horizon that any record carries.
     pub(super) horizon_noted: u64,
     pub(super) synced_at_ms: u64,
-    /// A thread is syncing for all, up to this change.
+    /// While a thread is syncing for all: the change up to which it syncs.
     pub(super) led: Option<u64>,
-    /// The number of waiting threads: waking none would still cost a system call.
+    /// The number of waiting threads. If it is zero, no wakeup is needed: even that would cost a
+    /// system call.
     pub(super) waiting: usize,
     pub(super) gathering: Gathering,
     /// Set once: all further writes are refused.
@@ -105,11 +107,11 @@ impl Stopped {
 /// arrive starts the sync.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
-    /// Number of writers that wait for a sync not yet started.
+    /// Number of writers that wait for a sync that has not started.
     pub(super) arrived: usize,
     /// Number of writers of the last sync, plus those that arrived while it ran.
     pub(super) expected: usize,
-    /// A writer is waiting for the others, and will sync after the timeout.
+    /// Whether a writer is in the group wait: after the timeout, it starts the sync.
     pub(super) kept: bool,
     /// The back-off: syncs left that skip the group wait, and the length of the last back-off.
     pub(super) skipped: u32,
@@ -131,7 +133,7 @@ impl Gathering {
         std::mem::take(&mut self.arrived)
     }
 
-    /// The group wait timed out: the next syncs skip it, twice as many each time.
+    /// The group wait timed out: the next syncs skip it, each time twice as many as the last time.
     pub(super) fn give_up(&mut self) {
         self.kept = false;
         self.skipped_last = (2 * self.skipped_last).clamp(1, SKIPPED_MAX);
@@ -150,7 +152,7 @@ impl Group {
             return;
         }
         match shared.stopped.insert(stopped()) {
-            // The owner closed the handle.
+            // No event: the owner itself closed the handle.
             Stopped::LockLost(LockLost::Released) => {}
             Stopped::LockLost(lost) => {
                 self.events.note(|| Event::LockLost { message: lost.to_string() });
@@ -165,7 +167,8 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts of writers that wait for a sync not yet started, and of all that wait for one.
+    /// The number of writers that wait for a sync that has not started, and of those that wait for
+    /// any sync.
     #[cfg(test)]
     pub(crate) fn arrived_and_waiting(&self) -> (usize, usize) {
         let shared = self.lock();
@@ -178,7 +181,7 @@ impl Group {
         self.lock().gathering.skipped
     }
 
-    /// Releases the lock until a notification or the timeout; true after the timeout.
+    /// Releases the lock until a notification or the timeout. Returns true after the timeout.
     #[cfg(not(all(shuttle, test)))]
     pub(super) fn pause<'a>(
         &'a self,
@@ -190,7 +193,8 @@ impl Group {
         (shared, paused.timed_out())
     }
 
-    /// The schedule explorer has no time: other threads may run first, or not.
+    /// The schedule explorer has no time: yields, so that other threads may run first, and times
+    /// out.
     #[cfg(all(shuttle, test))]
     pub(super) fn pause<'a>(
         &'a self,
@@ -217,7 +221,8 @@ impl Group {
         self.lock().horizon
     }
 
-    /// Records that a change was appended and applied, or a record without a change appended.
+    /// Records that a change was appended and applied, or that a record without a change was
+    /// appended.
     pub(crate) fn applied(&self, mark: Mark, horizon_carried: u64) {
         let mut shared = self.lock();
         shared.applied = mark;
@@ -228,20 +233,20 @@ impl Group {
         self.lock().durable_change
     }
 
-    /// Whether the horizon is newer than that of any record.
+    /// Whether the horizon is larger than in any record, and writes are not refused.
     pub(crate) fn horizon_is_news(&self) -> bool {
         let shared = self.lock();
         shared.stopped.is_none() && shared.horizon > shared.horizon_noted
     }
 
-    /// The lock is lost or released: all further writes are refused.
+    /// Notes that the lock is lost or released: all further writes are refused.
     pub(crate) fn note_lost(&self, lost: LockLost) {
         self.stop(&mut self.lock(), || Stopped::LockLost(lost));
         self.woken.notify_all();
     }
 
-    /// Runs an action whose failure poisons the handle. Under the lock, because a concurrent sync
-    /// may succeed although pages were dropped by the failed action.
+    /// Runs an action whose failure poisons the handle. Holds the lock meanwhile: if the action
+    /// fails and the system drops pages, a concurrent sync may succeed without them.
     pub(crate) fn or_poison(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut shared = self.lock();
         let done = act();
@@ -252,7 +257,7 @@ impl Group {
         done
     }
 
-    /// Written data may be lost: no further change may be based on it.
+    /// Poisons the handle: written data may be lost, so no further change may be based on it.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) {
         self.stop(&mut self.lock(), || Stopped::SyncFailed(cause.to_string()));
         self.woken.notify_all();

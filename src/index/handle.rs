@@ -1,4 +1,4 @@
-//! The public handle. Each method only delegates to the layers below.
+//! The public handle. Every method only delegates to the layers below.
 
 use crate::index::admit::{Admission, Admit, Newcomer};
 use crate::index::batch::{Batch, Outcome, Written};
@@ -30,7 +30,8 @@ mod reading;
 /// Dropping the handle loses no acknowledged write, but the next open must replay the WAL. After
 /// [`Index::close`] there is nothing to replay.
 pub struct Index {
-    // First field: dropped first, so that the thread has ended before the core is dropped.
+    // The first field, so that it is dropped first: the thread has then ended before the core is
+    // dropped.
     pub(super) background: Background,
     pub(super) core: Arc<Core>,
 }
@@ -44,8 +45,8 @@ impl Index {
     /// if the catalog is lost, or segments and logs are damaged. The damaged index is not changed.
     ///
     /// `params` are needed only if both the catalog and the copy of the parameters are lost.
-    /// Recovered documents keep their time. If removals were lost, removed documents may return.
-    /// The report says what was lost and what is in doubt.
+    /// Recovered documents keep their times. If removes were lost, the removed documents may
+    /// return. The report says what was lost and what is in doubt.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked`, `Corrupt`,
+    /// `NotFound`, `Invalid` (bad options, or `dir` is not an index), `Locked`, `Corrupt`,
     /// `Unsupported`, `Io`.
     ///
     /// # Examples
@@ -112,13 +113,13 @@ impl Index {
         Self::open_on(Core::disk(), dir.as_ref(), options)
     }
 
-    /// Opens an index, or creates it if there is nothing yet. If several callers do so at once, one
-    /// of them creates the index; the others can open it after the first has closed it.
+    /// Opens an index, or creates it if there is none yet. If several callers do so at once, only
+    /// one of them creates the index; the others can open it after that one has closed it.
     ///
     /// # Errors
     ///
     /// Those of [`Index::create`] and [`Index::open`] (`Locked` while another handle is open), and
-    /// `Mismatch` if the index has other parameters; the message says which differ.
+    /// `Mismatch` if the index has other parameters; the message names the difference.
     pub fn open_or_create(
         dir: impl AsRef<Path>,
         params: &Params,
@@ -163,7 +164,7 @@ impl Index {
         Self::start(open::open(&storage, dir, options)?)
     }
 
-    /// The interface through which the engine's own copies write.
+    /// The core, for modules of this crate that write through it.
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
@@ -182,8 +183,8 @@ impl Index {
         &self.core.params
     }
 
-    /// The identity of the index: 16 random bytes, drawn when it was created. They stay the same if
-    /// the folder is moved or renamed; copies and backups have them, too.
+    /// The identity of the index: 16 random bytes, drawn when it was created. It stays the same
+    /// when the folder is moved or renamed, and is the same in copies and backups.
     pub fn id(&self) -> [u8; 16] {
         self.core.shape.uuid
     }
@@ -203,8 +204,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Invalid`, `Mismatch` (a signature of other parameters), `Io` (not written), `Corrupt` (not
-    /// written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
+    /// `Invalid`, `Mismatch` (a signature with other parameters), `Io` (not written), `Corrupt`
+    /// (not written: the look-up of the key met a damaged block), `Unknown`, `Poisoned`.
     ///
     /// # Examples
     ///
@@ -226,8 +227,8 @@ impl Index {
         self.write(Batch::new().insert(key, signature)).map(|written| written.outcomes[0])
     }
 
-    /// Removes the document with this key. Promises are those of [`Index::insert`]. Compaction
-    /// frees the space.
+    /// Removes the document with this key. `Ok` promises the same as for [`Index::insert`].
+    /// Compaction frees the space.
     ///
     /// # Errors
     ///
@@ -240,9 +241,9 @@ impl Index {
     /// removed documents.
     ///
     /// The removes are written in batches of up to 1,000. Each batch is one change: after a crash
-    /// or an error, some batches may be written and the rest not. Covers all documents written
-    /// before the call. Promises are those of [`Index::insert`]. In every segment with a document
-    /// below `time`, reads the time of each document: 8 bytes each.
+    /// or an error, some batches may be written and the others not. All documents written before
+    /// the call are covered. `Ok` promises the same as for [`Index::insert`]. In every segment that
+    /// has a document below `time`, the time of each document is read, 8 bytes each.
     ///
     /// # Errors
     ///
@@ -252,8 +253,8 @@ impl Index {
         self.here()?.remove_before(time)
     }
 
-    /// Writes a batch as one change: atomic, one append, one sync. Promises are those of
-    /// [`Index::insert`].
+    /// Writes a batch as one change: atomic, with one append and one sync. `Ok` promises the same
+    /// as for [`Index::insert`].
     ///
     /// # Errors
     ///
@@ -273,8 +274,8 @@ impl Index {
     /// replaced, its payload is kept; to give another payload, use [`Index::admit_one`].
     ///
     /// For an admitted document, `Ok` promises the same as [`Index::insert`]. A rejection writes
-    /// nothing; the documents it is based on are as durable as if the caller had written them.
-    /// Costs a query and, if admitted, an insert.
+    /// nothing; the stored documents that caused it are as durable as if the caller had written
+    /// them. Costs a query and, if admitted, an insert.
     ///
     /// # Errors
     ///
@@ -290,12 +291,12 @@ impl Index {
         self.admit_one(&Newcomer::new(&key, signature), admit)
     }
 
-    /// Admits newcomers one after the other, in order. Each is compared also with those before it,
-    /// and each is a separate change. One sync covers all of them.
+    /// Admits newcomers one after the other, in order. Each is also compared with the newcomers
+    /// before it, and is a change of its own. One sync covers all of them.
     ///
-    /// Promises are those of [`Index::admit`]. Arguments are checked before anything is written.
-    /// After another error, the newcomers before the failed one may be stored. It is safe to retry
-    /// the whole call: newcomers that are stored already are `Unchanged`.
+    /// `Ok` promises the same as for [`Index::admit`]. Arguments are checked before anything is
+    /// written. After any other error, the newcomers before the failed one may be stored. It is
+    /// safe to retry the whole call: newcomers that are already stored are `Unchanged`.
     ///
     /// # Errors
     ///
@@ -305,15 +306,15 @@ impl Index {
         self.here()?.admit_all(newcomers, admit)
     }
 
-    /// The state shared with the threads of the handle. An error in a forked child, which has no
-    /// such threads, and after a shutdown.
+    /// Gives access to the core during a call. Returns an error after a shutdown, and in a forked
+    /// child, which does not have the threads of the handle.
     pub(super) fn here(&self) -> Result<Here<'_>> {
         self.core.refuse_in_child()?;
         self.core.refuse_if_shut_down()?;
         Ok(Here(&self.core))
     }
 
-    /// Refuses to write a single document to an index of passages, where a text consists of several
+    /// Refuses to write a single document to a passage index, where one text consists of several
     /// documents.
     fn check_of_documents(&self) -> Result<()> {
         match self.core.params.passages() {
@@ -378,11 +379,12 @@ impl Index {
         self.compact_with(&mut go_on)
     }
 
-    /// Compacts, with progress in documents; cancelling returns `Cancelled` and changes nothing.
+    /// Compacts, and reports progress in documents. Cancelling returns `Cancelled` and changes
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off, and those of [`Index::compact`].
+    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::compact`].
     pub fn compact_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -390,10 +392,11 @@ impl Index {
         self.here()?.compact_all(progress)
     }
 
-    /// Does one due step of maintenance and returns which: a flush of a full memtable, or about 16
-    /// MiB of a compaction. Only useful with [`Maintenance`](crate::Maintenance)`::Inline`. Also
-    /// records in the log, unsynced, how far the log is synced: readers in other processes rely on
-    /// it.
+    /// Runs one maintenance step that is due, and returns its kind: for example a flush of a full
+    /// memtable, or about 16 MiB of a compaction. Only useful with
+    /// [`Maintenance`](crate::Maintenance)`::Inline`. Also appends a record to the log that says up
+    /// to where the log is synced, for readers in other processes. That record itself is not
+    /// synced.
     ///
     /// # Errors
     ///
@@ -403,23 +406,23 @@ impl Index {
     }
 
     /// Verifies everything: every checksum, every bucket table against the signatures, that each
-    /// key has one live document, the catalog, the copy of the parameters, the WAL. Reports all
-    /// damage it finds.
+    /// key has only one live document, the catalog, the copy of the parameters, and the WAL.
+    /// Reports all damage it finds.
     ///
     /// # Errors
     ///
-    /// Only if the verification could not be completed, as after [`Index::shutdown`] (`Closed`).
-    /// Damage is not an error: it is in the report.
+    /// Only if the verification could not be completed, for example after [`Index::shutdown`]
+    /// (`Closed`). Damage is not an error: it is listed in the report.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut go_on)
     }
 
-    /// Verifies, with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
-    /// index, most of them twice. `Err` only if the verification could not be completed.
+    /// Verifies, and reports progress in bytes. Cancelling returns `Cancelled`. Reads every byte of
+    /// the index, and most of them twice. `Err` only if the verification could not be completed.
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off, and those of [`Index::verify`].
+    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -430,22 +433,22 @@ impl Index {
     /// Makes a copy of the index in a new folder, without blocking readers or writers. The copy has
     /// everything written before the call.
     ///
-    /// Flushes; then hard-links segments and dead files, which never change, into the folder (or
-    /// copies them, if it is on another file system). A new catalog is written last, so that an
-    /// interrupted backup is not an index. The copy is opened before the call returns, and until
-    /// then its lock is held (if the file system has locks). Hard links share their bytes: later
-    /// damage to one is damage to both, so copy a backup elsewhere.
+    /// First flushes. Then hard-links segments and dead files, which never change, into the folder,
+    /// or copies them if it is on another file system. A new catalog is written last, so that an
+    /// interrupted backup is not an index. The copy is opened before the call returns, and its lock
+    /// is held until then (if the file system supports locks). Hard links share their bytes: later
+    /// damage to one is damage to both, so copy a backup to another disk.
     ///
     /// # Errors
     ///
-    /// `Invalid` (there is something already), `Locked` (another process is making an index or a
-    /// backup there), `Io`, and those of a flush.
+    /// `Invalid` (there is already something in the folder), `Locked` (another process is making an
+    /// index or a backup there), `Io`, and those of a flush.
     pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.here()?.backup(dir.as_ref())
     }
 
     /// Makes a copy of the index as of a snapshot, in a new folder, without blocking readers or
-    /// writers. The index itself is not written to: the documents of the memtable are written to a
+    /// writers. The index itself is not changed: the documents of the memtable are written to a
     /// segment of the copy. Everything else is as in [`Index::backup`].
     ///
     /// # Errors
@@ -473,8 +476,8 @@ impl Index {
         self.here()?.backup_of(snapshot, dir.as_ref())
     }
 
-    /// The state of the index in numbers. Lists the folders; if a folder was removed while the
-    /// handle is open, its size is 0 bytes and everything else is reported as usual.
+    /// Statistics of the index. Lists the folders; if a folder was removed while the handle is
+    /// open, its size is reported as 0 bytes, and everything else as usual.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Number of keys looked up together.
+/// Number of keys that are looked up together.
 const KEYS_TOGETHER: u32 = if cfg!(test) { 3 } else { 1024 };
 
 impl Core {
@@ -34,7 +34,8 @@ impl Core {
             bytes_on_disk += self.bytes_of_files(&folder)?;
         }
         let counters = self.storage.counters();
-        // One after the other: nested read locks of the memtable deadlock with a queued writer.
+        // Each read lock is released before the next: nested read locks of the memtable deadlock
+        // with a queued writer.
         let memtable = &snapshot.state.memtable;
         let memtable_documents = u64::from(memtable.read().document_count());
         let memtable_bytes = wide(memtable.bytes());
@@ -93,8 +94,8 @@ impl Core {
             .segments
             .iter()
             .map(|live| live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length));
-        // A segment is read once for its checksums and once for its tables; a key costs about as
-        // much as a block.
+        // A segment is read once for its checksums and once for its tables. Checking a key counts
+        // as 64 bytes.
         let mut progress = Progress { done: 0, total: files.sum::<u64>() + keys * 64 };
         for live in &snapshot.state.segments {
             let mut watch = Watch {
@@ -113,7 +114,7 @@ impl Core {
         } else if self.is_sharded {
             self.verify_manifest(&mut problems)?;
         } else {
-            // Last: it tells whether the folder still holds this index.
+            // Last, because it checks whether the folder still holds this index.
             self.verify_beside(&mut problems)?;
         }
         // Files that are missing because of a shutdown are not damage.
@@ -121,7 +122,8 @@ impl Core {
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
-    /// Each key has one live document, and their number is the one in the catalog.
+    /// Checks that each key has only one live document, and that the number of live documents is
+    /// that of the catalog.
     fn verify_keys(
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,
@@ -167,9 +169,9 @@ impl Core {
         Ok(())
     }
 
-    /// The catalog on disk agrees with this handle, and the WAL replays.
+    /// Checks that the catalog on disk agrees with this handle, and that the WAL replays.
     fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) {
-        // Under the write lock, so that neither changes meanwhile.
+        // Under the write lock, so that neither of them changes meanwhile.
         let writer = self.writer();
         match catalog::load(&*self.storage, &self.names.catalog()) {
             Ok(row) if row == *writer.catalog.row() => {}

@@ -1,4 +1,4 @@
-//! Keys as callers have them: texts, bytes and integers.
+//! Document keys in the API: strings, bytes and integers.
 //!
 //! The engine knows keys only as bytes; the encoding of integers is defined here.
 
@@ -12,9 +12,9 @@ const INLINE_MAX: usize = 30;
 /// bytes, `u64` or `u128`.
 ///
 /// Functions that take `impl Into<Key>` accept all of these directly. An integer is stored as its 8
-/// or 16 bytes in big-endian order, so that the order of keys is the order of integers;
-/// [`Key::as_u64`] and [`Key::as_u128`] convert back. (A `u64` and a `u128` of the same value are
-/// different keys, and the text `"7"` is a third one.)
+/// or 16 bytes in big-endian order, so that keys sort in the order of the integers; [`Key::as_u64`]
+/// and [`Key::as_u128`] convert back. (A `u64` and a `u128` of the same value are different keys,
+/// and the text `"7"` is a third one.)
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
@@ -45,7 +45,7 @@ enum Bytes<'a> {
 }
 
 impl Key<'_> {
-    /// A copy of these bytes.
+    /// Copies the bytes into a key that owns them.
     #[inline]
     pub(crate) fn owned(bytes: &[u8]) -> Self {
         match u8::try_from(bytes.len()) {

@@ -15,7 +15,7 @@ use crate::sync::{Arc, PoisonError, thread};
 use crate::{Params, Result};
 use std::path::Path;
 
-/// A log with room for some fifty documents.
+/// Length of the log of a tiny index: room for about fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
 /// Size of a catalog with few segments after a commit that left no free pages at its end.
 const CATALOG_BYTES: u64 = 44 << 10;
@@ -25,11 +25,11 @@ pub(crate) const TEMPORARY: &str = "(temporary index)";
 
 impl Index {
     /// Creates an empty index in memory, for tests and scratch work. It is dropped with its last
-    /// handle and snapshot. Every call works the same as for an index on a disk, with the same
-    /// answers. The content of the files is kept in memory, in addition to the memtable.
+    /// handle and snapshot. Every call works as for an index on disk, and gives the same answers.
+    /// The content of the files is kept in memory, in addition to the memtable.
     ///
-    /// Nothing of it survives the process, whatever the durability; a backup of it is an ordinary
-    /// index in a folder. It has no path: [`Index::path`] is a name for messages.
+    /// The index does not survive the process, whatever the durability. A backup of it is an
+    /// ordinary index in a folder. It has no path: [`Index::path`] returns a name for messages.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of a flush; the index stays intact, and the WAL keeps what was not flushed.
+    /// Those of a flush. The index stays intact, and the WAL keeps everything that was not flushed.
     pub fn close(self) -> Result<()> {
         self.core.refuse_in_child()?;
         if self.core.shut_down.load(Ordering::Acquire) {
@@ -95,15 +95,15 @@ impl Index {
     /// `Arc`: for servers that receive a signal to end.
     ///
     /// Waits for running calls, except for a compaction, which is cancelled between two of its
-    /// steps. On return, also after an error, lock, folder and memory are released; another process
-    /// may open the index. Later calls through the handle return
+    /// steps. On return, even with an error, the lock, the folder and the memory are released, and
+    /// another process may open the index. Later calls through the handle return
     /// [`Closed`](crate::ErrorKind::Closed), except `path`, `id`, `params`, `sketcher`, `len` and
     /// `durable_change`. Existing snapshots, queries and readers keep working. A second shutdown
     /// does nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`Index::close`]; the WAL then keeps what was not flushed.
+    /// Those of [`Index::close`]. After an error, the WAL keeps everything that was not flushed.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -157,7 +157,7 @@ impl Index {
 }
 
 impl Core {
-    /// Closes, and releases everything that is not held elsewhere.
+    /// Closes the index, and releases everything that no snapshot or query holds.
     fn shut_down(&self) -> Result<()> {
         let mut compaction = self.compaction();
         let _expiry = self.expiry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +183,8 @@ impl Core {
         closed
     }
 
-    /// Flushes, unless there is nothing to write.
+    /// Flushes if there is a WAL, and shrinks the files that a closed index does not need at full
+    /// length.
     pub(crate) fn close_locked(&self, writer: &mut Writer) -> Result<()> {
         self.refuse_if_stopped()?;
         if writer.catalog.row().wal.is_some() {
@@ -197,16 +198,16 @@ impl Core {
         Ok(())
     }
 
-    /// Shrinks the files of a tiny index, which keeps no reserve, because the reserve would be most
-    /// of its size. A failure here only wastes space.
+    /// Shrinks the files of a tiny index. It keeps no reserve, which would make up most of its
+    /// size. A failure here only wastes space.
     fn leave_little(&self, writer: &mut Writer) {
         if !writer.has_logged {
             return;
         }
         // The empty file stays: its number identifies an older copy of the catalog.
         self.shorten_spare(writer, 0);
-        // redb needs room for two states, and every second commit leaves the free pages at the end.
-        // The content is that of the last commit, so a failure does not matter.
+        // redb needs room for two states, and every second commit leaves the free pages at the end
+        // of the file. This commit does not change the content, so a failure does not matter.
         if self.storage.bytes_of(&self.names.catalog()).is_ok_and(|bytes| bytes > CATALOG_BYTES) {
             let row = writer.catalog.row().clone();
             let _ = writer.catalog.commit(row);
@@ -214,7 +215,8 @@ impl Core {
         }
     }
 
-    /// A closed index keeps a reserve, but shorter than the last log had grown to.
+    /// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the
+    /// last log had grown to.
     fn shorten_spare(&self, writer: &Writer, bytes_max: u64) {
         let Some(number) = writer.spare else { return };
         let path = self.names.numbered(number, Ending::Free);
@@ -229,7 +231,8 @@ impl Core {
 
 /// Whether the index is so small that the overhead of a larger one would be most of its size.
 fn is_tiny(row: &Row, options: &Options) -> bool {
-    // The lengths are not compared with the files yet: a forged row must not overflow the sum.
+    // The lengths in the row were not compared with the files yet: in a forged row, their sum could
+    // overflow.
     let lengths = row.segments.iter().map(|entry| entry.length);
     lengths.fold(0, u64::saturating_add) <= options.tiny_bytes_max
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long a maintenance thread pauses so that a waiting writer can take over the compaction.
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 
-/// With more full tiers of segments than this, writers help to compact.
+/// With more full tiers of segments than this, writers help with the compaction.
 const LAGGING_TIERS: usize = 8;
 
 /// Time since the last write after which an index is idle, and the interval of the check.
@@ -30,26 +30,26 @@ pub(crate) const IDLE_PAUSE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Does the most urgent due step, and always records the horizon, because readers in other
-    /// processes wait for it, while the other steps may take long or fail. See
+    /// Runs the most urgent due step. Also records the horizon every time: readers in other
+    /// processes wait for it, and the other steps may take long or fail. See
     /// [`crate::Index::maintain`].
     pub(crate) fn maintain(&self) -> Result<Maintained> {
         self.maintain_quiet(None)
     }
 
-    /// The same, including an idle merge if `quiet` is the last change.
+    /// Like [`Core::maintain`]. If `quiet` is still the last change, the step may be an idle merge.
     pub(crate) fn maintain_quiet(&self, quiet: Option<u64>) -> Result<Maintained> {
         let step = self.advance_merges(quiet);
         let noted = self.note_horizon();
         match step {
             Ok(Maintained::Nothing) if noted? => Ok(Maintained::Noted),
-            // A failure to record the horizon is reported by a later step that has nothing else to
-            // do.
+            // If recording the horizon failed, the error is returned by a later call that has no
+            // other step to run.
             step => step,
         }
     }
 
-    /// The steps that writing makes due: flush, interval sync, expiry, compaction.
+    /// Runs one step that earlier writes made due: a flush, an interval sync, expiry or compaction.
     fn advance_merges(&self, quiet: Option<u64>) -> Result<Maintained> {
         self.refuse_if_stopped()?;
         if self.memtable_is_full() {
@@ -69,7 +69,8 @@ impl Core {
         if self.expire_step()? {
             return Ok(Maintained::Expired);
         }
-        // An idle flush that fails holds up nothing that is due: on a full disk that frees space.
+        // If the idle flush fails, the steps that are due still run: on a full disk they free
+        // space.
         let idle = self.flush_idle(quiet);
         if matches!(idle, Ok(true)) {
             return Ok(Maintained::Flushed);
@@ -81,20 +82,21 @@ impl Core {
         })
     }
 
-    /// After a write: does the writer's own step, or wakes the background thread. A failure here is
-    /// not a failure of the write, which is complete; `stats` reports it.
+    /// Runs after a write: does the maintenance step of the writer, or wakes the background thread.
+    /// If this fails, the write is complete all the same; `stats` reports the failure.
     pub(crate) fn after_write(&self) {
         match self.options.maintenance {
-            // The background thread cannot keep up. The writer waits for its step and does the next
-            // one, which bounds the number of segments.
+            // The background thread cannot keep up: the writer waits for the running step and does
+            // the next one. This bounds the number of segments.
             Maintenance::Shared | Maintenance::Background if self.has_too_many_segments() => {
                 let begun = self.events.now();
                 let failure = self.compact_step_awaited().err();
                 self.events.note_stall(begun);
                 self.note_maintenance(failure.as_ref());
             }
-            // Otherwise the thread would find nothing to do: a flush wakes it for what it makes
-            // due, and the horizon is recorded when its sleep ends.
+            // If the memtable is not full, the thread would find nothing to do: a flush wakes it
+            // for the steps that it makes due, and the horizon is recorded when the sleep of the
+            // thread ends.
             Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
                 self.wakeup.wake();
             }
@@ -119,8 +121,8 @@ impl Core {
         self.state().segments.len() > self.options.tier_segments_max.saturating_mul(LAGGING_TIERS)
     }
 
-    /// Writes an empty record with the horizon, unless a record has it already. So damage below the
-    /// horizon can be told from a torn tail even if nothing more is written. Not synced.
+    /// Writes an empty record with the horizon, unless a record already has it. This way, damage
+    /// below the horizon can be told from a torn tail even if nothing more is written. Not synced.
     fn note_horizon(&self) -> Result<bool> {
         if !self.group.horizon_is_news() {
             return Ok(false);
@@ -141,7 +143,8 @@ impl Core {
     }
 }
 
-/// The threads that maintain the index: shared, its own, or none. Dropping it leaves or stops them.
+/// The threads that maintain the index: the shared pool, a thread of its own, or none. On drop, the
+/// index leaves the pool, or its thread ends.
 #[derive(Debug)]
 pub(crate) struct Background {
     core: Weak<Core>,
@@ -151,15 +154,16 @@ pub(crate) struct Background {
 #[derive(Debug)]
 enum Server {
     Writers,
-    /// Locked while a caller joins the thread, so that other callers also wait for its end.
+    /// Locked while a caller joins the thread, so that other callers wait for the end of the
+    /// thread, too.
     Own(Mutex<Option<JoinHandle<()>>>),
     #[cfg(not(all(shuttle, test)))]
     Pool(Seat),
 }
 
 impl Background {
-    /// Starts the thread, if the options require one. Maintenance starts with a warm-up of the
-    /// segments, which takes longer for a larger index.
+    /// Starts the thread, if the options require one. The thread begins with a warm-up of the
+    /// segments, whose duration depends on the size of the index.
     pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
         let server = match core.options.maintenance {
             Maintenance::Inline => {
@@ -183,7 +187,7 @@ impl Background {
         thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&wakeup, patience))
     }
 
-    /// Tells the thread to end, and waits for its current step at most.
+    /// Tells the thread to end. Waits for its current step at most.
     pub(crate) fn stop(&self) {
         let core = self.core.upgrade();
         // A forked child has no maintenance threads.
@@ -197,8 +201,8 @@ impl Background {
                 let mut ended = thread.lock().unwrap_or_else(PoisonError::into_inner);
                 match ended.take() {
                     Some(thread) if is_in_child => std::mem::forget(thread),
-                    // A listener drops the last handle on the maintenance thread itself, which ends
-                    // when the listener returns.
+                    // A listener drops the last handle on the maintenance thread itself: the thread
+                    // ends when the listener returns.
                     Some(thread) if thread.thread().id() == thread::current().id() => {}
                     // Only a bug in this library panics there; it must not cause a second panic
                     // here.
@@ -214,8 +218,8 @@ impl Background {
     }
 }
 
-/// Maximum time between two steps without a wakeup: interval sync, expiry and the horizon wait that
-/// long.
+/// Maximum time between two steps without a wakeup: interval syncs, expiry and the horizon are
+/// delayed by at most this.
 pub(crate) fn patience(options: &Options) -> Duration {
     match options.durability {
         Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
@@ -245,7 +249,8 @@ impl Quiet {
         Self { change: core.snapshot().visible, since: Instant::now() }
     }
 
-    /// The last change, if it is old enough; otherwise the time until the next check.
+    /// The last change, if it is old enough for the index to be idle; otherwise the time of the
+    /// next check.
     pub(crate) fn look(&mut self, core: &Core) -> std::result::Result<u64, Instant> {
         let (now, change) = (Instant::now(), core.snapshot().visible);
         if change != self.change {

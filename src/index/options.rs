@@ -7,23 +7,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The promise of `Ok` of a write, which holds if the device honours a sync.
+/// What `Ok` of a write promises, if the device honours a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Durability {
     /// `Ok` means: survives power loss. Concurrent writers share one sync (group commit). If
     /// several writers shared the last sync, the first of them to write again waits for the others,
-    /// until 0.3 ms pass without another arrival; if they do not arrive, it backs off. A single
-    /// writer never waits.
+    /// until none has arrived for 0.3 ms; after such a timeout, the next syncs skip the wait. A
+    /// single writer never waits.
     #[default]
     Sync,
-    /// `Ok` means: survives the end of the process. A power cut loses at most about the last
-    /// interval, always the newest changes. Synced by a maintenance thread, or, under
+    /// `Ok` means: survives the end of the process. A power cut loses roughly the last interval at
+    /// most, and only the newest changes. The sync is done by a maintenance thread, or, under
     /// [`Maintenance::Inline`], by the first write or `maintain` after the interval.
     Interval(Duration),
     /// `Ok` means: survives the end of the process. The operating system decides when the data
-    /// reaches the disk; [`Index::sync`](crate::Index::sync) is a barrier.
+    /// reaches the disk; [`Index::sync`](crate::Index::sync) forces it.
     OsBuffer,
 }
 
@@ -32,38 +32,38 @@ pub enum Durability {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// At most two threads, shared by all indexes of the process with this option, so that a
-    /// thousand indexes do not need a thousand threads. The threads start with the first of these
-    /// indexes and end with the last.
+    /// At most two threads, shared by all indexes of the process that have this option: a thousand
+    /// indexes do not need a thousand threads. The threads start with the first of these indexes
+    /// and end with the last.
     ///
-    /// Indexes take turns, one step each: an index may have to wait for a step of another, which is
+    /// The indexes take turns, one step each. So an index may have to wait for a step of another:
     /// at most about 16 MiB of a compaction, or one flush. A failure or a panic in one index does
     /// not stop the others, and closing an index waits only for its own step. If the latency of an
     /// index must not depend on others, open it with [`Maintenance::Background`].
     ///
-    /// When nothing is due, the threads warm up each segment once: they verify the blocks that are
-    /// in the page cache. Otherwise each block of 4 KiB is verified by the first query that touches
-    /// it. A warm-up takes about half a second of processor time per GiB; the verified blocks then
-    /// count as memory of the process. Blocks that are not in the page cache are skipped. (If the
-    /// files belong to another user and are not writable, the system does not tell which blocks are
-    /// cached.) On Linux only, and not in [`ReadMode::Pread`].
+    /// When idle, the threads warm up each segment once: they verify the blocks that are in the
+    /// page cache. All other blocks (4 KiB each) are verified by the first query that touches them.
+    /// A warm-up takes about half a second of processor time per GiB; the verified blocks then
+    /// count as memory of the process. (If the files belong to another user and are not writable,
+    /// the system does not tell which blocks are cached.) Warm-up runs only on Linux, and not in
+    /// [`ReadMode::Pread`].
     #[default]
     Shared,
-    /// A background thread for this index only. It does the work of the threads of
+    /// A background thread for this index alone. It does the same work as the threads of
     /// [`Maintenance::Shared`], and ends with the last handle.
     Background,
     /// The writing thread does one due step after each write: deterministic, no extra thread.
     Inline,
 }
 
-/// A source of time or randomness; a function, so that tests can simulate it.
+/// A source of time or randomness. It is a function so that tests can simulate it.
 pub(crate) type NumberSource = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Options of one open index. `Options::default()` suits most programs.
 ///
 /// An open index holds three file descriptors (its folder, its folder of segments and its lock), a
 /// fourth for the log after the first write, and two more per segment that was queried or verified.
-/// A program that opens a thousand indexes must raise its limit (`ulimit -n`).
+/// A program that opens a thousand indexes must raise its file limit (`ulimit -n`).
 #[derive(Clone)]
 pub struct Options {
     pub(crate) durability: Durability,
@@ -72,12 +72,13 @@ pub struct Options {
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
-    /// Size and alignment of the writes of a flush. Small, because the segment is soon merged, and
-    /// because a virtual machine that gave huge pages back to its host gets them again slowly.
+    /// Size and alignment of the writes of a flush. Small, because the segment will soon be merged,
+    /// and because a virtual machine that gave its huge pages back to the host gets them again only
+    /// slowly.
     pub(crate) flush_write_bytes: usize,
-    /// Size and alignment of the writes of a compaction: a huge page. From such a write, the system
-    /// can make a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16), which takes a
-    /// single entry of the page table: queries of a large segment look up fewer pages.
+    /// Size and alignment of the writes of a compaction: a huge page. After such a write, the
+    /// system can keep a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16). It takes
+    /// only one entry of the page table, so that queries of a large segment look up fewer pages.
     pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
@@ -86,15 +87,15 @@ pub struct Options {
     pub(crate) tier_segments_max: usize,
     pub(crate) merge_when_idle: bool,
     pub(crate) keep_mapped: bool,
-    /// Bytes that a step of a compaction reads and writes. Small enough that a flush does not wait
+    /// Bytes that one step of a compaction reads and writes. Small enough that a flush never waits
     /// long for a step.
     pub(crate) step_bytes: usize,
-    /// Group wait: how long a writer delays its sync for those that shared the last one, counted
-    /// from the last arrival. About as long as a sync takes. After a timeout, the group wait backs
-    /// off.
+    /// Group wait: how long a writer delays its sync for the writers that shared the last one.
+    /// Restarts with every arrival. About as long as a sync takes. After a timeout, the group wait
+    /// backs off.
     pub(crate) gather_pause: Duration,
     pub(crate) ttl: Option<Duration>,
-    /// Maximum removes in a batch of `remove_before` or of the expiry.
+    /// Maximum number of removes per batch of `remove_before` or of the expiry.
     pub(crate) removes_max: usize,
     pub(crate) clock: NumberSource,
     pub(crate) random: NumberSource,
@@ -114,7 +115,8 @@ impl Default for Options {
             compaction_write_bytes: 2 << 20,
             wal_bytes_min: 1 << 20,
             wal_bytes_max: 64 << 20,
-            // 0 in tests: otherwise their small indexes would all be tiny and have no reserve.
+            // 0 in tests: otherwise all their small indexes would be tiny, and none would have a
+            // reserve.
             tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
             tier_segments_max: 4,
             merge_when_idle: true,
@@ -131,7 +133,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The promise of `Ok` of a write. Default: [`Durability::Sync`].
+    /// What `Ok` of a write promises. Default: [`Durability::Sync`].
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -152,9 +154,10 @@ impl Options {
         self
     }
 
-    /// Size of the memtable in bytes: memory for documents that are not in a segment yet. A full
+    /// Size of the memtable in bytes: memory for documents that are not yet in a segment. A full
     /// memtable is flushed; its memory is kept for the next documents until the index is closed.
-    /// Default 64 MiB (193,000 documents of 128 8-bit rows in 16 bands, with keys of 8 bytes).
+    /// Default 64 MiB: 193,000 documents with keys of 8 bytes and signatures of 128 8-bit rows in
+    /// 16 bands.
     #[must_use]
     pub fn memtable_bytes_max(mut self, bytes: usize) -> Self {
         self.memtable_bytes_max = bytes;
@@ -169,8 +172,8 @@ impl Options {
         self
     }
 
-    /// Memory that a merge may use to build bucket tables, in bytes. Default 64 MiB. In addition, a
-    /// compaction buffers up to 10 MiB of its output.
+    /// Memory that a merge may use to build bucket tables, in bytes. Default 64 MiB. A compaction
+    /// additionally buffers up to 10 MiB of its output.
     #[must_use]
     pub fn merge_bytes_max(mut self, bytes: usize) -> Self {
         self.merge_bytes_max = bytes;
@@ -178,7 +181,7 @@ impl Options {
     }
 
     /// Number of segments of about the same size that are merged together. Default 4, at least 2. A
-    /// lower number makes queries faster, but rewrites more.
+    /// lower number makes queries faster, but more bytes are rewritten.
     #[must_use]
     pub fn tier_segments_max(mut self, segments: usize) -> Self {
         self.tier_segments_max = segments;
@@ -186,12 +189,12 @@ impl Options {
     }
 
     /// Whether the threads of [`Maintenance::Shared`] and [`Maintenance::Background`] merge the
-    /// segments towards one while nothing is written, so that queries become as fast as after
+    /// segments towards a single one while nothing is written. Queries then become as fast as after
     /// [`Index::compact`](crate::Index::compact). Default: true.
     ///
-    /// Idle merging starts 50 ms after the last write, and pauses at the next. In total, it
-    /// rewrites at most twice the bytes written through the handle, and a segment only if new and
-    /// dead bytes make up a sixteenth of it. Opening an index does not start it.
+    /// Idle merging starts 50 ms after the last write, and pauses at the next write. In total, it
+    /// rewrites at most twice the bytes written through the handle. It rewrites a segment only if
+    /// at least a sixteenth of it is new or dead. Opening an index does not start it.
     #[must_use]
     pub fn merge_when_idle(mut self, merge: bool) -> Self {
         self.merge_when_idle = merge;
@@ -199,13 +202,13 @@ impl Options {
     }
 
     /// Whether the pages of a segment stay mapped after a flush or a merge has read them. Default:
-    /// true, for queries. They count as resident memory of the process, although the system can
-    /// take them back at any time.
+    /// true, which makes queries faster. The pages count as resident memory of the process,
+    /// although the system can take them back at any time.
     ///
-    /// With false, maintenance gives them up at once. A program that loads documents and ends then
-    /// has less resident memory: 330 MiB instead of 720 to 1,010 MiB for 1,750,000 documents. The
-    /// first query of each part of a new segment takes a page fault, about a microsecond. Applies
-    /// to [`ReadMode::Mmap`] only.
+    /// With false, maintenance unmaps them at once. This suits a program that loads documents and
+    /// then ends: its resident memory for 1,750,000 documents is 330 MiB instead of 720 to 1,010
+    /// MiB. The first query that touches a part of a new segment causes a page fault, about a
+    /// microsecond. Applies to [`ReadMode::Mmap`] only.
     #[must_use]
     pub fn keep_mapped(mut self, keep: bool) -> Self {
         self.keep_mapped = keep;
@@ -220,10 +223,11 @@ impl Options {
         self
     }
 
-    /// Time to live of a document after it was inserted or last replaced, by the clock of these
-    /// options. [`Index::maintain`](crate::Index::maintain) removes older documents; unless
-    /// maintenance is [`Maintenance::Inline`], they are removed within about a second. Until then
-    /// queries find them. The option is not stored in the index. Default: for ever.
+    /// Time to live of a document, counted from its insertion or last replacement and measured by
+    /// [`Options::clock`]. Expired documents are removed in the background within about a second;
+    /// under [`Maintenance::Inline`], [`Index::maintain`](crate::Index::maintain) removes them.
+    /// Until then, queries still find them. The option is not stored in the index. Default:
+    /// documents do not expire.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
@@ -231,17 +235,17 @@ impl Options {
     }
 
     /// A listener for events: flushes, compactions, expiry, a recovery, failures in the background,
-    /// writers that had to wait. Default: none.
+    /// and writers that had to wait. Default: none.
     ///
-    /// The listener is called at the end of the call that caused or found the event, on the thread
-    /// of that call or on a maintenance thread. Events arrive in order, on one thread at a time.
-    /// The listener holds up its caller, so it should be quick.
+    /// The listener is called at the end of the call that caused or noticed the event, on the
+    /// thread of that call or on a maintenance thread. Events arrive in order, one at a time. The
+    /// caller waits for the listener, so the listener should be quick.
     ///
-    /// The listener is called without locks and may call the index; events caused by that are
-    /// delivered after it has returned. It must not shut down or drop the index, nor own the
-    /// handle: keep a `Weak`. A panic of the listener is caught and reported by
+    /// The listener is called without locks and may call the index; the events of such a call are
+    /// delivered after the listener has returned. It must not shut down or drop the index, nor own
+    /// the handle: keep a `Weak`. A panic of the listener is caught, and reported by
     /// [`Index::last_maintenance_error`](crate::Index::last_maintenance_error). At most 1,024
-    /// events are queued; further ones are dropped.
+    /// events are queued; any further events are dropped.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -302,9 +306,9 @@ fn wall_clock_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// 64 random bits for salts and uuids, which must be unlikely to repeat but need not be secret.
+/// 64 random bits for salts and UUIDs: unlikely to repeat, but not secret.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    // Each RandomState has fresh keys from the operating system's generator.
+    // Each `RandomState` has fresh keys from the generator of the operating system.
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

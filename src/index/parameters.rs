@@ -1,5 +1,5 @@
-//! The copy of the parameters, which salvage uses if the catalog is lost. It is written when an
-//! index is created, checked by verify, and rewritten by a compaction if it is damaged or missing.
+//! The copy of the parameters: salvage uses it if the catalog is lost. It is written when the index
+//! is created, and checked by verify. A compaction rewrites it if it is damaged or missing.
 
 use crate::format::catalog::Row;
 use crate::format::header::{FileHeader, FileKind};
@@ -10,7 +10,7 @@ use crate::storage::{OpenMode, Storage, publish_over};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 
-/// Writes a copy of the parameters that survives the loss of the catalog.
+/// Writes the copy of the parameters.
 pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
     let path = names.parameters();
     let tmp = names::tmp_of(&path);
@@ -31,7 +31,7 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
         .map_err(|error| Error::io("write", &path, error))
 }
 
-/// The row the index was created with, from the copy of its parameters.
+/// The catalog row with which the index was created, read from the copy of its parameters.
 pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
     let path = names.parameters();
     let read = || {
@@ -51,8 +51,8 @@ pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Ro
 }
 
 impl Core {
-    /// Whether the copy exists. Indexes older than this feature have none, and are valid. Errors:
-    /// `Corrupt` (not this index's), `Io`.
+    /// Whether the copy exists. An index that was created before this feature has none, and is
+    /// valid. Errors: `Corrupt` (the parameters of another index, or damaged), `Io`.
     pub(crate) fn check_parameters(&self) -> Result<bool> {
         let path = self.names.parameters();
         if let Err(error) = self.storage.bytes_of(&path)
@@ -75,14 +75,14 @@ impl Core {
         }
     }
 
-    /// Rewrites the copy if it is missing or not this index's.
+    /// Rewrites the copy if it is missing, damaged, or belongs to another index.
     pub(crate) fn mend_parameters(&self) -> Result<()> {
         match self.check_parameters() {
             Ok(true) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             _ => {
                 self.refuse_if_stopped()?;
-                // One at a time.
+                // Only one thread at a time may write the copy.
                 let writer = self.writer();
                 write_parameters(&*self.storage, &self.names, writer.catalog.row())
             }
@@ -90,7 +90,7 @@ impl Core {
     }
 }
 
-/// The part of the parameters that segments depend on.
+/// The properties of the index that the format of its segments depends on.
 pub(crate) fn shape_of(params: &Params, uuid: [u8; 16]) -> Shape {
     Shape {
         signature_bytes: params.signature_bytes(),

@@ -1,4 +1,4 @@
-//! The effects of the operations of a change, given the state before it.
+//! Decides the effects of the operations of a change, based on the state before it.
 //!
 //! Read-only. The keys of a change are looked up together.
 
@@ -12,8 +12,9 @@ use crate::wal::Reserve;
 use crate::{Error, Params, Result};
 use std::ops::Range;
 
-/// Maximum bytes of stored payloads and signatures that one change keeps. They are written again,
-/// but are not part of the batch length that the caller knows, and a record has at most 4 GiB.
+/// Maximum total size of the stored payloads and signatures that one change keeps. They are written
+/// to the log again, but the batch length known to the caller does not include them, and a record
+/// is limited to 4 GiB.
 const KEPT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
 /// The effect of each operation of a change.
@@ -22,19 +23,19 @@ pub(crate) struct Plan<'a> {
     pub(crate) operations: &'a [Operation<'a>],
     pub(crate) key_hashes: &'a [u64],
     pub(crate) outcomes: Vec<Outcome>,
-    /// The place of the live version of each key, if there is one. An operation that takes effect
-    /// ends it.
+    /// For each operation, the place of the live version of its key, if there is one. If the
+    /// operation takes effect, that version dies.
     pub(crate) places: Vec<Option<Place>>,
-    /// Documents that are not given completely by one operation, in the order of the operations.
+    /// Documents that no single operation gives completely, in the order of the operations.
     merged: Vec<Merged>,
-    /// For each operation its position in `merged`, from 1 (0: none); empty while `merged` is.
+    /// For each operation, its position in `merged`, counted from 1 (0: none). Empty as long as
+    /// `merged` is.
     merged_of: Vec<u32>,
-    /// Bytes of stored documents that are kept.
+    /// Payloads and signatures of stored documents that are kept.
     kept: Vec<u8>,
 }
 
-/// A document composed of several operations on its key, or of an operation and the stored
-/// document.
+/// A document composed of several operations on its key, or of operations and the stored document.
 #[derive(Debug)]
 struct Merged {
     time: u64,
@@ -43,12 +44,12 @@ struct Merged {
     payload: BytesSource,
 }
 
-/// The source of the bytes of a document.
+/// Where the bytes of a signature or a payload come from.
 #[derive(Debug, Clone)]
 enum BytesSource {
-    /// An operation.
+    /// The operation with this position.
     Operation(usize),
-    /// Kept bytes of the stored document.
+    /// The stored document: a range of `kept`.
     Kept(Range<usize>),
 }
 
@@ -56,7 +57,7 @@ enum BytesSource {
 #[derive(Debug, Clone, Copy)]
 struct KeyOutcome {
     exists: bool,
-    /// The insert with the signature; `None`: the signature of the stored document.
+    /// The insert that gives the signature; `None`: the stored document's signature.
     insert: Option<usize>,
     payload: Payload,
 }
@@ -69,14 +70,14 @@ enum Payload {
     Given(usize),
 }
 
-/// The hash of every operation's key.
+/// The hash of each operation's key.
 pub(crate) fn key_hashes(params: &Params, operations: &[Operation<'_>]) -> Vec<u64> {
     let seed = params.seed();
     operations.iter().map(|operation| key_hash(operation.key(), seed)).collect()
 }
 
-/// Looks up every key and decides the outcome of each operation. Of several operations on a key,
-/// the last gets the combined outcome.
+/// Looks up every key and decides the outcome of each operation. If several operations have the
+/// same key, the last of them gets the combined outcome.
 pub(crate) fn plan<'a>(
     before: &Snapshot,
     operations: &'a [Operation<'a>],
@@ -101,17 +102,17 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Marks all operations on a key except the last as superseded. Returns, for each operation that is
-/// not the first on its key, the previous one on it, in order.
+/// Marks all operations on a key except the last as superseded. Returns pairs, in order: an
+/// operation that is not the first on its key, and the previous one on that key.
 fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usize, usize)> {
     let mut before = Vec::new();
     // Fast path: sorted keys without duplicates.
     if operations.is_sorted_by(|one, next| one.key() < next.key()) {
         return before;
     }
-    // A hash table of the last operation on each key, numbered from 1; at most half full, and four
-    // bytes per slot, so that it is cheap to build. It does not use the hashes of the key table: an
-    // attacker who chooses keys could make those collide.
+    // A hash table with the last operation on each key, numbered from 1. At most half full, with
+    // four bytes per slot, so that it is cheap to build. It does not use the hashes of the key
+    // table: an attacker who chooses the keys could make those collide.
     let hasher = ahash::RandomState::default();
     let mask = (2 * operations.len()).next_power_of_two() - 1;
     let mut last = vec![0_u32; mask + 1];
@@ -136,7 +137,7 @@ pub(crate) fn take_effect(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| Plan::takes_effect(*outcome))
 }
 
-/// The combined effect of an operation and the earlier ones on the same key; `earlier` comes from
+/// The combined effect of an operation and the earlier ones on its key; `earlier` comes from
 /// [`supersede`].
 fn fold(
     operations: &[Operation<'_>],
@@ -240,8 +241,9 @@ impl Plan<'_> {
         Ok(is_stored)
     }
 
-    /// Records the resulting document, unless the operation itself is complete. The kept bytes of
-    /// the stored document are read here, under the write lock, and are written to the log.
+    /// Records the resulting document, unless the operation itself gives it completely. The parts
+    /// of the stored document that are kept are read here, under the write lock, and will be
+    /// written to the log.
     fn merge(
         &mut self,
         before: &Snapshot,
@@ -278,7 +280,7 @@ impl Plan<'_> {
                 let signature = BytesSource::Kept(begin..self.kept.len());
                 (before.time(place)?, before.shingle_count(place)?, signature)
             }
-            // A document that exists was stored or inserted.
+            // Does not happen: a document that exists was stored, or inserted by the change.
             _ => return Ok(()),
         };
         if self.kept.len() > KEPT_BYTES_MAX {
@@ -289,7 +291,7 @@ impl Plan<'_> {
         }
         self.merged.push(Merged { time, shingle_count, signature, payload });
         self.merged_of.resize(self.operations.len(), 0);
-        // A batch has fewer operations than bytes, and at most 32 MiB.
+        // Does not overflow: a batch has at most 32 MiB, and fewer operations than bytes.
         self.merged_of[at] = u32::try_from(self.merged.len()).unwrap_or(u32::MAX);
         Ok(())
     }
@@ -331,7 +333,7 @@ impl Plan<'_> {
                 let payload = payload.unwrap_or_default();
                 LoggedOperation::Insert { key, payload, time, shingle_count, signature }
             }
-            // Other such operations have no effect.
+            // A `SetPayload` that has an effect is in `merged`.
             Operation::SetPayload { .. } | Operation::Remove { .. } => {
                 LoggedOperation::Remove { key }
             }
@@ -380,8 +382,8 @@ impl Plan<'_> {
         (0..self.outcomes.len()).filter(|at| Self::takes_effect(self.outcomes[*at]))
     }
 
-    /// Whether the change may use the reserve of the log: only if it just removes, which frees
-    /// space.
+    /// Whether the change may use the reserve of the log. Only a change that consists of removes
+    /// may: it frees space.
     pub(crate) fn reserve(&self) -> Reserve {
         if self.effective().all(|at| self.outcomes[at] == Outcome::Removed) {
             Reserve::Used
@@ -394,7 +396,7 @@ impl Plan<'_> {
     pub(crate) fn documents_after(&self, before: u64) -> u64 {
         self.outcomes.iter().fold(before, |documents, outcome| match outcome {
             Outcome::Inserted => documents + 1,
-            // With a forged dead file, more documents may be live than the catalog counts.
+            // If a dead file was forged, more documents may be live than the catalog counts.
             Outcome::Removed => documents.saturating_sub(1),
             _ => documents,
         })

@@ -1,11 +1,12 @@
 //! The maintenance threads shared by all indexes with `Maintenance::Shared`.
 //!
 //! A *member* is one open index. It is always in one of four phases: asleep until it is due, in
-//! warm-up, ready, or running. A thread takes the first ready member, does one step of it, and puts
-//! it back at the end of the queue. Members in warm-up get a turn when no member is ready.
+//! warm-up, ready, or running. A thread takes the first ready member, runs one step of it, and then
+//! puts it back, at the end of the queue if it is ready again. Members in warm-up get a turn when
+//! no member is ready.
 //!
-//! A forked child has a copy of the pool but none of its threads, and the copy's lock may be held
-//! for ever. Each process therefore has a pool of its own, found without a lock.
+//! A forked child has a copy of the pool but none of its threads, and the lock of that copy may be
+//! held for ever. So each process has a pool of its own, which is found without a lock.
 
 use crate::index::core::Core;
 use crate::index::maintain::{Quiet, TURN, patience};
@@ -19,24 +20,24 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// A second thread lets the indexes go on while one of them compacts; more would compete with the
-/// program's own threads.
+/// A second thread serves the other indexes while one of them compacts. More threads would compete
+/// with those of the program.
 pub(crate) const THREADS_MAX: usize = 2;
 
-/// Timers are rounded up to a fraction of the time they run, so that a thousand idle indexes wake a
-/// thread sixteen times a second, not a thousand times.
+/// Due times are rounded up to a multiple of this fraction of the patience. So a thousand idle
+/// indexes wake a thread sixteen times a second, not a thousand times.
 const TIMER_FRACTION: u32 = 16;
 
 static FIRST: Pool = Pool::unclaimed();
 
 /// The pool of one process.
 struct Pool {
-    /// The process that owns the pool; 0 if none yet.
+    /// The process that owns the pool; 0 if no process does yet.
     process: AtomicU32,
     state: Mutex<Queues>,
-    /// A member is ready, or a thread is to end.
+    /// Notified when a member becomes ready, or a thread is to end.
     woken: Condvar,
-    /// A member that is leaving has ended its step.
+    /// Notified when the step of a member that is leaving has ended.
     left: Condvar,
     /// The pool of a forked child that opened an index of its own.
     next: OnceLock<Box<Pool>>,
@@ -44,9 +45,10 @@ struct Pool {
 
 struct Queues {
     members: BTreeMap<u64, Member>,
-    /// Exactly the members that are `Ready`, first come first served.
+    /// Exactly the members that are `Ready`, in the order of their turns.
     ready: VecDeque<u64>,
-    /// The members that are `Warming`, once each; members of another phase are skipped.
+    /// The members that are `Warming`, each once. May also contain members that have left that
+    /// phase, which are skipped.
     warming: VecDeque<u64>,
     /// The due times of members that are `Asleep` or `Warming`.
     timers: BTreeSet<(Instant, u64)>,
@@ -59,11 +61,11 @@ struct Queues {
 struct Member {
     phase: Phase,
     due: Instant,
-    /// It was woken while it was running.
+    /// Whether a wakeup arrived while it was running.
     is_woken: bool,
     is_leaving: bool,
     is_in_warming: bool,
-    /// Taken by the thread that runs it.
+    /// `None` while a thread runs the member.
     work: Option<Box<Work>>,
 }
 
@@ -80,14 +82,14 @@ struct Work {
     core: Weak<Core>,
     ahead: WarmUp,
     quiet: Option<Quiet>,
-    /// The last change at the last check for an idle merge.
+    /// The last change, as of the last check for an idle merge.
     quiet_change: Option<u64>,
     patience: Duration,
-    /// When maintenance runs without a wakeup.
+    /// When the next step runs if there is no wakeup.
     due: Instant,
-    /// Dues are multiples of a fraction of the patience after this instant.
+    /// Due times are multiples of a fraction of the patience, counted from this instant.
     epoch: Instant,
-    /// More steps are due.
+    /// Whether more steps are due.
     goes_on: bool,
     has_asked: bool,
 }
@@ -101,7 +103,7 @@ enum Next {
     Gone,
 }
 
-/// An index's membership of a pool.
+/// The membership of an index in a pool.
 #[derive(Clone)]
 pub(crate) struct Seat {
     pool: &'static Pool,
@@ -147,7 +149,7 @@ impl Seat {
         Ok(Self { pool, number })
     }
 
-    /// Makes the member ready. Not in a forked child, which has no threads to run it.
+    /// Makes the member ready. Does nothing in a forked child, which has no threads to run it.
     pub(crate) fn wake(&self) {
         if self.pool.process.load(Ordering::Acquire) == std::process::id()
             && self.pool.lock().wake(self.number)
@@ -156,13 +158,14 @@ impl Seat {
         }
     }
 
-    /// Leaves the pool; waits for the step this index is in, and for nothing else.
+    /// Leaves the pool. Waits only for the running step of this index, if there is one.
     pub(crate) fn leave(&self) {
         let mut state = self.pool.lock();
         while let Some(member) = state.members.get_mut(&self.number) {
             member.is_leaving = true;
             match member.phase {
-                // The listener of the index drops the handle: its step cannot be waited for here.
+                // The listener of the index drops the handle during a step of this thread, which
+                // cannot wait for itself.
                 Phase::Running(thread) if thread == thread::current().id() => return,
                 Phase::Running(_) => {
                     let woken = self.pool.left.wait(state);
@@ -219,7 +222,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The loop of a thread of the pool, until there are fewer members than threads.
+    /// The loop of a pool thread. Ends when there are fewer members than threads.
     fn serve(&self) {
         let mut state = self.lock();
         while state.threads <= state.members.len() {
@@ -248,13 +251,13 @@ impl Pool {
             }
         }
         state.threads -= 1;
-        // This thread may have consumed a wakeup for work: pass it on.
+        // This thread may have consumed a wakeup that was meant for work: pass it on.
         self.woken.notify_all();
     }
 }
 
 impl Queues {
-    /// Whether the member was not ready before, and is now.
+    /// Makes a member ready. Returns whether it was asleep or in warm-up before.
     fn wake(&mut self, number: u64) -> bool {
         let Some(member) = self.members.get_mut(&number) else { return false };
         match member.phase {
@@ -277,13 +280,14 @@ impl Queues {
         while let Some(&(due, number)) = self.timers.first()
             && due <= now
         {
-            // Usually redundant: `ring` and each turn remove the timer of a member.
+            // Usually redundant: whatever makes a member ready, or gives it a turn, removes its
+            // timer.
             self.timers.remove(&(due, number));
             self.wake(number);
         }
     }
 
-    /// The member whose turn it is.
+    /// The member whose turn it is, with its work.
     fn next_turn(&mut self) -> Option<(u64, Box<Work>)> {
         while let Some(number) = self.ready.pop_front() {
             if let Some(work) = self.run(number) {
@@ -344,7 +348,7 @@ impl Queues {
 }
 
 impl Work {
-    /// Does one step. A panic, for example of the caller's clock, affects only this index.
+    /// Runs one step. A panic, for example in the caller's clock, affects only this index.
     fn step(&mut self) -> Next {
         let Some(core) = self.core.upgrade() else { return Next::Gone };
         let stepped = catch_unwind(AssertUnwindSafe(|| self.step_of(&core)));
@@ -394,8 +398,8 @@ impl Work {
         }
     }
 
-    /// Sets the next due time: after the patience, rounded up to an instant shared with other
-    /// indexes.
+    /// Sets the next due time: the patience from now, rounded up to an instant that other indexes
+    /// share.
     fn put_off(&mut self) {
         let due = Instant::now() + self.patience;
         let grain = (self.patience / TIMER_FRACTION).as_nanos().max(1);

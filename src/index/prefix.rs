@@ -1,6 +1,6 @@
-//! Removes by prefix: finds the keys and writes their removes, in one change if they fit.
+//! Removal by prefix: finds the keys and writes their removes, as one change if they fit.
 //!
-//! Writes by the same path as every other change.
+//! The removes take the same path as every other change.
 
 use crate::Result;
 use crate::index::batch::{OPERATION_BYTES, Operation, Outcome, RECORD_BYTES};
@@ -23,7 +23,7 @@ impl Core {
             }
             let operations: Vec<_> =
                 some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
-            // Even if there are none: this answer depends on changes that may not be durable yet.
+            // Also with an empty batch: the answer depends on changes that may not be durable yet.
             removed += self.write_checked(&operations)?.count(Outcome::Removed);
             if keys.peek().is_none() {
                 return Ok(removed);

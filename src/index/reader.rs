@@ -21,23 +21,24 @@ use std::path::{Path, PathBuf};
 ///
 /// A reader writes nothing and needs no write permission, so it can also read an index on read-only
 /// media. Any number of readers may be open at once, in this process and in others, with or without
-/// a writer. A reader never blocks another reader or a writer, nor waits for one.
+/// a writer. A reader never blocks another reader or a writer, and never waits for one.
 ///
 /// A reader sees the state after one change ([`Snapshot::change`] is its number) until the next
 /// [`Reader::refresh`]. While a writer has the index open, a reader sees only changes that survive
-/// power loss: those that the log records as synced. The log records that with the next change, or,
-/// if there is none, when [`Index::maintain`](crate::Index::maintain) does it (the background
-/// thread within about a second). So a reader may lag by the last change, or the last few that were
-/// synced together. Without a writer, a reader sees all complete changes. The log is replayed in
-/// memory, which takes up to as much as the writer's memtable.
+/// power loss, namely those that the log records as synced. The record of the next change says so;
+/// if there is no next change, [`Index::maintain`](crate::Index::maintain) writes a record that
+/// does (the background thread within about a second). So a reader may lag by the last change, or
+/// by the last few changes that were synced together. Without a writer, a reader sees all complete
+/// changes. The log is replayed into memory, which takes up to as much memory as the writer's
+/// memtable.
 pub struct Reader {
     params: Arc<Params>,
     current: RwLock<CurrentCore>,
-    /// `None` for a sharded index, whose content is listed by manifests.
+    /// `None` for a sharded index, whose segments are listed by manifests.
     follower: Mutex<Option<Follower>>,
 }
 
-/// The view of a reader until its next refresh.
+/// The state that a reader sees until its next refresh.
 #[derive(Clone)]
 struct CurrentCore {
     core: Arc<Core>,
@@ -45,17 +46,17 @@ struct CurrentCore {
 }
 
 impl Reader {
-    /// Opens an index for reading only, whether a writer has it open or not. Also opens a sharded
+    /// Opens an index for reading only, whether or not a writer has it open. Also opens a sharded
     /// index, made by [`Shards`](crate::shards::Shards).
     ///
-    /// Costs the same as opening for writing, except that the WAL is replayed into memory at every
-    /// opening, instead of being flushed once.
+    /// Costs the same as opening for writing, except for the WAL: a reader replays it into memory
+    /// at every opening, while a writer flushes it once.
     ///
     /// # Errors
     ///
-    /// `NotFound`, `Invalid` (bad options, or `dir` is no index), `Locked` (a backup is being made
-    /// there), `Unsettled` (for a second, the index kept changing while it was read), `Corrupt`,
-    /// `Unsupported`, `Io`.
+    /// `NotFound`, `Invalid` (bad options, or `dir` is not an index), `Locked` (a backup is being
+    /// made there), `Unsettled` (the index kept changing while it was read, for a second),
+    /// `Corrupt`, `Unsupported`, `Io`.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -98,19 +99,19 @@ impl Reader {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Advances to the current state; returns whether that is a later change than before. Never
+    /// Advances to the current state, and returns whether its change is later than before. Never
     /// goes back. Existing snapshots, queries and iterators do not change.
     ///
-    /// Any thread may refresh while others query: they see the state either before or after the
+    /// Any thread may refresh while others query: a query sees the state either before or after the
     /// refresh. Concurrent refreshes run one after the other.
     ///
-    /// Costs 50 us if nothing has changed; otherwise the replay of new records, and after a flush
-    /// or compaction of the writer, opening new segments and replaying the log.
+    /// Costs 50 us if nothing has changed. Otherwise, replays the new records; after a flush or
+    /// compaction of the writer, opens the new segments and replays the log.
     ///
     /// # Errors
     ///
-    /// Those of [`Reader::open`], and `Mismatch` if another index is in the folder now; the reader
-    /// then keeps its state.
+    /// Those of [`Reader::open`], and `Mismatch` if another index is in the folder now. After an
+    /// error the reader keeps its state.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -145,7 +146,7 @@ impl Reader {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *current, CurrentCore { core, snapshot: next });
         drop(current);
-        // Drops the old state outside the lock.
+        // Drop the old state outside the lock.
         drop(before);
         refreshed.map(|()| is_later)
     }
@@ -179,7 +180,7 @@ impl Reader {
         self.current.read().unwrap_or_else(PoisonError::into_inner).snapshot.clone()
     }
 
-    /// The number of the last change that the reader sees.
+    /// The number of the last change that this reader sees.
     pub fn change(&self) -> u64 {
         self.snapshot().change()
     }
@@ -287,7 +288,7 @@ impl Reader {
         self.snapshot().pairs(alike)
     }
 
-    /// The clusters of documents linked by such pairs. See
+    /// The clusters of documents linked by pairs that reach a threshold. See
     /// [`Index::clusters_with`](crate::Index::clusters_with).
     ///
     /// # Errors
@@ -317,7 +318,7 @@ impl Reader {
         core.backup_of(&snapshot, dir.as_ref())
     }
 
-    /// The state of the index in numbers. See [`Index::stats`](crate::Index::stats).
+    /// Statistics of the index. See [`Index::stats`](crate::Index::stats).
     ///
     /// # Errors
     ///
@@ -330,19 +331,19 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Err` only if the verification could not be completed, even if damage was found before:
-    /// `NotFound` if the index no longer exists, `Mismatch` if it is another one, `Unsettled` if it
-    /// changes too fast.
+    /// `Err` only if the verification could not be completed, even if it had already found damage:
+    /// `NotFound` if the index no longer exists, `Mismatch` if another index is in the folder now,
+    /// `Unsettled` if the index changes too fast.
     pub fn verify(&self) -> Result<Verification> {
         self.verify_with(&mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same with progress in bytes; cancelling returns `Cancelled`. Reads every byte of the
-    /// index, most of them twice.
+    /// Like [`Reader::verify`], and reports progress in bytes. Cancelling returns `Cancelled`.
+    /// Reads every byte of the index, and most of them twice.
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off, and those of [`Reader::verify`].
+    /// `Cancelled` if `progress` returns `Break`, and those of [`Reader::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

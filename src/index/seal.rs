@@ -18,8 +18,8 @@ use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
-/// The identity that the header of a file is bound to. It is reserved before the file is made, so
-/// that every attempt of a task makes the same file.
+/// The index and the number that the header of a file names. They are fixed before the file is
+/// made, so that every attempt of a task makes the same file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(crate) uuid: [u8; 16],
@@ -27,9 +27,9 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A ticket for file `number` of the index `uuid`. Within an index no number is used twice; the
-    /// manifest ensures that. For [`Index::adopt`](crate::Index::adopt) any number will do, because
-    /// the segment gets a new header.
+    /// A ticket for file `number` of the index `uuid`. Within an index, no number is used twice;
+    /// the manifest ensures that. For [`Index::adopt`](crate::Index::adopt) any number will do,
+    /// because the segment gets a new header.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Sealed {
     ///
     /// # Errors
     ///
-    /// `Invalid` (the bytes are damaged, or something else).
+    /// `Invalid` (the bytes are damaged, or are not a description).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let decoded = Self::decode(bytes);
         decoded.map_err(|_| Error::invalid("these bytes do not describe a sealed segment"))
@@ -135,19 +135,20 @@ impl Sealed {
 
 /// Writes documents to one immutable segment file at `path`, without an index, log or catalog.
 ///
-/// A pure function of its arguments except the path: every attempt, on every machine, makes the
-/// same file byte for byte. The order of the documents does not matter: they are stored in
-/// ascending order of their keys. On return the file is complete and durable; during the call it
-/// has the suffix `.tmp`. Use a separate path for every attempt of a task. The file belongs to no
-/// index until [`Index::adopt`](crate::Index::adopt) or a manifest of a sharded index takes it.
+/// A pure function of its arguments except for the path: every attempt, on every machine, makes the
+/// same file, byte for byte. The order of the documents does not matter: they are stored in
+/// ascending order of their keys. On return the file is complete and durable; during the call, its
+/// name has the suffix `.tmp`. Use a separate path for every attempt of a task. The file belongs to
+/// no index until [`Index::adopt`](crate::Index::adopt) takes it, or a manifest of a sharded index
+/// lists it.
 ///
 /// Memory: all documents of the segment, and 4 bytes per document.
 ///
 /// # Errors
 ///
 /// `Invalid` (no documents, a duplicate key, a key or payload of invalid length, parameters of a
-/// passage index), `Mismatch` (a signature with other parameters), `Exists` (there is a file at
-/// `path`; nothing was written), `Io`.
+/// passage index), `Mismatch` (a signature with other parameters), `Exists` (there is already a
+/// file at `path`; nothing was written), `Io`.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {

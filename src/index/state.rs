@@ -1,7 +1,7 @@
-//! The state of an index at one time, and the snapshot of a reader: segments, their dead documents,
-//! the memtable and a change number.
+//! The state of an index at one time: segments, their dead documents and the memtable. A snapshot
+//! is a state with the number of the last change that its reader sees.
 //!
-//! Locates documents, and tells which are live. Does not write, and makes no decisions.
+//! Locates documents, and tells which of them are live. Writes nothing and makes no decisions.
 
 use crate::format::catalog::SegmentEntry;
 use crate::index::key::Key;
@@ -40,12 +40,12 @@ impl HeldFile {
         Arc::new(Self { storage, path, doomed: AtomicBool::new(false), lock })
     }
 
-    /// The catalog lists the file.
+    /// Notes that the catalog lists the file.
     pub(crate) fn keep(&self) {
         self.doomed.store(false, Ordering::Relaxed);
     }
 
-    /// The catalog does not list the file (any more).
+    /// Notes that the catalog does not list the file, or no longer does.
     pub(crate) fn delete_on_drop(&self) {
         self.doomed.store(true, Ordering::Relaxed);
     }
@@ -53,11 +53,11 @@ impl HeldFile {
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        // Held until the file is deleted.
+        // Keeps the lock from being released until the file is deleted.
         let lock = self.lock.upgrade();
         if self.doomed.load(Ordering::Relaxed) && lock.is_some() {
-            // If this fails, or the file outlives the handle, it is an orphan, swept at the next
-            // open.
+            // If the removal fails, or the handle ended before, the file is an orphan: the next
+            // open deletes it.
             let _ = self.storage.remove(&self.path);
         }
     }
@@ -70,7 +70,7 @@ pub(crate) struct HeldDead {
     pub(crate) file: Arc<HeldFile>,
 }
 
-/// A segment, and the set of its documents that were dead at the floor.
+/// A segment with the set of its documents that were dead at the floor.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveSegment {
     pub(crate) segment: Arc<Segment>,
@@ -93,11 +93,11 @@ impl LiveSegment {
     }
 }
 
-/// The complete state at one time. It is replaced as a whole and never changed (the memtable grows,
-/// but each of its documents has the number of the change that inserted it).
+/// The complete state at one time. It is replaced as a whole and never changed. (The memtable does
+/// grow, but each of its documents has the number of the change that inserted it.)
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The same in every state. Kept here so that a snapshot needs only one `Arc`.
+    /// Equal in every state. Stored here so that a snapshot needs only one `Arc`.
     pub(crate) params: Arc<Params>,
     pub(crate) segments: Vec<Arc<LiveSegment>>,
     pub(crate) memtable: Arc<Memtable>,
@@ -115,7 +115,7 @@ impl State {
     }
 }
 
-/// A state as held through one copy of the view, with a reference count of its own.
+/// A state as held by one copy of the view, with a reference count of its own.
 #[derive(Debug)]
 pub(crate) struct Held(pub(super) Arc<State>);
 
@@ -127,8 +127,8 @@ impl Deref for Held {
     }
 }
 
-/// The place of a document in a state: its source (the segments in order, then the memtable) and
-/// its ordinal there.
+/// The place of a document in a state: the number of its source (the segments in order, then the
+/// memtable), and its ordinal in that source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub(crate) source: usize,
@@ -166,7 +166,7 @@ impl Snapshot {
         &self.state.params
     }
 
-    /// Whether there is a document with this key. Costs a probe of the memtable and of each
+    /// Whether there is a document with this key. Costs one probe of the memtable and one of each
     /// segment's key table.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Snapshot {
     }
 
     /// The signature of the document with this key, to store it elsewhere or to compare it. Costs
-    /// the same as [`Snapshot::get`], without the payload.
+    /// the same as [`Snapshot::get`] without reading the payload.
     ///
     /// # Errors
     ///
@@ -209,15 +209,15 @@ impl Snapshot {
         }
     }
 
-    /// All places, of live documents and dead ones.
+    /// The places of all documents, live and dead.
     pub(crate) fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
         (0..=self.state.segments.len()).flat_map(move |source| {
             (0..self.document_count(source)).map(move |ordinal| Ok(Place { source, ordinal }))
         })
     }
 
-    /// The number of documents of a source, including dead ones. 1 for a handle that was shut down,
-    /// so that a walk reaches the error.
+    /// The number of documents of a source, including dead ones. 1 if the handle was shut down, so
+    /// that an iteration reaches the document and returns the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
         if self.state.closed.is_some() {
             return 1;
@@ -228,7 +228,7 @@ impl Snapshot {
         }
     }
 
-    /// The number of documents of all sources, including dead ones.
+    /// The total number of documents in all sources, including dead ones.
     pub(crate) fn place_count(&self) -> u64 {
         (0..=self.state.segments.len()).map(|source| u64::from(self.document_count(source))).sum()
     }
@@ -255,7 +255,7 @@ impl Snapshot {
         }
     }
 
-    /// The place of the live document with this key: at most one has it.
+    /// The place of the live document with this key. There is at most one.
     pub(crate) fn locate(&self, key: &[u8]) -> Result<Option<Place>> {
         self.refuse_if_closed()?;
         let hash = key_hash(key, self.params().seed());
@@ -278,7 +278,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// The signature's bytes.
+    /// The bytes of a document's signature.
     pub(crate) fn signature_bytes(&self, place: Place) -> Result<Cow<'_, [u8]>> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.signature(place.ordinal),
@@ -293,7 +293,7 @@ impl Snapshot {
         }
     }
 
-    /// The time of a document (when it was inserted or last replaced), in milliseconds UTC.
+    /// The time of a document, when it was inserted or last replaced, in milliseconds UTC.
     pub(crate) fn time(&self, place: Place) -> Result<u64> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.time(place.ordinal),
@@ -363,14 +363,14 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Refuses a signature that was made with other parameters.
+/// Refuses a signature that was made with parameters other than `params`.
 pub(crate) fn check_signature(params: &Params, signature: &Signature) -> Result<()> {
     let of_this_index = signature.id() == params.signature_id()
         && signature.as_bytes().len() == params.signature_bytes();
     if of_this_index { Ok(()) } else { Err(other_parameters()) }
 }
 
-/// The error for a signature of other parameters.
+/// The error for a signature that was made with other parameters.
 #[cold]
 pub(crate) fn other_parameters() -> Error {
     Error::new(

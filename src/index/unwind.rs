@@ -1,9 +1,10 @@
 //! The public handles are unwind safe: a server may keep using an index after a request panicked.
 //!
-//! Partial changes are never visible. No critical section of the engine panics half way through a
-//! change of the guarded data (so poisoned locks are ignored), and a panic of redb becomes an
-//! error. Closures of the caller run between changes: the clock before a change, filters while
-//! reading, progress between steps that later continue or are swept.
+//! Partial changes are never visible. No critical section of the engine panics in the middle of a
+//! change to the guarded data, so poisoned locks are ignored. A panic of redb becomes an error.
+//! Closures of the caller run between changes: the clock before a change, filters during reads, and
+//! progress callbacks between steps; an interrupted step is continued later, or its files are
+//! swept.
 
 use crate::{Index, Options, Reader, Snapshot};
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,8 +1,9 @@
-//! The view for readers: the current state together with the last visible change.
+//! The current state, together with the last change that readers may see.
 //!
-//! Every query takes a snapshot, on every thread. To avoid contention there are several copies,
-//! each with its own lock and reference count on its own cache lines; a thread always uses the same
-//! copy. A change takes all locks first, so that all readers see changes in the same order.
+//! Every query takes a snapshot, on every thread. To avoid contention there are several copies of
+//! the view, each with its own lock and reference count on its own cache lines; a thread always
+//! uses the same copy. A change takes all locks first, so that all readers see the changes in the
+//! same order.
 
 use crate::index::group::Mark;
 use crate::index::state::{Held, Snapshot, State};
@@ -10,14 +11,14 @@ use crate::sync::unexplored::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::cell::Cell;
 
-/// Number of copies. A change takes as many locks.
+/// Number of copies. A change takes the locks of all of them.
 const COPIES: usize = 8;
 
-/// The view of all threads.
+/// The view that all threads share.
 #[derive(Debug)]
 pub(crate) struct View {
     copies: [Copied; COPIES],
-    /// Earlier states that may still be held.
+    /// Earlier states that readers may still hold.
     past: Mutex<Vec<Weak<State>>>,
 }
 
@@ -47,7 +48,7 @@ impl View {
     /// The current state with the last visible change.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let copied = &self.copies[own_copy(&TURNS)];
-        // No critical section of this lock panics half way.
+        // No critical section under this lock panics in the middle of a change.
         let current = copied.0.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
             state: Arc::clone(&current.state),
@@ -60,7 +61,7 @@ impl View {
         Arc::clone(&self.snapshot().state.0)
     }
 
-    /// Makes everything up to a mark visible. Never moves back.
+    /// Makes all changes up to a mark visible. Visibility never moves back.
     pub(crate) fn show(&self, mark: Mark) {
         for mut current in self.lock_all() {
             if mark.change >= current.visible {
@@ -70,13 +71,13 @@ impl View {
         }
     }
 
-    /// Replaces the state; the visible change stays.
+    /// Replaces the state. The visible change stays the same.
     pub(crate) fn replace(&self, state: State) {
         self.replace_showing(state, None);
     }
 
-    /// Replaces the state, and in the same step makes a change visible, given with the number of
-    /// live documents after it.
+    /// Replaces the state, and makes a change visible in the same step. `shown` has the number of
+    /// that change, and the number of live documents after it.
     pub(crate) fn replace_showing(&self, state: State, shown: Option<(u64, u64)>) {
         let state = Arc::new(state);
         let mut all = self.lock_all();
@@ -92,12 +93,12 @@ impl View {
         };
         let old: Vec<Arc<Held>> = all.iter_mut().map(renew).collect();
         drop(all);
-        // Dropping the last reference to a state may delete files, which takes time: not under the
-        // locks.
+        // Drop the states outside the locks: the last reference to a state may delete files, which
+        // takes time.
         drop(old);
     }
 
-    /// The number of earlier states still held.
+    /// The number of earlier states that are still held.
     pub(crate) fn pinned(&self) -> usize {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         past.iter().filter(|past| past.strong_count() > 0).count()

@@ -1,9 +1,9 @@
-//! Warm-up: the maintenance thread verifies resident blocks before queries need them. For segments
-//! that were opened, and for new ones too long to be read back.
+//! Warm-up: the maintenance thread verifies resident blocks before queries need them. It covers
+//! segments that were opened, and new segments that are too long to be read back.
 //!
 //! The warm-up changes no answer; it only moves the cost of the first access to a block.
-//! Maintenance has priority. The warm-up also runs with a single processor: it then shares that
-//! processor with queries for a few seconds; otherwise every query would verify its own blocks.
+//! Maintenance has priority. The warm-up also runs on a single processor, which it then shares with
+//! queries for a few seconds; without it, every query would verify its own blocks.
 
 use crate::index::core::Core;
 use crate::index::state::HeldFile;
@@ -11,24 +11,25 @@ use crate::segment::Segment;
 use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Number of steps, of about 30 us at most, between two readings of the clock.
+/// Number of steps between two readings of the clock. A step takes about 30 us at most.
 const STEPS_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
 
 /// The blocks left to examine.
 #[derive(Debug, Default)]
 pub(crate) struct WarmUp {
-    /// Weak, so that segments replaced by a merge can be deleted. With the file, which must not be
-    /// deleted while its segment is examined.
+    /// The segments left, each with its file. The references are weak, so that segments replaced by
+    /// a merge can be deleted.
     segments: Vec<(Weak<Segment>, Weak<HeldFile>)>,
-    /// The end of the unexamined blocks of the last segment; `None` before its first step.
+    /// In the last segment, the blocks below this number are left to examine; `None` before its
+    /// first step.
     end: Option<usize>,
-    /// The numbers of the segments present at the last check: each segment is warmed up once.
+    /// The numbers of the segments at the last check: each segment is warmed up only once.
     entered: Vec<u64>,
 }
 
 impl WarmUp {
-    /// Continues, including new segments, until nothing is left, the thread is woken, or `patience`
-    /// is over. Returns whether there was anything to do.
+    /// Continues, including new segments, until no blocks are left, the thread is woken, or
+    /// `patience` is over. Returns whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {
@@ -43,7 +44,7 @@ impl WarmUp {
                 }
                 self.step();
             }
-            // Also true if the clock was set back.
+            // The difference wraps if the clock was set back: then return, too.
             if u128::from(now().wrapping_sub(begin)) >= patience.as_millis() {
                 return true;
             }
@@ -73,8 +74,8 @@ impl WarmUp {
             return;
         }
         let state = core.state();
-        // Not by the largest number: the output of a compaction got its number when the compaction
-        // started.
+        // Comparing with the largest number is not enough: the output of a compaction got its
+        // number when the compaction started.
         for live in state.segments.iter().filter(|live| !self.entered.contains(&live.number())) {
             self.segments.push((Arc::downgrade(&live.segment), Arc::downgrade(&live.file)));
         }
@@ -84,7 +85,7 @@ impl WarmUp {
     /// Examines a few blocks.
     fn step(&mut self) {
         let Some((segment, file)) = self.segments.last() else { return };
-        // Held until the segment is released.
+        // Keeps the file from being deleted until the segment is released.
         let file = file.upgrade();
         let left = segment.upgrade().filter(|_| file.is_some()).map_or(0, |segment| {
             let end = self.end.unwrap_or_else(|| segment.warm_up_end());
@@ -110,7 +111,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    /// Which blocks were verified.
+    /// For each block, whether it was verified.
     fn checked(segment: &Segment) -> Vec<bool> {
         (0..segment.block_count()).map(|block| segment.is_verified(block)).collect()
     }
@@ -153,7 +154,7 @@ mod tests {
         assert!(ahead.go_on(core, Duration::MAX));
         assert_eq!(count(&index), 0, "woken before the test");
         assert!(core.wakeup.wait(Duration::ZERO), "not to stop");
-        // It is always time for maintenance: some steps, each time.
+        // With zero patience it is always time for maintenance: each call does only some steps.
         let mut rounds = vec![0];
         while ahead.go_on(core, Duration::ZERO) {
             rounds.push(count(&index));
@@ -168,7 +169,7 @@ mod tests {
         index.compact().unwrap();
         ahead.enter_new(core);
         assert!(ahead.entered != before && ahead.segments.len() == 1);
-        // Also with a number below one that was entered before.
+        // Also a segment with a lower number than one entered before.
         ahead.segments.clear();
         ahead.entered = vec![u64::MAX];
         ahead.enter_new(core);
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn after_opening_what_is_in_memory_is_checked_unasked() {
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
-        // The expected result, by hand.
+        // The expected result, from a warm-up by hand.
         let index = two_segments(&sim);
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));

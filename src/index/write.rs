@@ -17,11 +17,12 @@ use std::ops::RangeInclusive;
 
 /// Number of effects applied to the memtable per call.
 const EFFECTS_TOGETHER: usize = if cfg!(test) { 3 } else { 1024 };
-/// Sizes of an append whose writeback is started while it is applied. For smaller ones there is no
-/// gain, and for larger ones the call itself might block. (Tests append little.)
+/// Sizes of an append whose writeback starts while the change is applied. Smaller appends would not
+/// gain; for larger ones, the call itself might block. (The range is lower in tests, which append
+/// little.)
 const STARTED_BYTES: RangeInclusive<u64> =
     if cfg!(test) { 200..=8 << 10 } else { 16 << 10..=4 << 20 };
-/// Maximum size of the record buffer that is kept for the next record.
+/// The record buffer is kept for the next record up to this size.
 const RECORD_BYTES_KEPT: u64 = if cfg!(test) { 512 } else { 1 << 20 };
 
 impl Core {
@@ -30,7 +31,7 @@ impl Core {
         self.write_checked(&self.check(batch)?)
     }
 
-    /// Writes operations that were checked already and have their times.
+    /// Writes operations that were already checked and have their times.
     pub(crate) fn write_checked(&self, operations: &[Operation<'_>]) -> Result<Written> {
         let key_hashes = key_hashes(&self.params, operations);
         let begun = self.events.now();
@@ -39,13 +40,13 @@ impl Core {
         planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
             return Ok(written);
         });
-        // Even if nothing was written, the answer depends on changes that may not be durable yet.
+        // Also if nothing was written: the answer depends on changes that may not be durable yet.
         self.settle(written.change)?;
         self.after_write();
         Ok(written)
     }
 
-    /// Checks the operations, and gives them their times.
+    /// Checks the operations of a batch, and gives times to inserts without one.
     fn check<'a>(&self, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
         let bytes_max = self.options.batch_bytes_max;
         if batch.bytes() > bytes_max {
@@ -103,7 +104,7 @@ impl Core {
         let mut record = std::mem::take(&mut writer.record);
         lay_out(&plan, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve())? {
-            // The effect is the same, but the flush has moved the stored documents.
+            // The outcomes stay the same, but the flush has moved the stored documents.
             let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
             before.state.memtable.reuse(old);
@@ -158,14 +159,14 @@ impl Core {
                     .caused_by(cause)),
                 }
             }
-            // Room was made for it.
+            // Does not happen: room was made for the record.
             (Err(_), _) => Err(Error::new(ErrorKind::Io, "the WAL has no room for the record")),
         }
     }
 
-    /// Starts the writeback of the bytes just appended, if a writer will wait for them and their
-    /// size is worth the call. If writeback fails, these and neighbouring pages may be dropped
-    /// without an error of a later sync: a failure counts as a failed sync.
+    /// Starts the writeback of the bytes just appended, if a writer will wait for it and their size
+    /// is worth the call. If the writeback fails, the system may drop these and neighbouring pages,
+    /// and a later sync need not report it: a failure counts as a failed sync.
     fn start_writing(&self, writer: &Writer, bytes: u64) -> Result<()> {
         let is_awaited = self.options.durability == Durability::Sync;
         let Some(wal) = writer.wal.as_ref() else { return Ok(()) };
@@ -182,7 +183,7 @@ impl Core {
         })
     }
 
-    /// Applies a change to the memtable, in parts. It is not visible before `show`.
+    /// Applies a change to the memtable, in parts. The change is not visible before `show`.
     pub(crate) fn apply(&self, before: &Snapshot, change: u64, plan: &Plan<'_>) {
         let tables = self.params.bands() + 1;
         let effective: Vec<usize> = plan.effective().collect();
@@ -207,7 +208,7 @@ impl Core {
     }
 }
 
-/// Builds a record of the operations that have an effect.
+/// Builds the record with those operations of the plan that have an effect.
 fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     record.clear();
     for at in plan.effective() {
@@ -219,7 +220,7 @@ fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     }
 }
 
-/// The deaths and births that result from some operations of a plan.
+/// The deaths and births that follow from some operations of a plan.
 fn steps<'k>(
     before: &Snapshot,
     plan: &'k Plan<'_>,

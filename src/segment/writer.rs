@@ -1,4 +1,4 @@
-//! Writes a block file under its temporary name, by positioned streams, and computes CRCs on the
+//! Writes a block file under its temporary name, through positioned streams. Computes CRCs on the
 //! fly.
 //!
 //! Independent of the content of sections.
@@ -12,10 +12,10 @@ use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Buffer size of a stream: checksums are computed when it is full.
+/// Buffer size of a stream. Checksums are computed when the buffer is full.
 const BUFFER_BYTES: usize = if cfg!(test) { BLOCK_BYTES } else { 64 * 1024 };
-/// Number of bytes after which the file is synced. Otherwise the final sync would write gigabytes,
-/// and concurrent syncs of the log would wait for it.
+/// Number of bytes after which the file is synced. Without these syncs, the final sync would write
+/// gigabytes, and concurrent syncs of the log would wait for it.
 const UNSYNCED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
 
 /// A block file being written through [`Stream`]s. After an error it can only be dropped.
@@ -24,25 +24,25 @@ pub(super) struct Output {
     path: PathBuf,
     tmp: PathBuf,
     file: Arc<dyn File>,
-    /// CRC per block, for blocks that one stream wrote completely.
+    /// CRCs per block, of blocks that one stream wrote completely.
     crcs: Vec<u32>,
-    /// CRCs of pieces, for blocks shared by several streams.
+    /// CRCs of pieces, for blocks that several streams share.
     pieces: Vec<BlockPart>,
     /// Size and alignment of a write.
     write_bytes: usize,
-    /// Units that are not written yet. At most five, for any number of bands: at the current and
-    /// the final position of the fingerprints, at the ordinals, and at the start and the current
-    /// position of the directories.
+    /// Units that are not fully written yet. There are at most five, for any number of bands: at
+    /// the current and the final position of the fingerprints, at the ordinals, and at the start
+    /// and the current position of the directories.
     units: Vec<Unit>,
-    /// Reusable buffers of written units.
+    /// Buffers of written units, for reuse.
     spare: Vec<Vec<u8>>,
-    /// Offset up to which writeback was started last.
+    /// The end of the last `write_until`: everything before it is written.
     written_until: u64,
     /// Number of bytes written since the last sync.
     unsynced_bytes: usize,
 }
 
-/// A piece of a block that one stream wrote.
+/// A piece of a block, written by one stream.
 #[derive(Debug, Clone, Copy)]
 struct BlockPart {
     offset: u64,
@@ -50,13 +50,13 @@ struct BlockPart {
     crc: u32,
 }
 
-/// A unit of the file, filled by several streams; each byte is written once.
+/// A unit of writing, aligned in the file. Several streams may fill it; each byte is written once.
 #[derive(Debug)]
 struct Unit {
     number: usize,
-    /// Number of leading bytes that were written before.
+    /// Number of leading bytes that an earlier write has covered.
     written: usize,
-    /// Number of bytes added since.
+    /// Number of bytes added since then.
     filled: usize,
     bytes: Vec<u8>,
 }
@@ -64,7 +64,7 @@ struct Unit {
 /// A stream of consecutive bytes into the file.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// File offset of the buffer.
+    /// File offset of the buffer's first byte.
     offset: u64,
     buffer: Vec<u8>,
 }
@@ -123,7 +123,7 @@ impl Stream {
 }
 
 impl Output {
-    /// Creates the file. `write_bytes` is the size of a write.
+    /// Creates the file under its temporary name. `write_bytes` is the size of a write.
     pub(super) fn create(storage: &dyn Storage, path: &Path, write_bytes: usize) -> Result<Self> {
         let tmp = names::tmp_of(path);
         let file = storage
@@ -170,7 +170,7 @@ impl Output {
         self.collect(offset, bytes)
     }
 
-    /// Copies bytes into their units, and writes full units.
+    /// Copies bytes into their units, and writes units that are full.
     fn collect(&mut self, offset: u64, mut bytes: &[u8]) -> Result<()> {
         let (mut at, unit_bytes) = (addressable(offset), self.write_bytes);
         while !bytes.is_empty() {
@@ -194,7 +194,7 @@ impl Output {
         Ok(())
     }
 
-    /// Which of the units this one is.
+    /// The index in `units` of the unit with this number, which is added if it is missing.
     fn unit(&mut self, number: usize) -> usize {
         if let Some(nth) = self.units.iter().position(|unit| unit.number == number) {
             return nth;
@@ -206,7 +206,8 @@ impl Output {
         self.units.len() - 1
     }
 
-    /// Writes what came so far, up to `end`, so that it can be read back; or all of it.
+    /// Writes all buffered bytes. `end` is the end of the data received so far: of the sections
+    /// whose bytes are to be read back, or of the whole body.
     pub(super) fn write_until(&mut self, end: u64) -> Result<()> {
         for unit in std::mem::take(&mut self.units) {
             let begin = unit.number * self.write_bytes + unit.written;
@@ -233,8 +234,8 @@ impl Output {
         Ok(())
     }
 
-    /// Reads written bytes back into a buffer, checked: a disk that returns other bytes than it was
-    /// given must not end in tables built from them.
+    /// Reads written bytes back into a buffer and verifies them: if the disk returns other bytes
+    /// than were written, no table must be built from them.
     pub(super) fn read_back<'b>(
         &self,
         range: std::ops::Range<u64>,
@@ -244,9 +245,8 @@ impl Output {
         let begin = range.start / block * block;
         let until = range.end.next_multiple_of(block).min(end);
         assert!(range.start <= range.end && range.end <= end, "only what was written is read back");
-        let count =
-            usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
-        // All of it is overwritten, so the last bytes read may stay.
+        let count = usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
+        // The read overwrites all bytes, so old bytes need not be cleared.
         out.resize(count, 0);
         self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;
         for (index, bytes) in out.chunks(BLOCK_BYTES).enumerate() {
@@ -257,7 +257,7 @@ impl Output {
                 self.combined(offset, wide(bytes.len()))
             };
             if crc32fast::hash(bytes) != expected {
-                // Not `Corrupt`: the index is whole, only this unfinished file is not.
+                // Not `Corrupt`: only this unfinished file is damaged, not the index.
                 let what = format!(
                     "cannot build {}: the disk returned different bytes than were written, at \
                      byte {offset}; check the disk",
@@ -276,7 +276,7 @@ impl Output {
         self.pieces.iter().any(|piece| piece.offset >= block && piece.offset < end)
     }
 
-    /// The CRC of the `bytes` from `offset`, which pieces must cover exactly.
+    /// The CRC of `bytes` bytes from `offset` on. The pieces must cover them exactly.
     fn combined(&self, offset: u64, bytes: u64) -> u32 {
         let end = offset + bytes;
         let mut pieces: Vec<BlockPart> = self.pieces.clone();
@@ -293,7 +293,7 @@ impl Output {
         hasher.finalize()
     }
 
-    /// Writes CRC table and tail behind a body of `body_bytes`, and publishes the file.
+    /// Writes the CRC table and the tail after a body of `body_bytes`, and publishes the file.
     pub(super) fn publish(
         &mut self,
         storage: &dyn Storage,
@@ -360,7 +360,7 @@ fn addressable(offset: u64) -> usize {
     usize::try_from(offset).expect("a file being written is addressable")
 }
 
-/// The header that a block file of these numbers begins with.
+/// The header of a block file of this kind, number and shape.
 pub(super) fn header(kind: FileKind, number: u64, shape: &super::Shape) -> FileHeader {
     FileHeader { kind, uuid: shape.uuid, number, params_id: shape.params_id }
 }

@@ -1,5 +1,5 @@
-//! The end of a log and the horizons that cover it: boundary cases that crash scripts rarely reach.
-//! Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
+//! Boundary cases that crash scripts rarely reach: the end of a log, and the horizons that cover
+//! it. Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
 
 use super::tests::{
     SIGNATURE_BYTES, append, append_idle, changes, damage, identity, new_log, path, record, replay,
@@ -10,7 +10,7 @@ use crate::planted::{Bug, assert_caught};
 use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
-/// A log of any length, without its bytes.
+/// A log that claims to have this length. Its file is the one that `new_log` made.
 fn log_of(sim: &Sim, length: u64) -> Wal {
     Wal { length, ..new_log(sim) }
 }
@@ -42,7 +42,8 @@ fn the_least_length_for_a_record_holds_it_beside_the_reserve() {
     for length in (13..27).map(|power| 1 << power) {
         let wal = log_of(&sim, length);
         let most = room(&wal, Reserve::Kept);
-        // Rounding must lose nothing: a record of that size fits as well.
+        // Rounding must lose nothing: `length_for` a record of that size returns a length into
+        // which the record fits.
         for record_bytes in most - 10..most + 10 {
             let least = Wal::length_for(record_bytes);
             assert!(least == length || least == 2 * length, "{record_bytes}: {least}");
@@ -61,7 +62,7 @@ fn every_block_of_a_new_log_is_written_once() {
     let mut wal = new_log(&sim);
     assert_eq!(written(&sim), wal.length() + headers);
     append(&mut wal, 6, RECORDS_BEGIN);
-    // A longer log reuses the old bytes at its start; the rest is new.
+    // A longer log reuses the old bytes at its start; only the rest is written.
     for (number, length) in [(4, 16 << 10), (5, 3 << 20), (6, 8 << 10), (7, 8 << 10)] {
         let identity = WalIdentity { length, ..identity(number) };
         let (before, old) = (written(&sim), path(number - 1));
@@ -100,7 +101,8 @@ fn a_log_without_room_for_records_replays_to_nothing() {
         |identity: &WalIdentity| LogReader::replay(&sim, &path(3), identity, SIGNATURE_BYTES);
     assert_eq!(read(&bare).expect("read").change_count(), 0);
     assert!(salvage(&sim, &path(3)).expect("read").changes(SIGNATURE_BYTES).next().is_none());
-    // Shorter than the block of its headers, but listed with this length in the catalog.
+    // This file is shorter than the block for its headers, but the catalog lists it with this
+    // length.
     let short = WalIdentity { length: 96, ..identity(3) };
     sim.overwrite(&path(3), &short.encode());
     assert_eq!(read(&short).expect_err("too short").kind(), ErrorKind::Corrupt);
@@ -130,7 +132,8 @@ fn a_record_out_of_order_or_with_a_horizon_beyond_itself_ends_the_replay() {
     }
 }
 
-/// Writes a record header after the damaged first record, and returns the result of the replay.
+/// Damages the second record, writes a record header after it, and returns the result of the
+/// replay.
 fn vouched(kind: RecordKind, change: u64, horizon: u64, place: u64) -> Result<u64> {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
@@ -181,7 +184,7 @@ fn a_log_that_cannot_be_read_is_not_taken_for_one_without_records() {
     }
     assert_eq!(sim.faults_fired(), 8);
     assert!(holds_a_record(&sim, &path(3)).expect("it can"));
-    // Another kind of file under the name of a log is not a log.
+    // A file of another kind is not a log, even under the name of a log.
     let header = FileHeader { kind: FileKind::Segment, uuid: [7; 16], number: 3, params_id: 99 };
     damage(&sim, 0, &header.encode());
     assert!(!holds_a_record(&sim, &path(3)).expect("readable"));
@@ -209,7 +212,8 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
 
 #[test]
 fn an_idle_record_of_another_change_ends_the_log() {
-    // The horizon names a missing record, then one that is followed by another.
+    // After change 6, an idle record must name 6. The idle records here name the change before it,
+    // then one that is missing.
     for said in [5, 7] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);

@@ -9,7 +9,7 @@ use super::lines::ExactGiven;
 /// A single file without external links: how much is redundant, the clusters (largest first,
 /// searchable), any two documents of a cluster side by side with their differences marked, the
 /// similarities of pairs, what the index finds at this threshold, and its growth. The size is
-/// bounded: the page has the largest clusters, up to 30 documents of each, and about 6 MiB of
+/// bounded: the page has the largest clusters, up to 30 documents of each, and about 12 MiB of
 /// texts, and says what it omits.
 ///
 /// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown

@@ -32,7 +32,7 @@ fn rejected(decision: &Decision) -> Vec<&str> {
     }
 }
 
-/// The related keys, the outcome, and the keys that were removed.
+/// The related keys, the outcome, and the removed keys of a decision that admits.
 fn admitted(decision: &Decision) -> (Vec<&str>, Outcome, Vec<&str>) {
     match decision {
         Decision::Admitted { related, outcome, removed } => {
@@ -134,8 +134,9 @@ fn of_a_stream_each_sees_those_before() {
     assert!(index.admit_all(&[], &Admit::at(0.9)).expect("nothing to do").is_empty());
 }
 
-/// Newcomers that depend on each other in every way: by similarity, by their keys, by removals; and
-/// logs so small that they fill up in between.
+/// Admits newcomers that depend on each other in every way: by similarity, by their keys, and by
+/// removals. The logs are so small that they fill up meanwhile. Each call gets `together`
+/// newcomers.
 fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
     let sim = Sim::new();
     let mut options = options();
@@ -185,14 +186,14 @@ fn terms_out_of_their_range_are_refused() {
         let refused = index.admit("a", &good, &terms).expect_err("refused");
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{terms:?}");
     }
-    // One invalid newcomer, and none is admitted.
+    // If one newcomer is invalid, none is admitted.
     let newcomers = [Newcomer::new("a", &good), Newcomer::new("", &good)];
     let refused = index.admit_all(&newcomers, &Admit::at(0.5)).expect_err("refused");
     assert_eq!((refused.kind(), index.len()), (ErrorKind::Invalid, 0));
 }
 
-/// A first caller has written a document and not synced it yet; a second one is rejected because of
-/// it; then the power fails. Returns on how many of the possible disks the document is missing.
+/// A first caller has written a document but not synced it; a second caller is rejected because of
+/// it; then the power fails. Returns the number of possible disks that lack the document.
 fn copies_lost() -> usize {
     let sim = Sim::new();
     let index = index(&sim);
@@ -228,9 +229,9 @@ fn a_rejection_that_does_not_wait_is_caught() {
     assert!(copies_lost() > 0);
 }
 
-/// Twice as many newcomers as are kept, all dissimilar: each of the second round replaces one of
-/// the first, and each round is one append. After a cut anywhere, every decision on the disk must
-/// come with all decisions before it.
+/// Admits two rounds of 24 dissimilar newcomers: each newcomer of the second round replaces one of
+/// the first, and each round is one call. After a power cut anywhere, every decision on the disk
+/// must come with all decisions before it.
 #[test]
 fn of_a_run_that_was_cut_a_prefix_is_left() {
     let sim = Sim::new();

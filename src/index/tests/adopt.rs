@@ -18,7 +18,7 @@ fn document(key: &[u8], value: u8) -> Document {
     document.with_payload([value; 5]).with_time(u64::from(value))
 }
 
-/// Three new keys, one key that is in a segment, and one that is only in the log.
+/// Three new keys, one key that the index has in a segment, and one that it has only in the log.
 fn documents() -> Vec<Document> {
     let keys: [&[u8]; 5] = [b"x", b"new", b"a long one", &[b'k', 12], b"a"];
     keys.iter().zip(1..).map(|(key, value)| document(key, value)).collect()
@@ -50,7 +50,7 @@ fn sealing_twice_makes_the_same_bytes_whatever_the_order() {
     assert_eq!(bytes(&sim, PART), bytes(&sim, OTHER));
     assert_eq!((sealed.documents(), sealed.number()), (5, 77));
     assert_eq!(sealed.file_bytes(), bytes(&sim, PART).len() as u64);
-    // The file survives a power cut.
+    // The sealed file survives a power cut.
     let files = sim.kill().snapshot_of_files();
     assert_eq!(files.get(Path::new(PART)), Some(&bytes(&sim, PART)));
 }
@@ -125,7 +125,7 @@ fn adopted_documents_are_as_if_inserted() {
     assert_eq!(answers(&index.snapshot()), answers(&expected.snapshot()));
     let verified = index.verify().expect("verified");
     assert!(verified.problems.is_empty(), "{verified:?}");
-    // Later writes continue from there.
+    // Later writes continue from the adopted state.
     for index in [&index, &expected] {
         index.remove("z").expect("removed");
         index.insert("x", &signature(&params(), 3)).expect("replaced");
@@ -154,9 +154,9 @@ fn a_live_key_is_refused_and_nothing_changes() {
     let refused = adopt(&index, &[OTHER, OTHER], Adopt::Refuse).expect_err("twice");
     assert!(refused.to_string().contains("two of the segments"), "{refused}");
     assert_eq!(answers(&index.snapshot()), before);
-    // The preceding flush may have added one.
+    // The flush before the adoption may have added a segment.
     assert!(segments(&index) <= count + 1);
-    // The copies were deleted.
+    // The copies of the refused segments were deleted.
     let listed = segments(&index);
     let files = sim.snapshot_of_files();
     let left = files.keys().filter(|path| path.starts_with(Path::new(DIR).join("segments")));
@@ -164,7 +164,7 @@ fn a_live_key_is_refused_and_nothing_changes() {
     assert_eq!(left, listed);
     assert_eq!(adopt(&index, &[OTHER], Adopt::Refuse).expect("adopted").inserted, 1);
     index.remove("fresh").expect("removed");
-    // A dead document is not live.
+    // The key of a dead document is not refused.
     assert_eq!(adopt(&index, &[OTHER], Adopt::Refuse).expect("adopted").inserted, 1);
     assert_eq!(adopt(&index, &[], Adopt::Refuse).expect("none"), Imported::default());
 }

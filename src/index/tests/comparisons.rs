@@ -1,5 +1,5 @@
-//! The sample of comparisons counts what queries compare, within its bounds, and tells a scan from
-//! a crowd.
+//! The sample of comparisons: it counts what queries compare, stays within its bounds, and
+//! distinguishes a scan from a crowd.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::{Comparisons, Index, Options, Params, Shingles, Signature};
@@ -12,7 +12,7 @@ fn index(dir: &std::path::Path) -> Index {
     Index::create(dir, &params, options).unwrap()
 }
 
-/// Signatures that agree in the first two bands, and in `equal` rows in all.
+/// A signature whose first `equal` rows do not depend on `number`. (8 rows are two bands.)
 fn signature(index: &Index, number: u8, equal: usize) -> Signature {
     let row = |row| if row < equal { 7 } else { number };
     let rows: Vec<u8> = (0..64).map(row).collect();
@@ -28,7 +28,7 @@ fn comparisons_are_counted_as_brute_force_counts_them() {
     let dir = tempfile::tempdir().unwrap();
     let index = index(&dir.path().join("x"));
     assert_eq!(sampled(&index), Comparisons::default());
-    // Segment, segment, memtable; every second document shares bands with all others of its kind.
+    // Two segments and a memtable. All documents with odd numbers share bands with each other.
     let equal = |number: u8| [0, 8, 0, 60][usize::from(number % 4)];
     for number in 10..34 {
         index.insert([number], &signature(&index, number, equal(number))).unwrap();
@@ -54,7 +54,8 @@ fn comparisons_are_counted_as_brute_force_counts_them() {
 #[test]
 fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
-    // Their first bands are equal, and all else differs: compared in vain.
+    // In the scan, the first bands are equal and everything else differs, so documents are compared
+    // in vain.
     let scan = index(&dir.path().join("scan"));
     let crowd = index(&dir.path().join("crowd"));
     for number in 10..110 {
@@ -68,7 +69,8 @@ fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
         }
         let told = sampled(&scan);
         assert!(told.is_scan() && !told.is_cut, "{told:?}");
-        // Two queries of 99 others stop short of the bound of all queries, a third goes beyond it.
+        // Each query compares 99 other documents. After two queries, the bound for all queries is
+        // not reached; the third goes beyond it.
         assert_eq!((told.queries, told.compared, told.in_vain), (3, 297, 297));
         assert!((told.in_vain_per_query() - 99.0).abs() < 1e-9);
         let told = sampled(&crowd);

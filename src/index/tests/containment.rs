@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CONTAINED: f64 = 0.6;
 
-/// Two segments and a memtable with sets of which some are subsets of others, some of several.
+/// Two segments and a memtable. Some of the sets are subsets of others, and some of several others.
 fn index(dir: &std::path::Path) -> Index {
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
     let params = builder.bands(16, 4).build().unwrap();
@@ -20,7 +20,7 @@ fn index(dir: &std::path::Path) -> Index {
     for part in 0..3_u32 {
         for at in 0..60_u32 {
             let number = part * 100 + at;
-            // A part of one of ten sets of 120, plus some items of its own.
+            // The first items of one of ten sets of 120 items, plus some items of its own.
             let first = at % 10 * 1_000;
             let count = [120, 100, 60, 40, 120, 20][(at as usize / 10 + part as usize) % 6];
             let own = if at % 3 == 0 { at % 7 * 6 } else { 0 };
@@ -39,7 +39,8 @@ fn index(dir: &std::path::Path) -> Index {
     index
 }
 
-/// The equal rows of two documents that share a band and have sufficient containment.
+/// The equal rows and the containment of two documents, if they share a band and the containment is
+/// sufficient.
 fn rows(params: &Params, a: &Signature, b: &Signature) -> Option<(u32, f64)> {
     let equal =
         |range: &[u8], other: &[u8]| range.iter().zip(other).filter(|(x, y)| x == y).count();
@@ -90,7 +91,7 @@ fn queries_find_what_contains_enough() {
     assert!(low > 100 && missed > 1_000, "{low} {missed}");
 }
 
-/// A query of several keys finds documents that are contained in any one of them.
+/// A query of several keys finds the documents that any one of them contains.
 #[test]
 fn a_query_of_several_keys_takes_what_one_of_them_contains() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +161,7 @@ fn pairs_and_clusters_are_those_of_brute_force() {
     assert!(clusters.len() > 5 && pairs.len() > 200, "{} {}", clusters.len(), pairs.len());
 }
 
-/// Two documents with the same signature and different counts are not interchangeable: only one of
+/// Two documents with the same signature but different counts are not interchangeable: only one of
 /// them may contain a third.
 #[test]
 fn documents_of_one_signature_with_other_counts_are_compared_each() {
@@ -198,7 +199,8 @@ fn what_is_not_from_0_to_1_is_refused() {
     }
 }
 
-/// The counts of a crowd of candidates are read in blocks, and a query may be stopped between them.
+/// The counts of a crowd of candidates are read in blocks. A query may be stopped between two
+/// blocks.
 #[test]
 fn a_query_can_be_stopped_while_it_reads_counts() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -226,7 +228,7 @@ fn a_query_can_be_stopped_while_it_reads_counts() {
     }
 }
 
-/// Documents with equal signatures and equal counts are a crowd.
+/// Only documents with equal signatures and equal counts are collapsed into a crowd.
 #[test]
 fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
     let params = {
@@ -296,7 +298,8 @@ fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
     }
 }
 
-/// The duplicates of a newcomer with equal rows and containment; and its related documents.
+/// The duplicates of a newcomer, with equal rows and containment, and the keys of its related
+/// documents.
 type Like = (Vec<(Vec<u8>, u32, f64)>, Vec<Vec<u8>>);
 
 fn like(
@@ -386,8 +389,8 @@ fn newcomers_are_admitted_as_by_brute_force() {
     assert!(contained_only > 50, "{contained_only}");
 }
 
-/// The search before exact comparison: finds everything within three standard errors of the
-/// minimum.
+/// The search that precedes an exact comparison finds everything down to three standard errors
+/// below the minimum.
 #[test]
 fn what_is_to_be_verified_is_looked_for_from_below() {
     let folder = tempfile::tempdir().unwrap();

@@ -68,8 +68,8 @@ pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
 
 #[test]
 fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
-    // A backup that finished after another index was created in its folder used to overwrite that
-    // index's parameters, and was refused only then.
+    // Regression: if another index was created in the folder of a running backup, the backup used
+    // to overwrite the parameters of that index, and was refused only afterwards.
     let sim = Sim::new();
     let index = index(&sim);
     let dir = Path::new(COPY);
@@ -78,7 +78,7 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
     drop(begun);
-    // The same with the roles swapped: at first a new index consists of its lock only.
+    // The same with the roles swapped: a new index consists only of its lock at first.
     let lock = sim.lock(&dir.join("lock")).expect("free");
     let before = sim.snapshot_of_files();
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
@@ -89,8 +89,8 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
 
 #[test]
 fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
-    // As soon as the new index had a file, it was mistaken for an incomplete one that could be
-    // deleted; and another process could write there before the second check.
+    // Regression: as soon as the new index had a file, it was mistaken for an incomplete one that
+    // could be deleted. In addition, another process could write there before the second check.
     for moment in [Moment::BeforeLink, Moment::BeforeSync] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -112,14 +112,16 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
         sim.visit_syncs(None);
         let told = told.lock().expect("free");
         assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
-        // Until it has a file.
+        // As long as the copy has no file, reading and opening may get another error; creating is
+        // always `Locked`.
         assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
     }
 }
 
 #[test]
 fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
-    // A backup that failed between the two checks; the second check holds the lock.
+    // Leftovers of a backup that failed between the two checks; the lock is held during the second
+    // check.
     let sim = Sim::new();
     let index = index(&sim);
     index.backup(COPY).expect("backed up");
@@ -142,7 +144,7 @@ fn where_there_are_no_locks_a_backup_is_made_and_read_all_the_same() {
     index.backup(COPY).expect("backed up");
     let copy = Reader::open_on(disk(&sim), Path::new(COPY), options()).expect("read");
     assert_eq!(answers(&copy.snapshot()), expected);
-    // Nothing is written if other processes cannot be locked out.
+    // An index is not opened for writing if other processes cannot be locked out.
     let opened = Index::open_on(disk(&sim), Path::new(COPY), options());
     assert_eq!(opened.expect_err("not written").kind(), ErrorKind::Io);
 }
@@ -152,7 +154,7 @@ fn a_reader_answers_like_the_writer_and_changes_nothing() {
     let sim = Sim::new();
     let index = index(&sim);
     let expected = answers(&index.snapshot());
-    // Killed: the WAL contains changes.
+    // After a kill, the WAL contains changes.
     let sim = sim.kill();
     let (ops, files) = (sim.ops(), sim.snapshot_of_files());
     for _ in 0..2 {
@@ -171,7 +173,7 @@ fn readers_and_a_writer_keep_nobody_out() {
     let sim = Sim::new();
     let open = || Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
     let writer = index(&sim);
-    // The log does not record yet that its last change is synced.
+    // The log does not yet record that its last change is synced.
     let beside = open();
     assert_eq!(beside.change() + 1, writer.snapshot().change());
     writer.maintain().expect("noted");
@@ -190,7 +192,8 @@ fn readers_and_a_writer_keep_nobody_out() {
 
 #[test]
 fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
-    // The first record, which is below the horizon in the second one; and the second.
+    // Damages the first record, which is below the horizon that the second one carries, or the
+    // second.
     for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -229,7 +232,7 @@ fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
         let index = index(&sim);
         let expected = answers(&index.snapshot());
         sim.power_cut_at(sim.ops() + cut);
-        // Succeeds if only the copy of the catalog remained to be written.
+        // May succeed: if only the copy of the catalog remained to be written.
         let _ = index.flush();
         drop(index);
         let sim = sim.kill();
@@ -258,7 +261,7 @@ fn a_backup_is_the_state_at_the_call_and_stays_it() {
     let index = index(&sim);
     let expected = answers(&index.snapshot());
     index.backup(COPY).expect("backed up");
-    // The copy keeps its files whatever happens to the index.
+    // The copy keeps its content, whatever happens to the index.
     index.insert("later", &signature(&params(), 9)).expect("inserted");
     index.remove([b'k', 5]).expect("removed");
     index.compact().expect("compacted");
@@ -279,7 +282,8 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     let sim = Sim::new();
     let index = index(&sim);
     let (expected, snapshot) = (answers(&index.snapshot()), index.snapshot());
-    // In its memtable: new documents, deaths of its own, and deaths in segments.
+    // Fills the memtable with new documents, deaths of its own documents, and deaths of documents
+    // in segments.
     index.insert([b'k', 0], &signature(&params(), 77)).expect("replaced");
     for key in 4..14 {
         index.remove([b'k', key]).expect("removed");
@@ -292,7 +296,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert!(files.iter().all(|(path, bytes)| later.get(path) == Some(bytes)), "nothing else");
     index.flush().expect("flushed");
     index.compact().expect("compacted");
-    // The reader's files have been deleted by name.
+    // The files that the reader holds have been deleted by name.
     reader.backup("/elsewhere/again.nearkin").expect("backed up");
     assert!(reader.refresh().expect("refreshed"));
     for state in sim.crash_states(3, 40) {
@@ -306,7 +310,7 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
     assert_eq!(other.stats().expect("stats").recovery.files_swept, 0);
     let refused = other.backup_of(&snapshot, "/elsewhere/none").expect_err("of another index");
     assert_eq!(refused.kind(), ErrorKind::Invalid);
-    // All documents of some segments have died by then.
+    // Now all documents of some segments are dead.
     for key in 0..20 {
         other.remove([b'k', key]).expect("removed");
     }
@@ -348,8 +352,8 @@ fn cut_everywhere(back_up: Way) {
         for state in sim.crash_states(cut, 8) {
             let index = Index::open_on(disk(&state), Path::new(DIR), options()).expect("opens");
             assert_eq!(answers(&index.snapshot()), expected);
-            // After the cut, either nothing usable exists, and a backup succeeds or says what to
-            // delete; or, if the cut came after the catalog, the whole copy exists.
+            // After the cut, there may be no usable copy: then another backup succeeds, or says
+            // what to delete. If the cut came after the catalog was written, the whole copy exists.
             if let Err(error) = back_up(&index) {
                 let kinds = [ErrorKind::Invalid, ErrorKind::Exists];
                 assert!(kinds.contains(&error.kind()), "{error:?}");
@@ -386,7 +390,8 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
             }
         }
         if made.is_err() {
-            // An index exists, or the folder must be deleted first, or the backup succeeds.
+            // There is an index already, or the folder must be deleted first, or the backup
+            // succeeds.
             let again = index.backup(COPY).map_err(|error| error.kind());
             let kinds = [ErrorKind::Invalid, ErrorKind::Exists, ErrorKind::Poisoned];
             assert!(again.map_or_else(|kind| kinds.contains(&kind), |()| true), "call {at}");

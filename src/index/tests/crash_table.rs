@@ -37,8 +37,8 @@ fn unlisted(sim: &Sim) -> Vec<PathBuf> {
     files.into_keys().filter(|path| path.starts_with(DIR) && !is_listed(path)).collect()
 }
 
-/// Cuts the power at every operation of `work`. Every possible disk opens, answers as before or
-/// after the work, and keeps no unlisted file. Returns the endings of the unlisted files seen.
+/// Cuts the power at every operation of `work`. Every possible disk must open, answer as before or
+/// after the work, and keep no unlisted file. Returns the endings of the unlisted files seen.
 pub(super) fn cut_through(
     prepare: fn(&Index) -> Result<()>,
     work: fn(&Index) -> Result<()>,
@@ -84,7 +84,8 @@ fn what_a_flush_cut_short_left_is_swept() {
 
 #[test]
 fn what_a_compaction_cut_short_left_is_swept() {
-    // The log of the previous flush may still have its old name.
+    // The log that the previous flush put aside may still have its old name, which no catalog
+    // lists.
     assert_eq!(cut_through(Index::flush, Index::compact), ["dead", "seg", "tmp", "wal"]);
 }
 
@@ -118,7 +119,7 @@ fn a_recovery_cut_short_begins_again() {
     }
 }
 
-/// A killed index whose log must be flushed, and the number of bytes of its files.
+/// A killed index whose log must be flushed, its answers, and the total size of its files.
 fn to_recover() -> (Sim, Vec<String>, u64) {
     let sim = Sim::new();
     let expected = answers(&index(&sim).snapshot());
@@ -131,7 +132,8 @@ fn to_recover() -> (Sim, Vec<String>, u64) {
 fn opening_sweeps_before_the_recovery_flushes() {
     for name in ["segments/0000000900.seg", "segments/0000000900.seg.tmp", "wal/0000000001.wal"] {
         let (sim, expected, used) = to_recover();
-        // The reserve would make room as well.
+        // Deleting the spare log file (`.free`) would free space, too: the last assertion checks
+        // that it was kept.
         let spares = sim.snapshot_of_files();
         let spare = spares.iter().find(|(path, _)| ending(path) == "free");
         let spare = spare.map_or(0, |(_, bytes)| bytes.len() as u64);

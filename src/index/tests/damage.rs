@@ -1,9 +1,9 @@
-//! Damage to every file of a small index: each flipped bit and each truncation causes an error, or
-//! the exact answers. In the WAL at or beyond the last surviving horizon, it causes the exact
-//! answers of the changes before it, with a recovery report that says so.
+//! Damage to every file of a small index: each flipped bit and each truncation must cause an error,
+//! or leave the answers exact. Damage to the WAL at or beyond the last surviving horizon must leave
+//! the exact answers of the changes before it, and a recovery report that says so.
 //!
-//! One bit of every byte is flipped, or all eight with `NEARKIN_DAMAGE=all`. By default only a
-//! sample is flipped of the catalog, of the spare and of the zeros of the WAL.
+//! One bit of every byte is flipped, or all eight with `NEARKIN_DAMAGE=all`. In the catalog, the
+//! spare and the zeros of the WAL, only a sample of the bytes is flipped by default.
 
 use crate::format::bytes::wide;
 use crate::format::wal::{RECORDS_BEGIN, RecordHeader};
@@ -29,15 +29,15 @@ struct Answers {
     pairs: Vec<Pair>,
 }
 
-/// Keys and equal rows.
+/// The two keys of a pair, and their number of equal rows.
 type Pair = (Vec<u8>, Vec<u8>, u32);
 
 /// A disk with an index that no process has open, and its answers.
 struct Subject {
     disk: Sim,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The answers after each change that is only in the WAL; the first entry is the state at the
-    /// floor.
+    /// The answers after each change that is only in the WAL. The first entry has the answers at
+    /// the floor.
     states: Vec<Answers>,
     salt: u64,
 }
@@ -59,7 +59,7 @@ fn options(mode: ReadMode) -> Options {
     }
 }
 
-/// Signatures of three crowds, so that queries find something.
+/// The signature of a member of one of three crowds, so that queries find something.
 fn signature(number: u8) -> Signature {
     let lane = |row: u8| number % 3 * 40 + u8::from(row > number % 16);
     let bytes: Vec<u8> = (0..16).map(lane).collect();
@@ -84,7 +84,8 @@ impl Answers {
         })
     }
 
-    /// Compares every answer of an index with these; returns the errors. A wrong answer panics.
+    /// Compares every answer of an index with these answers, and returns the errors. Panics at a
+    /// wrong answer.
     fn check(&self, index: &Index) -> Vec<Error> {
         let mut errors = Vec::new();
         let snapshot = index.snapshot();
@@ -133,8 +134,9 @@ fn pairs_of(index: &Index) -> Result<Vec<Pair>> {
 }
 
 impl Subject {
-    /// Two segments and a dead file. Then closed, or killed with changes in the WAL: three synced
-    /// ones, an idle record that confirms them, and `unsynced` more.
+    /// Makes two segments and a dead file. Then the index is closed, or (with `unsynced`) killed
+    /// with changes in the WAL: three synced ones, an idle record that confirms them, and
+    /// `unsynced` more.
     fn make(unsynced: Option<u8>) -> Self {
         let sim = Sim::new();
         let storage: Arc<dyn Storage> = Arc::new(sim.clone());
@@ -185,7 +187,7 @@ impl Subject {
         Index::open_on(Arc::new(disk), Path::new(DIR), options(mode))
     }
 
-    /// An intact index: exact answers, and no problem reported.
+    /// Expects an intact index: exact answers, and no problem found by `verify`.
     fn expect_whole(&self, path: &Path, bytes: &[u8], mode: ReadMode) {
         let index = self.open_with(path, bytes, mode).expect("nothing that matters is damaged");
         let errors = self.states.last().expect("one").check(&index);
@@ -194,7 +196,7 @@ impl Subject {
         assert!(problems.is_empty(), "{problems:?}");
     }
 
-    /// An error that names the file; or exact answers, and then `verify` names the file.
+    /// Expects an error that names the file, or exact answers and a `verify` that names the file.
     fn expect_found(&self, path: &Path, bytes: &[u8], mode: ReadMode) {
         let index = match self.open_with(path, bytes, mode) {
             Ok(index) => index,
@@ -224,7 +226,8 @@ fn all() -> bool {
     std::env::var("NEARKIN_DAMAGE").is_ok_and(|which| which == "all")
 }
 
-/// Flips bits of the bytes at `places`: one bit per byte, chosen by its position, or all eight.
+/// Flips bits of the bytes at `places`, one at a time: one bit per byte, chosen by its position, or
+/// all eight.
 fn flips(bytes: &[u8], places: impl Iterator<Item = usize>, mut judge: impl FnMut(usize, &[u8])) {
     let mut damaged = bytes.to_vec();
     for at in places {
@@ -237,7 +240,7 @@ fn flips(bytes: &[u8], places: impl Iterator<Item = usize>, mut judge: impl FnMu
     }
 }
 
-/// Some cases read without a map.
+/// Every eighth case reads without a map.
 fn mode(case: usize) -> ReadMode {
     if case % 8 == 5 { ReadMode::Pread } else { ReadMode::Mmap }
 }
@@ -302,7 +305,7 @@ fn damage_beside_a_log_to_replay_is_an_error_or_changes_no_answer() {
                 Ok(index) => {
                     let errors = subject.states.last().expect("one").check(&index);
                     assert_all_name(&errors, path);
-                    // A dead file may have been replaced; then there is no damage left.
+                    // Opening may have replaced the dead file; then there is no damage left.
                     let problems = index.verify().expect("done").problems;
                     assert_all_name(&problems, path);
                 }
@@ -325,8 +328,8 @@ fn records(subject: &Subject, bytes: &[u8]) -> Vec<(usize, usize, RecordHeader, 
     records
 }
 
-/// What a damaged record at `at` leaves: the state of the changes before it, or an error if a
-/// surviving record says that it was synced.
+/// Judges a log whose record at `at` is damaged. Opening must return the state of the changes
+/// before that record, or an error if a surviving record says that the record was synced.
 fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: ReadMode) {
     let records = records(subject, &subject.files[path]);
     let hit = records.iter().position(|(begin, end, ..)| (*begin..*end).contains(&at));
@@ -356,7 +359,7 @@ fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: Read
 #[test]
 fn every_flipped_bit_of_a_log_is_an_error_or_leaves_the_prefix_before_it() {
     let mut tally = Tally::default();
-    // The idle record is the last one, or is followed by two changes that may not be durable.
+    // The idle record is the last record, or two changes follow it that need not be durable.
     for unsynced in [0, 2] {
         let subject = Subject::make(Some(unsynced));
         let path = subject.files(".wal").next().expect("killed");
@@ -392,7 +395,7 @@ fn flipped_bits_of_the_catalog_are_errors_or_change_nothing() {
             }
         }
     };
-    // All bits of redb's header, which leads to everything else.
+    // All bits of redb's header, which points to everything else.
     for bit in 0..8 {
         for at in 0..320 {
             let mut damaged = bytes.clone();
@@ -414,13 +417,13 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
         let index = subject.open_with(path, damaged, ReadMode::Mmap).expect("opens");
         assert!(subject.states[0].check(&index).is_empty());
         let problems = index.verify().expect("done").problems;
-        // (An unknown version may be a future one.)
+        // Exactly one problem, also if the version is damaged and looks like a future one.
         let [problem] = &problems[..] else { panic!("{problems:?}") };
         assert!(problem.to_string().contains("/parameters"), "{problem}");
     };
     flips(bytes, 0..bytes.len(), |_, damaged| judge(damaged));
     (0..bytes.len()).for_each(|end| judge(&bytes[..end]));
-    // Valid files of other indexes: with other parameters, and with the same.
+    // Valid files of two other indexes: one with other parameters, one with the same.
     let other = Params::builder().hashes(16).bands(2, 8).build().expect("sound");
     let same = Options { random: Arc::new(|| 5), ..options(ReadMode::Mmap) };
     for (params, options) in [(other, options(ReadMode::Mmap)), (params(), same)] {
@@ -429,7 +432,8 @@ fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() 
         made.expect("made").close().expect("closed");
         judge(&sim.kill().snapshot_of_files()[path]);
     }
-    // An index older than this file has none; and a compaction rewrites it.
+    // The file is missing, as in an index older than this feature, or damaged: a compaction
+    // rewrites it.
     for damaged in [None, Some(&bytes[1..]), Some(b"")] {
         let disk = subject.disk.kill();
         disk.remove(path).expect("removed");

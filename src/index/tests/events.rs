@@ -1,4 +1,4 @@
-//! The events of a listener, their timing, and what a listener may do.
+//! The events that a listener receives, their timing, and what a listener may do.
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
@@ -21,7 +21,7 @@ fn inline() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-/// The events received, except stalls: in tests every write is one.
+/// The events received, except for stalls: in tests, every write counts as one.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Event>>>);
 
@@ -122,15 +122,10 @@ fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
         own.set(Arc::downgrade(&index)).unwrap();
         index.insert("k", &text("the quick brown fox")).unwrap();
         index.flush().unwrap();
-        // The maintenance thread may be the one that delivers the event: the call does not wait for
-        // it.
+        // The maintenance thread may be the one that delivers the event. The call does not wait for
+        // it, so wait here.
         let begun = std::time::Instant::now();
         while written.load(Ordering::SeqCst) <= 3 && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // The thread of the index may be the one that delivers the event: it is waited for.
-        let patience = std::time::Instant::now() + Duration::from_secs(20);
-        while written.load(Ordering::SeqCst) <= 3 && std::time::Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!((index.len(), deepest.load(Ordering::SeqCst)), (4, 1));
@@ -166,7 +161,8 @@ fn failures_are_told_once() {
     let said = index.last_maintenance_error().unwrap();
     let told = heard.take();
     assert!(matches!(told[..], [Event::MaintenanceFailed { kind: ErrorKind::Io, .. }]), "{told:?}");
-    // Numbers in the message differ each time; the failure is the same.
+    // The message of the real failure contains numbers that differ each time; here it stays the
+    // same.
     let again = Error::new(ErrorKind::Io, "the same");
     for _ in 0..3 {
         index.core().note_maintenance(Some(&again));

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 type Set = BTreeSet<u32>;
 
-/// Sets of three crowds, each with some items of its own, and halves of them.
+/// Sets in three crowds. Each set has some items of its own, and every fifth set is half as long.
 fn sets() -> Vec<Set> {
     let set = |at: u32| {
         let crowd = at % 3 * 1_000;
@@ -28,7 +28,8 @@ fn at(key: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(key.try_into().unwrap())).unwrap()
 }
 
-/// The pairs of similar sets, and for each set the smallest number that it is connected with.
+/// The pairs of similar sets, and for each set the smallest number of a set that it is connected
+/// with.
 fn by_definition(
     sets: &[Set],
     left_out: [usize; 2],
@@ -69,7 +70,7 @@ fn clusters_of(group: &[usize]) -> Vec<Vec<Vec<u8>>> {
 #[test]
 fn exact_pairs_and_clusters_are_those_of_brute_force() {
     let folder = tempfile::tempdir().unwrap();
-    // Each row is a band: sets that share an item are candidates.
+    // Each row is a band, so that sets with a common item are candidates.
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256);
     let params = builder.bands(256, 1).lane_bits(16).build().unwrap();
     let options = Options::default().maintenance(Maintenance::Inline);
@@ -83,7 +84,7 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
         }
     }
     let missing = 17;
-    // It now has one more item.
+    // The current version of this set has one more item than the stored one.
     let stale = sets.iter().position(|set| set.len() > 100).unwrap();
     let mut fetch = |key: &[u8]| -> crate::Result<Option<Original>> {
         let mut set = sets[at(key)].clone();
@@ -132,7 +133,8 @@ fn exact_pairs_and_clusters_are_those_of_brute_force() {
     }
 }
 
-/// An added word may leave all rows of a signature unchanged; the number of shingles reveals it.
+/// An added word may leave all rows of a signature unchanged. The number of shingles still reveals
+/// it.
 #[test]
 fn a_document_with_the_old_signature_and_another_count_is_stale() {
     let params = Params::for_threshold(0.7).shingles(Shingles::Words(1)).build().unwrap();

@@ -1,4 +1,4 @@
-//! Removal by age: which documents are removed, when, and the cost of finding that none is due.
+//! Removal by age: which documents are removed, when, and what it costs to find that none is due.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::storage::sim::Sim;
@@ -20,7 +20,7 @@ impl Aging {
         let (sim, clock) = (Sim::new(), Arc::new(AtomicU64::new(0)));
         let of = Arc::clone(&clock);
         let options = options().clock(move || of.load(Ordering::Relaxed));
-        // Only the maintenance that a test requests is done.
+        // Only the maintenance that a test requests is run.
         let options = change(options.ttl(Duration::from_millis(100)));
         let dir = Path::new(DIR);
         let index = Index::create_on(disk(&sim), dir, &params(), options).expect("created");
@@ -36,7 +36,8 @@ impl Aging {
         self.at(ms).insert(key, &signature(&params(), value)).expect("inserted")
     }
 
-    /// Steps until nothing is due; returns the number of documents that each step removed.
+    /// Runs maintenance until nothing is due. Returns the number of documents that each step
+    /// removed.
     fn steps(&self) -> Vec<u64> {
         let mut removed = Vec::new();
         loop {
@@ -116,14 +117,14 @@ fn a_step_of_the_expiry_removes_a_batch_at_most() {
     aging.index.flush().expect("flushed");
     many(aging.at(1_000), 8..10);
     aging.insert(2_000, "young", 1);
-    // The insert already did a step.
+    // The insert itself has already run one step.
     assert_eq!(aging.index.len(), 8);
     let change = aging.index.snapshot().change();
     assert_eq!(aging.steps(), [3, 3, 1]);
     assert_eq!(aging.index.snapshot().change(), change + 3, "a batch is one change");
 }
 
-/// More documents than a queue holds, with one time and with many.
+/// More documents than fit into a queue, all with one time, or with many.
 #[test]
 fn everything_expires_however_many_there_are() {
     for spread in [0, 1] {
@@ -165,7 +166,8 @@ fn finding_that_nothing_is_due_reads_nothing() {
     many(aging.at(2_050), 10..20);
     aging.index.compact().expect("compacted");
     assert_eq!(cost(2_110).0, 10);
-    // Its minimum time is below the limit, but the documents that old are removed.
+    // The minimum time of the segment is below the limit, but the documents with that time were
+    // removed.
     assert_eq!(cost(2_120), (0, 0));
     assert_eq!(cost(2_150), (0, 0));
     assert_eq!(cost(2_151).0, 10);
@@ -180,7 +182,7 @@ fn remove_before_removes_what_is_older_and_nothing_else() {
     let change = aging.index.snapshot().change();
     assert_eq!(aging.index.remove_before(1_000).expect("removed"), 0);
     assert_eq!(aging.index.snapshot().change(), change, "nothing was written");
-    // 5 to 9 were unchanged, and keep their time.
+    // The second insert left keys 5 to 9 unchanged, so they keep their time.
     assert_eq!(aging.index.remove_before(1_001).expect("removed"), 10);
     assert_eq!(aging.index.snapshot().change(), change + 3);
     assert_eq!(aging.index.len(), 5);

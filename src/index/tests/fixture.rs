@@ -1,6 +1,6 @@
 //! How `tests/fixtures/v1` was made. The fixture is never regenerated; these tests show that the
-//! code which made it would write the same documents today. `NEARKIN_FIXTURE` names a folder for a
-//! new one.
+//! code that made it would write the same documents today. To make a new one, set `NEARKIN_FIXTURE`
+//! to a folder.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::storage::{Disk, OpenMode, Storage, create_dirs};
@@ -17,7 +17,7 @@ fn params(normalise: Normalise) -> Params {
     builder.normalise(normalise).hashes(64).bands(12, 5).build().expect("sound")
 }
 
-/// Small logs: the default size is a MiB.
+/// Small logs, since the default size is 1 MiB.
 fn options(random: u64) -> Options {
     Options {
         durability: Durability::OsBuffer,
@@ -69,7 +69,7 @@ impl Kept {
         Self { params: params(normalise), documents: BTreeMap::new() }
     }
 
-    /// A batch that inserts documents with keys, and the first bytes of each text as payload.
+    /// A batch that inserts documents under their keys. The payload is the beginning of the text.
     fn insert(&mut self, documents: &[(String, String)]) -> Batch {
         let sketcher = crate::Sketcher::new(&self.params);
         documents.iter().fold(Batch::new(), |batch, (key, text)| {
@@ -120,8 +120,8 @@ fn fill(
     Ok(index)
 }
 
-/// One closed index, and one left by a killed process with a log of two synced changes, the idle
-/// record that confirms them, and one more change.
+/// One closed index, and one that a killed process left. The log of the latter has two synced
+/// changes, the idle record that confirms them, and one more change.
 fn make(folder: &Path) -> crate::Result<String> {
     let documents = corpus();
     let mut kept = Kept::new(Normalise::Case);
@@ -132,7 +132,7 @@ fn make(folder: &Path) -> crate::Result<String> {
     let mut kept = Kept::new(Normalise::Case);
     let dir = folder.join("killed.nearkin");
     let index = fill(&dir, 0x0FED_CBA9_8765_4321, &documents, &mut kept)?;
-    // A replacement: the key of one document with the text of another.
+    // A replacement: the text of another document under the key of a stored one.
     let replacement = (documents[5].0.clone(), documents[50].1.clone());
     index.write(kept.insert(&[documents[40].clone(), replacement]))?;
     index.write(kept.remove(&documents, &[30]))?;

@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// The behaviour of file syncs.
+/// What a sync of a file does.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Syncs {
     #[default]
     Pass,
-    /// They wait.
+    /// Waits until the test changes the behaviour.
     Wait,
     Fail,
 }
@@ -140,7 +140,7 @@ fn signature(params: &Params, byte: u8) -> Signature {
     Signature::from_parts(params, 1, vec![byte; params.signature_bytes()].into())
 }
 
-/// An index that holds "first", and its gate.
+/// An index that holds the document "first", and the gate of its disk.
 fn index(dir: &Path) -> (Index, Arc<Gate>, Params) {
     index_with(dir, Options::default())
 }
@@ -155,7 +155,7 @@ fn index_with(dir: &Path, options: Options) -> (Index, Arc<Gate>, Params) {
     (index, gate, params)
 }
 
-/// Inserts a document with its own key on its own thread.
+/// Inserts document `number`, which has a key of its own, on a new thread.
 fn spawn_insert<'scope>(
     scope: &'scope Scope<'scope, '_>,
     index: &'scope Index,
@@ -184,7 +184,8 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
         gate.await_begun(before + 1);
         let followers: Vec<_> = (1..8).map(insert).collect();
         await_applied(&index, 9);
-        // Applied, but a power cut could undo it: no query sees it, and no call returned `Ok`.
+        // Applied, but a power cut could still undo it: no query sees it, and no call has returned
+        // `Ok`.
         assert_eq!((index.len(), index.snapshot().change(), index.durable_change()), (1, 1, 1));
         assert!(!leader.is_finished() && followers.iter().all(|writer| !writer.is_finished()));
         gate.set(Syncs::Pass);
@@ -197,8 +198,9 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
     assert_eq!((index.len(), index.durable_change()), (9, 9));
 }
 
-/// Starts three writers: the sync of the first is running when the other two come. Then calls
-/// `then` with the index, the gate and the count of started syncs. Returns when all are done.
+/// Starts three writers. The second and the third arrive during the sync of the first. When the
+/// first has returned, calls `then` with the index, the gate and the number of syncs started
+/// before. Returns when all are done.
 fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: pause, ..Options::default() };
@@ -237,7 +239,7 @@ fn who_wants_all_durable_now_waits_for_no_other_writer() {
         assert_eq!(index.sync().unwrap(), 4);
         assert_eq!((gate.begun(), index.durable_change()), (begun + 1, 4));
     });
-    // Also a flush: it holds the lock that other writers need.
+    // A flush does not wait for other writers either: it holds the lock that they need.
     with_two_of_three(FOR_EVER, |index, _, _| index.flush().unwrap());
 }
 
@@ -251,7 +253,7 @@ fn who_is_synced_for_is_not_waited_for() {
     std::thread::scope(|scope| {
         spawn_insert(scope, &index, &params, 0);
         gate.await_begun(before + 1);
-        // It waits for the data that is being synced.
+        // This call has nothing of its own to sync: it waits for the running sync.
         scope.spawn(|| index.sync().unwrap());
         while index.core.group.arrived_and_waiting().1 < 1 {
             std::thread::yield_now();
@@ -259,7 +261,7 @@ fn who_is_synced_for_is_not_waited_for() {
         assert_eq!(index.core.group.arrived_and_waiting(), (0, 1));
         gate.set(Syncs::Pass);
     });
-    // So a single writer syncs at once.
+    // So the call did not count as a writer of the next sync, and a single writer syncs at once.
     index.remove("first").unwrap();
     assert_eq!(gate.begun(), before + 2);
 }
@@ -283,7 +285,7 @@ fn an_answer_that_nothing_was_written_waits_for_what_it_rests_on() {
         gate.await_begun(begun + 1);
         let again = scope.spawn(|| index.insert("k", &signature(&params, 2)).unwrap());
         let empty = scope.spawn(|| index.write(Batch::new()).unwrap().change);
-        // A remove of its own change: it must see the applied state, not the visible one.
+        // This remove is a change of its own: it must see the applied state, not the visible one.
         let gone = scope.spawn(|| index.remove("first").unwrap());
         await_applied(&index, 3);
         assert!(!first.is_finished() && !again.is_finished() && !empty.is_finished());
@@ -320,7 +322,7 @@ fn a_failed_sync_ends_writing_but_not_reading() {
     assert!(index.contains("first").unwrap() && !index.contains("lost").unwrap());
     assert_eq!(index.query(&signature(&params, 1)).run().unwrap().found, 1);
     assert!(index.close().is_err());
-    // The record was appended, so it survives the end of the process; after a power cut it may be
+    // The record was appended, so it survives the end of the process. After a power cut it could be
     // missing.
     let index = Index::open(folder.path().join("i"), Options::default()).unwrap();
     assert_eq!(index.len(), 2);

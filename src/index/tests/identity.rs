@@ -1,5 +1,5 @@
-//! A handle belongs to a folder, not to a path: folders moved or deleted while open, deleted locks,
-//! and forks, on the simulated disk. On real disks: `tests/it/moved.rs`.
+//! A handle belongs to a folder, not to a path. Tests on the simulated disk: folders that are moved
+//! or deleted while open, deleted locks, and forks. On real disks: `tests/it/moved.rs`.
 
 use crate::index::options::Maintenance;
 use crate::sketch::Signature;
@@ -67,7 +67,8 @@ fn compact(index: &Index) -> Result<()> {
     index.compact()
 }
 
-/// Operations of a first handle after its folder was moved and another index created in its place.
+/// Operations of a first handle, after its folder was moved and another index was created in its
+/// place.
 const ACTS: [fn(&Index) -> Result<()>; 3] = [flush, write, compact];
 
 #[test]
@@ -161,10 +162,10 @@ fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it
         let sim = Sim::new();
         let first = create(&sim, HERE);
         insert(&first, "first", 5);
-        // A cleanup job that deletes lock files.
+        // As a cleanup job that deletes lock files does.
         sim.remove_file(&Path::new(HERE).join("lock"));
         if second_comes {
-            // The folder is locked as well.
+            // The folder itself is locked as well.
             assert_eq!(open(&sim, HERE).unwrap_err().kind(), ErrorKind::Locked);
         }
         let error = write(&first).unwrap_err();
@@ -225,14 +226,14 @@ fn a_published_file_never_takes_the_name_of_another() {
     let sim = Sim::new();
     let index = create(&sim, HERE);
     insert(&index, "first", 5);
-    // A part of an older copy of the folder is restored while the index is open.
+    // Restores a part of an older copy of the folder while the index is open.
     let number = index.core().writer().file_next;
     let stranger = Path::new(HERE).join(format!("segments/{number:010}.seg"));
     sim.overwrite(&stranger, b"of another time");
     let error = index.flush().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(sim.snapshot_of_files()[&stranger], b"of another time");
-    // Numbers increase: the next attempt uses a new name.
+    // File numbers increase, so the next attempt uses a new name.
     index.flush().unwrap();
     assert_eq!(index.len(), 5);
     index.close().unwrap();

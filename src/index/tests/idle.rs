@@ -1,4 +1,4 @@
-//! What an index does while no writer is at work.
+//! Maintenance of an index while no writer is at work.
 
 use crate::index::core::Core;
 use crate::index::options::{Durability, Maintenance};
@@ -19,7 +19,7 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of a few")).unwrap()
 }
 
-/// No tier ever fills up.
+/// Options with which no tier ever fills up.
 fn options(maintenance: Maintenance) -> Options {
     let options = Options::default().durability(Durability::OsBuffer).maintenance(maintenance);
     options.tier_segments_max(1_000)
@@ -39,7 +39,7 @@ fn segments(index: &Index) -> usize {
     index.core().state().segments.len()
 }
 
-/// Steps until nothing is due, while no writer is at work.
+/// Runs idle merging until nothing is due.
 fn rest(index: &Index) {
     let quiet = Some(index.core().snapshot().visible);
     while index.core().compact_step(quiet).unwrap().is_some() {}
@@ -103,7 +103,7 @@ fn an_idle_flush_waits_until_no_writer_is_at_work() {
     assert_eq!((segments(&index), index.len()), (1, 100));
 }
 
-/// On a full disk the idle flush fails. This must not keep documents from expiring.
+/// On a full disk the idle flush fails. Documents must expire all the same.
 #[test]
 fn an_idle_flush_that_fails_holds_up_nothing_that_is_due() {
     let sim = Sim::new();
@@ -138,7 +138,7 @@ fn an_index_that_is_only_opened_is_left_alone() {
     let index = Index::open(&path, options(Maintenance::Inline)).unwrap();
     rest(&index);
     assert_eq!(segments(&index), 3);
-    // The same amount has been added again: that pays for a merge of both.
+    // At least the same amount has been added again, which pays for a merge of all segments.
     insert(&index, 10..14);
     rest(&index);
     assert_eq!(segments(&index), 1);

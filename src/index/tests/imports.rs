@@ -1,4 +1,4 @@
-//! Imports of documents from another index, and the same signatures with other bands.
+//! Imports of documents from another index, also if the target has other bands.
 
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
@@ -15,8 +15,8 @@ fn create(sim: &Sim, params: &Params) -> Index {
     Index::create_on(disk(sim), Path::new(OTHER), params, options()).expect("created")
 }
 
-/// Deaths in a dead file, and deaths and births that are only in the WAL: everything arrives
-/// unchanged.
+/// The index has deaths in a dead file, and deaths and births that are only in the WAL. Every live
+/// document must arrive unchanged.
 #[test]
 fn every_live_document_arrives_as_it_is() {
     let sim = Sim::new();
@@ -82,7 +82,7 @@ fn other_bands_are_no_obstacle() {
     assert_eq!(to.import(&from.snapshot()).expect("imported").inserted, from.len());
 }
 
-/// Batches of 1 KiB, so that there are several; cancelled after the first.
+/// Batches of 1 KiB, so that the import takes several; it is cancelled after the first.
 #[test]
 fn a_cancelled_import_keeps_what_was_written_and_goes_on_from_there() {
     let sim = Sim::new();
@@ -147,10 +147,11 @@ fn what_needs_the_texts_is_said_and_nothing_is_made() {
     }
 }
 
-/// Key to value of the signature and payload: the expected content.
+/// The expected content: for each key, the value of its signature, and its payload.
 type Expected = BTreeMap<[u8; 1], (u8, Vec<u8>)>;
 
-/// Some writes, removes and flushes of a few keys, in the index and in the expected content.
+/// Does some random writes, removes and flushes with few keys, both in the index and in the
+/// expected content.
 fn shuffle(index: &Index, expected: &mut Expected, random: &mut u64) {
     let mut below = |end: u64| {
         *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -185,8 +186,8 @@ fn held(index: &Index) -> Expected {
     documents.iter().map(one).collect()
 }
 
-/// Two indexes are written at random, and repeatedly one imports the other: contents and counts
-/// equal those of the two maps, also after a kill.
+/// Writes two indexes at random, and repeatedly imports one into the other. The contents and the
+/// reported counts must equal those computed with two maps, also after a kill.
 #[test]
 fn imports_at_random_come_to_what_two_maps_come_to() {
     for seed in 0..20 {
@@ -220,7 +221,7 @@ fn imports_at_random_come_to_what_two_maps_come_to() {
     }
 }
 
-/// Texts of a small vocabulary, so that many are similar.
+/// A text with words from a small vocabulary, so that many texts are similar.
 fn text(number: u64) -> String {
     let word = |at: u64| format!("w{}", (number * number * 31 + at * (number % 7)) % 40);
     (0..30 + number % 50).map(word).collect::<Vec<_>>().join(" ")
@@ -240,7 +241,7 @@ fn filled(index: Index, sketcher: &Sketcher) -> Index {
     index
 }
 
-/// All answers at three thresholds.
+/// All answers at three thresholds: queries and pairs.
 fn asked(index: &Index, queries: &[Signature]) -> Vec<String> {
     let mut all = Vec::new();
     for threshold in [0.0, 0.4, 0.8] {

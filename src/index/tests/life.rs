@@ -1,4 +1,4 @@
-//! The life of a handle: shutdown while others hold it, refresh while others query.
+//! The life of a handle: a shutdown while others hold the handle, and a refresh while others query.
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
@@ -23,7 +23,7 @@ fn create(dir: &Path, options: Options) -> Arc<Index> {
     Arc::new(Index::create(dir, &params(), options).unwrap())
 }
 
-/// The answer of each fallible call of a handle.
+/// Calls every fallible method of a handle. Returns the error of each, if any.
 fn every_call(index: &Index, dir: &Path) -> Vec<(&'static str, Option<Error>)> {
     let signature = text("the quick brown fox");
     let signatures = [signature.clone()];
@@ -87,7 +87,7 @@ fn after_a_shutdown_every_call_is_closed_and_what_was_taken_before_goes_on() {
         let again = Index::open(&dir, Options::default()).expect("the lock is free");
         assert_eq!(again.stats().unwrap().recovery.changes_replayed, 0, "it was closed");
         assert_eq!((again.len(), again.verify().unwrap().problems.len()), (2, 0));
-        // The old handle still holds data, but locks nobody out and deletes nothing.
+        // Snapshots of the old handle still hold data, but they lock nobody out and delete nothing.
         again.insert("m", &fox).unwrap();
         again.compact().unwrap();
         assert_eq!(query.run().unwrap().matches.len(), 2);
@@ -177,8 +177,8 @@ fn what_runs_when_a_shutdown_comes_is_done_or_closed_and_nothing_acknowledged_is
         });
         let again = Index::open(&dir, Options::default()).unwrap();
         let recovery = again.stats().unwrap().recovery;
-        // Not `files_swept`: a segment that was merged while `verify` read it stays if the lock is
-        // released before `verify` ends.
+        // `files_swept` is not compared: if the lock is released while `verify` still reads a
+        // merged segment, the file of that segment stays.
         assert_eq!(recovery.changes_replayed, 0, "{recovery:?}");
         assert_eq!(again.len(), acknowledged.load(Ordering::Relaxed));
         assert_eq!(again.verify().unwrap().problems.len(), 0);
@@ -237,7 +237,7 @@ fn a_reader_is_refreshed_while_others_ask_it() {
     });
     reader.refresh().unwrap();
     assert_eq!((reader.len(), reader.refresh().unwrap()), (40, false));
-    // The writer is gone; the reader keeps what it holds.
+    // The writer is gone. The reader keeps its state.
     index.shutdown().unwrap();
     assert!(!reader.refresh().unwrap());
     assert_eq!(reader.query(&fox).run().unwrap().found, 40);

@@ -1,4 +1,4 @@
-//! The cost of opening, counted at the disk; and misleading copies of the catalog.
+//! The cost of opening, counted at the disk. And copies of the catalog that mislead.
 
 #![expect(clippy::disallowed_methods, reason = "damages files on purpose")]
 
@@ -46,7 +46,7 @@ fn fill(dir: &Path, documents: u64) {
     index.close().unwrap();
 }
 
-/// The disk operations of opening; the index answers afterwards.
+/// The disk operations of one opening. Checks that the index answers afterwards.
 fn cost_of_opening(dir: &Path, documents: u64) -> Counters {
     let disk = Arc::new(Disk::default());
     let storage: Arc<dyn Storage> = Arc::clone(&disk) as _;
@@ -118,8 +118,8 @@ fn a_closed_index_keeps_a_spare_but_a_short_one() {
     cost_of_opening(&dir, 100_000);
 }
 
-/// An index with some documents in a segment and one in its log, dropped without a close. Returns
-/// the catalog and its copy as they were after the first flush, and as they are now.
+/// Makes an index with some documents in segments and one in its log, and drops it without a close.
+/// Returns the catalog and its copy as of the first flush, and as they are now.
 fn fill_twice(dir: &Path) -> [[Vec<u8>; 2]; 2] {
     let params = params();
     let index = Index::create(dir, &params, options()).unwrap();
@@ -149,8 +149,8 @@ fn whatever_the_copy_of_the_catalog_holds_what_is_opened_is_what_the_catalog_say
     let [[_, copy_before], [catalog, copy]] = fill_twice(&dir);
     let [_, [_, copy_of_another]] = fill_twice(&other);
     let mut copies = vec![copy_before.clone(), copy_of_another, vec![0; copy.len()], Vec::new()];
-    // What a power cut leaves of an unsynced file: some of its sectors, or those of an earlier
-    // file.
+    // What a power cut may leave of an unsynced file: some of its sectors, and the others empty or
+    // from an earlier file.
     for below in [vec![0; copy.len()], copy_before] {
         for end in (0..copy.len()).step_by(16) {
             for (one, two) in [(&copy, &below), (&below, &copy)] {
@@ -161,7 +161,8 @@ fn whatever_the_copy_of_the_catalog_holds_what_is_opened_is_what_the_catalog_say
     }
     copies.extend((0..copy.len()).step_by(7).map(|end| copy[..end].to_vec()));
     for (at, bytes) in copies.iter().enumerate() {
-        // As it was left, including the log: only the copy differs.
+        // The whole folder, including the log, as it was left. Only the copy of the catalog
+        // differs.
         let torn = scratch.path().join("torn");
         for folder in ["", "wal", "segments"] {
             std::fs::create_dir_all(torn.join(folder)).unwrap();
@@ -202,7 +203,7 @@ fn an_older_catalog_is_refused_even_if_its_copy_came_with_it() {
         let error = Index::open(&dir, options()).expect_err("it went back");
         assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
     }
-    // And nothing was deleted: with its own catalog the index is whole.
+    // Nothing was deleted: with its own catalog, the index is complete.
     put(&now);
     assert_eq!(Index::open(&dir, options()).unwrap().len(), 5);
 }

@@ -1,4 +1,5 @@
-//! Kept payloads: their size limit, their form in the log, and crashes of removes by prefix.
+//! Kept payloads: their size limit and their form in the log. And power cuts during removes by
+//! prefix.
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::storage::sim::Sim;
@@ -6,7 +7,7 @@ use crate::{Batch, ErrorKind, Index, Options, Outcome, Signature};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Maximum bytes of payloads that one batch keeps, in tests.
+/// In tests, the maximum total size of the payloads that one batch keeps.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 const PAYLOAD_BYTES: usize = 65_536;
 
@@ -51,8 +52,7 @@ fn more_payloads_than_one_batch_keeps_are_refused_and_nothing_is_written() {
     }
 }
 
-/// The log holds the whole document: another index that replays it from nothing gets the same
-/// payload.
+/// The log holds the complete document: an index that replays only the log gets the same payload.
 #[test]
 fn a_record_holds_what_stays() {
     let sim = Sim::new();
@@ -88,7 +88,7 @@ fn a_record_holds_what_stays() {
 #[test]
 fn a_power_cut_within_remove_prefix_leaves_whole_batches_in_the_order_of_keys() {
     const OLD: u8 = 90;
-    // A batch of removes of 2 bytes each holds 45 of them.
+    // A batch of 1 KiB holds 45 removes with keys of 2 bytes.
     let small = || Options { batch_bytes_max: 1 << 10, ..options() };
     let filled = || {
         let sim = Sim::new();

@@ -1,4 +1,4 @@
-//! The code of planted bugs that is too long for their hooks.
+//! Code of planted bugs that is too long for the place of the bug.
 
 use crate::Result;
 use crate::format::bytes::index;
@@ -14,7 +14,7 @@ use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The outcome of an operation without the kept payload.
+/// The effect of an operation, without the payload that should be kept.
 pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
     let mut logged = plan.logged(at);
     if let LoggedOperation::Insert { payload, .. } = &mut logged
@@ -25,7 +25,7 @@ pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperat
     logged
 }
 
-/// Commits the floor before the data below it.
+/// Commits the floor ahead of the segment with the data below it.
 pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {
     let mut draft = Draft::of(core, writer);
     (draft.floor, draft.wal) = (writer.change, None);
@@ -41,7 +41,7 @@ pub(crate) fn record_early(wal: &Wal, identity: &WalIdentity) {
     let _ = wal.file().write_at(bytes, begin);
 }
 
-/// Continues the replayed log after its tail.
+/// Continues to append to the replayed log, after its tail.
 pub(crate) fn go_on_after_tail(
     core: &Core,
     writer: &mut Writer,
@@ -57,13 +57,13 @@ pub(crate) fn go_on_after_tail(
     Ok(())
 }
 
-/// Adds deaths above the floor to those that will be committed.
+/// Adds deaths above the floor to the deaths that will be committed.
 pub(crate) fn with_late(mut carried: Vec<u32>, deaths: &[(u32, u64)]) -> Vec<u32> {
     carried.extend(deaths.iter().map(|(ordinal, _)| *ordinal));
     carried
 }
 
-/// The smallest file number that the catalog does not list.
+/// The smallest file number that the catalog does not list: it may have been used before.
 pub(crate) fn reused_number(writer: &mut Writer) -> u64 {
     let row = writer.catalog.row();
     let listed = |number: u64| {
@@ -82,7 +82,7 @@ pub(crate) fn cut(payload: &[u8]) -> &[u8] {
     &payload[..payload.len().min(32 << 10)]
 }
 
-/// For a run of full length, one of the same length that begins too early.
+/// Shifts a run of full length, so that it begins one document too early.
 pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
     let is_full = run.len() == index(RUN_DOCS_MAX) && run.start > 0;
     run.start - u32::from(is_full)..run.end - u32::from(is_full)
@@ -98,7 +98,7 @@ pub(crate) fn list_early(core: &Core, writer: &mut Writer, copied: &[LiveSegment
     draft.commit(core, writer)
 }
 
-/// Removes them from the draft that lists them again.
+/// Removes the segments that were listed early from the draft, which will list them again.
 pub(crate) fn forget_early(draft: &mut Draft, copied: &[LiveSegment]) {
     let is_copied = |number| copied.iter().any(|live| live.number() == number);
     draft.segments.retain(|live| !is_copied(live.number()));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes.
+/// Longer than anything in these tests takes.
 const LONG: Duration = Duration::from_secs(20);
 
 fn params() -> Params {
@@ -23,7 +23,7 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer)
 }
 
-/// A memtable of any size is due to be flushed.
+/// Options with which a memtable of any size is due to be flushed.
 fn small() -> Options {
     Options { memtable_bytes_max: 1, ..options().tier_segments_max(2) }
 }
@@ -40,25 +40,27 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Number of maintenance threads of this process; meaningful if each test has its own process.
+/// Number of maintenance threads in this process. Only meaningful in a test that has a process of
+/// its own.
 fn threads() -> usize {
     let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = names.map(|task| std::fs::read_to_string(task.path().join("comm")));
     names.filter(|name| name.as_deref().is_ok_and(|name| name == "nearkin\n")).count()
 }
 
-/// Only one test at a time may occupy threads of the pool.
+/// Held by tests that occupy threads of the pool: only one such test may run at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a document; the maintenance thread reports the flush that it causes.
+/// Writes a document. The maintenance thread does the flush that becomes due, and reports it.
 fn write(index: &Index, key: &str) {
     index.core().write(&Batch::new().insert(key, &text(1))).unwrap();
 }
 
-/// Blocks the maintenance thread that reports a flush, until it is released.
+/// Options whose listener blocks the maintenance thread that reports the first flush. Also returns
+/// a receiver that tells of the block, and a sender that ends it.
 fn holding(options: Options) -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (begun, is_begun) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -71,7 +73,7 @@ fn holding(options: Options) -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) 
             && is_first.swap(false, Ordering::SeqCst)
         {
             begun.send(()).unwrap();
-            // An error means that dropping the sender released it.
+            // An error means that the sender was dropped, which ends the block, too.
             let _ = may_go_on.lock().unwrap().recv_timeout(LONG);
         }
     });
@@ -125,7 +127,7 @@ fn closing_waits_for_the_own_step_only() {
     let others: Vec<Index> = (0..20).map(|_| temporary(small())).collect();
     write(&slow, "k");
     is_begun.recv_timeout(LONG).unwrap();
-    // One thread is blocked; the other indexes are served and closed all the same.
+    // One thread is blocked. The other indexes must be served and closed all the same.
     for index in &others {
         index.insert("k", &text(1)).unwrap();
     }
@@ -160,7 +162,7 @@ fn an_index_that_is_dropped_while_it_waits_for_its_turn_is_let_go() {
     for (is_begun, _) in &keys {
         is_begun.recv_timeout(LONG).unwrap();
     }
-    // No thread is free for these.
+    // All threads are blocked, so none is free for these two indexes.
     let dropped = temporary(small());
     let stays = temporary(small());
     for index in [&dropped, &stays] {
@@ -187,7 +189,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         }
         7
     };
-    // More indexes than threads.
+    // More indexes with a broken clock than threads.
     let clocks: Vec<Index> = (0..3)
         .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
         .collect();
@@ -197,7 +199,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
     let sound = temporary(small());
     for round in 0..3_u32 {
         for index in clocks.iter().chain(&listeners).chain([&sound]) {
-            // After a panic in a flush, the writer's own flush may be due.
+            // If a flush panicked on a thread of the pool, this insert may have to flush by itself.
             index.insert(round.to_string(), &text(round)).unwrap();
         }
     }
@@ -237,7 +239,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
         }
     });
     let index = temporary(with_it);
-    // The next line but one wakes the thread.
+    // The write below wakes the thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
     core.write(&Batch::new().insert("k", &text(1))).unwrap();
@@ -246,7 +248,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
     wait_until("let go", || core.strong_count() == 0);
 }
 
-/// Set in the process that runs this test alone.
+/// Environment variable, set in the process that runs only this test.
 const ALONE: &str = "NEARKIN_TEST_POOL_ALONE";
 
 #[test]
@@ -281,7 +283,7 @@ fn two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed() {
     wait_until("one has one", || threads() == 1);
     drop(indexes);
     wait_until("none has none", || threads() == 0);
-    // And once more from the beginning.
+    // The pool must be able to start again after all its threads have ended.
     let again = temporary(small());
     again.insert("k", &text(1)).unwrap();
     wait_until("flushed", || again.core().state().segments.len() == 1);

@@ -1,5 +1,9 @@
 //! What opening refuses, deletes and makes durable, and how a broken log affects waiting writers.
+<<<<<<< HEAD
 //! Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
+=======
+//! Most of these tests were written to kill a mutant (see `docs/reference/DURABILITY.md`).
+>>>>>>> pw-a
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;
@@ -104,7 +108,7 @@ fn what_the_disk_cannot_begin_with_poisons() {
         let sim = Sim::new();
         let index = index(&sim);
         let before = answers(&index.snapshot());
-        // The first call is the write.
+        // Call 0 is the write of the record; the next call starts its writeback.
         sim.fail(Fault { at: 1, what, sticky: false });
         let (signature, payload) = (signature(&params(), 9), [7; 300]);
         let unknown =
@@ -185,14 +189,15 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
             let files = sim.snapshot_of_files();
             assert!(litter.iter().all(|path| !files.contains_key(path)), "swept");
             assert!(at_call > 20, "an opening takes more than {at_call} calls");
-            // Looking for the catalog (then the folder is read), hashing it, and reading the copy.
+            // The calls that may fail: looking for the catalog (then the folder is read), hashing
+            // it, and reading its copy.
             assert!(of_the_copy <= 8, "{of_the_copy} failed calls were no error");
             return;
         }
         let error = match opened {
             Err(error) => error,
             Ok(index) => {
-                // Most are calls on the copy of the catalog, which may be missing.
+                // Most of these calls concern the copy of the catalog, which may be missing.
                 of_the_copy += 1;
                 assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
                 continue;
@@ -208,7 +213,7 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
 #[test]
 fn a_folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     let (sim, _) = closed();
-    // Neither opening the catalog nor reading the folder succeeds.
+    // Both opening the catalog and reading the folder fail.
     for at in 0..2 {
         sim.fail(Fault { at, what: What::Eio, sticky: false });
     }
@@ -236,13 +241,13 @@ fn a_folder_of_something_else_is_not_made_an_index() {
         assert_eq!(refused.expect_err("not an index").kind(), ErrorKind::Invalid, "{name}");
         assert_eq!(sim.snapshot_of_files(), before, "{name}");
     }
-    // An interrupted creation counts as nothing.
+    // The files of an interrupted creation do not count as an index.
     let sim = Sim::new();
     for name in ["lock", "parameters", "parameters.tmp", "wal/x.tmp", "segments/y.tmp"] {
         sim.overwrite(&at(name), b"");
     }
     assert!(!exists(&sim, Path::new(DIR)).expect("nothing"));
-    // And its leftovers do not block a later creation.
+    // These leftovers do not block a later creation.
     let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
     assert!(index.verify().expect("done").problems.is_empty());
 }
@@ -315,7 +320,7 @@ fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
     index(&sim).close().expect("closed");
     let reader = Reader::open_on(disk(&sim), root, options()).expect("opened");
     let expected = answers(&reader.snapshot());
-    // The catalog is deleted first: then the rest is no index, but not nothing.
+    // Delete the catalog first: what remains is not an index, but the folder is not empty either.
     sim.remove(&at("catalog.redb")).expect("removed");
     let problems = reader.verify().expect("done").problems;
     assert!(problems.iter().any(|found| found.to_string().contains("lost its catalog")));

@@ -1,4 +1,5 @@
-//! Salvage of indexes that lost parts of themselves: what is saved, and what the report says.
+//! Salvage of indexes that lost some of their files or bytes: what is saved, and what the report
+//! says.
 
 use super::copies::{DIR, answers, disk, index, options, params};
 use crate::catalog;
@@ -76,7 +77,7 @@ fn a_lost_catalog_loses_nothing() {
         }
         let report = rescue(&sim, None).expect("salvaged");
         assert!(report.catalog_lost);
-        // The first segment has no dead file: it may never have had one, or lost it.
+        // The first segment has no dead file: it may never have had one, or may have lost it.
         assert!(report.documents_doubtful > 0);
         assert_eq!(saved(&sim), expected);
     }
@@ -100,7 +101,7 @@ fn damage_in_a_segment_costs_what_lies_there() {
     let (sim, expected) = wreck();
     let segments = files(&sim, "seg");
     assert_eq!(segments.len(), 2);
-    // The body of the first segment: one block holds all its documents.
+    // Damage the body of the first segment, where one block holds all its documents.
     flip(&sim, &segments[0], 100);
     let report = rescue(&sim, None).expect("salvaged");
     assert!(report.documents_lost > 0 && report.documents > 0, "{report:?}");
@@ -139,7 +140,7 @@ fn a_lost_dead_file_lets_documents_return_and_says_so() {
 fn a_damaged_change_in_the_log_is_named_and_the_others_are_saved() {
     let (sim, expected) = wreck();
     let log = files(&sim, "wal");
-    // The body of the first of two changes: k0 keeps its old version.
+    // Damage the body of the first of two changes, so that k0 keeps its old version.
     flip(&sim, &log[0], 4096 + 60);
     let report = rescue(&sim, None).expect("salvaged");
     assert!(report.problems.iter().any(|problem| problem.to_string().contains("are lost")));
@@ -206,7 +207,7 @@ fn where_nothing_can_be_read_salvage_says_so() {
 fn another_file_in_place_of_the_parameters_is_not_believed() {
     let (sim, expected) = wreck();
     let parameters = Path::new(DIR).join("parameters");
-    // From another index: header and row are valid but belong to different indexes.
+    // The header is from another index: header and row are valid, but belong to different indexes.
     let mut bytes = sim.snapshot_of_files()[&parameters].clone();
     let other = Sim::new();
     let made = Index::create_on(disk(&other), Path::new(DIR), &params(), options());
@@ -224,7 +225,7 @@ fn a_damaged_log_or_dead_file_is_named_and_the_rest_is_saved() {
     let (sim, expected) = wreck();
     let (log, dead) = (files(&sim, "wal")[0].clone(), files(&sim, "dead")[0].clone());
     flip(&sim, &log, 20);
-    // The bitmap itself: opening the file does not read it.
+    // Damage the bitmap itself, which opening the file does not read.
     flip(&sim, &dead, 65);
     let report = rescue(&sim, None).expect("salvaged");
     let said = |path: &Path| {
@@ -257,7 +258,7 @@ fn a_forged_log_is_salvaged_without_a_panic() {
         record.push(&LoggedOperation::Remove { key: &[b'k', 7] });
         wal.append(&mut record, RecordKind::Change, change, 4096).expect("appended");
     }
-    // A body of another form: valid checksums, no operations.
+    // A record with valid checksums, whose body has no readable operations.
     let mut record = RecordBuilder::new();
     let signature = &[1; 3];
     let (key, payload) = (&b"x"[..], &b""[..]);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const DIR: &str = "/lake/papers.nearkin";
 const PLAIN: &str = "/plain/papers.nearkin";
 
-/// Options with different random numbers.
+/// Options with a random sequence of their own.
 fn own_options(seed: u64) -> Options {
     let next = AtomicU64::new(seed << 32);
     let random = move || {
@@ -41,7 +41,7 @@ fn create(sim: &Sim, shards: u32) -> Shards {
         .expect("created")
 }
 
-/// Seals and places the documents, one segment per shard.
+/// Seals the documents, one segment per shard, and places the segments.
 fn seal_all(
     sim: &Sim,
     shards: &Shards,
@@ -106,7 +106,8 @@ fn all(snapshot: &Snapshot) -> Vec<String> {
     said
 }
 
-/// A compacted segment stays in the shard of its keys, where they are found, replaced or removed.
+/// A compacted segment must stay in the shard of its keys, where they are found, replaced or
+/// removed.
 fn replace_and_remove(sim: &Sim, shards: &mut Shards, plain: &Index) {
     let newer: Vec<_> = (0..40).map(|at| document(at, 3)).collect();
     let sealed = seal_all(sim, shards, 10, &newer).expect("sealed");
@@ -198,8 +199,8 @@ fn of_two_commits_on_one_generation_one_fails_and_changes_nothing() {
     assert_eq!(other.generation(), 3);
 }
 
-/// Cuts the power at every operation of sealing, placing and listing. The result is the previous
-/// generation or the next one, never a part; and the next writer can continue.
+/// Cuts the power at every operation of sealing, placing and listing. The result must be the
+/// previous generation or the next one, never a part, and the next writer must be able to continue.
 #[test]
 fn a_crash_while_appending_leaves_all_or_nothing() {
     let begin = |sim: &Sim| {
@@ -266,7 +267,7 @@ fn what_does_not_belong_there_is_refused() {
     assert_eq!(kind(shards.append(&sealed, Adopt::Refuse, None)), Err(ErrorKind::Invalid));
     let again = seal_all(&sim, &shards, 2, &[document(1, 1)]).expect("sealed");
     assert_eq!(kind(shards.append(&again, Adopt::Refuse, None)), Err(ErrorKind::Exists));
-    // Never placed.
+    // A segment that was sealed, but never placed.
     let ticket = shards.ticket(5, 0).expect("small");
     let path = Path::new("/lake/loose");
     let loose = seal_on(&disk(&sim), &params(), vec![document(1, 3)], &ticket, path);
@@ -278,10 +279,10 @@ fn what_does_not_belong_there_is_refused() {
     let refused = shards.place(path, &one).expect_err("another file");
     assert_eq!(refused.kind(), ErrorKind::Invalid);
     shards.place(path, &loose).expect("placed");
-    // A second attempt made the same file.
+    // A second attempt of the task makes the same file.
     seal_on(&disk(&sim), &params(), vec![document(1, 3)], &ticket, path).expect("sealed");
     shards.place(path, &loose).expect("it is there already");
-    // The same number with different content.
+    // Another attempt with the same number, but with different content.
     let other = seal_on(&disk(&sim), &params(), vec![document(2, 3)], &ticket, path);
     let refused = shards.place(path, &other.expect("sealed")).expect_err("another file");
     assert_eq!(refused.kind(), ErrorKind::Exists);
@@ -309,7 +310,7 @@ fn a_sharded_index_is_no_plain_one_and_becomes_one() {
     let reader = reader(&sim);
     assert_eq!(plain.import(&reader.snapshot()).expect("imported").inserted, 58);
     assert_eq!(all(&plain.snapshot()), all(&reader.snapshot()));
-    // A backup links the segments, and makes a plain index.
+    // A backup links the segments, and is an ordinary index.
     let copy = Path::new("/copy/papers.nearkin");
     reader.backup(copy).expect("backed up");
     let copy = Index::open_on(disk(&sim), copy, options()).expect("opened");
@@ -359,7 +360,7 @@ fn every_planted_bug_of_shards_is_caught() {
     }
 }
 
-/// Lists the files of the lake, copies those that a manifest lists, and opens the copy.
+/// From the list of files in the lake, copies only those that a manifest lists, and opens the copy.
 #[test]
 fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
     let sim = Sim::new();

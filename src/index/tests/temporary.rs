@@ -1,4 +1,4 @@
-//! Indexes in memory: both storages give the same answers, and follow the law.
+//! Indexes in memory: they must give the same answers as indexes on disk, and follow the law.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
@@ -37,7 +37,8 @@ impl Random {
         (self.0 >> 11) % bound
     }
 
-    /// A signature of few different bands, so that many documents share some.
+    /// A signature in which each band has few different values, so that many documents share a
+    /// band.
     fn signature(&mut self, params: &Params) -> Signature {
         let mut bytes = vec![0; params.signature_bytes()];
         let bands: Vec<u8> = (0..4).map(|_| u8::try_from(self.below(3)).unwrap()).collect();
@@ -175,7 +176,7 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
     let snapshot = index.snapshot();
     assert!(weak.upgrade().is_some());
     drop(index);
-    // The snapshot holds the segment; everything else was released.
+    // The snapshot holds the segment. Everything else was released.
     assert_eq!(answers(&snapshot).len(), 1);
     drop(snapshot);
     assert!(weak.upgrade().is_none());

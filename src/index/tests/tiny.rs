@@ -1,4 +1,4 @@
-//! Tiny indexes: their size on disk, their growth, and power cuts meanwhile.
+//! Tiny indexes: their size on disk, how they grow, and power cuts meanwhile.
 
 use crate::format::catalog::SegmentEntry;
 use crate::index::life::first_log_bytes;
@@ -18,7 +18,7 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of very few")).unwrap()
 }
 
-/// The options outside of tests.
+/// The options as they are outside of tests.
 fn options() -> Options {
     Options {
         tiny_bytes_max: 64 << 10,
@@ -26,7 +26,7 @@ fn options() -> Options {
     }
 }
 
-/// The files below a folder with their lengths.
+/// The files below a folder, with their lengths.
 fn files(dir: &Path) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for folder in [dir.to_path_buf(), dir.join("wal"), dir.join("segments")] {
@@ -63,7 +63,8 @@ fn a_tiny_index_takes_64_kib_at_most_however_often_it_is_opened() {
         assert!(bytes(&closed) <= 64 << 10, "session {session}: {closed:?}");
         let index = Index::open(&dir, options()).unwrap();
         assert_eq!((index.len(), index.verify().unwrap().problems.len()), (10, 0));
-        // One commit, two, or three: each leaves a different catalog.
+        // A different number of commits in each session, since each leaves a different catalog
+        // file.
         ten(&index, session % 2);
         for _ in 0..session % 3 {
             index.flush().unwrap();
@@ -157,7 +158,7 @@ fn a_power_cut_in_the_session_of_a_tiny_index_loses_nothing_acknowledged() {
     }
 }
 
-/// Found by fuzzing: the lengths of a forged row added up to more than 64 bits.
+/// Regression, found by fuzzing: the sum of the lengths in a forged row overflowed 64 bits.
 #[test]
 fn lengths_beyond_64_bits_in_a_forged_row_do_not_make_an_index_tiny() {
     let options = options();

@@ -1,4 +1,4 @@
-//! Imported signatures with whole rows in lanes of 32 and 64 bits: all operations of an index,
+//! Imported signatures with whole rows, in lanes of 32 and 64 bits. All operations of an index are
 //! compared with brute force over the values.
 
 use super::copies::{answers, options};
@@ -14,8 +14,8 @@ fn params(lane_bits: u32) -> Params {
     builder.lane_bits(lane_bits).build().expect("valid")
 }
 
-/// The rows of a document. Half of them are common to its family. The rows of two families differ
-/// in a few bits at either end only.
+/// The rows of a document. At least half of them are, on average, those of its family. At the same
+/// position, the rows of two documents differ only in a few bits at either end.
 fn rows(lane_bits: u32, document: u64) -> Vec<u64> {
     let (family, top) = (document / 8, u64::from(lane_bits) - 1);
     let mut random = document.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -66,7 +66,7 @@ fn check(index: &crate::Snapshot, lane_bits: u32, all: &BTreeMap<u64, Vec<u64>>)
             assert!(stored.rows().eq(query));
         }
         for found in &answer.matches {
-            // No correction for accidental agreement of rows.
+            // No correction for rows that agree by chance.
             let exact = f64::from(found.equal_rows) / 70.0;
             assert!((found.similarity - exact).abs() < f64::EPSILON);
         }

@@ -1,5 +1,5 @@
-//! Admission by brute force and on the bench: every decision follows the law on the state before
-//! it.
+//! Admission: by brute force on the model, and compared on the bench. Every decision follows the
+//! law on the state before it.
 
 use super::bench::{Bench, put};
 use super::model::{Act, Law, Like, Model};
@@ -7,7 +7,7 @@ use super::script::Admitting;
 use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};
 use std::sync::atomic::Ordering;
 
-/// A decision of the model.
+/// The decision of the model on a newcomer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decided {
     Rejected(Vec<Like>),
@@ -68,7 +68,7 @@ impl Bench {
         let mut signatures = Vec::new();
         let mut after = vec![self.model.clone()];
         let mut expected = Vec::new();
-        // Every second one has its own time, in the past.
+        // Every second newcomer gets a time of its own, in the past.
         let given = |at: usize| (at % 2 == 1).then(|| time.saturating_sub(at as u64 + 1));
         for (at, (key, lanes, payload)) in how.newcomers.iter().enumerate() {
             let signature = self.signature(lanes);
@@ -94,7 +94,7 @@ impl Bench {
             .collect();
         let admissions = self.index().admit_all(&newcomers, &self.terms(how));
         let last = after.pop().expect("the model itself at least");
-        // Each is a change of its own: an unclean end may keep any prefix of them.
+        // Each admission is a change of its own: an unclean end may keep any prefix of them.
         self.history.extend(after.into_iter().map(|model| (model.change, model)));
         match admissions {
             Ok(admissions) => {

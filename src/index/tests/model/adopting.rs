@@ -1,4 +1,4 @@
-//! Adoption of sealed segments, by brute force and on the bench.
+//! Adoption of sealed segments: by brute force on the model, and compared on the bench.
 
 use super::bench::Bench;
 use super::model::{Doc, Model};
@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 type Sealed = Vec<Vec<(Vec<u8>, Doc)>>;
 
 impl Model {
-    /// Adopts segments as one change; returns the numbers of new and of replaced documents. `None`
-    /// if a key is refused: then nothing has changed.
+    /// Adopts segments as one change. Returns how many documents are new and how many are replaced,
+    /// or `None` if a key is refused: then nothing has changed.
     fn adopt(&mut self, segments: &Sealed, how: Adopt) -> Option<(u64, u64)> {
         if segments.is_empty() {
             return Some((0, 0));
@@ -39,7 +39,7 @@ impl Model {
 }
 
 impl Bench {
-    /// Seals segments on a separate disk, which crashes of the index's disk do not affect, and
+    /// Seals segments on a disk of their own, which crashes of the index's disk do not affect, and
     /// adopts them.
     pub(super) fn adopt(&mut self, adopting: &Adopting) -> Result<()> {
         let segments = self.documents_of(adopting);
@@ -51,7 +51,7 @@ impl Bench {
         match (self.index().core().adopt_from(&apart, &paths, adopting.how), expected) {
             (Ok(adopted), Some((inserted, replaced))) => {
                 assert_eq!(adopted, Imported { inserted, replaced, ..Imported::default() });
-                // Adopting nothing changes nothing, so nothing must be made durable.
+                // An adoption of no segments changes nothing, so it need not make anything durable.
                 let is_durable = || self.index().durable_change() == after.change;
                 assert!(segments.is_empty() || self.sim.is_stopped() || is_durable());
                 self.note(|| format!("{adopted:?}"));
@@ -107,14 +107,14 @@ impl Bench {
     }
 }
 
-/// A planted bug of adoption shows in every layout, without a crash.
+/// A planted bug of adoption must show in any layout, without a crash.
 #[test]
 fn bugs_of_adopting_are_caught() {
     let scripts = || (1..=super::SCRIPTS_MAX).map(super::run_script).for_each(|_ends| ());
     crate::planted::assert_caught(crate::planted::Bug::SupersededAdopted, scripts);
 }
 
-/// Random scripts produce every outcome of an adoption.
+/// Random scripts must produce every outcome of an adoption.
 #[test]
 fn scripts_adopt_and_are_refused() {
     let mut met = (0, 0, 0);

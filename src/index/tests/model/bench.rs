@@ -20,10 +20,10 @@ use std::time::Duration;
 
 pub(super) const DIR: &str = "/a/folder/x.nearkin";
 
-/// More changes than one log holds in crash scripts.
+/// Number of earlier models that are kept: more than one log of a crash script has changes.
 const PAST_MAX: usize = 80;
 
-/// The layout and maintenance of an index; no answer may depend on them.
+/// The settings of an index that no answer may depend on: layout and maintenance.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) params: Params,
@@ -34,11 +34,11 @@ pub(super) struct Layout {
     pub(super) merge_bytes_max: usize,
     pub(super) step_bytes: usize,
     pub(super) after_each: AfterEach,
-    /// Lifetime of a document in milliseconds.
+    /// Time to live of a document, in milliseconds.
     pub(super) ttl: Option<u64>,
 }
 
-/// Maintenance after every operation of a script.
+/// What is done after every operation of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterEach {
     Nothing,
@@ -63,7 +63,7 @@ impl Layout {
         }
     }
 
-    /// A random layout.
+    /// Draws a random layout.
     pub(super) fn random(params: &Params, rng: &mut Rng) -> Self {
         Self {
             durability: rng.pick(&[
@@ -119,7 +119,7 @@ pub(super) enum End {
     PowerCut,
 }
 
-/// The operations of a batch, in the model's form.
+/// The operations of a batch, as the model takes them.
 pub(super) type Acts = Vec<(Vec<u8>, Act)>;
 
 /// An index and its model.
@@ -130,25 +130,25 @@ pub(super) struct Bench {
     pub(super) model: Model,
     pub(super) layout: Layout,
     pub(super) law: Law,
-    /// The model after every change since the last durable one, including that one.
+    /// The model after the last durable change, and after every later change.
     pub(super) history: BTreeMap<u64, Model>,
-    /// Earlier models, as far as a reader in another process may lag behind.
+    /// Earlier models, as many as a reader in another process may lag behind.
     pub(super) past: BTreeMap<u64, Model>,
     /// The last change known to be durable.
     pub(super) durable: u64,
-    /// The state after the last change if an interrupted write took effect.
+    /// If the last write was interrupted: the model if that write took effect.
     pub(super) in_doubt: Option<Model>,
     pub(super) snapshots: Vec<(Snapshot, Model)>,
     pub(super) clock: Arc<AtomicU64>,
     pub(super) random: Arc<AtomicU64>,
     pub(super) rng: Rng,
-    /// The kind of end when the disk stops as planned.
+    /// How the process ends when the disk stops as planned.
     pub(super) stops_by: End,
-    /// The hash of each answer, if they are kept.
+    /// The hashes of all answers; `None` if they are not compared.
     pub(super) answers: Option<Vec<u64>>,
-    /// No call fails as planned: then no file may be left over.
+    /// Whether no call is planned to fail. Then a close must leave no needless file.
     pub(super) sound: bool,
-    /// Number of unclean ends survived.
+    /// Number of unclean ends so far.
     pub(super) ends: u64,
     /// The last backup that was started.
     pub(super) backup: Option<Backup>,
@@ -158,7 +158,7 @@ pub(super) struct Bench {
 #[derive(Debug)]
 pub(super) struct Backup {
     pub(super) dir: PathBuf,
-    /// Its possible contents.
+    /// The models that its content may equal.
     pub(super) models: Vec<Model>,
     pub(super) done: bool,
 }
@@ -171,7 +171,7 @@ impl Bench {
         bench
     }
 
-    /// A bench whose index [`Bench::make`] makes.
+    /// A bench without an index; [`Bench::make`] makes the index.
     pub(super) fn unmade(layout: Layout, seed: u64, sim: Sim) -> Self {
         let mut rng = Rng::new(seed);
         Self {
@@ -213,7 +213,7 @@ impl Bench {
         self.index.as_ref().expect("the index is open")
     }
 
-    /// Does one operation. Panics if index and model differ.
+    /// Does one operation. Panics if the answers of index and model differ.
     pub(super) fn step(&mut self, op: &Op) {
         let result = self.execute(op).and_then(|()| self.finish_step());
         if self.sim.is_stopped() {
@@ -223,7 +223,7 @@ impl Bench {
         }
     }
 
-    /// The work and the checks after each operation.
+    /// Does the work that the layout requires after every operation, and the checks.
     pub(super) fn finish_step(&mut self) -> Result<()> {
         self.note_expiry();
         match self.layout.after_each {
@@ -243,7 +243,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Checks that durable changes stay durable.
+    /// Checks that durable changes have stayed durable.
     fn note_durable(&mut self) {
         let durable = self.index().durable_change();
         assert!(durable >= self.durable, "{durable} is durable, {} was", self.durable);
@@ -257,7 +257,7 @@ impl Bench {
         self.remember(before);
     }
 
-    /// Keeps models that no crash can return to any more.
+    /// Keeps models that no crash can restore any more: readers may still see them.
     pub(super) fn remember(&mut self, models: BTreeMap<u64, Model>) {
         self.past.extend(models);
         while self.past.len() > PAST_MAX {
@@ -317,7 +317,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Operations that change the layout, or end a process.
+    /// Does an operation that changes the layout, or ends a process.
     fn keep(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Flush => {
@@ -343,7 +343,7 @@ impl Bench {
                 }
             }
             Op::Maintain => {
-                // No writer is at work: idle merging may run as well.
+                // No writer is at work, so idle merging may run as well.
                 let done = self.index().core().maintain_quiet(Some(self.model.change));
                 if done.is_err() {
                     self.in_doubt = self.expired(&self.model);
@@ -377,7 +377,7 @@ impl Bench {
     pub(super) fn signature(&self, lanes: &[u8]) -> Signature {
         let bytes: Vec<u8> = match self.law.lane_bytes {
             1 => lanes.to_vec(),
-            // Different lanes may agree in either byte.
+            // Two bytes per lane: different lanes may agree in either byte.
             _ => lanes.iter().flat_map(|lane| [lane & 0x0f, lane >> 4]).collect(),
         };
         let shingles = u32::from(lanes[0]) + 1;
@@ -405,7 +405,7 @@ impl Bench {
         }
     }
 
-    /// Removes several documents, as one change.
+    /// Removes several documents as one change, in the index and in the model.
     fn remove(
         &mut self,
         of_model: impl FnOnce(&mut Model) -> usize,
@@ -427,14 +427,15 @@ impl Bench {
         }
     }
 
-    /// The model after expiry, if any document has expired.
+    /// The model after expiry; `None` if no document has expired.
     pub(super) fn expired(&self, model: &Model) -> Option<Model> {
         let limit = self.clock.load(Ordering::Relaxed).saturating_sub(self.layout.ttl?);
         let mut after = model.clone();
         (after.remove_before(limit) > 0).then_some(after)
     }
 
-    /// Follows a step of the expiry, if the index did one: everything at once or nothing.
+    /// If the index ran a step of the expiry, applies it to the model: either all expired documents
+    /// are gone, or none.
     fn note_expiry(&mut self) {
         let Some(index) = &self.index else { return };
         let Some(after) = self.expired(&self.model) else { return };
@@ -442,14 +443,15 @@ impl Bench {
             self.history.insert(after.change, after.clone());
             self.model = after;
         } else if self.in_doubt.is_none() {
-            // The writer's own maintenance step does not fail the write.
+            // If the maintenance step of the writer fails, the write succeeds all the same; the
+            // error is recorded here.
             let failure = index.core().wakeup.failure();
             let unknown = failure.is_some_and(|failure| failure.contains("Unknown"));
             self.in_doubt = (unknown || self.sim.is_stopped()).then_some(after);
         }
     }
 
-    /// Edits in the index's form and in the model's.
+    /// The edits as a batch for the index, and as operations of the model.
     pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Acts) {
         let mut batch = Batch::new();
         let mut acts = Vec::new();
@@ -483,7 +485,7 @@ impl Bench {
     }
 }
 
-/// An insert. Without a payload the stored one is kept.
+/// An insert. Without a payload, the stored payload is kept.
 pub(super) fn put(signature: &Signature, payload: Option<&[u8]>, time: u64) -> Act {
     let doc = Doc {
         signature: signature.as_bytes().to_vec(),

@@ -1,4 +1,5 @@
-//! Scripts made from a fuzzer's bytes: each byte is a choice, so changing one byte changes little.
+//! Scripts made from the bytes of a fuzzer: each byte is one choice, so changing a byte changes
+//! little.
 
 use super::bench::{Bench, Layout};
 use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};

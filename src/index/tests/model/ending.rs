@@ -19,7 +19,7 @@ impl Bench {
         let index = self.open(&self.sim)?;
         let stats = index.stats()?;
         assert_eq!(stats.recovery.changes_replayed, 0, "a clean close leaves nothing to replay");
-        // Except the copy of the catalog, if a failing disk did not take it.
+        // The only exception is the copy of the catalog, if a failing disk had not taken it.
         let opening = self.sim.counters().bytes_written - written;
         assert!(opening == 0 || !self.sound, "opening writes {opening} bytes");
         self.index = Some(index);
@@ -37,8 +37,8 @@ impl Bench {
         check_all(&self.index().snapshot(), &self.model)
     }
 
-    /// Checks the files of a closed index: the catalog, segments with at most one dead file each, a
-    /// spare.
+    /// Checks that a closed index has only these files: the catalog, segments with at most one dead
+    /// file each, and a spare.
     fn nothing_is_left_over(&self) {
         let files = self.sim.snapshot_of_files();
         let names: Vec<&Path> = files
@@ -64,7 +64,7 @@ impl Bench {
         assert_eq!(others, 4, "catalog, its copy, parameters and lock: {names:?}");
     }
 
-    /// Ends the process, and the disk's power if requested, and continues with what is left.
+    /// Ends the process, with a power cut if requested, and continues with what is left.
     pub(super) fn end(&mut self, how: End) {
         if let Some(index) = &self.index {
             self.durable = self.durable.max(index.durable_change());
@@ -81,7 +81,8 @@ impl Bench {
                     self.sim.crash_states(seed, which + 1).last().expect("a state")
                 }
             };
-            // If answers are kept for comparison, nothing may be lost.
+            // Answers are kept to be compared with those of other layouts: then no change may be
+            // lost.
             let stop = self.answers.is_none() && self.rng.percent(25);
             if stop {
                 self.stops_by = how;
@@ -94,14 +95,15 @@ impl Bench {
         }
     }
 
-    /// Opens what is left; returns false if the disk stopped meanwhile.
+    /// Opens the index on the disk that is left. Returns false if the disk stopped meanwhile.
     pub(super) fn begin_again(&mut self, how: End) -> bool {
         let index = match self.open(&self.sim) {
             Ok(index) => index,
             Err(_) if self.sim.is_stopped() => return false,
             Err(error) => panic!("what was left after {how:?} does not open: {error:?}"),
         };
-        // What the process is told now is acknowledged.
+        // What must be left: after a kill every change, after a power cut every change known to be
+        // durable.
         let acknowledged = if how == End::Kill { self.model.change } else { self.durable };
         let model = self.survivor(&index, acknowledged);
         self.durable = model.change;
@@ -121,7 +123,8 @@ impl Bench {
         true
     }
 
-    /// The model at the change that an index came back with, which must be at least `acknowledged`.
+    /// The model at the change that a reopened index shows. That change must be at least
+    /// `acknowledged`.
     pub(super) fn survivor(&self, index: &Index, acknowledged: u64) -> Model {
         let found = index.snapshot().change();
         assert!(found >= acknowledged, "change {found} is left, {acknowledged} was acknowledged");
@@ -131,7 +134,8 @@ impl Bench {
         model.unwrap_or_else(|| panic!("change {found} never happened")).clone()
     }
 
-    /// Opens a disk that this bench's disk could have become, and compares it with the model.
+    /// Opens one of the disks that this disk could have become, and compares the index with the
+    /// model. Returns the change that it shows.
     pub(super) fn check_disk(&self, disk: &Sim, acknowledged: u64) -> u64 {
         let index = self.open(disk).unwrap_or_else(|error| panic!("does not open: {error:?}"));
         let model = self.survivor(&index, acknowledged);

@@ -1,8 +1,8 @@
-//! The law of the house, compared with brute force.
+//! The law of the engine, compared with brute force.
 //!
 //! Random scripts of operations run on an index on a simulated disk, and on a model that scans all
-//! documents; all answers are equal. Processes are closed, dropped and killed, and disks lose
-//! power, between operations and in the middle of them, including opening.
+//! documents; all answers must be equal. Processes are closed, dropped and killed, and disks lose
+//! power. This happens between operations and in the middle of them, also during opening.
 //!
 //! Every script is determined by its number; a failure prints it. For a larger campaign, in release
 //! mode: `NEARKIN_MODEL_OPS` is the number of operations (default 120,000), `NEARKIN_MODEL_SEED`
@@ -50,7 +50,8 @@ impl Drop for Place {
     }
 }
 
-/// Parameters of every kind: both lane widths, rows outside the bands, bands of one row.
+/// Parameters of every kind: both lane widths, rows outside of the bands, and bands of a single
+/// row.
 fn shape(number: u64) -> Params {
     let (hashes, bands, rows, lane_bits) = match number % 5 {
         0 => (32, 8, 3, 8),
@@ -84,7 +85,7 @@ fn run_script(number: u64) -> u64 {
     bench.ends
 }
 
-/// Runs the scripts whose number modulo `parts` is `part`: tests run in parallel.
+/// Runs the scripts whose number modulo `parts` is `part`, so that tests can run in parallel.
 fn campaign(part: u64, parts: u64) {
     let ops = number_from_environment("NEARKIN_MODEL_OPS", 120_000);
     let first = number_from_environment("NEARKIN_MODEL_SEED", 1);
@@ -103,7 +104,7 @@ fn every_answer_equals_brute_force_in_odd_scripts() {
     campaign(1, 2);
 }
 
-/// Very different layouts of one index.
+/// Layouts of one index that differ as much as possible.
 fn layouts(params: &Params, wide: &Params) -> Vec<(&'static str, Layout)> {
     let plain = Layout::new(params);
     let huge = Layout {

@@ -1,6 +1,6 @@
-//! Brute force: the documents in a map, and the law by scanning all of them.
+//! Brute force: the documents in a map, and the law evaluated by scanning all of them.
 //!
-//! Written from the law, not from the engine: it shares no code with the code it judges.
+//! Written from the law, not from the engine: it shares no code with the engine that it judges.
 
 use crate::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ pub(super) struct Doc {
 /// One operation of a batch, as the law defines it.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
-    /// Inserts or replaces a document; the stored payload may be kept.
+    /// Inserts or replaces a document, possibly keeping the stored payload.
     Put {
         doc: Doc,
         keeps_payload: bool,
@@ -49,7 +49,7 @@ impl Act {
 /// A match as the law defines it: key, payload, time, equal rows.
 pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
 
-/// The shape of signatures.
+/// The shape of signatures, and the law on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law {
     pub(super) hashes: usize,
@@ -59,7 +59,7 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// The similarity estimated from `equal` equal rows; negative if there are fewer than by
+    /// The similarity estimated from `equal` equal rows. Negative if fewer rows are equal than by
     /// chance.
     pub(super) fn estimate(&self, equal: u32) -> f64 {
         let chance = if self.lane_bytes == 2 { 1.0 / 65_536.0 } else { 1.0 / 256.0 };
@@ -75,7 +75,8 @@ impl Law {
         equal
     }
 
-    /// A threshold that requires `equal` rows (or the rows that threshold zero requires).
+    /// A threshold that requires `equal` rows, or as many as threshold zero requires if that is
+    /// more.
     pub(super) fn threshold_of(&self, equal: u32) -> f64 {
         self.estimate(equal).clamp(0.0, 1.0)
     }
@@ -96,7 +97,8 @@ impl Law {
         (0..self.bands).any(whole)
     }
 
-    /// The equal rows of two documents that match each other.
+    /// The number of equal rows if the documents match each other: they share a band, and at least
+    /// `least` rows are equal.
     fn like(&self, a: &[u8], b: &[u8], least: u32) -> Option<u32> {
         let equal = self.equal_rows(a, b);
         (equal >= least && self.shares_a_band(a, b)).then_some(equal)
@@ -149,7 +151,7 @@ impl Model {
         outcomes
     }
 
-    /// Removes everything whose key has a prefix, as one change if there is anything; returns the
+    /// Removes all documents whose key has a prefix, as one change if there are any. Returns their
     /// number.
     pub(super) fn remove_prefix(&mut self, prefix: &[u8]) -> usize {
         let before = self.docs.len();
@@ -159,7 +161,8 @@ impl Model {
         removed
     }
 
-    /// Removes everything below a time, as one change if there is anything; returns the number.
+    /// Removes all documents older than a time, as one change if there are any. Returns their
+    /// number.
     pub(super) fn remove_before(&mut self, time: u64) -> usize {
         let before = self.docs.len();
         self.docs.retain(|_, doc| doc.time >= time);
@@ -229,8 +232,8 @@ impl Model {
         pairs
     }
 
-    /// Connected documents, two or more; each cluster sorted, and the clusters sorted by their
-    /// first key.
+    /// The clusters of two or more connected documents. Each cluster is sorted, and the clusters
+    /// are sorted by their first key.
     pub(super) fn clusters(&self, law: &Law, threshold: f64) -> BTreeSet<Vec<Vec<u8>>> {
         let mut clusters: BTreeSet<Vec<Vec<u8>>> = BTreeSet::new();
         for (a, b, _) in self.pairs(law, threshold) {

@@ -1,4 +1,4 @@
-//! One short script, in which the disk stops at every operation, or fails at every call.
+//! One short script: the disk stops at every operation in turn, or every call fails in turn.
 
 use super::bench::{Bench, DIR, End, Layout};
 use super::model::Model;
@@ -28,14 +28,14 @@ fn remove(key: &str) -> Edit {
     Edit::Remove { key: key.into() }
 }
 
-/// A new text for a document, whose payload is kept.
+/// Replaces a document's signature and keeps its payload.
 fn rewrite(key: &str, value: u8) -> Edit {
     Edit::Insert { key: key.into(), lanes: vec![value; HASHES], payload: None }
 }
 
-/// Every way in which the folder changes: a first WAL and the next, flushes with and without
-/// deaths, a compaction, a segment whose documents all die, a clean close and a replay; and
-/// payloads that are kept and set, in a segment and in the memtable.
+/// A script in which the folder changes in every possible way: a first WAL and the next, flushes
+/// with and without deaths, a compaction, a segment whose documents all die, a clean close and a
+/// replay. Payloads are kept and set, both in a segment and in the memtable.
 pub(super) fn script() -> Vec<Op> {
     let ask = Ask { rows: 0, limit: usize::MAX };
     vec![
@@ -64,8 +64,8 @@ pub(super) fn script() -> Vec<Op> {
 }
 
 impl Bench {
-    /// Creates an index on a disk that stops at `op`, and runs the script until then. Returns false
-    /// if it never stopped.
+    /// Creates an index on a disk that stops at operation `op`, and runs the script until then.
+    /// Returns false if the disk never stopped.
     fn run_until_stopped(&mut self, op: u64) -> bool {
         self.sim.power_cut_at(op);
         if self.make().is_ok() {
@@ -85,7 +85,8 @@ impl Bench {
         self.sim.is_stopped()
     }
 
-    /// Compares a disk with the model. If no index was created, creating one must be possible.
+    /// Compares a disk with the model. If the creation of the index was not finished, creating one
+    /// must be possible.
     fn check_left(&self, disk: &Sim, made: bool) {
         if !made && !crate::index::open::exists(disk, Path::new(DIR)).expect("a folder") {
             let mut again = Self::unmade(layout(Durability::Sync), 1, disk.clone());
@@ -96,7 +97,8 @@ impl Bench {
     }
 }
 
-/// Stops the script at every operation, and examines the disks that a power cut could leave.
+/// Stops the script at every operation in turn, and examines the disks that a power cut could
+/// leave.
 fn cut_everywhere(durability: Durability, states: usize) {
     for op in 0.. {
         let mut place = Place(format!("{durability:?}, cut at {op}"));
@@ -154,8 +156,8 @@ fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
 }
 
 impl Bench {
-    /// Does an operation that may fail once because of the disk. Acknowledged changes stay, refused
-    /// ones are absent, and unknown ones are either.
+    /// Does an operation in which a call may fail. Acknowledged changes must stay, refused ones
+    /// must be absent, and unknown ones may be either.
     pub(super) fn step_on_failing_disk(&mut self, op: &Op) {
         let doubt = self.in_doubt.clone();
         if let Err(error) = self.execute(op) {
@@ -169,7 +171,7 @@ impl Bench {
             }
         }
         if self.index.is_none() {
-            // It failed once; it does not fail again.
+            // Reopening failed. The fault occurs only once, so the next attempt succeeds.
             assert!(self.begin_again(End::Kill));
             return;
         }
@@ -178,7 +180,7 @@ impl Bench {
         let seen: Option<Model> =
             seen.into_iter().flatten().find(|model| model.change == visible).cloned();
         let seen = seen.unwrap_or_else(|| panic!("{op:?}: change {visible} is visible"));
-        // The one failure may not have happened yet, and hit this call.
+        // If the planned failure has not occurred before, it may hit this read.
         if let Err(error) = check_all(&self.index().snapshot(), &seen) {
             assert_eq!(error.kind(), ErrorKind::Io, "{error:?}");
         }

@@ -1,4 +1,5 @@
-//! The bench's queries: each runs on a snapshot and on the model, and the answers are equal.
+//! The queries of the bench: each runs on a snapshot and on the model, and the answers must be
+//! equal.
 
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
@@ -102,7 +103,7 @@ impl Bench {
         self.ask_for_part(&all.deadline(Instant::now()), expected, 0)
     }
 
-    /// The answer contains what passes the filter, before the limit.
+    /// Expects the documents that pass the filter; the limit applies after the filter.
     fn ask_filtered(&self, query: &Query<'_>, expected: &[Like], ask: Ask) -> Result<()> {
         let divisor = ask.rows as usize % 3 + 2;
         let passes = |key: &[u8], payload: &[u8]| {
@@ -117,7 +118,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Compares the matches of a crash script's documents that pass a filter.
+    /// Runs a filtered query over the documents of a crash script, and compares the matches.
     pub(super) fn check_filter(&self, snapshot: &Snapshot, model: &Model) -> Result<()> {
         let signature = self.signature(&vec![9; self.law.hashes]);
         let (threshold, ask) = (self.law.threshold_of(0), Ask { rows: 0, limit: usize::MAX });
@@ -126,14 +127,15 @@ impl Bench {
         self.ask_filtered(&query, &expected, ask)
     }
 
-    /// Expects a part of the full answer, and `complete` false if something is missing; with `few`
-    /// 0 an empty part.
+    /// Expects a part of the full answer. If something is missing, `complete` must be false; if
+    /// `few` is 0, the part must be empty.
     fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], few: u32) -> Result<()> {
         let answer = query.run()?;
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
-        // In a query of several keys the most similar one may not have been compared.
+        // A query of several keys may not have compared a document with the most similar of them,
+        // so the match may have fewer equal rows.
         let part_of = |like: &Like, whole: &Like| {
             (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
         };
@@ -143,7 +145,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A joint query of several signatures returns the answers of the single ones, also with
+    /// A query of several signatures must return the same answers as single queries, also with
     /// limited candidates.
     fn ask_together(&self, snapshot: &Snapshot, lanes: &[u8], ask: Ask) -> Result<()> {
         let mut lanes = lanes.to_vec();
@@ -175,7 +177,7 @@ impl Bench {
         likes
     }
 
-    /// Calls that must be refused and change nothing.
+    /// Makes calls that must be refused and change nothing.
     fn refuse(&self, which: usize) -> Result<()> {
         let index = self.index();
         let good = self.signature(&vec![7; self.law.hashes]);
@@ -197,7 +199,7 @@ impl Bench {
     }
 }
 
-/// Collapsed pairs, expanded, equal all pairs.
+/// Checks that collapsed pairs, when expanded, are all the pairs.
 fn check_collapsed(
     collapsed: &[Collapsed],
     model: &Model,
@@ -238,7 +240,7 @@ fn check_collapsed(
     assert_eq!(&pairs, expected);
 }
 
-/// Everything that is stored, and nothing else.
+/// Checks that the snapshot has all documents of the model, and no others.
 pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
     assert_eq!(snapshot.change(), model.change);
     assert_eq!(snapshot.len(), model.docs.len() as u64);
@@ -259,7 +261,7 @@ pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// All keys in order; those with a prefix; and joint look-ups.
+/// Checks all keys in order, the keys with a prefix, and look-ups of several keys.
 fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
     let prefixes: [&[u8]; 8] =
         [b"", b"1", b"key of", b"\xff\x00", b"key of a document, 1", b"10", b"9\0", b"none"];
@@ -301,7 +303,8 @@ pub(super) fn stored(key: &[u8], document: Document) -> Doc {
     }
 }
 
-/// The call failed with this kind. Any other failure is returned: the disk may have stopped.
+/// Checks that the call was refused with this kind of error. Returns any other error: the disk may
+/// have stopped.
 fn refused<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind) -> Result<()> {
     match result {
         Err(error) if error.kind() == kind => Ok(()),

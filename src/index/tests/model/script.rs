@@ -1,7 +1,7 @@
 //! Random scripts: operations on an index, drawn from a seed. Knows no index.
 //!
-//! Signatures form crowds: small changes of a few seeds over small alphabets, so that documents
-//! share bands, have every number of equal rows, and tie.
+//! Signatures form crowds: they are a few seeds over small alphabets, with small changes. So
+//! documents share bands, any number of their rows may be equal, and there are ties.
 
 use crate::Keep;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
@@ -43,7 +43,8 @@ impl Rng {
     }
 }
 
-/// One operation of a batch. `lanes` has a value per row; the layout determines its stored width.
+/// One operation of a batch. `lanes` has one value per row; the layout determines the stored width
+/// of a value.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
     /// Without a payload the stored one is kept.
@@ -61,20 +62,20 @@ pub(super) enum Edit {
     },
 }
 
-/// The last lanes and payload of a key.
+/// The lanes and the payload that a key got last.
 type Last = (Vec<u8>, Option<Vec<u8>>);
 
 /// The key, lanes and payload of a newcomer.
 pub(super) type Newcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
-/// What to query: the minimum number of equal rows, and the limit.
+/// The terms of a query: the minimum number of equal rows, and the limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask {
     pub(super) rows: u32,
     pub(super) limit: usize,
 }
 
-/// Newcomers, and the conditions of their admission in equal rows.
+/// Newcomers, and the terms of their admission; thresholds are numbers of equal rows.
 #[derive(Debug, Clone)]
 pub(super) struct Admitting {
     pub(super) newcomers: Vec<Newcomer>,
@@ -87,10 +88,10 @@ pub(super) struct Admitting {
 /// Segments to seal and adopt.
 #[derive(Debug, Clone)]
 pub(super) struct Adopting {
-    /// Their documents; no segment has a key twice.
+    /// The documents of each segment; no segment has a key twice.
     pub(super) segments: Vec<Vec<Newcomer>>,
     pub(super) how: Adopt,
-    /// The age of the documents in milliseconds.
+    /// The age that the documents have already, in milliseconds.
     pub(super) age: u64,
 }
 
@@ -125,7 +126,7 @@ pub(super) enum Op {
     Clusters {
         rows: u32,
     },
-    /// A call with an invalid argument.
+    /// A call with an invalid argument, which must be refused.
     Refused(usize),
     TakeSnapshot,
     AskSnapshot {
@@ -154,23 +155,23 @@ pub(super) enum Op {
     DropAndReopen,
     KillAndReopen,
     CutAndReopen,
-    /// The disk stops after this many operations, in the middle of whatever runs then.
+    /// The disk stops after this many operations, in the middle of whatever is running then.
     StopLater {
         ops: u64,
         kill: bool,
     },
 }
 
-/// What a script may contain.
+/// Which operations a script may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mischief {
-    /// Everything.
+    /// All operations.
     All,
-    /// Nothing that may lose a change: then all layouts must give the same answers.
+    /// No operation that may lose a change: then all layouts must give the same answers.
     NoLoss,
 }
 
-/// Draws operations.
+/// Draws the operations of a script.
 #[derive(Debug)]
 pub(super) struct Author {
     rng: Rng,
@@ -179,7 +180,7 @@ pub(super) struct Author {
     seeds: Vec<Vec<u8>>,
     alphabet: usize,
     mischief: Mischief,
-    /// The last value of every key, as far as the author knows.
+    /// The last value of every key, as far as the author of the script knows.
     last: Vec<Option<Last>>,
 }
 
@@ -194,7 +195,7 @@ impl Author {
         Self { rng, hashes, keys, seeds, alphabet, mischief, last: vec![None; keys] }
     }
 
-    /// The next operation.
+    /// Draws the next operation.
     pub(super) fn op(&mut self) -> Op {
         match self.rng.below(1_000) {
             0..310 => Op::Write(vec![self.edit()]),
@@ -275,7 +276,7 @@ impl Author {
         (0..bytes).map(|_| self.rng.byte(256)).collect()
     }
 
-    /// A prefix of some keys, or (seldom) of all.
+    /// A prefix that some keys have, or (seldom) one that all have.
     fn prefix(&mut self) -> Vec<u8> {
         let mut key = self.some_key();
         key.truncate(self.rng.pick(&[1, 2, 2, 20, 21, 4_097]));
@@ -286,13 +287,15 @@ impl Author {
         let count = self.rng.pick(&[1, 1, 2, 12]);
         let newcomers = (0..count).map(|_| self.newcomer()).collect();
         let reject = self.rows();
-        // The minimum number of rows for a threshold is not always zero.
+        // `relate` is often 0. The threshold for it is zero, which may still require some equal
+        // rows.
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
     }
 
-    /// One to three segments; with keys to be refused, or with keys that are likely to be new.
+    /// Draws up to three segments, with keys that may be refused, or with keys that are likely to
+    /// be new.
     fn adopting(&mut self) -> Adopting {
         let how = self.rng.pick(&[Adopt::Refuse, Adopt::Replace, Adopt::Replace]);
         let beyond = if how == Adopt::Refuse && self.rng.percent(70) { 1_000 } else { 0 };
@@ -320,12 +323,12 @@ impl Author {
                 (self.lanes(), self.rng.percent(60).then_some(payload))
             }
         };
-        // Even if it is rejected, later signatures are drawn near it.
+        // Also if the newcomer is rejected: later signatures are drawn near this one.
         self.last[number] = Some((lanes.clone(), payload.clone()));
         (key(number), lanes, payload)
     }
 
-    /// A signature near a seed or near a stored one, or an identical one.
+    /// A signature near a seed, or near or equal to a stored one.
     fn lanes(&mut self) -> Vec<u8> {
         let number = self.rng.below(self.keys);
         let mut lanes = match &self.last[number] {
@@ -341,7 +344,7 @@ impl Author {
         lanes
     }
 
-    /// A key that may be stored, or (seldom) one that cannot be.
+    /// A key that may be stored, or (seldom) one that is unlikely to be.
     fn some_key(&mut self) -> Vec<u8> {
         let beyond = usize::from(self.rng.percent(10)) * 1_000;
         key(self.rng.below(self.keys) + beyond)

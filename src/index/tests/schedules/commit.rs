@@ -1,4 +1,4 @@
-//! Group commit: writers that share syncs, concurrent readers, and a failing sync.
+//! Group commit: writers that share syncs, with concurrent readers, and with a sync that fails.
 
 use super::explore;
 use super::world::{World, options};
@@ -6,7 +6,7 @@ use crate::storage::sim::{Fault, What};
 use crate::sync::thread;
 use crate::{ErrorKind, Index, Options};
 
-/// An index that has nothing to merge: all its syncs come from writers.
+/// Opens an index that has nothing to merge, so that only writers sync.
 fn calm(world: &World) -> Index {
     let index = world.open(options());
     index.compact().expect("a sound disk");
@@ -36,7 +36,8 @@ pub(super) fn two_writers_and_a_reader(world: &World) {
     world.check_reopened();
 }
 
-/// Three writers, most of which have nothing to write: their answers depend on the others' changes.
+/// Three writers. Most of their calls write nothing, but the answers depend on changes of the
+/// others.
 pub(super) fn idle_answers(world: &World) {
     let index = calm(world);
     thread::scope(|scope| {
@@ -56,8 +57,8 @@ pub(super) fn idle_answers(world: &World) {
     world.check_reopened();
 }
 
-/// Three callers bring the same document under different keys: one is admitted, and the others
-/// learn about it when it is durable.
+/// Three callers admit the same document under different keys. Only one is admitted, and the others
+/// are told so only when its document is durable.
 pub(super) fn newcomers(world: &World) {
     let index = calm(world);
     let admitted = std::sync::atomic::AtomicU64::new(0);
@@ -78,7 +79,7 @@ pub(super) fn newcomers(world: &World) {
     world.check_reopened();
 }
 
-/// A barrier under the weaker durability: the changes it reports are durable.
+/// `sync` and `flush` under a weaker durability: the changes that they report must be durable.
 fn barriers(world: &World) {
     let index = world.open(options());
     thread::scope(|scope| {
@@ -99,8 +100,8 @@ fn barriers(world: &World) {
     world.check_reopened();
 }
 
-/// Three writers, and the sync after the first `at` fails. Waiting callers get `Unknown`, later
-/// ones `Poisoned`, and a change that got `Poisoned` is absent.
+/// Three writers; after `at` syncs, one fails. Waiting callers get `Unknown`, and later ones
+/// `Poisoned`. A change that got `Poisoned` must be absent.
 fn failing_sync(world: &World, at: u64) {
     let index = calm(world);
     world.must_write(&index, &[("first", Some(1))]);
@@ -141,7 +142,7 @@ fn failing_sync(world: &World, at: u64) {
         }
     }
     drop(index);
-    // The process has ended, the system continues.
+    // The process has ended, but the system keeps running.
     let index = world.open(options());
     for key in refused.into_inner().expect("nobody panicked") {
         if index.contains(key).expect("sound") || visible.contains(key).expect("sound") {
@@ -180,7 +181,7 @@ fn nobody_who_waits_for_the_second_sync_is_told_ok_if_it_fails() {
     explore("the second sync fails", |world| failing_sync(world, 1));
 }
 
-/// So small that every write flushes and compacts.
+/// Options so small that every write flushes and compacts.
 pub(super) fn tiny() -> Options {
     Options { memtable_bytes_max: 1, tier_segments_max: 2, ..options() }
 }

@@ -1,9 +1,9 @@
-//! The simulated disk with scheduling points before operations at which threads could meet, and a
-//! check of every file removal.
+//! The simulated disk, with scheduling points before the operations at which threads could meet.
+//! Also checks every removal of a file.
 //!
-//! The disk's own lock is the standard library's: it is never held at a scheduling point. The same
-//! holds for redb inside a commit, which runs under the write lock on files that no other thread
-//! uses: its operations are one step here, like reads of immutable files.
+//! The disk is locked with `std::sync::Mutex`, not with the explorer's mutex: no thread holds it at
+//! a scheduling point. A redb commit is a single step, too: it runs under the write lock, on files
+//! that no other thread uses. So is a read of an immutable file.
 
 use super::world::Problems;
 use crate::catalog;
@@ -17,10 +17,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The files held by snapshots, once per holder.
+/// The files that snapshots hold, each once per snapshot.
 pub(super) type Held = Arc<Mutex<Vec<PathBuf>>>;
 
-/// Number of scheduling points while a sync returns.
+/// Number of scheduling points between the end of a sync and its return.
 const SYNC_TURNS: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ struct TurnFile {
     is_log: bool,
 }
 
-/// The files of segments that a catalog lists.
+/// The files of the segments that the catalog lists.
 pub(super) fn listed(sim: &Sim, names: &Names) -> crate::Result<BTreeSet<PathBuf>> {
     use crate::storage::names::Ending;
     let row = catalog::load(sim, &names.catalog())?;
@@ -64,7 +64,7 @@ pub(super) fn listed(sim: &Sim, names: &Names) -> crate::Result<BTreeSet<PathBuf
 }
 
 impl TurnDisk {
-    /// A segment's file may be removed only if nothing needs it.
+    /// Checks that a segment's file is removed only if neither the catalog nor a snapshot needs it.
     fn look_at_remove(&self, path: &Path) {
         if path.parent() != Some(&self.names.segments_dir()) {
             return;
@@ -160,7 +160,7 @@ impl File for TurnFile {
     fn sync(&self) -> io::Result<()> {
         self.turns.take();
         let synced = self.file.sync();
-        // A sync takes long to return after it is done: other threads may advance meanwhile.
+        // A finished sync takes long to return: meanwhile other threads may advance.
         (0..SYNC_TURNS).for_each(|_| self.turns.take());
         synced
     }

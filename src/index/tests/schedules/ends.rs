@@ -24,8 +24,8 @@ fn write_and_read(world: &World, index: &Index) {
     });
 }
 
-/// A clean close at any moment of the background thread: everything is in segments, and no other
-/// file is left.
+/// A clean close, whatever the background thread is doing: afterwards everything is in segments,
+/// and no other file is left.
 pub(super) fn closing(world: &World) {
     let index = world.open(background());
     write_and_read(world, &index);
@@ -57,7 +57,7 @@ fn the_last_handle(world: &World) {
     world.check_reopened();
 }
 
-/// There are so many segments that writers compact as well, beside the thread.
+/// The index has so many segments that writers compact as well, alongside the thread.
 fn a_thread_that_lags(world: &World) {
     let index = world.open(background());
     for (key, version) in [("e", 1), ("f", 2), ("g", 3)] {
@@ -78,7 +78,7 @@ fn a_thread_that_lags(world: &World) {
     world.check_reopened();
 }
 
-/// A handle that is opened and closed at once: the thread may not have started.
+/// A handle that is closed as soon as it is opened: the thread may not have started yet.
 fn nothing_to_do(world: &World) {
     drop(world.open(background()));
     world.open(background()).close().expect("a sound disk");

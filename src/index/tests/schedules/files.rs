@@ -6,7 +6,7 @@ use super::world::{World, options};
 use crate::ErrorKind;
 use crate::sync::thread;
 
-/// Snapshots come and go while merges release the files they hold.
+/// Snapshots are taken and dropped while merges release the files that they hold.
 pub(super) fn snapshots_and_merges(world: &World) {
     let index = world.open(options());
     let kept = world.hold(&index);
@@ -26,7 +26,7 @@ pub(super) fn snapshots_and_merges(world: &World) {
             });
         }
     });
-    // The whole base was merged: only this snapshot holds its files.
+    // All segments of the base were merged, so only this snapshot still holds their files.
     world.look(kept.snapshot());
     kept.check_files();
     drop(kept);
@@ -49,8 +49,8 @@ fn the_last_two_snapshots(world: &World) {
     world.check_reopened();
 }
 
-/// A snapshot is dropped together with its handle, and another handle opens the folder: by then
-/// unlisted files belong to the new handle.
+/// A snapshot and its handle are dropped at the same time, and another handle opens the folder.
+/// From then on, unlisted files belong to the new handle.
 fn a_snapshot_and_the_next_handle(world: &World) {
     let index = world.open(options());
     let snapshot = index.snapshot();
@@ -63,7 +63,7 @@ fn a_snapshot_and_the_next_handle(world: &World) {
             let next = loop {
                 match world.try_open(options()) {
                     Ok(next) => break next,
-                    // While it deletes files, a snapshot keeps the folder locked.
+                    // While dropping the snapshot deletes files, it keeps the folder locked.
                     Err(error) if error.kind() == ErrorKind::Locked => thread::yield_now(),
                     Err(error) => panic!("{error:?}"),
                 }

@@ -1,4 +1,4 @@
-//! What the threads of a run saw and were told, compared with the law: brute force on a list of
+//! Compares what the threads of a run saw and were told with the law: brute force on a list of
 //! changes. Shares no code with the engine.
 
 use super::world::{DIR, Edit, FLOOR, base, options, signature};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Key and version of every live document.
 pub(super) type Docs = BTreeMap<String, u8>;
 
-/// The version that every look queries: it shares halves with most.
+/// The version that every look queries. Its signature shares a half with many others.
 const ASKED: u8 = 5;
 
 /// A write that returned `Ok`.
@@ -23,12 +23,12 @@ pub(super) struct Wrote {
     pub(super) written: Written,
 }
 
-/// Everything up to a change must be on a disk that lost all unsynced data.
+/// A claim that all changes up to `change` are on a disk that lost all unsynced data.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) who: &'static str,
     pub(super) change: u64,
-    /// The number of disk operations at that time.
+    /// The number of disk operations when the claim was made.
     pub(super) op: u64,
     pub(super) left: Sim,
 }
@@ -38,9 +38,9 @@ pub(super) struct Claim {
 pub(super) struct Seen {
     change: u64,
     documents: u64,
-    /// Sorted; a key that is live twice occurs twice.
+    /// Keys and versions, sorted. A key that is live twice occurs twice.
     docs: Vec<(String, u8)>,
-    /// Keys and equal rows of the matches of the queried version.
+    /// The matches of a query for `ASKED`: keys and equal rows.
     like: Vec<(String, u32)>,
     /// The versions of a few keys, looked up one by one.
     got: Vec<Option<u8>>,
@@ -68,7 +68,7 @@ impl Seen {
         Ok(Self { change: snapshot.change(), documents: snapshot.len(), docs, like, got })
     }
 
-    /// What the law says a snapshot shows.
+    /// What a snapshot must show according to the law.
     fn of(change: u64, docs: &Docs) -> Self {
         let rows = |version: u8| {
             8 * (u32::from(version / 4 == ASKED / 4) + u32::from(version % 4 == ASKED % 4))
@@ -88,9 +88,9 @@ pub(super) struct Judge {
     pub(super) wrote: Vec<Wrote>,
     pub(super) seen: Vec<Seen>,
     pub(super) claims: Vec<Claim>,
-    /// The change of the index after it was reopened.
+    /// The last change of the index after it was reopened.
     pub(super) last: Option<u64>,
-    /// Some writes got no answer, so the content of each change is unknown.
+    /// Whether some writes got no answer. Then the content of each change is unknown.
     pub(super) is_partial: bool,
 }
 
@@ -132,7 +132,7 @@ impl Judge {
         wrong
     }
 
-    /// If each key has one writer: the acknowledged writes that a disk lacks.
+    /// The acknowledged writes that a disk lacks, in a run in which each key has only one writer.
     fn missing(&self, seen: &Seen) -> Vec<String> {
         let mut missing = Vec::new();
         let wrote = self.wrote.iter().filter(|wrote| wrote.written.change <= seen.change);
@@ -145,7 +145,7 @@ impl Judge {
         missing
     }
 
-    /// The documents at each change; checks all outcomes on the way.
+    /// The documents after each change. Checks all outcomes on the way.
     fn states(&self, wrong: &mut Vec<String>) -> BTreeMap<u64, Docs> {
         let idle = |wrote: &&Wrote| {
             let unwritten = [Outcome::Unchanged, Outcome::Missing, Outcome::Superseded];
@@ -175,7 +175,7 @@ impl Judge {
     }
 }
 
-/// Applies a batch of different keys to a state.
+/// Applies a batch to a state. All keys of the batch are different.
 fn write(before: &Docs, edits: &[Edit]) -> (Vec<Outcome>, Docs) {
     let mut docs = before.clone();
     let outcome = |(key, version): &Edit| match (docs.get(*key).copied(), version) {

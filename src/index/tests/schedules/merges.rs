@@ -13,7 +13,7 @@ fn two_a_tier() -> Options {
     Options { tier_segments_max: 2, ..options() }
 }
 
-/// Flushes, and advances a compaction to its end.
+/// Flushes, and runs a compaction to its end.
 fn merge(world: &World, index: &Index) {
     for _ in 0..2 {
         while index.core.compact_step(None).expect("a sound disk").is_some() {}
@@ -23,7 +23,7 @@ fn merge(world: &World, index: &Index) {
     }
 }
 
-/// A snapshot never changes, whatever is written and merged.
+/// Reads snapshots repeatedly: a snapshot never changes, whatever is written and merged.
 fn read_again_and_again(world: &World, index: &Index) {
     let first = world.hold(index);
     world.look(first.snapshot());
@@ -50,7 +50,7 @@ pub(super) fn a_writer_a_merger_and_a_reader(world: &World) {
     world.check_reopened();
 }
 
-/// Deaths that arrive and are flushed while a compaction copies the documents.
+/// Documents die, and their deaths are flushed, while a compaction copies the documents.
 pub(super) fn deaths_during_a_compaction(world: &World) {
     let index = world.open(two_a_tier());
     thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn writers_that_merge(world: &World) {
     world.check_reopened();
 }
 
-/// Two concurrent full compactions by hand, and a writer.
+/// Two explicit full compactions at the same time, and a writer.
 fn two_who_compact_all(world: &World) {
     let index = world.open(options());
     thread::scope(|scope| {
@@ -102,7 +102,7 @@ fn two_who_compact_all(world: &World) {
     world.check_reopened();
 }
 
-/// A copy made during writes and merges: it is the index at one change.
+/// A backup during writes and merges: it must be the index as of one change.
 fn a_backup_beside_a_writer(world: &World) {
     let copy = Path::new("/copy.nearkin");
     let index = world.open(tiny());
@@ -125,7 +125,7 @@ fn a_backup_beside_a_writer(world: &World) {
     world.check_reopened();
 }
 
-/// Removes by age from two sides, of documents that are replaced meanwhile.
+/// Two threads remove documents by age while others are replaced and merged.
 fn removes_by_age(world: &World) {
     let clock = Arc::new(AtomicU64::new(TIME + 10));
     let of = Arc::clone(&clock);
@@ -137,7 +137,7 @@ fn removes_by_age(world: &World) {
         scope.spawn(|| merge(world, &index));
         removers.map(|remover| remover.join().expect("it went well")).into_iter().sum()
     });
-    // The young version of "a" exists in either order; "b" and "c" were removed once.
+    // In either order, the young version of "a" remains, and "b" and "c" were removed only once.
     let found: Vec<u8> = index.snapshot().iter().map(|d| d.expect("sound").key[0]).collect();
     if found != [b'a'] || !(2..=3).contains(&removed) {
         world.problems.say(format!("{removed} were removed, {found:?} stayed"));

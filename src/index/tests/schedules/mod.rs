@@ -1,10 +1,10 @@
 //! The engine's threads under a schedule explorer, on the simulated disk. Compiled only with `--cfg
 //! shuttle`, which excludes all other tests of the engine: `just schedules`.
 //!
-//! At every lock, wait, wake, atomic, thread and file operation the explorer chooses the next
-//! thread: at random, or by priorities that change at a few points (PCT), which finds bugs that
-//! need few switches. A scenario runs repeatedly on a copy of one index, and is judged at its end.
-//! A failure can be replayed: see `docs/reports/CRASH_TESTS.md`, "Schedules".
+//! At every lock, wait, wake, atomic, thread and file operation, the explorer chooses the next
+//! thread: either at random, or by priorities that change at a few points (PCT), which finds bugs
+//! that need few switches. A scenario runs repeatedly on a copy of the same index, and is judged at
+//! its end. A failure can be replayed: see `docs/reports/CRASH_TESTS.md`, "Schedules".
 
 mod caught;
 mod commit;
@@ -30,9 +30,10 @@ use world::World;
 
 /// Schedules per scenario and strategy, unless the environment sets another number.
 const SCHEDULES: usize = 100;
-/// The number of priority changes (PCT's depth): most races need two or three.
+/// The number of priority changes (PCT's depth). Most races need two or three.
 const DEPTHS: [usize; 2] = [3, 6];
-/// With a planted bug: rounds of this many schedules per strategy, until it is caught.
+/// With a planted bug: at most `HUNT_ROUNDS` rounds, each of `HUNT_SCHEDULES` schedules per
+/// strategy, until the bug is caught.
 const HUNT_ROUNDS: u64 = 40;
 const HUNT_SCHEDULES: usize = 50;
 
@@ -40,7 +41,7 @@ const HUNT_SCHEDULES: usize = 50;
 type Scenario = dyn Fn(&World) + Send + Sync;
 
 thread_local! {
-    /// The violations found, if they are no test failure.
+    /// The violations found by a hunt. There they do not fail the test.
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -86,7 +87,7 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
 }
 
-/// A schedule is deterministic: run twice, a scenario makes the same decisions.
+/// Checks that a schedule is deterministic: a scenario that runs twice makes the same decisions.
 fn replay_all(scenario: impl Fn(&World) + Send + Sync + 'static) {
     world::prepare();
     let check = move || {
@@ -105,7 +106,8 @@ fn a_schedule_can_be_replayed() {
     replay_all(ends::closing);
 }
 
-/// With a planted bug: the number of schedules until a scenario caught it, and the violation.
+/// Runs a scenario with a planted bug. Returns the number of schedules until the bug was caught,
+/// and the violation.
 fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(usize, String)> {
     world::prepare();
     let scenario: Arc<Scenario> = Arc::new(scenario);
@@ -113,7 +115,7 @@ fn hunt(bug: Bug, scenario: impl Fn(&World) + Send + Sync + 'static) -> Option<(
     let check = {
         let tried = Arc::clone(&tried);
         move || {
-            // After a violation the remaining schedules need not run.
+            // After a violation, the remaining schedules are skipped.
             if WRONG.with_borrow(|wrong| !wrong.is_empty()) {
                 return;
             }

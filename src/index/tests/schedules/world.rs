@@ -1,4 +1,4 @@
-//! One run of a scenario: an index on its own disk, and what its threads have seen.
+//! One run of a scenario: an index on a disk of its own, and what its threads have seen.
 
 use super::disk::{Held, TurnDisk, Turns, listed};
 use super::judge::{Claim, Docs, Judge, Seen, Wrote};
@@ -18,10 +18,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) const DIR: &str = "/i.nearkin";
 pub(super) const TIME: u64 = 1_700_000_000_000;
-/// The last change of the index with which all runs start.
+/// The last change of the index from which all runs start.
 pub(super) const FLOOR: u64 = 2;
 
-/// The start of every run: two segments, one with a dead file, closed.
+/// The disk from which every run starts. It has a closed index with two segments, one of them with
+/// a dead file.
 static BASE: OnceLock<Sim> = OnceLock::new();
 
 /// The violations found by all threads.
@@ -42,14 +43,15 @@ pub(super) fn params() -> Params {
     Params::builder().hashes(16).bands(4, 4).lane_bits(8).build().expect("sound")
 }
 
-/// The signature of a version: those that agree in one half share two of the four bands.
+/// The signature of a version, in two halves. Signatures with an equal half share two of the four
+/// bands.
 pub(super) fn signature(version: u8) -> Signature {
     let params = params();
     let bytes = [[version / 4; 8], [100 + version % 4; 8]].concat();
     Signature::from_parts(&params, u32::from(version), bytes.into())
 }
 
-/// Small logs, merges only by hand; every scenario changes the options it needs.
+/// Small logs, and merges only by explicit calls. Scenarios change the options that they need.
 pub(super) fn options() -> Options {
     let random = AtomicU64::new(1);
     Options {
@@ -79,7 +81,8 @@ pub(super) fn base() -> Docs {
     [("a", 1), ("b", 2), ("c", 1)].map(|(key, version)| (key.into(), version)).into()
 }
 
-/// Makes the base once, in a run of its own, so that replaying a schedule does not depend on it.
+/// Makes the base once, in a run of its own, so that the replay of a schedule does not depend on
+/// it.
 pub(super) fn prepare() {
     BASE.get_or_init(|| {
         let sim = Sim::new();
@@ -109,7 +112,7 @@ impl Holder<'_> {
         self.snapshot.as_ref().expect("until dropped")
     }
 
-    /// Checks that its files exist.
+    /// Checks that the files of the snapshot exist.
     pub(super) fn check_files(&self) {
         for path in self.files.iter().filter(|path| !self.world.has(path)) {
             self.world.problems.say(format!("{} is held and gone", path.display()));
@@ -120,7 +123,8 @@ impl Holder<'_> {
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.check_files();
-        // Before it is really dropped: no other thread can run in between.
+        // Unregister the files before the snapshot is really dropped: no other thread can run in
+        // between.
         let mut held = self.world.held.lock().expect("nobody panicked");
         for path in &self.files {
             let at = held.iter().position(|held| held == path).expect("it is held");
@@ -168,11 +172,11 @@ impl World {
         note(&mut self.judge.lock().expect("nobody panicked"));
     }
 
-    /// Records that everything up to a change must survive a power cut at this moment.
+    /// Claims that everything up to a change survives a power cut at this moment.
     pub(super) fn claim(&self, who: &'static str, change: u64) {
         let op = self.sim.ops();
         self.judge_mut(|judge| {
-            // A later cut of the same disk: only the largest claim counts.
+            // The disk is still the same as at the last claim: only the larger change counts.
             match judge.claims.last_mut().filter(|claim| claim.op == op) {
                 Some(claim) if claim.change >= change => {}
                 Some(claim) => (claim.who, claim.change) = (who, change),
@@ -187,7 +191,7 @@ impl World {
     /// Writes, and checks everything that the answer promises.
     pub(super) fn write(&self, index: &Index, edits: &[Edit]) -> Result<()> {
         let written = index.write(batch(edits))?;
-        // No other thread can have run since it returned.
+        // No other thread can have run since the call returned.
         self.claim("an answer", written.change);
         let change = written.change;
         self.judge_mut(|judge| judge.wrote.push(Wrote { edits: edits.to_vec(), written }));
@@ -215,7 +219,7 @@ impl World {
                 let written = Written { change: change + 1, outcomes: vec![*outcome] };
                 (vec![(key, Some(version))], written)
             }
-            // The rejection depends on the documents it saw.
+            // The rejection depends on the documents that the newcomer was compared with.
             Decision::Rejected { .. } => {
                 (Vec::new(), Written { change: *change, outcomes: Vec::new() })
             }
@@ -225,10 +229,11 @@ impl World {
         admissions[0].is_admitted()
     }
 
-    /// A snapshot whose files are watched from now on; everything it shows is durable.
+    /// Takes a snapshot, and watches its files from now on. Everything that it shows must be
+    /// durable.
     pub(super) fn hold(&self, index: &Index) -> Holder<'_> {
         let snapshot = index.snapshot();
-        // No other thread can have run since it returned.
+        // No other thread can have run since the snapshot was taken.
         self.claim("a snapshot", snapshot.change());
         let live = snapshot.state.segments.iter();
         let files: Vec<PathBuf> = live
@@ -248,7 +253,7 @@ impl World {
         }
     }
 
-    /// Reads another index on the disk, which must be whole; returns its last change.
+    /// Reads another index on the disk, and checks that it is whole. Returns its last change.
     pub(super) fn look_at_copy(&self, dir: &Path) -> u64 {
         let copy = Reader::open_on(Arc::new(self.sim.clone()), dir, options()).expect("it opens");
         self.look(&copy.snapshot());
@@ -259,7 +264,7 @@ impl World {
         copy.change()
     }
 
-    /// Takes and reads snapshots; visibility never goes back.
+    /// Takes and reads snapshots. Checks that visibility never goes back.
     pub(super) fn read(&self, index: &Index, times: usize) {
         let mut last = 0;
         for _ in 0..times {
@@ -277,7 +282,8 @@ impl World {
         self.sim.open(path, crate::storage::OpenMode::Read).is_ok()
     }
 
-    /// When no thread runs and no snapshot is held, the files are exactly the listed ones.
+    /// Checks that the files are exactly the listed ones. No thread may be running, and no snapshot
+    /// held.
     pub(super) fn check_folder(&self) {
         let folder = self.names.segments_dir();
         let found = self.sim.list(&folder).expect("a sound disk");
@@ -288,7 +294,7 @@ impl World {
         }
     }
 
-    /// Reopens the index: it holds what was written, and is intact.
+    /// Reopens the index. Checks that it holds what was written, and that it is intact.
     pub(super) fn check_reopened(&self) {
         let index = self.open(options());
         self.look(&index.snapshot());

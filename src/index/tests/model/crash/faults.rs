@@ -1,6 +1,6 @@
-//! I/O faults: each call in turn fails, in every way it can fail, once or permanently. Acknowledged
-//! changes stay, refused ones are absent, and unknown ones are either. Only a failed sync has to
-//! poison the handle.
+//! I/O faults: one call of the script fails, in every way it can fail, once or from then on; every
+//! call takes its turn. Acknowledged changes must stay, refused ones must be absent, and unknown
+//! ones may be either. Only a failed sync has to poison the handle.
 
 use super::super::bench::{Bench, End, Layout};
 use super::super::power::script;
@@ -10,21 +10,22 @@ use super::{Place, Rng};
 use crate::storage::sim::{Fault, What};
 use crate::{Durability, ErrorKind};
 
-/// Power cuts examined after a fault.
+/// Number of power cuts examined after a fault.
 const STATES: usize = 4;
 
 fn roomy(durability: Durability) -> Layout {
     Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..layout() }
 }
 
-/// Whether the operation ends the process. The next process would start from data that the system
-/// dropped after a failed sync, or on a disk that keeps failing.
+/// Whether the operation ends the process. Such operations are skipped if the fault stays: the next
+/// process would start from data that the system dropped after a failed sync, or on a disk that
+/// keeps failing.
 fn reopens(op: &Op) -> bool {
     matches!(op, Op::CloseAndReopen | Op::DropAndReopen)
 }
 
-/// Runs the script on a disk on which one call fails, and all later ones if the fault is sticky.
-/// Returns false if there was no such call.
+/// Runs the script on a disk on which one call fails; if the fault is sticky, all later calls fail,
+/// too. Returns false if the script has no such call.
 fn fail_at(fault: Fault, durability: Durability) -> bool {
     let mut place = Place(format!("{fault:?}, {durability:?}"));
     let mut bench = Bench::new(roomy(durability), 7);
@@ -44,7 +45,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
         place.0 = format!("{fault:?}, {durability:?}, state {state}");
         bench.check_disk(&disk, bench.durable);
     }
-    // Killed and restarted on a healthy disk.
+    // Kill the process, and restart it on a healthy disk.
     if fault.what != What::SyncFails && !(fault.sticky && fault.what == What::Eio) {
         place.0 = format!("{fault:?}, {durability:?}, reopened");
         drop(bench.index.take());
@@ -54,7 +55,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
     fired
 }
 
-/// Fails every call that a fault concerns, one per run; returns their number.
+/// Fails each call that the fault can hit, one per run. Returns the number of such calls.
 fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
     let calls = (0..u64::MAX).find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
     let calls = calls.expect("a script ends");

@@ -1,5 +1,5 @@
-//! A full disk: inserts fail without side effects; removing and compacting frees space, and inserts
-//! continue.
+//! A full disk: inserts fail without side effects. Removing and compacting frees space, and then
+//! inserts succeed again.
 
 use super::super::bench::{Bench, Layout};
 use super::super::script::{Edit, Op};
@@ -35,7 +35,8 @@ impl Bench {
         done.is_ok()
     }
 
-    /// Every disk that a power cut could leave of the full disk opens once there is space.
+    /// Simulates power cuts on the full disk: every possible resulting state must open once space
+    /// is available.
     fn nothing_is_lost(&self, seed: u64) {
         for disk in self.sim.crash_states(seed, 16) {
             disk.set_capacity(u64::MAX);
@@ -44,8 +45,8 @@ impl Bench {
     }
 }
 
-/// An index on a disk with this many free bytes, filled until an insert fails. Returns the number
-/// of the failed insert.
+/// Makes an index on a disk with this many free bytes, and fills it until an insert fails. Returns
+/// the number of the failed insert.
 fn fill(layout: Layout, room: u64) -> (Bench, u32) {
     let mut bench = Bench::unmade(layout, 7, Sim::new());
     bench.make().expect("an index");
@@ -62,7 +63,7 @@ fn small(wal_bytes: u64) -> Layout {
 
 #[test]
 fn on_a_full_disk_removing_and_compacting_makes_room() {
-    // At least two logs and a few segments fit.
+    // Room for at least two logs and a few segments.
     for room in (160 << 10..352 << 10).step_by(12 << 10) {
         let _place = Place(format!("{room} bytes left"));
         let (mut bench, full) = fill(small(32 << 10), room);
@@ -92,7 +93,7 @@ fn on_a_full_disk_removing_and_compacting_makes_room() {
 fn a_log_on_a_full_disk_is_as_small_as_it_can_be() {
     let (mut bench, _) = fill(small(64 << 10), 160 << 10);
     assert!(bench.has_room_for(&remove(0)), "a document is removed");
-    // Once everything is in segments, the next record needs a log.
+    // Once all documents are in segments, the next record needs a new log.
     bench.execute(&Op::Wait { ms: 1 }).expect("nothing to do");
     let _ = bench.has_room_for(&Op::Flush);
     let used: usize = bench.sim.snapshot_of_files().values().map(Vec::len).sum();
@@ -115,7 +116,8 @@ fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
         let named = |path: &&PathBuf| path.extension().is_some_and(|other| other == ending);
         files.keys().filter(named).map(|path| files[path].len()).sum()
     };
-    // The merged segment is about as long as its inputs, and the spare is longer.
+    // The merged segment will be about as long as its inputs. The spare is longer than that, so
+    // deleting it frees enough.
     assert!(bench.index().stats().expect("sound").segments > 1);
     assert!((16 << 10..spare).contains(&all("seg")) && all("free") == spare);
     let used: usize = files.values().map(Vec::len).sum();

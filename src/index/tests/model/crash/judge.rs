@@ -1,5 +1,5 @@
-//! The checks on a disk that a crash left: it opens, holds a prefix with everything promised, is
-//! intact, takes another write and opens again.
+//! The checks on a disk that a crash left. It must open, hold a prefix of the changes with
+//! everything that was promised, be intact, take another write, and open again.
 
 use super::super::bench::{Bench, DIR, put};
 use super::super::model::Model;
@@ -23,19 +23,19 @@ pub(super) struct Figures {
     pub(super) cuts: u64,
     /// Possible disks after those cuts, of all kinds.
     pub(super) states: u64,
-    /// Those that differ from all earlier ones of the same script and promise.
+    /// The disks that differ from all earlier disks with the same script and promise.
     pub(super) distinct: u64,
     /// Cuts during the recovery from a cut.
     pub(super) second_cuts: u64,
     pub(super) kills: u64,
     /// Disks that were damaged on purpose.
     pub(super) damaged: u64,
-    /// Disks that were salvaged.
+    /// Disks whose index was salvaged.
     pub(super) salvaged: u64,
-    /// Readers beside a writer that stopped there, and on disks without a writer.
+    /// Readers: `beside` a writer that stopped there, and `alone` on a disk without a writer.
     pub(super) beside: u64,
     pub(super) alone: u64,
-    /// Backups that were opened, and incomplete ones that were detected.
+    /// Backups that could be opened, and incomplete backups that were detected.
     pub(super) backups: (u64, u64),
 }
 
@@ -56,10 +56,11 @@ impl Figures {
     }
 }
 
-/// Disks judged already: by content and by what was required of them.
+/// The disks judged so far: the hash of the content, the promised change, and the last change that
+/// may be there.
 pub(super) type Seen = HashSet<(u64, u64, u64)>;
 
-/// Number of states per kind of crash.
+/// Number of disk states per kind of crash.
 const AFTER_KILL: usize = 4;
 const AFTER_SECOND_CUT: usize = 6;
 
@@ -69,7 +70,7 @@ pub(super) struct Judge<'a> {
     pub(super) figures: &'a mut Figures,
     pub(super) seen: &'a mut Seen,
     pub(super) rng: Rng,
-    /// Whether disks are damaged on purpose as well.
+    /// Whether to damage disks on purpose as well.
     pub(super) damage: bool,
 }
 
@@ -81,10 +82,10 @@ fn copy_of(files: &Files) -> Sim {
         sim.overwrite(path, bytes);
     }
     for folder in ["wal", "segments"] {
-        // It exists already, or was empty.
+        // The folder exists already, or was empty.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
-    // As on the original disk: an index creates its folders durably.
+    // The folders are durable, as on the original disk: an index syncs the folders that it creates.
     sim.sync_dir(Path::new(DIR)).expect("a folder");
     sim
 }
@@ -100,7 +101,7 @@ fn hash_of(disk: &Sim) -> u64 {
 }
 
 impl Judge<'_> {
-    /// Every kind of crash at this moment.
+    /// Judges every kind of crash at this moment.
     pub(super) fn crash(&mut self, run: &Run, states: usize) {
         let bench = &run.bench;
         let states = bench.sim.crash_states(self.rng.next(), states);
@@ -113,7 +114,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A reader in another process at this moment: no cut may undo what it sees.
+    /// Opens a reader in another process at this moment, and returns the change that it sees: no
+    /// power cut may undo it.
     fn beside(&mut self, run: &Run) -> u64 {
         let bench = &run.bench;
         let disk = bench.sim.kill();
@@ -124,7 +126,8 @@ impl Judge<'_> {
         let reader = match Reader::open_on(Arc::new(disk), Path::new(DIR), Options::default()) {
             Ok(reader) => reader,
             Err(error) => {
-                // During a commit, and the copy could not be written before.
+                // The disk stopped during a commit, and an earlier fault had prevented the writing
+                // of the catalog's copy.
                 assert!(error.kind() == ErrorKind::Unsettled && !bench.sound, "{error:?}");
                 return 0;
             }
@@ -138,7 +141,7 @@ impl Judge<'_> {
         change
     }
 
-    /// The process is killed, another one starts, and then the power is cut.
+    /// Kills the process, starts another one, and then cuts the power.
     fn kill(&mut self, run: &Run) {
         let bench = &run.bench;
         self.figures.kills += 1;
@@ -176,7 +179,7 @@ impl Judge<'_> {
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
         if self.rng.percent(10) {
-            // Its content must not matter.
+            // The content of the copy must not matter.
             disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
         }
         let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));
@@ -209,7 +212,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A finished backup is whole; an incomplete one is never accepted.
+    /// Checks a backup: a finished one must be whole, and an incomplete one must never be accepted.
     fn check_backup(&mut self, bench: &Bench, disk: &Sim) {
         let Some(backup) = &bench.backup else { return };
         match crate::index::open::exists(disk, &backup.dir) {
@@ -236,7 +239,7 @@ impl Judge<'_> {
         assert!(found.problems.is_empty(), "{:?}", found.problems);
     }
 
-    /// The power is cut again while the index recovers.
+    /// Cuts the power again while the index recovers.
     fn second_cut(&mut self, bench: &Bench, files: &Files, ops: u64, promised: u64) {
         if ops == 0 {
             return;
@@ -244,7 +247,8 @@ impl Judge<'_> {
         self.figures.second_cuts += 1;
         let disk = copy_of(files);
         disk.power_cut_at(disk.ops() + self.rng.next() % ops);
-        // Opening may succeed: it does not wait for the deletion of leftover files.
+        // Opening may succeed in spite of the cut: it does not wait for the deletion of leftover
+        // files.
         let opened = bench.open(&disk);
         let promised = opened.map_or(promised, |index| index.durable_change().max(promised));
         for disk in disk.crash_states(self.rng.next(), AFTER_SECOND_CUT) {
@@ -259,7 +263,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Damage that no crash causes: detected, or without effect.
+    /// Damages the files in ways that no crash causes: the damage must be detected, or have no
+    /// effect.
     fn damage(
         &mut self,
         bench: &Bench,
@@ -282,7 +287,7 @@ impl Judge<'_> {
         disk.overwrite(&catalog_path(), catalog_before);
         let opened = bench.open(&disk).expect_err("an older catalog does not open");
         assert_eq!(opened.kind(), ErrorKind::Corrupt);
-        // A bit of its row is wrong, and redb accepts it.
+        // A bit of the catalog's row is wrong, but redb accepts it.
         let disk = copy_of(files);
         let row = catalog::load(&disk, &catalog_path()).expect("a catalog");
         let mut bytes = row.encode();
@@ -290,7 +295,7 @@ impl Judge<'_> {
         catalog::tests::plant_row(&disk, &catalog_path(), &bytes);
         let opened = bench.open(&disk).expect_err("a damaged row is refused").kind();
         assert!(matches!(opened, ErrorKind::Corrupt | ErrorKind::Unsupported), "{opened:?}");
-        // A bit of the log is wrong, below a known horizon.
+        // A bit of the log is wrong below a recorded horizon.
         let mut logs =
             files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "wal"));
         if let (true, Some((path, bytes))) = (rested, logs.next_back()) {
@@ -343,7 +348,7 @@ fn write_once_more(bench: &Bench, index: &Index, model: &Model) -> Model {
     after
 }
 
-/// Follows a step of the expiry, if the index did one.
+/// If the index ran a step of the expiry, applies it to the model.
 fn note_expiry(bench: &Bench, index: &Index, model: &mut Model) {
     if let Some(expired) = bench.expired(model)
         && index.snapshot().change() == expired.change
@@ -357,7 +362,8 @@ fn read(disk: &Sim, dir: &Path) -> Reader {
     opened.unwrap_or_else(|error| panic!("{} does not open: {error:?}", dir.display()))
 }
 
-/// Salvages the disk after a crash: for every key, a version of a durable change or of a later one.
+/// Salvages the disk after a crash. Every key must have the version of some durable or later
+/// change.
 fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     let out = Path::new("/saved");
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
@@ -378,7 +384,8 @@ fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     }
 }
 
-/// Syncs, and lets maintenance record it; returns false if something else was due.
+/// Syncs, and lets maintenance record the horizon. Returns false if maintenance had something else
+/// to do.
 fn rest(index: &Index) -> bool {
     index.sync().expect("a sync");
     matches!(index.maintain().expect("a step"), Maintained::Noted)

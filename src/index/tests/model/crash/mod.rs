@@ -1,11 +1,11 @@
-//! The crash campaign. The power is cut at every disk operation of a script. At least 32 possible
-//! disks are opened after each cut. Each must hold a prefix of the changes with everything that was
-//! promised, verify, take another write, and open again.
+//! The crash campaign. The power is cut at every disk operation of a script, and at least 32
+//! possible disks are opened after each cut. Each must hold a prefix of the changes with everything
+//! that was promised, verify, take another write, and open again.
 //!
-//! At every cut the process is also killed without a power cut; what the next process read from the
-//! page cache must survive a power cut right after. A sample is cut again during recovery, and a
-//! sample is damaged on purpose. Everything is determined by the numbers of the scripts; a failure
-//! prints the script, the cut and the step.
+//! At every cut, the process is also killed without a power cut: what the next process read from
+//! the page cache must survive a power cut right after. A sample of the disks is cut again during
+//! recovery, and a sample is damaged on purpose. The numbers of the scripts determine everything; a
+//! failure prints the script, the cut and the step.
 //!
 //! The long campaign, in release mode and with one thread per part:
 //!
@@ -14,7 +14,7 @@
 //!     a_crash_anywhere -- --nocapture
 //! ```
 //!
-//! `NEARKIN_CRASH_STATES` is the minimum number of states (scripts are finished),
+//! `NEARKIN_CRASH_STATES` is the minimum number of states (the last script is run to its end),
 //! `NEARKIN_CRASH_SEED` the number of the first script.
 
 mod faults;
@@ -31,14 +31,14 @@ use judge::{Figures, Judge, Seen};
 use run::Run;
 use std::time::Instant;
 
-/// Disk states per cut, not counting those after a kill and a second cut.
+/// Disk states per cut, not counting those after a kill or a second cut.
 const STATES: usize = 32;
 /// The number of states in CI.
 const STATES_DEFAULT: u64 = 20_000;
 const PARTS: u64 = 2;
 
-/// Cuts one script at one operation, and judges the result. Returns false if the script ended
-/// before.
+/// Cuts one script at one operation, and judges the result. Returns false if the script has fewer
+/// operations.
 fn cut_script(
     script: &script::Script,
     cut: u64,

@@ -8,12 +8,12 @@ use crate::{ErrorKind, Index, Options, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The folder's path while it is moved.
+/// The path of the folder while it is moved.
 const AWAY: &str = "/a/folder/moved.nearkin";
 /// The key that the handle without a lock tries to insert.
 const LOST: &[u8] = b"lost";
 
-/// Another index in the place of the moved one; `None` on a failing disk.
+/// Makes another index in the place of the moved one. Returns `None` if the disk fails.
 fn stranger(bench: &Bench) -> Option<Index> {
     let disk = Arc::new(bench.sim.clone());
     let options = Options::default().maintenance(crate::Maintenance::Inline);
@@ -44,8 +44,9 @@ impl Run {
         result
     }
 
-    /// The lock is deleted. This handle must write nothing more. While it exists no other process
-    /// may write, and the next process to open the index finds everything that was acknowledged.
+    /// Deletes the lock. From then on, this handle must write nothing, and no other process may
+    /// write as long as the handle exists. The next process to open the index must find everything
+    /// that was acknowledged.
     pub(super) fn lose_lock(&mut self, with_second: bool) {
         self.note_promised();
         self.bench.sim.remove_file(&Path::new(DIR).join("lock"));

@@ -9,12 +9,12 @@ use super::script::{Script, Step, script};
 use crate::planted::{Bug, Planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Number of scripts, each cut at some operation.
+/// Number of scripts. Each round cuts every script at one operation.
 const SCRIPTS: u64 = 24;
 /// A bug that survives this many states counts as missed.
 const STATES_MAX: u64 = 200_000;
 
-/// A script, its number of disk operations, and which of them fall between two concurrent callers.
+/// A script, its number of disk operations, and the operations at which two callers are active.
 struct Measured {
     script: Script,
     ops: u64,
@@ -38,13 +38,13 @@ fn scripts() -> Vec<Measured> {
     (1..=SCRIPTS).map(measured).collect()
 }
 
-/// Runs the campaign with a bug; returns the work until it was caught, or `None`. Damage on purpose
-/// is used only for bugs that nothing else can show.
+/// Runs the campaign with a bug. Returns the work until the bug was caught, or `None`. Files are
+/// damaged on purpose only for the bugs that nothing else can show.
 fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
     let _planted = Planted::new(bug);
     let needs_damage =
         [Bug::RowCrcNotChecked, Bug::SweepWithoutCatalog, Bug::DamageIsTornTail].contains(&bug);
-    // Three bugs need concurrent callers, and not every script has two.
+    // Three bugs need concurrent callers, which not every script has.
     let among_callers = [Bug::IdleNotAwaited, Bug::HorizonAfterSync, Bug::RejectionNotAwaited];
     let needs_company = among_callers.contains(&bug);
     let fits = |measured: &&Measured| !needs_company || !measured.together.is_empty();
@@ -52,9 +52,10 @@ fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
     let mut figures = Figures::default();
     while figures.states < STATES_MAX {
         for Measured { script, ops, together } in scripts.iter().filter(fits) {
-            // A bug may cause more operations.
+            // The bug may cause more operations than were measured.
             let mut cut = rng.next() % (ops + 40);
-            // These show only if the power fails at, or right after, the sync that was not awaited.
+            // These three bugs show only if the power fails at the sync that was not awaited, or
+            // right after it.
             if needs_company {
                 cut = together[usize::try_from(cut).unwrap_or(0) % together.len()];
             }

@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) bench: Bench,
-    /// The index was created.
+    /// Whether the index was created.
     pub(super) made: bool,
-    /// A sync failed: this process writes nothing more, and the next one would start from data that
-    /// the system has dropped.
+    /// Whether a sync failed. This process then writes nothing more, and the next one would start
+    /// from data that the system has dropped.
     pub(super) poisoned: bool,
-    /// A sync is planned to fail.
+    /// Whether a sync is planned to fail.
     sync_fails: bool,
-    /// Disk operations before the last process started.
+    /// Number of disk operations before the last process started.
     before: u64,
     cut: u64,
-    /// Backups started.
+    /// Number of backups started.
     backups: u32,
 }
 
@@ -35,7 +35,8 @@ fn written(core: &Core, batch: &Batch) -> Result<u64> {
     core.write(batch).map(|written| written.change)
 }
 
-/// The result of the second caller: its change, or none (it had to wait).
+/// How the second caller fared: `None` if it did not run, `Some(None)` if it had to wait, otherwise
+/// the result of its call, which is a change.
 type Came = Arc<Mutex<Option<Option<Result<u64>>>>>;
 
 impl Run {
@@ -89,7 +90,7 @@ impl Run {
                 self.bench.in_doubt = doubt;
             }
         }
-        // A maintenance step after a write does not fail the write.
+        // If a maintenance step fails after a write, the write succeeds all the same.
         let failure = self.bench.index.as_ref().and_then(|index| index.core.wakeup.failure());
         self.poisoned |= self.sync_fails && failure.is_some_and(|text| text.contains("Unknown"));
         !self.bench.sim.is_stopped()
@@ -105,7 +106,7 @@ impl Run {
         self.bench.durable = self.bench.durable.max(promised);
     }
 
-    /// Continues after an allowed failure; `None` for any other failure.
+    /// Continues after a failure that is allowed. Returns `None` for any other failure.
     fn survive(&mut self, error: &Error, was_in_doubt: bool) -> Option<()> {
         match error.kind() {
             ErrorKind::Io => self.bench.in_doubt = None,
@@ -117,7 +118,7 @@ impl Run {
                     self.bench.in_doubt = None;
                 }
             }
-            // The error says to reopen the index.
+            // The message of the error says to reopen the index.
             ErrorKind::Unknown | ErrorKind::Poisoned => drop(self.bench.index.take()),
             _ => return None,
         }
@@ -127,7 +128,7 @@ impl Run {
         Some(())
     }
 
-    /// Opens the index after its handle is gone. If the disk is full, space is freed first.
+    /// Reopens the index without its old handle. If the disk is full, space is freed first.
     pub(super) fn reopen(&mut self) {
         self.bench.snapshots.clear();
         if self.bench.open(&self.bench.sim).is_err() {
@@ -139,7 +140,8 @@ impl Run {
 
     fn act(&mut self, step: &Step) -> Result<()> {
         match step {
-            // The next process would start from data that the system has dropped.
+            // Skipped if a sync is to fail: the next process would start from data that the system
+            // has dropped.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
             | Step::LoseLock { .. }
                 if self.sync_fails => {}
@@ -207,11 +209,12 @@ impl Run {
         let came = came.lock().expect("nobody panicked").take();
         let Some(answer) = came else { return result };
         if let Some(Ok(change)) = &answer {
-            // Acknowledged as durable.
+            // The second caller got its answer, so its change is durable.
             self.bench.durable = self.bench.durable.max(*change);
         }
         if let Err(error) = result {
-            // If the first write is in doubt, the second one, appended after it, is, too.
+            // The write of the second caller was appended after the first one. If the first is in
+            // doubt, the second is, too.
             let may_be_there = self.bench.sim.is_stopped() || error.kind() != ErrorKind::Io;
             if let Some(one) = self.bench.in_doubt.take_if(|_| may_be_there) {
                 let both = self.with_second(one.clone(), first, second, time);
@@ -229,18 +232,18 @@ impl Run {
                 self.bench.in_doubt = Some(after);
                 return Err(error);
             }
-            // It had to wait before writing anything, until a flush could start.
+            // The second caller had to wait for a flush, and has written nothing yet.
             None if self.bench.index().core.writer().change < after.change => {}
             Some(Ok(_)) | None => {
                 self.bench.history.insert(after.change, after.clone());
                 self.bench.model = after;
             }
         }
-        // The second caller now syncs by itself.
+        // The second caller had to wait for a sync: sync now in its place.
         self.bench.index().sync().map(drop)
     }
 
-    /// A model with the write of the second caller.
+    /// The model after the write of the second caller.
     fn with_second(&self, mut model: Model, first: &[Edit], second: &Second, time: u64) -> Model {
         match second {
             Second::Same => drop(model.write(&self.bench.batch(first, time).1)),
@@ -254,7 +257,7 @@ impl Run {
         model
     }
 
-    /// A backup. The other writes happen when its first file is linked, or not at all.
+    /// Makes a backup. The other writes happen when its first file is linked, or not at all.
     fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
         let bench = &mut self.bench;
         self.backups += 1;
@@ -292,7 +295,7 @@ impl Run {
         Ok(())
     }
 
-    /// Schedules an action at a moment of the next sync at which other threads could act.
+    /// Schedules an action for the next sync, at a moment when other threads could act.
     fn expect(
         &self,
         moment: Moment,
@@ -301,7 +304,7 @@ impl Run {
     ) {
         let (core, came) = (Arc::clone(&self.bench.index().core), Arc::clone(came));
         let visit = move || {
-            // A thread would wait here until the sync is over.
+            // The write lock is held: a thread would wait here until the sync is over.
             if core.writer.try_lock().is_err() {
                 return false;
             }
@@ -312,8 +315,8 @@ impl Run {
         self.bench.sim.visit_syncs(Some((moment, Box::new(visit))));
     }
 
-    /// Inserts a document whose payload consists of valid records with the salt of this log, bound
-    /// to offset 0.
+    /// Inserts a document whose payload consists of records with a valid checksum and the salt of
+    /// this log, but bound to offset 0.
     fn forge(&mut self, key: [u8; 4]) -> Result<()> {
         let place = {
             let writer = self.bench.index().core.writer();
@@ -328,7 +331,8 @@ impl Run {
             let change = self.bench.model.change + 5;
             payload.extend_from_slice(record.seal(RecordKind::Change, change, end + 8, salt, 0));
         }
-        // Record header, operation, signature and key take a multiple of 8 bytes.
+        // The payload begins at a multiple of 8 bytes, as records do: the record header, operation,
+        // signature and key before it have such a length.
         let lanes = vec![payload[0]; HASHES];
         let payload = Some(payload);
         self.bench.execute(&Op::Write(vec![Edit::Insert { key: key.to_vec(), lanes, payload }]))

@@ -1,8 +1,8 @@
 //! Scripts of the crash campaign: short, with operations that change the layout. Knows no index.
 //!
-//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (An
-//! operation that needs only the index is better an `Op` of the model, and then belongs in its
-//! scripts, too.)
+//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (If
+//! the operation needs only the index, make it an `Op` of the model instead, and let the scripts of
+//! the model draw it, too.)
 
 use super::super::bench::Layout;
 use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
@@ -22,22 +22,22 @@ pub(super) enum Step {
         first: Vec<Edit>,
         second: Second,
     },
-    /// A document whose payload contains records of the log, bound to another offset.
+    /// Inserts a document whose payload contains records of the log, bound to another offset.
     Forge {
         key: [u8; 4],
     },
-    /// A backup with concurrent writes (possibly none).
+    /// Makes a backup with concurrent writes (possibly none).
     Backup {
         meanwhile: Vec<Edit>,
     },
-    /// The folder is moved, an operation done, and the folder moved back. Meanwhile another index
-    /// may be in its place.
+    /// Moves the folder, does an operation, and moves the folder back. Meanwhile another index may
+    /// be in its place.
     Moved {
         stranger: bool,
         op: Op,
     },
-    /// A cleanup job deletes the lock; a second process may open the index before the first one
-    /// notices.
+    /// A cleanup job deletes the lock. A second process may try to open the index before the first
+    /// one notices.
     LoseLock {
         second: bool,
     },
@@ -53,12 +53,12 @@ pub(super) enum Step {
 
 #[derive(Debug, Clone)]
 pub(super) enum Second {
-    /// Before the sync it reads what the first caller has written, and writes nothing.
+    /// Before the sync, the second caller repeats the write of the first, which changes nothing.
     Same,
-    /// Before the sync it admits a newcomer that may be similar to what the first caller has
-    /// written; it writes nothing if rejected.
+    /// Before the sync, the second caller admits a newcomer that may be similar to a document of
+    /// the first caller. If the newcomer is rejected, nothing is written.
     Admit(Admitting),
-    /// After the sync, but before the first caller's call returns, it writes.
+    /// After the sync, but before the call of the first caller returns, the second caller writes.
     Write(Vec<Edit>),
 }
 
@@ -69,13 +69,13 @@ pub(super) struct Script {
     pub(super) steps: Vec<Step>,
 }
 
-/// The smallest signature with several bands.
+/// A layout with the smallest signature that has several bands.
 pub(super) fn layout() -> Layout {
     let builder = Params::builder().hashes(HASHES).bands(4, 3).lane_bits(8);
     Layout::new(&builder.build().expect("sound parameters"))
 }
 
-/// The kinds of trouble in a script.
+/// What goes wrong in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,
@@ -104,7 +104,8 @@ pub(super) fn script(number: u64) -> Script {
         ttl: rng.pick(&[None, None, Some(6), Some(15)]),
         ..layout()
     };
-    // Two callers with an expiry between them would allow more orders than the model knows.
+    // If documents expired between the two callers' writes, more orders would be possible than the
+    // model knows.
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
     let mut author = Author { rng, callers, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
@@ -125,7 +126,7 @@ pub(super) fn script(number: u64) -> Script {
 
 struct Author {
     rng: Rng,
-    /// Whether there are concurrent callers.
+    /// Whether the script may have concurrent callers.
     callers: bool,
     trouble: Trouble,
 }
@@ -164,7 +165,7 @@ impl Author {
             49..64 => Step::Do(Op::Maintain),
             64..66 => Step::Do(Op::Sync),
             66..67 => Step::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
-            // One key, or all.
+            // The documents with one key, or all documents.
             92..93 => Step::Do(Op::RemovePrefix(vec![b'a' + self.byte(10)])),
             93..94 => Step::Do(Op::RemovePrefix(Vec::new())),
             67..68 => Step::Do(Op::Wait { ms: 200 }),
@@ -185,7 +186,7 @@ impl Author {
         }
     }
 
-    /// What another process does to the folder.
+    /// A step in which another process does something to the folder.
     fn of_others(&mut self) -> Step {
         if self.rng.percent(40) {
             return Step::LoseLock { second: self.rng.percent(60) };
@@ -203,7 +204,8 @@ impl Author {
         }
     }
 
-    /// One newcomer: of several, an arbitrary part may be stored when a disk fails.
+    /// A single newcomer: if there were several, a failing disk could keep an arbitrary part of
+    /// them.
     fn admitting(&mut self) -> Admitting {
         let key = vec![b'a' + self.byte(10)];
         let payload = Some(vec![self.byte(256); 5]);

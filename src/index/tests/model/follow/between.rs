@@ -1,4 +1,4 @@
-//! Every operation of a writer, done between any two calls of a reader.
+//! A reader beside a writer: operations of the writer run between any two calls of the reader.
 
 use super::super::bench::DIR;
 use super::turns::met_disk;
@@ -18,7 +18,7 @@ enum Deed {
     Open,
     Write,
     Sync,
-    /// Records the horizon.
+    /// Records the horizon in the log.
     Note,
     Flush,
     Compact,
@@ -28,7 +28,8 @@ enum Deed {
 
 use Deed::{Close, Compact, Drop, Flush, Note, Open, Sync, Write};
 
-/// The writer's operations before, and those between two calls.
+/// For each scene: the operations of the writer before the reader's calls, and those between two of
+/// the calls.
 const SCENES: [(&[Deed], &[Deed]); 10] = [
     (&[Open, Write, Close], &[Open, Write, Sync, Write]),
     (&[Open, Write, Close], &[Open, Write, Sync, Note, Close]),
@@ -47,11 +48,11 @@ const SCENES: [(&[Deed], &[Deed]); 10] = [
 struct Writer {
     index: Option<Index>,
     change: u64,
-    /// The last change that log or catalog record as durable.
+    /// The last change that the log or the catalog records as durable.
     noted: u64,
     /// The last durable change.
     durable: u64,
-    /// A writer died, and its unsynced changes are only in its log.
+    /// Whether a writer died, so that its unsynced changes are only in its log.
     died: bool,
 }
 
@@ -101,13 +102,13 @@ impl Writer {
             (None, _) => {}
         }
         if [Open, Flush, Compact, Close, Drop].contains(&deed) {
-            // Once no process writes, whole records count even if they are not durable.
+            // Once the writer is gone, all whole records count, even if they are not durable.
             self.noted = if deed == Drop { self.change } else { self.durable };
         }
     }
 }
 
-/// Compares the documents after a change with brute force.
+/// Compares the documents that a reader sees with brute force.
 fn check(reader: &Reader) {
     let change = reader.change();
     let live = change.saturating_sub(3).max(1)..=change;
@@ -120,8 +121,8 @@ fn check(reader: &Reader) {
     }
 }
 
-/// Runs the second part of a scene before call `at` of a reader that opens or refreshes. Returns
-/// false if it makes fewer calls.
+/// Runs the second part of a scene just before call `at` of a reader that opens or refreshes.
+/// Returns false if the reader makes fewer calls.
 fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
     let _place = Place(format!("scene {scene}, refreshes {refreshes}, call {at}"));
     let (sim, options) = (Sim::new(), options(scene as u64));

@@ -1,6 +1,6 @@
-//! A reader beside a writer, interleaved at calls of the disk. Everything the reader states follows
-//! the law at the change that it names. That change is not older than what the log confirmed, and
-//! no power cut undoes it.
+//! A reader beside a writer, interleaved at calls of the disk. Everything that the reader returns
+//! must follow the law at the change that it names. That change must be at least as late as the log
+//! confirmed, and no power cut may undo it.
 //!
 //! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the number of the first
 //! one.
@@ -52,16 +52,16 @@ fn options(number: u64) -> Options {
 /// State shared by the writer and the readers.
 #[derive(Debug, Default)]
 struct Told {
-    /// The documents after each change that was started.
+    /// The documents after each change that the writer has begun.
     models: Mutex<BTreeMap<u64, Model>>,
     /// A reader that starts now must see at least this change.
     least: AtomicU64,
-    /// The only writer is still running, so what a reader sees is durable.
+    /// Whether what a reader sees is durable, because the writer has not been killed.
     durable: AtomicBool,
     done: AtomicBool,
 }
 
-/// The writer: runs operations one by one, and reports them.
+/// The writer: runs one operation after the other, and reports each.
 struct Writer<'a> {
     seat: &'a Seat,
     options: Options,
@@ -96,7 +96,8 @@ impl Writer<'_> {
                 self.open();
             }
             _ => {
-                // Unsynced changes are present, but not durable.
+                // Between the kill and the next open, readers also see changes that are not
+                // durable.
                 self.told.durable.store(false, Ordering::SeqCst);
                 drop(self.index.take());
                 self.open();
@@ -146,7 +147,7 @@ impl Writer<'_> {
         let written = self.index().write(&batch).expect("written");
         assert_eq!(written.change, change);
         if change > before && self.options.durability == Durability::Sync {
-            // This record confirms the previous change.
+            // The record of this change confirms the previous one.
             self.tell(before);
         }
     }
@@ -158,7 +159,7 @@ fn signature(rng: &mut Rng) -> Signature {
     Signature::from_parts(&params(), 3, lanes.into_boxed_slice())
 }
 
-/// How often readers looked, and the results.
+/// Counts of what the readers did, and of the results.
 #[derive(Debug, Default, Clone, Copy)]
 struct Figures {
     opened: u64,
@@ -209,7 +210,7 @@ impl Judge<'_> {
         }
         let change = self.readers.last().expect("one").change();
         assert!(change >= least, "change {change} is seen, {least} was noted");
-        // The disk may have advanced up to here; what was seen is what counts.
+        // The disk may have changed since the reader looked, but what it saw must survive.
         if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
             self.cut_power(change);
         }
@@ -224,7 +225,7 @@ impl Judge<'_> {
         self.figures.unsettled += 1;
     }
 
-    /// Compares the newest view with the law at its change, whatever happens meanwhile.
+    /// Compares the newest reader with the law at its change, whatever the writer does meanwhile.
     fn check(&mut self) {
         let reader = self.readers.last().expect("one");
         let models = self.told.models.lock().expect("sound");
@@ -287,7 +288,7 @@ fn run(number: u64) -> Figures {
             while !told.done.load(Ordering::SeqCst) {
                 judge.step();
             }
-            // No process writes: everything is visible.
+            // The writer has ended, so all changes must be visible.
             for reader in &mut judge.readers {
                 reader.refresh().expect("refreshed");
                 let last = *told.models.lock().expect("sound").keys().last().expect("one");

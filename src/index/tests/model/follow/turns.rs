@@ -1,6 +1,6 @@
-//! A writer and a reader on one simulated disk, each in a thread; one runs at a time. At every call
-//! of the disk a seeded random choice decides which one continues. So every order of calls can
-//! occur, and a seed reproduces it.
+//! A writer and a reader on one simulated disk, each in a thread of its own; only one runs at a
+//! time. At every call of the disk, a seeded random choice decides which of them continues. So any
+//! order of calls can occur, and a seed reproduces it.
 
 use super::super::script::Rng;
 use crate::storage::lock::{Guard, Lock};
@@ -21,10 +21,10 @@ pub(super) enum Who {
 #[derive(Debug)]
 struct Baton {
     holder: Who,
-    /// The other thread has ended.
+    /// Whether the other thread has ended.
     alone: bool,
     rng: Rng,
-    /// Probability of a switch, in percent.
+    /// Probability of a switch per call, in percent.
     changes: usize,
 }
 
@@ -47,7 +47,7 @@ impl Turns {
         self.baton.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before a call: possibly switches to the other thread.
+    /// Called before a disk call: switches to the other thread, or not.
     fn meet(&self, who: Who) {
         let mut baton = self.baton();
         let changes = baton.changes;
@@ -66,7 +66,7 @@ impl Turns {
     }
 }
 
-/// The disk as one thread sees it; when it is dropped, the other thread continues alone.
+/// The disk of one thread. When it is dropped, the other thread continues alone.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) disk: Arc<dyn Storage>,
@@ -87,7 +87,7 @@ impl Drop for Seat {
     }
 }
 
-/// The disk, with a callback before every call, and optionally before a lock is released.
+/// The disk, with a callback before every call, and optionally also before a lock is released.
 pub(super) fn met_disk(
     sim: &Sim,
     while_locked: bool,
@@ -188,7 +188,7 @@ impl Storage for Disk {
     }
 }
 
-/// A lock that the other thread may find held just before its release.
+/// A lock that the other thread may find held, just before its release.
 struct Held {
     lock: Lock,
     shared: Shared,
@@ -221,7 +221,7 @@ impl File for Opened {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        // A long read is not atomic.
+        // A long read is not atomic: the other thread may run in the middle of it.
         let half = buffer.len() / 2;
         let (first, second) = buffer.split_at_mut(half);
         self.shared.meet();
