@@ -87,7 +87,11 @@ impl Row {
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
         let body = bincode::serde::encode_to_vec(self, config).unwrap_or_default();
         // Encoding into memory fails only for types that bincode does not support.
-        assert!(!body.is_empty() && body.len() <= ROW_BYTES_MAX, "the catalog row has {} bytes", body.len());
+        assert!(
+            !body.is_empty() && body.len() <= ROW_BYTES_MAX,
+            "the catalog row has {} bytes",
+            body.len()
+        );
         let mut bytes = vec![self.version()];
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
@@ -127,10 +131,9 @@ impl Row {
         }
         match row.problem() {
             Some(what) => Err(DecodeError::damaged(what, PREFIX_BYTES)),
-            None if row.version() != version => Err(DecodeError::damaged(
-                "catalog row version does not match its parameters",
-                0,
-            )),
+            None if row.version() != version => {
+                Err(DecodeError::damaged("catalog row version does not match its parameters", 0))
+            }
             None => Ok(row),
         }
     }

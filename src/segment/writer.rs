@@ -245,7 +245,8 @@ impl Output {
         let begin = range.start / block * block;
         let until = range.end.next_multiple_of(block).min(end);
         assert!(range.start <= range.end && range.end <= end, "only what was written is read back");
-        let count = usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
+        let count =
+            usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
         // The read overwrites all bytes, so old bytes need not be cleared.
         out.resize(count, 0);
         self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;

@@ -1,9 +1,5 @@
 //! What opening refuses, deletes and makes durable, and how a broken log affects waiting writers.
-<<<<<<< HEAD
 //! Most of these tests were written to kill a mutant (`docs/reports/CRASH_TESTS.md`).
-=======
-//! Most of these tests were written to kill a mutant (see `docs/reference/DURABILITY.md`).
->>>>>>> pw-a
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;
