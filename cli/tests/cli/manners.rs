@@ -8,7 +8,7 @@ mod interrupts;
 #[path = "manners/terminal.rs"]
 mod terminal;
 
-/// Whether a program needed by a test is installed.
+/// Whether a program that a test needs is installed.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok() || Path::new(program).exists()
 }

@@ -30,7 +30,8 @@ fn packed_lines_are_read_wherever_lines_are() {
         pack(&scratch, "l.jsonl", packed);
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let index = format!("i-{packed}");
-        // Any file name, and the data twice: several members.
+        // The file name does not matter, and a file may have several members: here the data comes
+        // twice.
         scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
         let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
         assert_eq!(inserted(&ran), 300);
@@ -132,7 +133,7 @@ fn columns_of_parquet_may_be_packed() {
     scratch.run(&refused).ends_with(2).says(&["brotli", "Zstandard"]);
 }
 
-/// Runs `add`, kills it after its first checkpoint, and returns the number of documents stored.
+/// Runs `add`, and kills it after its first checkpoint.
 fn killed(scratch: &Scratch, file: &str) {
     let mut command = scratch.command(&["add", "i", "--jsonl", file]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -198,7 +199,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
     assert!(unchanged > 0);
-    // An older state of the index beside a newer checkpoint.
+    // The index is older than the checkpoint beside it.
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("backup empty i").ends_with(0);
     killed(&scratch, "l.jsonl");

@@ -103,7 +103,7 @@ fn a_preset_is_recommended_by_what_the_texts_look_like() {
     let told = objects.last().unwrap();
     assert_eq!((&told["preset"], &told["texts"]), (&"documents".into(), &350.into()));
     assert!(told["near_copies_per_text"].as_f64().unwrap() > 0.1, "{told}");
-    // Titles, and program text.
+    // Advice for short titles and for program text.
     let titles = |at: u32| format!("{{\"id\":\"{at}\",\"text\":\"The title of book {at}\"}}\n");
     scratch.write("titles.jsonl", (0..50).map(titles).collect::<String>());
     let ran = scratch.run("tune --jsonl titles.jsonl").ends_with(0);

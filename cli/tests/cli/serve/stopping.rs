@@ -90,7 +90,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         );
         client.send(request.as_bytes()).unwrap();
         client.send(body.as_bytes()).unwrap();
-        // Wait until the request was read and is being processed.
+        // Wait until the server has read the request and is processing it.
         let mut other = server.connect();
         let runs = || {
             let metrics = other.ask("GET", "/metrics", None).has(200).text();
