@@ -11,8 +11,9 @@ use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_N
 use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
 use crate::error::{from_engine, message_of, raise, unlocked};
 
-/// Columns of equal length, in memory. Read by everything that knows the Arrow PyCapsule
-/// interface (pyarrow, polars, pandas, DuckDB) without a copy; none of these is required.
+/// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface
+/// (pyarrow, polars, pandas, DuckDB) reads them without a copy; none of these libraries is
+/// required.
 #[pyclass(frozen, module = "nearkin")]
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -212,8 +213,8 @@ impl Failed {
     }
 }
 
-/// Record batches, made as they are read: once. Iterate over it, or hand it to whatever knows the
-/// Arrow PyCapsule interface.
+/// Record batches, computed while they are read. They can be read only once. Iterate over a stream,
+/// or pass it to a library that supports the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct Stream {
     fields: Vec<Field>,
@@ -243,7 +244,7 @@ impl Stream {
         unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// The next batch, if there is one.
+    /// The next batch; `None` at the end.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         py.check_signals()?;
         let next = unlocked(py, || {
@@ -290,7 +291,7 @@ impl Stream {
         PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
     }
 
-    /// The Arrow PyCapsule interface: hands over what is left.
+    /// The Arrow PyCapsule interface: hands over the remaining batches.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
