@@ -1,4 +1,4 @@
-//! Reads Arrow columns: rows of text, bytes, integers, times, and lists of these.
+//! Reads Arrow columns: rows of text, bytes, integers, and lists of these.
 
 use std::ops::Range;
 use std::sync::Arc;
