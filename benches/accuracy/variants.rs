@@ -112,7 +112,7 @@ fn text_for(what: &str, text: &str) -> String {
     }
 }
 
-/// Rewrites this part of the page. Other programs write the parts before it.
+/// Rewrites this part of the page, from its heading to the end. The parts before it stay.
 #[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
 pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
     let all =

@@ -137,8 +137,8 @@ fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counte
     Ok(counted)
 }
 
-/// Queries with parts of documents. Counts the parts that find their whole document, and the wrong
-/// claims of containment.
+/// Queries with copies that contain their original or are a part of it. Makes a table of the
+/// fraction that find the original, the number of claims, and the number of wrong ones.
 fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
     let kinds = [Edit::Boilerplate, Edit::Half, Edit::Joined];
     let mut lines = String::from("| asked for | looked in an index for |");
