@@ -30,7 +30,7 @@ const SKETCHED_MAX: usize = 20_000;
 pub trait Store: Sized {
     const NAME: &'static str;
     const DURABILITY: &'static str;
-    /// Maximum number of documents for which check-then-add is measured.
+    /// Maximum number of documents that check-then-add is measured with.
     const CHECKED_MAX: usize;
 
     fn open(folder: &Path) -> Result<Self>;
@@ -53,7 +53,7 @@ pub struct Texts {
     pub misses: Vec<String>,
 }
 
-/// The folder in which the texts are written for the programs in other languages.
+/// The folder in which the texts are written for the Python script.
 pub fn folder(options: &Options) -> PathBuf {
     options.work.join("texts")
 }
