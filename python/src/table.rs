@@ -147,17 +147,17 @@ impl Table {
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
-    /// As a ``pyarrow.Table``.
+    /// Converts the table to a ``pyarrow.Table``.
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_arrow")
     }
 
-    /// As a ``pandas.DataFrame``.
+    /// Converts the table to a ``pandas.DataFrame``.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_pandas")
     }
 
-    /// As a ``polars.DataFrame``.
+    /// Converts the table to a ``polars.DataFrame``.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_polars")
     }
@@ -305,17 +305,17 @@ impl Stream {
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
-    /// As a ``pyarrow.Table``.
+    /// Converts the remaining rows to a ``pyarrow.Table``.
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_arrow")
     }
 
-    /// As a ``pandas.DataFrame``.
+    /// Converts the remaining rows to a ``pandas.DataFrame``.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_pandas")
     }
 
-    /// As a ``polars.DataFrame``.
+    /// Converts the remaining rows to a ``polars.DataFrame``.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_polars")
     }

@@ -45,7 +45,7 @@ fn a_person_filters_opens_and_compares() {
     browser.press("Escape");
     assert_eq!(browser.text(FOCUS), "row");
     assert_eq!(browser.value("document.getElementById('cluster').hidden"), true);
-    // A search without results says so.
+    // If a search has no results, the list says so.
     browser.press("/");
     browser.write(" no such key");
     browser.wait_for("document.querySelector('.empty') !== null");
@@ -328,7 +328,7 @@ fn clusters_are_stepped_through_and_downloaded() {
     browser.value("document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 2 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.text(FOCUS), "next");
-    // A row beyond the part of the list that is drawn.
+    // The current row moves beyond the part of the list that was drawn.
     browser.value("for (let at = 0; at < 60; at += 1) document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 62 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.count("tr.current button.row"), 1);

@@ -66,7 +66,7 @@ fn files_that_are_no_text_are_named_and_counted() {
         "skipped docs/blank: empty",
         "skipped docs/nul: binary (a NUL byte at 2)",
     ]);
-    // Text that is not UTF-8.
+    // Two documents are inserted: a text that is not UTF-8 is added, too.
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     assert!(ran.stdout.contains("3 skipped (1 binary, 2 empty)"), "{}", ran.stdout);
 }
@@ -75,7 +75,7 @@ fn files_that_are_no_text_are_named_and_counted() {
 fn a_file_larger_than_a_document_may_be_is_not_read() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    // A sparse file: takes no space, but would take long to read.
+    // A sparse file takes no space, but reading it would take long.
     fs::OpenOptions::new()
         .create(true)
         .truncate(true)

@@ -65,7 +65,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let whole = bytes.len();
         let name = |kind: &str| format!("{kind}-{packed}");
-        // One complete member and a truncated one.
+        // The file has one complete member and a truncated one.
         scratch.write(&name("cut"), [&bytes[..], &bytes[..whole / 2]].concat());
         scratch.write(&name("more"), [&bytes[..], b"garbage"].concat());
         scratch.write(&name("false"), "{}\n");
@@ -176,7 +176,7 @@ fn adding_goes_on_where_it_was_killed() {
             fs::remove_dir_all(scratch.path(folder)).unwrap();
         }
     }
-    // A file that was completed is added again.
+    // Once a file has been added completely, adding it again starts at its beginning.
     killed(&scratch, "l.jsonl");
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
@@ -207,7 +207,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let ran = scratch.run("add empty --jsonl l.jsonl --json").ends_with(0);
     let ran = ran.says(&["has changed", "from the beginning"]);
     assert_eq!(inserted(&ran), 60_001);
-    // Other fields or other lines: the checkpoint does not apply.
+    // The checkpoint does not apply if the fields or the lines differ.
     let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
     assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
     // An index that lost its catalog is still recognised beside a checkpoint.

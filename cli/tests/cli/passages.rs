@@ -31,7 +31,8 @@ fn a_quotation_is_found_with_its_place() {
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["documents"], &stats["passages"]), (&2.into(), &"40:20".into()));
     scratch.run("stats i").ends_with(0);
-    // Each line is answered under its name; malformed lines are no error.
+    // Each line is answered under its id. A malformed line is skipped and does not make the command
+    // fail.
     let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
     let lines = line("none", &words(5_000, 5_100)) + "garbage\n" + &line("some", &words(100, 200));
     scratch.write("q.jsonl", lines);

@@ -52,7 +52,8 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
     ran.says(&["from your pairs: 5 % are below"]);
-    // The measured cost equals what an index with these parameters does.
+    // The reported fraction of known pairs that are found is that of a real index with these
+    // parameters.
     let given = format!(
         "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
         one["bands"], one["rows_per_band"]

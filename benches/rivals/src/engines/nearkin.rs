@@ -22,8 +22,8 @@ pub fn key(document: u32) -> [u8; 8] {
     u64::from(document).to_be_bytes()
 }
 
-/// The maximum. The default is half as much, and a batch of 100,000 documents is slightly larger
-/// than that.
+/// Maximum size of a batch, which is the largest that Nearkin permits. The default is half as much,
+/// slightly too small for a batch of 100,000 documents.
 const BATCH_BYTES_MAX: usize = 32 << 20;
 
 /// Number of queries per call, if all are known in advance.

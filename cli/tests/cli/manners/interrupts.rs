@@ -52,7 +52,7 @@ impl Scratch {
     }
 }
 
-/// Deterministic: the command waits for a line that never comes.
+/// The moment of the signal is deterministic: the command waits for a line that never comes.
 #[test]
 fn a_signal_ends_add_while_it_waits_for_stdin() {
     if !signals_are_heard() {
