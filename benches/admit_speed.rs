@@ -1,9 +1,9 @@
 //! Speed of admitting documents compared with inserting them.
 //!
 //! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; two indexes
-//! are created in it. 128 rows of 8 bits, 17 bands of 5. One document in ten is a near-copy of an
-//! earlier one and is rejected. Besides the wall clock it prints the CPU time of the thread, which
-//! is less sensitive to other load.
+//! are created in it. A signature has 128 rows of 8 bits, in 17 bands of 5. One document in ten is
+//! a near-copy of an earlier one and is rejected. Besides the wall-clock time, the benchmark prints
+//! the CPU time of the thread, which is less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use nearkin::{Admission, Admit, Batch, Index, Newcomer, Options, Params, Shingles, Signature};
 
-/// Items of a document.
+/// Items per document.
 const ITEMS: u64 = 40;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

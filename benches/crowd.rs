@@ -1,13 +1,15 @@
-//! The cost of a crowd: documents that are identical, or similar at about 0.9. Time and peak memory
-//! of a query for the ten most similar ones, of clusters, and of admitting copies.
+//! The cost of a crowd: many documents that are identical, or have a similarity of about 0.9.
+//! Measures time and peak memory of clustering, of admitting copies, and of a query for the ten
+//! most similar documents.
 //!
-//! `cargo bench --bench crowd -- DIR [DOCUMENTS] [CLUSTERS_MAX]`. DIR must not exist. Crowds have a
-//! fiftieth, a tenth and the whole of DOCUMENTS (100,000). Crowds of similar but different
-//! documents are not clustered above CLUSTERS_MAX. Memory is the peak of the process (Linux), minus
-//! its memory at the start.
+//! `cargo bench --bench crowd -- DIR [DOCUMENTS] [CLUSTERS_MAX]`. DIR must not exist. The crowd is
+//! a fiftieth, a tenth or the whole of DOCUMENTS (100,000). A crowd of similar but different
+//! documents is not clustered if it is larger than CLUSTERS_MAX. Memory is the peak of the process
+//! (Linux), minus its memory at the start.
 //!
-//! `cargo bench --bench crowd -- scan DIR [DOCUMENTS]` measures the time per candidate in a table
-//! that is in effect a scan: with 3,000 candidates among DOCUMENTS, and with nine documents in ten.
+//! `cargo bench --bench crowd -- scan DIR [DOCUMENTS]` measures the time per candidate for queries
+//! that amount to a scan of a table: with 3,000 candidates among DOCUMENTS, and with nine documents
+//! in ten as candidates.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 #![expect(clippy::disallowed_methods, reason = "resets the peak of memory in /proc")]
@@ -40,7 +42,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Measures queries whose candidates share one band of two rows by accident, and nothing else.
+/// Measures queries whose candidates share nothing but one band of two rows, by accident.
 fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
     let params = Params::for_threshold(0.3).shingles(Shingles::Items).build()?;
     let index = Index::create(dir, &params, Options::default())?;
@@ -81,7 +83,7 @@ fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
 
 struct Crowd {
     documents: usize,
-    /// Similar, not identical.
+    /// The documents are similar, not identical.
     alike: bool,
 }
 
@@ -128,7 +130,7 @@ impl Crowd {
         index.close()
     }
 
-    /// The signature of a document. Any two similar ones differ in 10 items of 210.
+    /// The signature of a document. Two similar documents differ in 10 of 210 items.
     fn signature(&self, sketcher: &Sketcher, at: usize) -> Result<Signature> {
         let own = if self.alike { at } else { 0 };
         let shared = (0..200).map(|item| format!("item {item}"));
@@ -159,7 +161,7 @@ fn admit(index: &Index, signature: &Signature, terms: &Admit, what: &str) -> Res
     Ok(())
 }
 
-/// Prints the shortest time of a few runs and the peak of memory.
+/// Prints the shortest time of a few runs, and the peak of memory.
 fn measure(what: &str, runs: u32, mut run: impl FnMut() -> Result<String>) -> Result<()> {
     // Resets the peak of memory.
     let _ = std::fs::write("/proc/self/clear_refs", "5");

@@ -1,4 +1,4 @@
-//! Inserts: batches that are synced, batches that are not, single documents.
+//! Inserts: synced batches, unsynced batches, and single documents.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 

@@ -1,11 +1,11 @@
-//! Counts the instructions of sketch (an ASCII text and a Cyrillic one), insert, hit and miss under
-//! callgrind, and compares them with `benches/instructions.tsv`. More than a tenth above the table
-//! fails.
+//! Counts the instructions of sketching (an ASCII text and a Cyrillic one), insert, hit and miss
+//! under callgrind, and compares them with `benches/instructions.tsv`. Fails if a count is more
+//! than a tenth above the table.
 //!
 //! `cargo bench --bench instructions` compares; with `-- --write` it rewrites the table. Unlike
-//! time, instruction counts hardly depend on other load, so a table of them can be committed. They
-//! depend on the compiler and, for code that is selected by CPU features, on the CPU that valgrind
-//! emulates: it knows SSE to AVX2.
+//! times, instruction counts hardly depend on other load, so they can be committed. They depend on
+//! the compiler. For code that is selected by CPU features, they also depend on the CPU that
+//! valgrind emulates, which has SSE to AVX2.
 
 #![expect(clippy::print_stdout, reason = "a tool prints")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -18,12 +18,12 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The operations counted, and the number of repetitions.
+/// The measured operations, each with its number of repetitions.
 const OPERATIONS: [(&str, u64); 5] =
     [("sketch", 200), ("cyrillic", 200), ("insert", 4_000), ("hit", 2_000), ("miss", 2_000)];
-/// Documents of the index that is queried.
+/// Number of documents in the queried index.
 const STORED: u64 = 10_000;
-/// Maximum ratio of a count to the table's.
+/// Maximum ratio of a measured count to its value in the table.
 const WORSE_MAX: f64 = 1.10;
 const NOTE: &str = "\
 # Instructions per operation, as `cargo bench --bench instructions` counts them; a change that makes
@@ -66,7 +66,8 @@ fn write(counted: &[(&str, u64)]) {
     std::fs::write(table(), text).unwrap();
 }
 
-/// Prints the comparison, and fails if an operation is too much worse.
+/// Prints the comparison. Fails if a count exceeds its value in the table by more than `WORSE_MAX`
+/// permits.
 fn compare(counted: &[(&str, u64)]) -> ExitCode {
     let text = std::fs::read_to_string(table()).unwrap();
     let mut worse = false;
@@ -95,7 +96,7 @@ fn compare(counted: &[(&str, u64)]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs one operation under callgrind; returns instructions per repetition.
+/// Runs one operation under callgrind. Returns the number of instructions per repetition.
 fn count(operation: &str, times: u64) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("valgrind")
@@ -113,7 +114,7 @@ fn count(operation: &str, times: u64) -> u64 {
     instructions / times
 }
 
-/// The function that callgrind counts: everything inside it and nothing else.
+/// callgrind counts this function: everything inside it and nothing else.
 #[inline(never)]
 fn on_the_scale(work: &mut dyn FnMut()) {
     black_box(work)();
@@ -130,7 +131,7 @@ fn run(operation: &str) {
     }
 }
 
-/// As many letters beyond ASCII, with the same separators.
+/// A text with the same number of letters, all beyond ASCII, and the same separators.
 fn cyrillic(text: &str) -> String {
     let letter = |c: char| match c {
         'a'..='z' => char::from_u32(u32::from(c) - u32::from('a') + 0x430).unwrap_or(c),
@@ -150,7 +151,8 @@ fn sketch(times: u64, change: fn(&str) -> String) {
     });
 }
 
-/// Batches of 1,000, not synced: a sync executes hardly any instructions of this process.
+/// Inserts batches of 1,000 documents without a sync, which would execute hardly any instructions
+/// of this process.
 fn insert(times: u64) {
     let folder = tempfile::tempdir().unwrap();
     let options = support::options().durability(Durability::OsBuffer);
@@ -177,7 +179,7 @@ fn query(times: u64, first: u64) {
             found += snapshot.query(query).run().unwrap().found;
         }
     };
-    // A first run, since a block is verified when it is first read.
+    // A first run outside the measurement: a block is verified when it is first read.
     ask();
     on_the_scale(&mut ask);
     assert_eq!(found > 0, first == 0);

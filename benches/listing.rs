@@ -1,5 +1,5 @@
-//! What a server calls: all keys compared with all documents, and a query restricted to one tenant
-//! of twenty.
+//! The calls of a typical server: a comparison of all keys with all documents, and a query
+//! restricted to one of twenty tenants.
 //!
 //! `cargo bench --bench listing -- DIR [DOCUMENTS]`. DIR must not exist.
 
@@ -44,7 +44,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         })?;
         time("keys of one tenant", || snapshot.keys_with_prefix("tenant 07/")?.map(length).sum())?;
     }
-    // A query that all documents match, filtered by one tenant of twenty.
+    // A query that all documents match, filtered by one of twenty tenants.
     let of_tenant = |key: &[u8]| key.starts_with(b"tenant 07/");
     let crowd = sketcher.items((0..50).map(|item| 200_u64 << 32 | item))?;
     for begin in (0..documents).step_by(1_000) {

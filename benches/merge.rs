@@ -8,7 +8,8 @@ use criterion::{BatchSize, Criterion, Throughput};
 use nearkin::{Durability, Index};
 use tempfile::TempDir;
 
-/// An index in a temporary folder.
+/// An index in a temporary folder, with this many segments; with 0, the documents are in the
+/// memtable.
 fn full(segments: u64) -> (TempDir, Index) {
     let folder = tempfile::tempdir().unwrap();
     let options = support::options().durability(Durability::OsBuffer);

@@ -1,5 +1,5 @@
-//! Which windows find quotations of which length, their cost, and the precision of the reported
-//! share.
+//! Measures which windows find quotations of which length, what they cost, and how precise the
+//! reported share is.
 //!
 //! `cargo bench --bench passages` reads corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`), plants quotations, and writes the table of `docs/guide/PASSAGES.md`.
@@ -17,7 +17,7 @@ use nearkin::passages::PassageIndex;
 use nearkin::{Durability, FoldOptions, Maintenance, Normalise, Options, Params};
 use support::random;
 
-/// Windows, and the threshold.
+/// The measured windows, each with its threshold.
 const WINDOWS: [(&str, f64); 8] = [
     ("20:10", 0.3),
     ("30:15", 0.3),
@@ -28,23 +28,23 @@ const WINDOWS: [(&str, f64); 8] = [
     ("100:50", 0.5),
     ("200:100", 0.5),
 ];
-/// Words of a quotation.
+/// Lengths of a quotation in words.
 const LENGTHS: [usize; 6] = [20, 30, 50, 100, 200, 400];
 /// Number of quotations per length.
 const EACH: usize = 200;
 /// Percentage of words of a quotation that are replaced.
 const EDITED: u64 = 3;
-/// Words per stored text, at most.
+/// Number of words per stored text.
 const BOOK: usize = 1_000;
 const BOOKS: usize = 400;
-/// Words of other text around a quotation.
+/// Number of words of another text around a quotation.
 const AROUND: usize = 300;
-/// The meaning of the columns.
+/// The legend of the table's columns.
 const LEGEND: &str = "\
 *needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was
 planted, on average. *Wrong texts*: texts named besides the right one, by all queries together; a
 phrase in common is enough for small windows. *Bytes a text*: on disk.";
-/// The page with the table.
+/// The page that contains the table.
 const PAGE: &str = "docs/guide/PASSAGES.md";
 const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
 const END: &str = "<!-- benches/passages.rs writes this: end -->";
@@ -130,7 +130,7 @@ fn row(
     Ok(row)
 }
 
-/// A quotation between other words.
+/// A quotation from `book` between words of `news`.
 fn quoting(book: &[String], news: &[String], length: usize, state: &mut u64) -> String {
     let mut below = |most: usize| {
         let most = u64::try_from(most).unwrap_or(1).max(1);

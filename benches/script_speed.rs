@@ -1,9 +1,9 @@
-//! Sketching speed for several scripts: one thread, documents of 1,200 characters of the Universal
-//! Declaration of Human Rights, words:3.
+//! Sketching speed for several scripts, on one thread. The documents are parts of 1,200 characters
+//! of the Universal Declaration of Human Rights; the shingles are words:3.
 //!
 //! `cargo bench --bench script_speed -- [NORMALISATION]`; `NEARKIN_DATA` names the folder of
-//! `udhr2.jsonl.zst`. The languages take turns, so that other load affects all of them alike. The
-//! last column is the speed relative to English in ASCII.
+//! `udhr2.jsonl.zst`. The languages are measured in turns, so that other load affects all of them
+//! alike. The last column is the speed relative to English in ASCII.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use nearkin::{Params, Sketcher};
 
-/// Characters of a document.
+/// Number of characters per document.
 const CHARS: usize = 1_200;
 /// Number of turns per language.
 const TURNS: usize = 300;

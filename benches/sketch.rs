@@ -1,4 +1,4 @@
-//! Text to signature: words, characters and tokens.
+//! Text to signature, with shingles of words, characters and tokens.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Sketching speed: one thread, documents of about 200 English words.
+//! Sketching speed on one thread, with documents of about 200 English words.
 //!
 //! `cargo bench --bench sketch_speed -- [SHINGLES [FILE]]`. Prints documents per second and
 //! nanoseconds per shingle for each kind of shingle (or the given one), and for items as strings
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use nearkin::{Item, Params, Scheme, Shingles, Sketcher};
 
-/// Documents per measurement.
+/// Number of documents per measurement.
 const DOCUMENTS: usize = 2_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sets of 200 integers, as integers and as decimal strings.
+/// Measures sets of 200 integers, given as integers and as decimal strings.
 fn measure_items() -> Result<(), nearkin::Error> {
     for digits in [3, 6, 9, 18] {
         let modulus = 10_u64.pow(digits);
@@ -78,7 +78,8 @@ fn measure_sets<'i>(
     Ok(seconds / count as f64 * 1e9)
 }
 
-/// Adds up the shortest times of short slices, so that other load hardly matters.
+/// Measures short slices several times and adds up their shortest times, so that other load hardly
+/// matters.
 fn measure(scheme: Scheme, shingles: Shingles, texts: &[String]) -> Result<(), nearkin::Error> {
     let sketcher = Sketcher::new(&Params::builder().scheme(scheme).shingles(shingles).build()?);
     let mut seconds = 0.0;

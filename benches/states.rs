@@ -1,14 +1,14 @@
-//! Queries in the states in which users find an index: during a load, as loaded, compacted, just
-//! opened, short of memory.
+//! Query times in the states in which users find an index: during a load, just loaded, compacted,
+//! just opened, and short of memory.
 //!
-//! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR
-//! and measures it during the load, as loaded, after waiting as long as the load took, and
-//! compacted. `open DIR DOCUMENTS SECONDS [pread]` opens it and measures it at once and after
-//! SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with payloads,
-//! replaces half of them at random, compacts and verifies; it prints bytes written and on disk, and
-//! the time of each step. `verify DIR NAME` verifies the index NAME three times. The caller limits
-//! memory and processors: start the program that `cargo bench --no-run` names in a cgroup, or with
-//! `taskset -c 0`.
+//! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR.
+//! It measures the index during the load, just loaded, after a wait as long as the load, and compacted. `open DIR
+//! DOCUMENTS SECONDS [pread]` opens the index and measures it at once and after SECONDS. `sweep
+//! DIR` finds all its pairs twice, and compacts it. `edit DIR DOCUMENTS BYTES` loads documents with
+//! payloads, replaces half of them at random, compacts and verifies; it prints the bytes written,
+//! the bytes on disk, and the time of each step. `verify DIR NAME` verifies the index NAME three
+//! times. To limit memory and processors, start the program that `cargo bench --no-run` names in a
+//! cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
@@ -19,7 +19,7 @@ use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Signature};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Queries per figure.
+/// Number of queries per figure.
 const QUERIES: u64 = 1_000;
 
 fn main() {
@@ -47,7 +47,7 @@ fn queries(params: &Params, documents: u64, seed: u64, are_stored: bool) -> Vec<
     (0..QUERIES).map(|_| support::signature(params, next() + apart)).collect()
 }
 
-/// Microseconds: the mean, the median and the 99th percentile.
+/// Mean, median and 99th percentile of the query times, in microseconds.
 fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
     let begin = Instant::now();
     let one = |query: &Signature| {
@@ -86,7 +86,7 @@ fn load(folder: &Path, documents: u64, tier: u64) {
         let written = Instant::now();
         index.write(batch).unwrap();
         longest = longest.max(written.elapsed());
-        // Five measurements during the load; they count in its time.
+        // Five measurements are made during the load. Their time counts as part of the load.
         if first > 0 && first % (documents / 5).next_multiple_of(support::BATCH) == 0 {
             tell(&index, first, first, &format!("loading, {first}"));
         }

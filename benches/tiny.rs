@@ -1,8 +1,8 @@
-//! Many tiny indexes: the cost to create, fill, open and query an index of ten documents, its size
-//! on disk, and the cost of many open at once.
+//! Many tiny indexes: the cost of creating, filling, opening and querying an index of ten
+//! documents, its size on disk, and the cost of many indexes that are open at the same time.
 //!
 //! `cargo bench --bench tiny -- DIR [INDEXES] [OPEN_AT_ONCE]`. DIR must not exist. On a file system
-//! in memory (`/dev/shm`) syncs take no time: only the other work remains.
+//! in memory (`/dev/shm`), syncs take no time, so the result is the time of everything else.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 #![expect(clippy::disallowed_methods, reason = "looks at the files that an index leaves")]
@@ -109,7 +109,7 @@ fn timed<T, E>(times: &mut Vec<Duration>, act: impl FnOnce() -> Result<T, E>) ->
     done
 }
 
-/// Prints the size of the files of an index.
+/// Prints the total size of the files of an index.
 fn say(what: &str, dir: &Path) -> Outcome<()> {
     let mut files = Vec::new();
     collect(dir, &mut files)?;

@@ -1,10 +1,10 @@
 //! Write speed: durable batches, single writes, removes, reopening.
 //!
-//! `cargo bench --bench write_speed -- DIR [DOCUMENTS [BATCH [THREADS]]]`. DIR must not exist; with
-//! 0 documents it must exist and is only opened. With 0 threads, one thread writes and then the
-//! process exits as if killed. 128 rows of 8 bits, 16 bands of 8. One document in ten is similar to
-//! an earlier one. Besides the wall clock it prints the CPU time of the writing thread, which is
-//! less sensitive to other load.
+//! `cargo bench --bench write_speed -- DIR [DOCUMENTS [BATCH [THREADS]]]`. DIR must not exist. With
+//! 0 documents, it must exist and is only opened. With 0 threads, one thread writes, and the
+//! process then exits as if killed. A signature has 128 rows of 8 bits, in 16 bands of 8. One
+//! document in ten is similar to an earlier one. Besides the wall-clock time, the benchmark prints
+//! the CPU time of the writing thread, which is less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use nearkin::{Batch, Index, Options, Params, Shingles, Signature, Sketcher};
 
-/// Items of a document.
+/// Items per document.
 const ITEMS: u64 = 40;
-/// Maximum number of signatures made in advance; a longer run makes them between writes.
+/// Maximum number of signatures that are made before the run; a run with more documents makes them
+/// between writes.
 const MADE_MAX: u64 = 1_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -96,7 +97,7 @@ fn write(
     write_from(index, &made[begin..end], from, batch)
 }
 
-/// Writes the documents in batches; returns the longest time of a write.
+/// Writes the documents in batches. Returns the longest time of a write.
 fn write_from(
     index: &Index,
     signatures: &[Signature],
@@ -163,12 +164,12 @@ fn thread_seconds() -> f64 {
     text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// Bytes that this process has passed to write calls.
+/// Number of bytes that this process has passed to write calls.
 fn written() -> u64 {
     field("/proc/self/io", "wchar:")
 }
 
-/// Anonymous memory now, and its peak.
+/// Prints the anonymous memory, now and at its peak.
 fn memory() {
     let status = |name| field("/proc/self/status", name) >> 10;
     println!("anonymous {} MiB, peak with maps {} MiB", status("RssAnon:"), status("VmHWM:"));

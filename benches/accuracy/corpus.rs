@@ -1,4 +1,4 @@
-//! Reads a corpus and its exact truth, and samples pairs by similarity, always the same pairs.
+//! Reads a corpus and its exact truth. Samples pairs by similarity: the same pairs in every run.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nearkin::{Original, Sketcher};
 
-/// A pair of documents, by position, and its exact Jaccard similarity.
+/// A pair of documents, given by their positions, and its exact Jaccard similarity.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) a: usize,
@@ -14,12 +14,12 @@ pub(crate) struct Pair {
     pub(crate) jaccard: f64,
 }
 
-/// The sampled pairs whose similarity is from `from` to below `to`.
+/// The sampled pairs with a similarity from `from` up to, but not including, `to`.
 pub(crate) struct Bin {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) pairs: Vec<Pair>,
-    /// Number of pairs of the truth in this bin, of which `pairs` is a sample.
+    /// Number of pairs of the truth that fall into this bin; `pairs` is a sample of them.
     pub(crate) all: usize,
 }
 
@@ -35,15 +35,16 @@ enum Document {
     Items(Vec<String>),
 }
 
-/// Minimum number of pairs of a bin that gets a line.
+/// Minimum number of pairs that a bin needs for a line in the report.
 const BIN_PAIRS_MIN: usize = 1_000;
-/// Pairs taken of each document before any document contributes more.
+/// Number of pairs per document that are sampled before any document contributes more.
 const DOCUMENT_PAIRS: u32 = 3;
-/// Lower edges of the bins; the last one holds the identical pairs only.
+/// Lower edges of the bins. The last bin holds only identical pairs.
 const EDGES: [f64; 8] = [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.999_999_5, 2.0];
 
 impl Corpus {
-    /// Reads `name` and the truth in `name.truth.tsv.zst`; keeps at most `most` pairs of each bin.
+    /// Reads `name`, and its exact pairs from `name.truth.tsv.zst`. Keeps at most `most` pairs per
+    /// bin.
     pub(crate) fn read(
         folder: &Path,
         name: &str,
@@ -85,8 +86,8 @@ impl Corpus {
         Ok(Self { name: name.to_owned(), bins: kept, documents })
     }
 
-    /// The same pairs with their exact similarities under other parameters: those of a sketcher,
-    /// whose seed and rows do not matter.
+    /// The same pairs, with their exact similarities under the parameters of a sketcher. Its seed
+    /// and its rows do not matter.
     pub(crate) fn by(&self, sketcher: &Sketcher, name: &str) -> Result<Self, nearkin::Error> {
         let original = |document: &Document| match document {
             Document::Text(text) => sketcher.original_text(text),
@@ -135,8 +136,8 @@ impl Corpus {
     }
 }
 
-/// Moves the pairs of a document beyond its first few to the end: thousands of pairs within one
-/// crowd carry little more information than one.
+/// Moves the pairs of a document after its first few to the end: thousands of pairs within one
+/// crowd of similar documents carry little more information than one pair.
 fn seldom_first(lines: &mut [(u64, &str)]) {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     lines.sort_by_cached_key(|(_, line)| {
@@ -150,7 +151,8 @@ fn seldom_first(lines: &mut [(u64, &str)]) {
     });
 }
 
-/// A fixed pseudo-random order of lines (FNV-1a and a mixer), so that every run samples the same.
+/// A number that puts lines in a fixed pseudo-random order (FNV-1a and a mixer), so that every run
+/// samples the same pairs.
 fn order(line: &str) -> u64 {
     let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = line.bytes().fold(0xcbf2_9ce4_8422_2325, fold);

@@ -1,9 +1,9 @@
 //! Measures accuracy on real corpora with exact truth, and checks it against the formulas.
 //!
 //! `cargo bench --bench accuracy` reads the corpora in the folder `NEARKIN_DATA` (default
-//! `../shared/data`), prints a line with PASS or FAIL per check, writes `docs/reports/ACCURACY.md`
-//! and exits with 1 if a check failed. With `-- variants` it writes only the part of that page
-//! about texts that people consider equal.
+//! `../shared/data`). It prints one line per check with PASS or FAIL, writes
+//! `docs/reports/ACCURACY.md`, and exits with status 1 if a check failed. With `-- variants`, it
+//! writes only the part of that page about texts that people consider equal.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -24,14 +24,14 @@ use report::{Line, Report};
 const SEEDS: u64 = 40;
 /// Maximum number of pairs sampled from each bin.
 const PAIRS: usize = 4_000;
-/// The fast scheme is more precise than the formulas, by at most this.
+/// Accepted deviation of the fast scheme from the formulas. (It is more precise than they say.)
 const FAST_SLACK: f64 = 0.03;
-/// A correct scheme deviates by fewer standard errors across seeds.
+/// Accepted deviation of a mean, in standard errors across seeds.
 const FAR: f64 = 4.0;
 
 const PAGE: &str = "docs/reports/ACCURACY.md";
 
-/// Corpus, file of its documents, file of its truth, shingles.
+/// Name of the corpus, suffix of its truth file, and the kind of shingles.
 const CORPORA: [(&str, &str, Shingles); 12] = [
     ("debian_descriptions", "char5.ge0.8", Shingles::Chars(5)),
     ("debian_descriptions", "word3.ge0.7", Shingles::Tokens(3)),
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut report = Report::default();
     for (name, truth, shingles) in CORPORA {
         let corpus = Corpus::read(&folder, name, truth, PAIRS)?;
-        // As in the truth: lower case, no normalisation form.
+        // The truth was computed on lower-case text without a normalisation form.
         let case = |builder: ParamsBuilder| match shingles {
             Shingles::Items => builder,
             _ => builder.no_nfc(true),
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::process::exit(i32::from(report.failures() > 0));
 }
 
-/// The sums of one seed over the pairs of one bin.
+/// The sums for one seed over the pairs of one bin.
 #[derive(Default, Clone, Copy)]
 struct Tally {
     candidates: f64,
@@ -88,7 +88,7 @@ struct Tally {
     square: f64,
 }
 
-/// Measures both lane widths at once: a lane of 8 bits is the high byte of one of 16.
+/// Measures both lane widths at once: an 8-bit lane is the high byte of the 16-bit lane.
 fn measure(
     corpus: &Corpus,
     scheme: Scheme,
@@ -148,13 +148,14 @@ fn over(tallies: &[Tally], pairs: usize, get: fn(&Tally) -> f64) -> (f64, f64) {
     (mean, (squares / (SEEDS - 1) as f64 / SEEDS as f64).sqrt())
 }
 
-/// `expected_recall` at every thousandth, since it costs k^2.
+/// `expected_recall` at every thousandth of similarity: computing it for each pair would be too
+/// slow, because a call takes time proportional to k^2.
 fn recalls(params: &Params) -> Vec<f64> {
     let recall = |s: u32| params.expected_recall(f64::from(s) / 1000.0, params.threshold());
     (0..=1001).map(recall).collect()
 }
 
-/// Interpolates at `jaccard` between two thousandths.
+/// The expected recall at `jaccard`, interpolated between two thousandths.
 fn between(recalls: &[f64], jaccard: f64) -> f64 {
     let place = jaccard * 1000.0;
     let below = (0..=1000_u32).rev().find(|&s| f64::from(s) <= place).unwrap_or(0);
@@ -178,8 +179,8 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
         expect(&|jaccard| params.candidate_probability(jaccard)),
         expect(&|jaccard| between(&recalls, jaccard)),
     ];
-    // If an event is so rare that no seed showed it, the standard error across seeds is zero, too:
-    // then the binomial error of the expectation is used.
+    // An event can be so rare that it occurs under no seed. The standard error across seeds is then
+    // zero, too, and the binomial error of the expected share is used.
     let share = |get, expected: f64| {
         let (mean, error) = over(tallies, pairs.len(), get);
         let rare = expected * (1.0 - expected) / (pairs.len() as f64 * SEEDS as f64);
@@ -201,10 +202,10 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
     Line { candidates, returned, bias: [bias, bias_error], spread, checks }
 }
 
-/// Whether a measured share is near the expected one: within standard errors, and for the fast
-/// scheme within `FAST_SLACK`. Under the fast scheme the returned share may also be *better* than
-/// expected, since its estimate is more precise: more of a bin above the threshold, less of one
-/// below.
+/// Whether a measured share is close enough to the expected one: within `FAR` standard errors, or,
+/// for the fast scheme, within `FAST_SLACK`. The returned share of the fast scheme may also be
+/// *better* than expected, because its estimate is more precise: higher in a bin above the
+/// threshold, lower in a bin below it.
 fn fits([mean, expected, error]: [f64; 3], params: &Params, bin: Option<&Bin>) -> bool {
     let off = mean - expected;
     let near = off.abs() <= FAR * error + 1e-9;

@@ -8,15 +8,16 @@ use crate::corpus::{Bin, Corpus};
 
 /// One bin of one corpus under one scheme and lane width.
 pub(crate) struct Line {
-    /// Measured, expected, one standard error across seeds.
+    /// Measured and expected share of candidates, and the standard error across seeds.
     pub(crate) candidates: [f64; 3],
-    /// Measured, expected, one standard error across seeds.
+    /// Measured and expected share of returned pairs, and the standard error across seeds.
     pub(crate) returned: [f64; 3],
-    /// Mean error and one standard error across seeds.
+    /// Mean error of the estimate, and its standard error across seeds.
     pub(crate) bias: [f64; 2],
-    /// Root of the mean square error, and that of k independent hashes of this lane width.
+    /// Root mean square error of the estimate, and that of k independent hashes with this lane
+    /// width.
     pub(crate) spread: [f64; 2],
-    /// Whether candidates, returned, bias and spread pass.
+    /// Whether each of candidates, returned, bias and spread passes.
     pub(crate) checks: [bool; 4],
 }
 

@@ -1,5 +1,5 @@
-//! Texts that people consider equal: the exact similarity of a text and its variant under each
-//! normalisation.
+//! Texts that people consider equal: measures the exact similarity between a text and its variant
+//! under each normalisation.
 //!
 //! Reads `udhr2.jsonl.zst`, the Universal Declaration of Human Rights in many languages.
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use nearkin::{Normalise, Params, Shingles, Sketcher};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Heading of the part of the page that is written here.
+/// Heading of the part of the page that this module writes.
 const HEADING: &str = "## Texts that people call the same";
 const NOTE: &str = "
 Written by `cargo bench --bench accuracy -- variants`. The exact Jaccard similarity of a text of the
@@ -19,7 +19,7 @@ Universal Declaration of Human Rights and its variant, without hashing error, by
 normalisation.
 ";
 
-/// A variant: its name, the text's language, the edit, and the normalisation.
+/// A variant: its name, the language of its text, the edit, and the normalisation.
 type Row = (&'static str, &'static str, fn(&str) -> String, &'static str);
 
 const ROWS: [Row; 20] = [
@@ -45,7 +45,7 @@ const ROWS: [Row; 20] = [
     ("without accents", "fra", plain, "fold,diacritics"),
 ];
 
-/// Every apostrophe curly; `text_for` gives each word one.
+/// Replaces every apostrophe by a curly one. (`text_for` has added one to each word.)
 fn curly(text: &str) -> String {
     text.replace('\'', "\u{2019}")
 }
@@ -82,7 +82,7 @@ fn reflow(text: &str) -> String {
     lines.chunks(20).map(String::from_iter).collect::<Vec<_>>().join("\n")
 }
 
-/// A vowel point after each letter.
+/// Adds a vowel point after each letter.
 fn harakat(text: &str) -> String {
     let pointed = |c: char| [Some(c), c.is_alphabetic().then_some('\u{64e}')];
     text.chars().flat_map(pointed).flatten().collect()
@@ -96,7 +96,7 @@ fn upper_plain(text: &str) -> String {
     plain(&text.to_uppercase())
 }
 
-/// The text that a variant is made from: unchanged, or with the characters that the variant
+/// The text to which a variant's edit is applied: unchanged, or with added characters that the edit
 /// replaces.
 fn text_for(what: &str, text: &str) -> String {
     match what {
@@ -112,7 +112,7 @@ fn text_for(what: &str, text: &str) -> String {
     }
 }
 
-/// Rewrites this part of the page, after the parts that others write.
+/// Rewrites this part of the page, from its heading to the end. The parts before it stay.
 #[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
 pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
     let all =

@@ -1,8 +1,8 @@
-//! Nearkin compared with the settings of other programs: the ratio of copies found.
+//! Nearkin compared with the settings of other programs: the ratios of found copies.
 
 use std::fmt::Write as _;
 
-/// The copies found and the documents dropped by a setting.
+/// The number of copies found and of documents dropped with a setting.
 pub(crate) struct Came {
     pub(crate) name: &'static str,
     pub(crate) found: usize,
@@ -12,8 +12,8 @@ pub(crate) struct Came {
 /// Suffix of the names of other programs' settings.
 const THEIRS: &str = ", as it comes";
 
-/// A table of the settings that a user can choose by name, against those of other programs; empty
-/// if there are none.
+/// A table that compares the settings that a user can choose by name with those of other programs.
+/// Empty if there are none of the latter.
 pub(crate) fn table(all: &[Came], chosen: &[&str]) -> String {
     let theirs: Vec<&Came> = all.iter().filter(|one| one.name.ends_with(THEIRS)).collect();
     if theirs.is_empty() {

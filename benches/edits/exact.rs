@@ -1,4 +1,4 @@
-//! Decisions by exact comparison and by the estimate, compared with brute force.
+//! Compares the decisions of exact comparison, and those of the estimate, with brute force.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use nearkin::{
 use super::plant::{EDITS, Edit};
 use super::{EACH, key, options};
 
-/// Texts without near-duplicates among them.
+/// Number of texts, without near-duplicates among them.
 const TEXTS: usize = 3_000;
 /// Minimum similarity of a duplicate.
 const SIMILAR: f64 = 0.7;
@@ -22,7 +22,7 @@ struct Document {
     key: [u8; 8],
 }
 
-/// The tables.
+/// Makes the tables.
 pub(crate) fn tables(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
     let texts = &texts[..TEXTS.min(texts.len())];
     let mut documents: Vec<String> = texts.to_vec();
@@ -68,7 +68,8 @@ fn originals(sketcher: &Sketcher, texts: &[String]) -> nearkin::Result<Vec<Docum
     texts.iter().enumerate().map(document).collect()
 }
 
-/// Whether two documents satisfy the condition, computed here and not by the library.
+/// Whether two documents satisfy the condition. Computed here and not by the library, as an
+/// independent check.
 fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
     let (mut a, mut b) = (a.shingle_hashes(), b.shingle_hashes());
     let (one, other) = (a.len(), b.len());
@@ -89,9 +90,9 @@ fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
 
 struct Counted {
     dropped: usize,
-    /// Number of documents dropped although no kept one before them is a duplicate.
+    /// Number of dropped documents that are not duplicates of any document kept before them.
     wrong: usize,
-    /// Number of documents kept although one kept before them is a duplicate.
+    /// Number of kept documents that are duplicates of a document kept before them.
     missed: usize,
 }
 
@@ -136,7 +137,8 @@ fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counte
     Ok(counted)
 }
 
-/// The number of parts that find the whole document, and the number of wrong claims.
+/// Queries with copies that contain their original or are a part of it. Makes a table of the
+/// fraction that find the original, the number of claims, and the number of wrong ones.
 fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
     let kinds = [Edit::Boilerplate, Edit::Half, Edit::Joined];
     let mut lines = String::from("| asked for | looked in an index for |");

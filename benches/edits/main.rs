@@ -1,10 +1,10 @@
 //! Measures which settings find edited copies, and which drop documents that are not copies.
 //!
 //! `cargo bench --bench edits` reads the corpora in the folder `NEARKIN_DATA` (default
-//! `../shared/data`), plants 300 edits of each of 18 kinds, makes 600 documents that share a
-//! template or boilerplate, and writes the tables of `docs/guide/TUNING.md`; then those of exact
-//! comparison (`cargo bench --bench edits -- exact`: only these; `-- settings`: only the tables
-//! before).
+//! `../shared/data`). It plants 300 edits of each of 18 kinds, and makes 600 documents that share a
+//! template or boilerplate. It writes the tables of `docs/guide/TUNING.md`: first those of the
+//! settings, then those of exact comparison. `cargo bench --bench edits -- settings` writes only
+//! the former, `-- exact` only the latter.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
@@ -42,12 +42,12 @@ const END_EXACT: &str = "<!-- benches/edits writes this of --exact: end -->";
 const EACH: usize = 300;
 /// Number of hard negatives.
 const NEGATIVES: usize = 600;
-/// Accepted lengths of a text in words.
+/// Accepted lengths of a text, in words.
 const WORDS: std::ops::RangeInclusive<usize> = 60..=2_000;
-/// Maximum similarity of two selected texts (words:3).
+/// Maximum similarity between two selected texts (words:3).
 const CLEAN: f64 = 0.3;
 
-/// What is edited, how, and which settings are compared.
+/// The edited texts, the kinds of edits, and the compared settings.
 struct Stage {
     title: &'static str,
     texts: Vec<String>,
@@ -183,7 +183,7 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-/// The number of edited copies of each kind that find their original.
+/// For each kind of edit, the number of edited copies that find their original.
 fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>> {
     let Stage { texts, edits, .. } = stage;
     let scratch = tempfile::tempdir()?;
@@ -208,7 +208,7 @@ fn recall(setting: &Setting, stage: &Stage) -> Result<Vec<usize>, Box<dyn Error>
     Ok(counts)
 }
 
-/// The number of hard negatives that are dropped as copies of others.
+/// The number of hard negatives that are dropped as copies of other documents.
 fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let index = Index::create(scratch.path().join("negatives"), &setting.params, options())?;

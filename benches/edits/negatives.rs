@@ -2,14 +2,14 @@
 
 use super::support::random;
 
-/// A notice that many packages carry; it carries no information about any of them.
+/// A notice that occurs in many packages, and says nothing about any one of them.
 const NOTICE: &str = "This program is free software; you can redistribute it and modify it under \
     the terms that the file of its licence states. It is distributed in the hope that it will be \
     useful, but without any warranty, without even the implied warranty of merchantability or \
     fitness for a particular purpose. A copy of the licence comes with the program; if it does \
     not, write to the authors. ";
 
-/// Reports with one template; the filled-in values differ.
+/// The template of a report, which all reports share. The filled-in values differ.
 const FORM: [&str; 9] = [
     "Weekly report of the station at ",
     ". In the week of this report the instruments were read twice a day as the rules require, and \
@@ -25,8 +25,9 @@ const FORM: [&str; 9] = [
     ", who has read the rules and follows them.",
 ];
 
-/// Documents that start with the same notice (half as long as their own text, or as long), and
-/// reports with one template around their own text: as many of each as there are texts.
+/// One document per text, of two kinds in turn. The first kind starts with a common notice, which
+/// is about half as long as the words from the text, up to as long. The second kind is a report: a
+/// common template filled in with words from the text.
 pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     let mut state = 7;
     let mut all = Vec::new();
@@ -49,7 +50,7 @@ pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     all
 }
 
-/// Titles with one template and five words of their own.
+/// Titles that share a template and have five words of their own.
 pub(crate) fn short(texts: &[String]) -> Vec<String> {
     let own = |text: &String| text.split_whitespace().skip(5).take(5).collect::<Vec<_>>().join(" ");
     let title = |(number, text): (usize, &String)| match number % 3 {

@@ -1,8 +1,8 @@
-//! Edits of a text, of the kinds by which copies of real documents differ.
+//! Edits of a text, of the kinds that distinguish copies of real documents.
 
 use super::support::random;
 
-/// The edit of a text. A person would call the result a copy of the original, in whole or in part.
+/// An edit of a text. A person would call the result a copy of the original, in whole or in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edit {
     /// Percentage of characters misread by a scanner.
@@ -81,7 +81,7 @@ pub(crate) const EDITS: [(&str, Edit); 18] = [
     ("invisible characters", Edit::Invisible),
 ];
 
-/// Edits of texts of a dozen words.
+/// Edits of short texts, of about a dozen words.
 pub(crate) const SHORT: [(&str, Edit); 8] = [
     ("a letter mistyped", Edit::Typos(1)),
     ("two letters mistyped", Edit::Typos(2)),
@@ -264,7 +264,7 @@ fn replace_words(text: &str, other: &str, count: usize, state: &mut u64) -> Stri
     words.join(" ")
 }
 
-/// Each name is renamed either everywhere or nowhere.
+/// Renames names. Each name is renamed either everywhere or nowhere.
 fn renamed(text: &str, share: u64, state: &mut u64) -> String {
     let salt = random(state);
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
@@ -294,7 +294,7 @@ fn ocr(text: &str, share: u64, state: &mut u64) -> String {
                     length = from.len();
                     out.push_str(to);
                 }
-                // Not recognised at all, or with a speck beside it.
+                // The character is not recognised at all, or gets a speck beside it.
                 None if below(state, 2) == 0 => {}
                 None => out.extend([char, '.']),
             }
@@ -329,7 +329,8 @@ fn first_words(text: &str, count: usize) -> String {
     text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
 
-/// Sentences with their final punctuation. For a text without any: lines, or runs of words.
+/// Sentences with their final punctuation. A text without such punctuation is divided into lines,
+/// or into runs of words.
 fn sentences(text: &str) -> Vec<&str> {
     let parts: Vec<&str> = text.split_inclusive(". ").collect();
     if parts.len() >= 4 { parts } else { text.split_inclusive(['\n', ',']).collect() }

@@ -2,7 +2,7 @@
 
 use nearkin::{FoldOptions, Normalise, Params, Preset, Result, Shingles, Signature, Sketcher};
 
-/// Divides a text into shingles as another program does.
+/// Divides a text into shingles in the way of another program.
 type Cut = fn(&str) -> Vec<String>;
 
 pub(crate) struct Setting {
@@ -30,7 +30,8 @@ impl Setting {
         Ok(Self { name, threshold: params.threshold(), params, cut: None })
     }
 
-    /// Every candidate counts, as in these programs by default.
+    /// A setting of another program. Every candidate counts, which is the default of these
+    /// programs.
     fn theirs(name: &'static str, cut: Cut, bands: usize, rows: usize) -> Result<Self> {
         let builder = Params::builder().shingles(Shingles::Items).hashes(bands * rows);
         let params = builder.bands(bands, rows).lane_bits(16).build()?;
@@ -122,15 +123,16 @@ pub(crate) fn for_code() -> Result<Vec<Setting>> {
     Ok(all)
 }
 
-/// Words are the runs between characters that are not letters, digits or underscores (so a comma
-/// and a space produce an empty word); shingles of five.
+/// Shingles of five words. A word is a run between characters that are not letters, digits or
+/// underscores; a comma followed by a space therefore produces an empty word.
 fn text_dedup(text: &str) -> Vec<String> {
     let text = text.to_lowercase();
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     windows(&text.split(|char| !is_word(char)).collect::<Vec<_>>(), 5)
 }
 
-/// Lower case, all digits equal, accents and punctuation removed; shingles of five words.
+/// Shingles of five words, in lower case, with all digits equal, and without accents and
+/// punctuation.
 fn datatrove(text: &str) -> Vec<String> {
     let mut plain = String::new();
     for char in text.to_lowercase().chars() {

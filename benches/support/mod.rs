@@ -6,19 +6,19 @@
 use nearkin::{Batch, Index, Maintenance, Options, Params, Shingles, Signature};
 use std::path::Path;
 
-/// Documents of the indexes that are queried. They fit into the cache, so that the code is
-/// measured. `benches/rivals` measures larger ones.
+/// Number of documents in the queried indexes. They fit into the processor's cache, so that the
+/// benchmarks measure the code and not the memory. `benches/rivals` measures larger indexes.
 pub(crate) const DOCUMENTS: u64 = 20_000;
 /// Documents per batch.
 pub(crate) const BATCH: u64 = 1_000;
 
-/// 128 rows of a byte in 16 bands of 8.
+/// Parameters with 128 rows of a byte, in 16 bands of 8.
 pub(crate) fn params() -> Params {
     let params = Params::for_threshold(0.8).hashes(128).bands(16, 8).lane_bits(8);
     params.shingles(Shingles::Words(3)).build().unwrap()
 }
 
-/// No threads and no clock, so that every run does the same work.
+/// Options without threads and without a clock, so that every run does the same work.
 pub(crate) fn options() -> Options {
     Options::default().maintenance(Maintenance::Inline).clock(|| 1)
 }
@@ -32,13 +32,14 @@ pub(crate) fn random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The signature of a document. The last of every ten is a near-duplicate of the first.
+/// The signature of a document. In each group of ten, the last one is a near-duplicate of the
+/// first.
 pub(crate) fn signature(params: &Params, number: u64) -> Signature {
     let original = if number % 10 == 9 { number - 9 } else { number };
     let mut state = original.wrapping_mul(0x2545_f491_4f6c_dd1d);
     let mut rows: Vec<u8> = (0..16).flat_map(|_| random(&mut state).to_le_bytes()).collect();
     if number != original {
-        // Two bands differ.
+        // These two rows are in different bands, so two bands differ.
         rows[5] ^= 1;
         rows[77] ^= 1;
     }
@@ -57,7 +58,7 @@ pub(crate) fn batches(params: &Params, first: u64, count: u64) -> Vec<Batch> {
     (first..first + count).step_by(usize::try_from(BATCH).unwrap()).map(one).collect()
 }
 
-/// An index in a folder, with documents from number 0.
+/// An index in a folder, filled with documents from number 0 on.
 pub(crate) fn filled(folder: &Path, options: Options, documents: u64) -> Index {
     let params = params();
     let index = Index::create(folder.join("bench.nearkin"), &params, options).unwrap();

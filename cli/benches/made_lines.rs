@@ -7,7 +7,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-/// Size of the vocabulary. Word n is about 1/n as frequent as the first, as in English (Zipf).
+/// Size of the vocabulary. Word n is about 1/n times as frequent as the first word, as in English
+/// (Zipf's law).
 const WORDS: u64 = 30_000;
 
 /// A random number generator: splitmix64.

@@ -148,7 +148,7 @@ impl Client {
     }
 }
 
-/// A request of the mix, and the statuses that are no error.
+/// A request of the mix, and the response statuses that are not errors.
 fn request(random: &mut Random, owner: u64) -> (&'static str, String, String, &'static [u16]) {
     let key = format!("{owner}-{}", random.below(KEYS));
     let document = format!("/v1/documents/{key}");
@@ -255,13 +255,13 @@ fn count(dir: &Path, taken: &mut Taken) {
                 taken.files += 1;
                 taken.bytes += data.len();
             }
-            // The file was deleted meanwhile.
+            // The file was deleted between listing and reading it.
             Err(_) => {}
         }
     }
 }
 
-/// Prints a line a minute; returns the number of errors.
+/// Prints a line per minute. Returns the number of errors.
 fn report(args: &Args, counts: &Counts, samples: &mut Vec<(f64, Taken)>) -> u64 {
     let began = Instant::now();
     let end = began + Duration::from_secs_f64(args.minutes * 60.0);
@@ -297,7 +297,7 @@ fn report(args: &Args, counts: &Counts, samples: &mut Vec<(f64, Taken)>) -> u64 
     errors
 }
 
-/// Selects a resource.
+/// Selects one resource of a sample.
 type Field = fn(&Taken) -> u64;
 
 /// Mean of the samples between two times, in minutes.

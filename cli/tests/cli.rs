@@ -1,7 +1,7 @@
 //! Tests of the real `nearkin` binary: output, streams and exit status.
 //!
-//! The tests use the command line only. What no command can create is made with the library
-//! (`sharded.rs`).
+//! The tests use the command line only. If no command can create the input of a test, the library
+//! does (`sharded.rs`).
 
 #![expect(
     clippy::unwrap_used,
@@ -56,10 +56,10 @@ mod serve;
 mod sharded;
 #[path = "cli/state.rs"]
 mod state;
-#[cfg(target_os = "linux")] // for strace
+#[cfg(target_os = "linux")] // it uses strace
 #[path = "cli/syscalls.rs"]
 mod syscalls;
-#[cfg(target_os = "linux")] // elsewhere a stack may be cut to what there is
+#[cfg(target_os = "linux")] // other systems may shrink a stack to the available space
 #[path = "cli/threads.rs"]
 mod threads;
 #[path = "cli/transactions.rs"]

@@ -109,7 +109,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Not before it is asked for: it needs numpy.
+    # Imported only on access: it needs numpy.
     if name == "import_datasketch":
         from .datasketch._migrate import import_datasketch
 

@@ -11,13 +11,13 @@ _EPOCH = _dt.datetime(1970, 1, 1, tzinfo=_UTC)
 
 
 def column(values: Any, name: str) -> Any:
-    """A list or tuple, or an object with the Arrow PyCapsule interface."""
+    """Returns a list, a tuple, or an object with the Arrow PyCapsule interface."""
     if isinstance(values, (list, tuple)):
         return values
     if isinstance(values, (str, bytes, bytearray, Mapping)):
         kind = type(values).__name__
         raise TypeError(f"{name} must be a column (a list, Arrow, pandas, polars ...), not one {kind}")
-    # Python objects are read one by one; other columns without a copy where possible.
+    # Python objects are read one by one; other columns are read without a copy if possible.
     if getattr(values, "dtype", None) == object:
         return _listed(values, name)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -43,7 +43,7 @@ def datetime_of(ms: int) -> _dt.datetime:
 
 
 def ms_of(time: Any) -> int:
-    """A time in milliseconds since 1970: of a ``datetime`` (a naive one is local time), or an int."""
+    """A ``datetime`` (a naive one is local time) or an int as milliseconds since 1970."""
     if isinstance(time, bool):
         raise TypeError("a time must be a datetime or int (milliseconds), not bool")
     if isinstance(time, int):
@@ -62,12 +62,12 @@ def ms_of(time: Any) -> int:
 
 
 def times(values: Any, rows: int) -> list[int | None]:
-    """A column of times in milliseconds since 1970; one time stands for all rows."""
+    """A column of times as milliseconds since 1970; a single time applies to all rows."""
     if isinstance(values, (int, _dt.datetime)):
         return [ms_of(values)] * rows
     dtype = getattr(values, "dtype", None)
     if dtype is not None and getattr(dtype, "kind", "") == "M" and hasattr(values, "to_numpy"):
-        # pandas: a column with a zone has numpy's UTC.
+        # For a pandas column with a time zone, numpy's values are in UTC.
         values = values.to_numpy(dtype="datetime64[ms]")
         dtype = values.dtype
     if dtype is not None and getattr(dtype, "kind", "") == "M":

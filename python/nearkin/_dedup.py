@@ -26,7 +26,7 @@ class Row(NamedTuple):
     cluster: int | None
     #: Number of rows in the cluster.
     cluster_size: int | None
-    #: The row that this one duplicates: its number, or its key if ``key`` was given.
+    #: The row that this row duplicates: its number, or its key if ``key`` was given.
     duplicate_of: Any
     #: Similarity to that row or document.
     similarity: float | None
@@ -51,26 +51,28 @@ def dedup(
     progress: Any = None,
     folder: str | Path | None = None,
 ) -> T:
-    """Removes near-duplicate rows; returns the same type as ``data``.
+    """Removes near-duplicate rows. Returns the same type as ``data``.
 
-    Visits the rows in order of preference (``keep``) and drops each one whose similarity to a kept
+    Visits the rows in order of preference (``keep``) and drops each row whose similarity to a kept
     row is at least ``threshold``. Rows with nothing to compare are kept.
 
-    ``data`` is a list of texts (or of sets, or :class:`Signatures`), a data frame of pandas or
-    polars, an Arrow table or a data set of Hugging Face; ``on`` names the column to compare.
-    A ``pyarrow.RecordBatchReader`` gives a reader that decides while it is read, with one batch in
-    memory; the first of similar rows is kept.
+    ``data`` is a list of texts (or of sets, or :class:`Signatures`), a pandas or polars data frame,
+    an Arrow table or a Hugging Face data set; ``on`` names the column to compare. For a
+    ``pyarrow.RecordBatchReader``, the result is a reader that decides while it is read, with one
+    batch in memory; of similar rows, it keeps the first.
+
     ``params`` sets the comparison (default: three-word shingles, threshold 0.7); ``threshold``
     overrides its threshold. With ``contained`` (0 to 1), a row is dropped if it or a kept row
-    contains this share of the smaller one (``threshold`` then defaults to 0): this finds texts with
-    boilerplate added, and halves. ``against`` is an index or its path: rows similar to one of its
-    documents are dropped too, and the index is not changed. ``exact=True`` compares shingles
-    instead of estimates (not for ``against``: an index stores no texts).
+    contains at least this fraction of the smaller of the two (``threshold`` is then 0 by default).
+    This finds halves of texts, and texts with boilerplate added. ``against`` is an index or its
+    path: rows similar to one of its documents are dropped, too; the index is not changed.
+    ``exact=True`` compares shingles instead of estimates (except for ``against``, because an index
+    stores no texts).
 
-    ``annotate=True`` drops nothing and adds the columns ``kept``, ``cluster``, ``cluster_size``,
+    ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
     ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``), each prefixed by
-    ``prefix``. ``key`` names the column for ``duplicate_of`` (default: row numbers). ``folder``
-    holds a temporary index during the call (about 250 bytes per row).
+    ``prefix``. ``key`` names the column whose values ``duplicate_of`` contains (default: row
+    numbers). During the call, ``folder`` holds a temporary index of about 250 bytes per row.
 
     >>> import nearkin as nk
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
@@ -120,7 +122,7 @@ def _streamed(
     progress: Any,
     folder: str | Path | None,
 ) -> Any:
-    """A reader of the kept rows of another reader."""
+    """A reader that returns the kept rows of ``reader``."""
     import pyarrow as pa
 
     if on is None:
@@ -152,7 +154,7 @@ def _opened(against: Readable | str | Path | None) -> Readable | None:
     if against is None or isinstance(against, Snapshot):
         return against
     if isinstance(against, Readable):
-        # One state for all rows.
+        # All rows are compared with the same state of the index.
         return against.snapshot()
     from ._nearkin import Reader
 
@@ -205,7 +207,7 @@ def _rows_of(data: Any, on: str | None) -> Any:
 
 
 def _values_of(data: Any, name: str) -> Sequence[Any]:
-    """A column as Python values."""
+    """The values of a column as Python objects."""
     if _kind(data) == "datasets":
         column = data[name]
         return list(column)
@@ -244,8 +246,8 @@ def _selected(data: Any, kept: list[bool]) -> Any:
 def _annotated(
     data: Any, told: Table, columns: dict[str, list[Any]], key: str | None, prefix: str
 ) -> Any:
-    """The rows with the columns beside. Their types do not depend on what is in them, so that the
-    parts of a data set fit together."""
+    """The rows, with the new columns added. The columns' types do not depend on their values, so
+    that the parts of a data set can be concatenated."""
     kind = _kind(data)
     named = {prefix + name: values for name, values in columns.items()}
     if kind in _TABLES:
@@ -296,7 +298,7 @@ def _annotated(
 
 
 def _arrays(told: Table, columns: dict[str, list[Any]], key_type: Any) -> list[Any]:
-    """The columns for Arrow."""
+    """The new columns as Arrow arrays."""
     import pyarrow as pa
 
     schema = pa.schema(told)

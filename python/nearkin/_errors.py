@@ -1,4 +1,4 @@
-"""The exceptions of nearkin: one tree, with Python's own classes mixed in where they fit."""
+"""The exceptions of nearkin: one hierarchy, which also derives from Python's own classes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MissingKeyError(Error, KeyError):
 
 
 class MismatchError(Error, ValueError):
-    """Parameters of the index, or of a signature, differ from the given ones."""
+    """The parameters of the index, or of a signature, differ from the given ones."""
 
 
 class LockedError(Error, OSError):
@@ -60,8 +60,8 @@ class LockedError(Error, OSError):
 
 
 class UnsettledError(Error):
-    """A writer kept changing the index while it was being opened: try again. For a sharded index:
-    another commit came first, and this one changed nothing: refresh and commit again."""
+    """A writer kept changing the index while it was being opened: try again. In a sharded index,
+    another commit came first and this one changed nothing: refresh, then commit again."""
 
 
 class UnsupportedError(Error):
@@ -89,7 +89,7 @@ class CancelledError(Error):
 
 
 class ClosedError(Error, ValueError):
-    """The index was closed, lost its folder or lock, or was opened before a fork."""
+    """The index was closed, has lost its folder or lock, or was opened before a fork."""
 
 
 class BugError(Error, RuntimeError):

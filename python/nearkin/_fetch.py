@@ -1,4 +1,4 @@
-"""A sharded index from an object store: whole files, checked, into a local folder."""
+"""Copies a sharded index from an object store to a local folder: whole, verified files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ _MANIFEST = re.compile(r"(\d{10,})\.manifest")
 
 def fetch(address: str, folder: str | os.PathLike[str], **options: Any) -> int:
     """Copies the newest generation of the sharded index at ``address`` (``s3://bucket/lake``, or
-    what else fsspec knows) into a folder that :class:`nearkin.Reader` opens; returns its number.
+    any other address that fsspec supports) into a folder that :class:`nearkin.Reader` can open.
+    Returns the number of the generation.
 
-    Files that are in the folder are not fetched again. All are checked, block by block, before the
-    manifest is put in its place: so the folder holds the generation before, or this one. ``options``
-    are those of the file system. Needs ``pip install fsspec``, and for S3 ``s3fs``.
+    Files that are already in the folder are not fetched again. All files are checked, block by
+    block, before the manifest is put in place: the folder always holds either the previous
+    generation or this one. ``options`` are passed to the file system. Needs
+    ``pip install fsspec``, and for S3 also ``s3fs``.
     """
     import fsspec
 
     from .shards import Manifest
 
     files, root = fsspec.core.url_to_fs(address, **options)
-    # Listings are cached, and a generation may have been committed since.
+    # fsspec caches listings, and a generation may have been committed since.
     files.invalidate_cache()
     try:
         listed = files.ls(f"{root}/manifest", detail=False)

@@ -11,7 +11,7 @@ Report = Callable[[int, int], object]
 
 
 def reporter(asked: Any, label: str) -> Report | None:
-    """The callback for (done, total): ``asked`` itself, or for ``True`` a line on stderr."""
+    """The callback for (done, total): ``asked`` itself, or for ``True`` a bar on stderr."""
     if asked is False or asked is None:
         return None
     if asked is True:

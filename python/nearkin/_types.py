@@ -10,11 +10,11 @@ class Added(NamedTuple):
 
     inserted: int
     replaced: int
-    #: Signature and payload were equal to the stored ones: nothing was written.
+    #: Signature and payload equalled the stored ones, so nothing was written.
     unchanged: int
-    #: A later row of the same batch has the same key.
+    #: A later row of the same batch has the same key and replaces this one.
     superseded: int
-    #: Numbers of the rows without shingles, or null; these are not written.
+    #: Numbers of the rows that are null or have no shingle; they are not written.
     empty: tuple[int, ...]
 
 
@@ -30,7 +30,7 @@ class Verification(NamedTuple):
     """Result of :meth:`Index.verify`."""
 
     documents: int
-    #: All damage that was found, each with its file and place.
+    #: All damage that was found, each with its file and position.
     problems: list[str]
 
     @property
@@ -43,7 +43,7 @@ class Stats(NamedTuple):
     """The state of an index in numbers."""
 
     documents: int
-    #: Dead documents that still take space; compaction frees it.
+    #: Dead documents that still take space, until a compaction frees it.
     dead: int
     segments: int
     memtable_documents: int
@@ -56,11 +56,11 @@ class Stats(NamedTuple):
     bytes_read: int
     bytes_written: int
     syncs: int
-    #: Snapshots of older states that are still held somewhere.
+    #: Snapshots of older states that are still in use.
     snapshots_pinning: int
-    #: Changes that opening replayed from the log: 0 after a clean close.
+    #: Changes that were replayed from the log at opening: 0 after a clean close.
     changes_replayed: int
     unicode_created: str
     unicode: str
-    #: Error of the last maintenance, if it failed.
+    #: The error of the last maintenance step, if it failed.
     maintenance_failure: str | None

@@ -1,4 +1,4 @@
-"""The index off the event loop: the same calls, awaited, on threads of their own.
+"""The index for asyncio: the same calls, awaited, which run on threads outside the event loop.
 
 >>> import asyncio, tempfile, nearkin as nk
 >>> async def main() -> list[str]:
@@ -32,7 +32,7 @@ async def _run(pool: ThreadPoolExecutor | None, call: Callable[..., _T], *a: Any
 
 
 async def dedup(data: Any, on: str | None = None, **how: Any) -> Any:
-    """:func:`nearkin.dedup`, on a thread."""
+    """:func:`nearkin.dedup`, run on a thread."""
     return await _run(None, _dedup, data, on, **how)
 
 
@@ -50,7 +50,7 @@ class _Readable:
 
     @property
     def sync(self) -> Any:
-        """The underlying index, whose calls block."""
+        """The underlying index. Its calls block."""
         return self._sync
 
     @property
@@ -84,7 +84,7 @@ class _Readable:
         return table
 
     async def pairs(self, threshold: float | None = None, **how: Any) -> _nearkin.Table:
-        """All pairs, in memory; for more than fit, iterate over ``sync.pairs()`` on a thread."""
+        """All pairs, in memory. If they do not fit, iterate over ``sync.pairs()`` on a thread."""
         table: _nearkin.Table = await _run(
             self._pool, lambda: self._sync.pairs(threshold, **how).read_all()
         )
@@ -117,15 +117,16 @@ class _Readable:
 
 
 class Index(_Readable):
-    """:class:`nearkin.Index`, awaited. Make one by ``await Index.open(path, params)``."""
+    """:class:`nearkin.Index` for asyncio. Create it with ``await Index.open(path, params)``."""
 
     @classmethod
     async def open(
         cls, path: Any, params: _nearkin.Params | None = None, *, workers: int = 4, **how: Any
     ) -> Index:
-        """Opens an index, or creates it if ``params`` are given and there is nothing.
+        """Opens an index. If there is none and ``params`` are given, creates it.
 
-        ``workers`` threads carry out the calls; all else is as of :class:`nearkin.Index`.
+        ``workers`` is the number of threads that run the calls. For all other parameters see
+        :class:`nearkin.Index`.
         """
         return cls(await _run(None, _nearkin.Index, path, params, **how), workers)
 
@@ -176,7 +177,7 @@ class Index(_Readable):
 
 
 class Reader(_Readable):
-    """:class:`nearkin.Reader`, awaited. Make one by ``await Reader.open(path)``."""
+    """:class:`nearkin.Reader` for asyncio. Create it with ``await Reader.open(path)``."""
 
     @classmethod
     async def open(cls, path: Any, *, workers: int = 4, **how: Any) -> Reader:

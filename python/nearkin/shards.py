@@ -1,8 +1,8 @@
-"""The steps of a cluster as functions of Arrow batches, and sharded indexes: what ``nearkin.spark``
-is made of.
+"""Sharded indexes, and the steps of a job on a cluster as functions of Arrow batches.
+``nearkin.spark`` is built on this module.
 
-Each step is pure and takes columns (lists, Arrow, pandas, polars), so that any engine that moves
-batches can run it. See ``docs/reference/SHARDS.md``.
+Each step is pure and takes columns (lists, Arrow, pandas, polars), so any engine that moves batches
+can run it. See ``docs/reference/SHARDS.md``.
 
 >>> import nearkin as nk
 >>> from nearkin import shards
@@ -16,7 +16,7 @@ batches can run it. See ``docs/reference/SHARDS.md``.
 >>> shards.components(pairs["a"], pairs["b"]).rows()
 [(0, 0), (2, 0)]
 
-Tasks seal documents into files; one process lists them all with one commit:
+Tasks seal documents into files. One process lists all the files in a single commit:
 
 >>> import pathlib, tempfile
 >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -26,7 +26,7 @@ impl KeyType {
         }
     }
 
-    /// Fails if a key cannot be shown as the key type.
+    /// Fails if a key cannot be shown in this key type.
     pub(crate) fn check(self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
         if self == Self::Text && str::from_utf8(key).is_err() {
             return Err(raise(py, "InvalidError", &not_utf8(key)));
@@ -72,7 +72,7 @@ impl Match {
         self.inner.standard_error
     }
 
-    /// Estimated share of the smaller document that the larger one contains; ``None`` unless the
+    /// Estimated fraction of the smaller document that the larger one contains; ``None`` unless the
     /// query asked for containment.
     #[getter]
     fn contained(&self) -> Option<f64> {
@@ -120,7 +120,8 @@ impl Match {
     }
 }
 
-/// The matches of a query, most similar first, equal ones by key: a sequence.
+/// The matches of a query, a sequence: most similar first; matches with equal similarity are sorted
+/// by key.
 #[pyclass(frozen, sequence, module = "nearkin")]
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -154,13 +155,13 @@ impl Answer {
         self.inner.matches.iter().map(|found| self.keys.show(py, &found.key)).collect()
     }
 
-    /// Number of documents at or above the threshold, before the limit.
+    /// Number of documents at or above the threshold. The limit does not reduce it.
     #[getter]
     fn found(&self) -> u64 {
         self.inner.found
     }
 
-    /// The threshold of the query, or the index's own.
+    /// The threshold of the query; by default, that of the index.
     #[getter]
     fn threshold(&self) -> f64 {
         self.inner.threshold

@@ -1,8 +1,8 @@
-//! Columns from Python: lists, tuples, Arrow, and everything that `nearkin._columns` converts to a
-//! list.
+//! Columns from Python: lists, tuples, Arrow, and every other type that `nearkin._columns` converts
+//! to a list.
 //!
-//! Rows are *held* a range at a time: the Python objects are kept alive, so that their memory can
-//! be read without the interpreter lock.
+//! Rows are *held* one range at a time: their Python objects are kept alive, so that their memory
+//! can be read without the interpreter lock.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 use crate::arrow::{Chunk, chunks_of};
 
-/// The purpose of a column: determines the accepted types and the name in messages.
+/// The purpose of a column. It determines the accepted types, and the name in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Texts,
@@ -45,7 +45,7 @@ impl Role {
 pub(crate) enum Rows<'py> {
     List(Bound<'py, PyList>),
     Tuple(Bound<'py, PyTuple>),
-    /// Arrays, each with the number of its first row.
+    /// Arrow arrays, each with the number of its first row.
     Arrow(Vec<(usize, Chunk)>),
 }
 

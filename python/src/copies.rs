@@ -1,4 +1,4 @@
-//! Indexes made from other ones: rebuilt with other bands, or salvaged from damage.
+//! Indexes made from other ones: rebuilt with other bands, or salvaged from a damaged index.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapsho
 }
 
 /// Makes a new index at ``path`` from the signatures of another one, with other bands or another
-/// threshold; returns the number of documents. The texts are not needed.
+/// threshold. Returns the number of documents. The texts are not needed.
 #[pyfunction]
 #[pyo3(signature = (source, path, params, *, progress=None))]
 fn rebuild(
@@ -38,7 +38,7 @@ fn rebuild(
     })
 }
 
-/// Copies everything readable from a damaged index to a new one at ``out``; returns a description
+/// Copies everything readable from a damaged index to a new index at ``out``. Returns a description
 /// of the losses. The damaged index is not changed.
 #[pyfunction]
 #[pyo3(signature = (path, out, params=None))]

@@ -1,9 +1,9 @@
 //! Deduplication of a column: which rows are kept, and which row or document each dropped row
 //! duplicates.
 //!
-//! The rule is that of `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it is
-//! similar to a kept row, or to a document of an index. The library decides by admitting row after
-//! row to an index of kept rows; with `exact`, its `Dedup` decides by shingles.
+//! The rule is described in `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it
+//! is similar to a kept row, or to a document of an index. The library decides: by estimates, it
+//! admits row after row to an index of kept rows; with `exact`, its `Dedup` compares shingles.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::sieve::Sieve;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::table::Table;
 
-/// Rows decided between two checks for signals.
+/// Number of rows that are decided between two checks for signals.
 const ROWS: usize = 1_024;
 
 /// The decision on a row.
@@ -36,15 +36,15 @@ pub(crate) enum Fate {
     /// The row is kept.
     #[default]
     Kept,
-    /// Dropped as duplicate of this row, which is kept.
+    /// Dropped as a duplicate of this row, which is kept.
     Of(usize, f64),
-    /// Dropped as duplicate of this document of the index.
+    /// Dropped as a duplicate of this document of the index.
     InIndex(Vec<u8>, f64),
 }
 
 /// The parameters of the index of kept rows.
 pub(crate) fn of_kept(params: &Params, alike: Alike, exact: bool) -> nearkin::Result<Params> {
-    // Containment is searched at low similarities, where the estimate has a large error.
+    // A containment search finds pairs of low similarity, for which the estimate has a large error.
     if exact || alike.asks_for_containment() {
         return Dedup::params(params, alike);
     }
@@ -137,7 +137,7 @@ type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 pub(crate) struct Estimate<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) signatures: &'a Signatures,
-    /// Rows in order of preference, and the rank of the first of them.
+    /// Rows to decide, in order of preference. The first one has the rank `first_rank`.
     pub(crate) order: &'a [usize],
     pub(crate) first_rank: usize,
     /// Maps a rank to a row.
@@ -184,7 +184,7 @@ impl Estimate<'_> {
     }
 }
 
-/// Texts or sets, all held at once, for exact comparison.
+/// Decides by exact comparison, for which all texts or sets are held at once.
 fn decide_exactly(
     py: Python<'_>,
     documents: &Documents<'_>,
@@ -262,7 +262,7 @@ fn by_shingles(
     fates: &mut [Fate],
 ) -> nearkin::Result<()> {
     let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
-    // Rows similar to a document of the index are decided already.
+    // Skips the rows that were dropped for a document of the index.
     let stays = |rank: &usize| matches!(fates.get(row_of(*rank)), Some(Fate::Kept));
     let ranks: Vec<usize> = ranks.filter(stays).collect();
     let parts = in_parts(threads, ranks.len(), 64, |range| {
@@ -405,7 +405,7 @@ fn decide_rows<'py>(
     } else {
         decide_by_preference(py, &documents, &sieve, keep, exact, &mut done)?
     };
-    // The folder is deleted afterwards: nothing needs to be flushed.
+    // The caller deletes the folder afterwards, so nothing needs to be flushed.
     engine(py, || {
         drop(kept);
         Ok(())

@@ -17,9 +17,10 @@ const ROWS_TAKEN: usize = 16_384;
 /// Texts held per thread at a time: few enough to stay in the processor's cache until they are
 /// sketched.
 const TEXTS_HELD: usize = 256;
-/// The same for sets, whose items are separate Python objects.
+/// Sets held per thread at a time. Fewer than texts, because each item is a separate Python object.
 const SETS_HELD: usize = 32;
-/// Factor for several threads, because starting them costs time.
+/// With several threads, this many times more rows are sketched per call, because starting threads
+/// takes time.
 const FOR_THREADS: usize = 32;
 /// Bytes of text sketched between two checks for signals: about 10 ms on one processor.
 const BYTES_BETWEEN_SIGNALS: usize = 8 << 20;
@@ -35,7 +36,7 @@ pub(crate) enum Documents<'py> {
 
 /// Receives signatures as they are made; each thread has its own sink.
 pub(crate) trait Sink: Default + Send {
-    /// Adds a row; `None` if it has nothing to compare.
+    /// Adds a row; `None` if its document has nothing to compare.
     fn push(&mut self, signature: Option<Signature>);
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct Sketching<'a> {
 }
 
 impl<'py> Documents<'py> {
-    /// Accepts a column: signatures; or items if the parameters say so; else texts.
+    /// Accepts a column: `Signatures`, sets of items if the parameters say so, or else texts.
     pub(crate) fn new(object: &Bound<'py, PyAny>, params: &nearkin::Params) -> PyResult<Self> {
         if let Ok(signatures) = object.cast::<Signatures>() {
             return Ok(Self::Signatures(signatures.clone()));
@@ -129,7 +130,7 @@ impl<'py> Documents<'py> {
     }
 }
 
-/// Sketches texts; returns their bytes.
+/// Sketches texts. Returns their total size in bytes.
 fn texts<S: Sink>(
     py: Python<'_>,
     column: &Column<'_>,
@@ -154,7 +155,7 @@ fn texts<S: Sink>(
     Ok(sum)
 }
 
-/// Sketches sets; returns their total weight.
+/// Sketches sets. Returns their total weight.
 fn sets<S: Sink>(
     py: Python<'_>,
     items: &Items<'_>,
@@ -205,7 +206,7 @@ fn sketched<S: Sink>(
         for row in rows {
             match sketch(row) {
                 Ok(signature) => sink.push(signature),
-                // Nothing to compare: pass that on; the caller decides.
+                // Nothing to compare: the sink gets `None`, and the caller decides.
                 Err(error) if error.kind() == ErrorKind::Empty => sink.push(None),
                 Err(error) => return Err(error),
             }

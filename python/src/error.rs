@@ -1,6 +1,6 @@
 //! Converts the library's errors, and panics, to Python exceptions.
 //!
-//! The exception classes are Python code (`nearkin/_errors.py`), found here by name.
+//! The exception classes are defined in Python (`nearkin/_errors.py`) and found here by name.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -46,7 +46,7 @@ pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
     raise(py, class_of(error.kind()), &message_of(error))
 }
 
-/// The message with those of its causes.
+/// The message of an error, followed by those of its causes.
 pub(crate) fn message_of(error: &Error) -> String {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -58,7 +58,7 @@ pub(crate) fn message_of(error: &Error) -> String {
     message
 }
 
-/// As [`from_engine`], but "not found" means a key, not a path: a `KeyError`.
+/// Like [`from_engine`], but "not found" means a missing key, not a missing path: a `KeyError`.
 pub(crate) fn from_engine_by_key(py: Python<'_>, error: &Error) -> PyErr {
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NoSuchKey) {
         return raise(py, "MissingKeyError", &error.to_string());
@@ -89,7 +89,7 @@ where
     })
 }
 
-/// As [`unlocked`], for work that may return an error of the library.
+/// Like [`unlocked`], for work that may return an error of the library.
 pub(crate) fn engine<R, F>(py: Python<'_>, work: F) -> PyResult<R>
 where
     F: Send + FnOnce() -> Result<R, Error>,

@@ -19,9 +19,9 @@ use crate::writing::{Admitting, Columns, add, admit};
 /// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any number
 /// of threads may use it; other processes read it with :class:`Reader`.
 ///
-/// ``Index(path, params)`` opens the index, or creates it if there is none; without ``params`` it
-/// must exist. Keys are ``str`` (or with ``keys="bytes"`` bytes); an ``int`` is the same key as its
-/// decimal digits.
+/// ``Index(path, params)`` opens the index, or creates it if it does not exist; without ``params``
+/// it must exist. Keys are ``str`` (``bytes`` with ``keys="bytes"``); an ``int`` is the same key as
+/// its decimal digits.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Index {}
 
@@ -117,13 +117,14 @@ impl Index {
         Py::new(py, opened(py, How::Create, path, Some(params), asked, keys, threads)?)
     }
 
-    /// Adds a column of documents with a column of keys; a document with a stored key is replaced.
+    /// Adds a column of documents with a column of keys. A stored document with one of these keys
+    /// is replaced.
     ///
     /// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`.
     /// ``payloads`` is a column of bytes; where it is null or missing, a stored payload is kept.
     /// ``times`` is a column of datetimes or of milliseconds, or one time for all. The documents
     /// are written in batches, each of them atomic and durable. Rows without a shingle are not
-    /// written; the result names them.
+    /// written; the result lists them.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
     fn add<'py>(
@@ -142,8 +143,8 @@ impl Index {
         add(py, base, &columns, callback.as_ref(), threads)?.into_py(py)
     }
 
-    /// Inserts or replaces one document; ``True`` if something was written. Without a payload a
-    /// stored one is kept; ``b""`` clears it.
+    /// Inserts or replaces one document. Returns ``True`` if something was written. Without a
+    /// payload, the stored one is kept; ``b""`` clears it.
     #[pyo3(signature = (key, document, *, payload=None, time=None))]
     fn insert(
         slf: &Bound<'_, Self>,
@@ -164,8 +165,8 @@ impl Index {
         Ok(!matches!(written.outcomes.as_slice(), [Outcome::Unchanged]))
     }
 
-    /// Sets the payload of the document with this key and changes nothing else. Returns whether
-    /// there is such a document.
+    /// Sets the payload of the document with this key and changes nothing else. Returns whether the
+    /// document exists.
     fn set_payload(
         slf: &Bound<'_, Self>,
         key: &Bound<'_, PyAny>,
@@ -193,7 +194,7 @@ impl Index {
         Err(raise(slf.py(), "MissingKeyError", &message))
     }
 
-    /// Removes the document with this key; returns whether there was one.
+    /// Removes the document with this key. Returns whether it existed.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -201,15 +202,15 @@ impl Index {
         Ok(engine(py, || index.remove(key))? == Outcome::Removed)
     }
 
-    /// Removes the documents with these keys, in batches; returns their number.
+    /// Removes the documents with these keys, in batches. Returns the number of removed documents.
     fn remove<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
         crate::writing::remove(py, base, keys)
     }
 
-    /// Removes every document whose key starts with ``prefix``; returns their number. An empty
-    /// prefix removes all.
+    /// Removes every document whose key starts with ``prefix``. Returns the number of removed
+    /// documents. An empty prefix removes all.
     fn remove_prefix(slf: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -217,7 +218,8 @@ impl Index {
         engine(py, || index.remove_prefix(prefix))
     }
 
-    /// Removes every document whose time is before ``time``; returns their number.
+    /// Removes every document whose time is before ``time``. Returns the number of removed
+    /// documents.
     fn remove_before(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
@@ -225,19 +227,19 @@ impl Index {
         engine(py, || index.remove_before(time))
     }
 
-    /// Inserts each document unless it is too similar to a stored one or to an earlier one of the
-    /// column. Searching and deciding are one atomic step.
+    /// Inserts each document unless it is too similar to a stored one or to an earlier one in the
+    /// column. The search and the decision are one atomic step.
     ///
-    /// Returns a :class:`Table` with a row per document: key, decision, of_key, similarity.
-    /// ``admitted``: the document is stored; ``of_key`` is the most similar document of at least
-    /// ``relate``, if there is one. ``rejected``: ``of_key`` is the most similar document of at
-    /// least ``reject``. ``replaced``: with ``keep="newest"`` or ``"longest"`` the document
-    /// replaced its duplicates; ``of_key`` is the most similar of them. ``empty``: there was
-    /// nothing to compare, and nothing was written.
+    /// Returns a :class:`Table` with one row per document: key, decision, of_key, similarity.
+    /// ``admitted``: the document is stored; ``of_key`` is the most similar document with a
+    /// similarity of at least ``relate``, if any. ``rejected``: ``of_key`` is the most similar
+    /// document with a similarity of at least ``reject``. ``replaced``: with ``keep="newest"`` or
+    /// ``"longest"``, the document replaced its duplicates; ``of_key`` is the most similar of them.
+    /// ``empty``: the document has nothing to compare, and nothing was written.
     ///
-    /// With ``contained``, a document is also a duplicate if the larger one of the two contains at
-    /// least this part of the smaller one; ``reject`` is then 0 unless it is given, and the table
-    /// has a column ``contained``.
+    /// With ``contained``, two documents are duplicates if the larger one contains at least this
+    /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
+    /// by default. The table has an additional column ``contained``.
     #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
         keep="first", payloads=None, times=None, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
@@ -264,7 +266,7 @@ impl Index {
     }
 
     /// Copies every document of another index (a path, or an open index) with its signature. The
-    /// parameters must be equal except for bands and threshold.
+    /// parameters must be equal, except for bands and threshold.
     #[pyo3(signature = (other, *, progress=None))]
     fn import_from<'py>(
         slf: &Bound<'py, Self>,
@@ -279,10 +281,10 @@ impl Index {
         reports::imported(py, done)
     }
 
-    /// Takes files made by :func:`nearkin.shards.seal` into the index, all in one commit; nothing
-    /// is sketched. ``how`` says what happens to keys that are live already (or in two of the
-    /// files): ``"refuse"`` raises ``ExistsError``, ``"replace"`` keeps the last version. The files
-    /// stay.
+    /// Takes files made by :func:`nearkin.shards.seal` into the index, all in one commit. Nothing
+    /// is sketched. ``how`` says what happens if a key is already live or occurs in two files:
+    /// ``"refuse"`` raises ``ExistsError``, ``"replace"`` keeps the last version. The files
+    /// themselves are not removed.
     #[pyo3(signature = (paths, how="refuse"))]
     fn adopt<'py>(
         slf: &Bound<'py, Self>,
@@ -295,7 +297,8 @@ impl Index {
         reports::imported(py, done)
     }
 
-    /// Merges everything into one segment without dead documents. Reading and writing go on.
+    /// Merges everything into one segment without dead documents. Reads and writes continue
+    /// meanwhile.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(slf: &Bound<'py, Self>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
@@ -303,7 +306,7 @@ impl Index {
         crate::progress::run(py, callback.as_ref(), |tick| index.compact_with(tick))
     }
 
-    /// Checks everything: every checksum, every table against the signatures.
+    /// Checks everything: all checksums, and all tables against the signatures.
     #[pyo3(signature = (*, progress=None))]
     fn verify<'py>(
         slf: &Bound<'py, Self>,
@@ -315,19 +318,19 @@ impl Index {
         reports::verification(py, &found)
     }
 
-    /// Makes a copy of the index in a new folder, while reading and writing go on.
+    /// Makes a copy of the index in a new folder, while reads and writes continue.
     fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.backup(&path))
     }
 
-    /// Writes what is in memory to a segment now.
+    /// Writes the documents in memory to a segment now.
     fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.flush())
     }
 
-    /// Makes all earlier writes durable; returns the number of the last such change.
+    /// Makes all earlier writes durable. Returns the number of the last durable change.
     fn sync(slf: &Bound<'_, Self>) -> PyResult<u64> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.sync())
@@ -346,8 +349,8 @@ impl Index {
         matches!(&slf.as_super().get().source, Source::Writer(index) if lock(index).is_none())
     }
 
-    /// Closes the index, so that the next open replays nothing. Waits for the calls of other
-    /// threads. Does nothing if the index is closed.
+    /// Closes the index, so that the next open has nothing to replay. Waits for running calls of
+    /// other threads. Does nothing if the index is already closed.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, base) = (slf.py(), slf.as_super().get());
         if Self::closed(slf) {

@@ -1,7 +1,7 @@
 //! Columns of sets: each row a list of `str`, `bytes` or `int`, or an Arrow list.
 //!
-//! Items that are Python objects are kept alive and read in place, because copying a few bytes per
-//! item costs a fifth of the time.
+//! Python objects are kept alive and read in place: copying a few bytes per item would take a fifth
+//! of the time.
 
 use std::ops::Range;
 

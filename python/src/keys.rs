@@ -1,4 +1,4 @@
-//! Keys given by Python.
+//! Converts keys given by Python to bytes.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! The extension module `nearkin._nearkin`: the engine as Python classes.
 //!
-//! It holds no algorithm: what decides an answer is in the library. `nearkin/` is the Python layer.
+//! It contains no algorithm: the library computes all answers. `nearkin/` is the Python layer.
 
 use pyo3::prelude::*;
 
@@ -35,7 +35,7 @@ mod streams;
 mod table;
 mod writing;
 
-/// Panics, for a test of what becomes of a panic.
+/// Panics, so that a test can check how panics are converted.
 #[pyfunction]
 fn _panic(py: Python<'_>, message: String) -> PyResult<()> {
     error::unlocked(py, || panic!("{message}"))

@@ -1,4 +1,4 @@
-//! Keyword arguments of opening an index, and times given by Python.
+//! Converts the keyword arguments that open an index, and times given by Python.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-/// Durability of a successful write: `sync`, `os`, or the maximum number of seconds that may be
-/// lost.
+/// Durability of a successful write: `sync`, `os`, or the maximum number of seconds of writes that
+/// may be lost.
 fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     let Ok(name) = value.cast::<PyString>() else {
         return duration(value, "durability").map(Durability::Interval);
@@ -36,7 +36,7 @@ fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     }
 }
 
-/// Options of opening an index, as given in Python.
+/// Options for opening an index, as given in Python.
 #[derive(Default)]
 pub(crate) struct Asked<'py> {
     pub(crate) durability: Option<Bound<'py, PyAny>>,

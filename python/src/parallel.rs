@@ -1,5 +1,5 @@
-//! Runs work on several threads that end before the call returns, so that a later fork meets none
-//! of them.
+//! Runs work on several threads. They end before the call returns, so a later fork finds no such
+//! thread.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -12,8 +12,8 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.map_or_else(found, |asked| asked.max(1))
 }
 
-/// Calls `work` for parts of `0..count` with at most `part` numbers each, on `threads` threads;
-/// returns the results in order.
+/// Splits `0..count` into ranges of at most `part` numbers and calls `work` for each, on `threads`
+/// threads. Returns the results in order.
 pub(crate) fn in_parts<R: Send>(
     threads: usize,
     count: usize,

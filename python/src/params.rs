@@ -5,8 +5,8 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::error::{from_engine, raise};
 
-/// Everything that decides which signature a text gets and which documents are candidates of
-/// each other. Fixed when an index is created, immutable, comparable, picklable.
+/// The parameters of an index: they determine which signature a text gets, and which documents are
+/// candidates of each other. Fixed when an index is created. Immutable, comparable, picklable.
 ///
 /// >>> import nearkin as nk
 /// >>> p = nk.Params(threshold=0.7, shingles="words:3")
@@ -91,8 +91,9 @@ impl Params {
         Ok(Self { inner: builder.build().map_err(fail)? })
     }
 
-    /// Settings for a purpose, measured to find edited copies: "documents", "archive" (scans),
-    /// "training", "short", "code" or "quotes". docs/guide/TUNING.md has the table.
+    /// The settings for a purpose, measured by how well they find edited copies: "documents",
+    /// "archive" (scans), "training", "short", "code" or "quotes". docs/guide/TUNING.md has the
+    /// table.
     ///
     /// >>> import nearkin as nk
     /// >>> nk.Params.preset("archive").shingles
@@ -104,7 +105,7 @@ impl Params {
         Ok(Self { inner: nearkin::Params::preset(preset).build().map_err(fail)? })
     }
 
-    /// The parameters that :meth:`to_json` wrote.
+    /// Parses parameters that :meth:`to_json` wrote.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
         let inner = serde_json::from_str(text)
@@ -126,19 +127,19 @@ impl Params {
         Ok((slf.getattr("from_json")?, PyTuple::new(py, [text])?))
     }
 
-    /// The similarity that the bands were chosen for, and the default threshold of a query.
+    /// The similarity for which the bands were chosen; also the default threshold of a query.
     #[getter]
     fn threshold(&self) -> f64 {
         self.inner.threshold()
     }
 
-    /// The pieces that two texts are compared by: ``words:3``, ``chars:5``, ``items`` ...
+    /// The kind of pieces by which texts are compared: ``words:3``, ``chars:5``, ``items`` ...
     #[getter]
     fn shingles(&self) -> String {
         self.inner.shingles().to_string()
     }
 
-    /// Rows of a signature.
+    /// Number of rows of a signature.
     #[getter]
     fn hashes(&self) -> usize {
         self.inner.hashes()
@@ -150,31 +151,32 @@ impl Params {
         self.inner.bands()
     }
 
-    /// Rows of each band.
+    /// Number of rows per band.
     #[getter]
     fn rows_per_band(&self) -> usize {
         self.inner.rows_per_band()
     }
 
-    /// The least chance that a pair at the threshold is a candidate.
+    /// The minimum probability that a pair at the threshold is a candidate.
     #[getter]
     fn recall_target(&self) -> f64 {
         self.inner.recall_target()
     }
 
-    /// Bits that a row is stored in: 8 or 16.
+    /// Number of bits that are stored per row: 8 or 16. With ``scheme="external:NAME"`` also 32 or
+    /// 64, which store rows unchanged.
     #[getter]
     fn lane_bits(&self) -> u32 {
         self.inner.lane_bits()
     }
 
-    /// The words that texts are compared without.
+    /// The words that are left out of the comparison.
     #[getter]
     fn stop_words(&self) -> Vec<String> {
         self.inner.stop_words().map(str::to_owned).collect()
     }
 
-    /// How texts are cut into passages (``window:stride`` in words), if they are.
+    /// How texts are cut into passages (``window:stride`` in words); ``None`` if they are not.
     #[getter]
     fn passages(&self) -> Option<String> {
         self.inner.passages().map(|windows| windows.to_string())
@@ -186,26 +188,26 @@ impl Params {
         self.inner.bag()
     }
 
-    /// What is done to the characters of a text: ``none``, ``lower``, ``nfc``, ``case``, or
-    /// ``fold`` with its options, as ``fold,diacritics``.
+    /// How the characters of a text are normalised: ``none``, ``lower``, ``nfc``, ``case``, or
+    /// ``fold`` with its options, such as ``fold,diacritics``.
     #[getter]
     fn normalise(&self) -> String {
         self.inner.normalise().to_string()
     }
 
-    /// Whether upper case stays.
+    /// Whether upper-case letters are kept.
     #[getter]
     fn keep_case(&self) -> bool {
         self.inner.keep_case()
     }
 
-    /// Whether white space stays as it is.
+    /// Whether white space is kept as it is.
     #[getter]
     fn keep_space(&self) -> bool {
         self.inner.keep_space()
     }
 
-    /// Whether texts are left without Unicode's normalisation form C.
+    /// Whether Unicode's normalisation form C is skipped.
     #[getter]
     fn no_nfc(&self) -> bool {
         self.inner.no_nfc()
@@ -223,40 +225,40 @@ impl Params {
         self.inner.seed()
     }
 
-    /// Bytes of one signature.
+    /// Size of a signature in bytes.
     #[getter]
     fn signature_bytes(&self) -> usize {
         self.inner.signature_bytes()
     }
 
-    /// The id of what a signature depends on: signatures of equal ids are comparable.
+    /// The id of everything that a signature depends on: signatures with equal ids are comparable.
     #[getter]
     fn signature_id(&self) -> u64 {
         self.inner.signature_id()
     }
 
-    /// What these parameters cost that a caller may not expect; empty when all is usual.
+    /// Costs of these parameters that a caller may not expect; empty if there are none.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings()
     }
 
-    /// The chance that a pair of this true similarity shares a band.
+    /// The probability that a pair of this true similarity shares a band.
     fn candidate_probability(&self, similarity: f64) -> f64 {
         self.inner.candidate_probability(similarity)
     }
 
-    /// The chance that a query at ``threshold`` returns a pair of this true similarity.
+    /// The probability that a query at ``threshold`` returns a pair of this true similarity.
     fn expected_recall(&self, py: Python<'_>, similarity: f64, threshold: f64) -> f64 {
         py.detach(|| self.inner.expected_recall(similarity, threshold))
     }
 
-    /// One standard error of an estimate of about this similarity.
+    /// The standard error of an estimate near this similarity.
     fn standard_error(&self, similarity: f64) -> f64 {
         self.inner.standard_error(self.inner.equal_rows_min(similarity))
     }
 
-    /// How ``other`` differs, a phrase for each difference.
+    /// How ``other`` differs: one phrase per difference.
     fn differences(&self, other: PyRef<'_, Self>) -> Vec<String> {
         self.inner.differences(&other.inner)
     }
@@ -303,7 +305,7 @@ impl Params {
         if p.scheme() != nearkin::Scheme::Fast {
             add(format!("scheme='{}'", p.scheme()));
         }
-        // Not the seed's value: it may be secret, and reprs end up in logs.
+        // The seed's value is left out: it may be secret, and reprs end up in logs.
         if p.seed() != 0 {
             shown.push_str(", seed=...");
         }

@@ -19,13 +19,14 @@ use crate::quotations::{Passages, ask};
 use crate::readable::lock;
 use crate::reports::{self, Added};
 
-/// Texts cut into passages at a time.
+/// Number of texts that are cut into passages at a time.
 const TEXTS_HELD: usize = 1_024;
-/// Bytes of a batch in the log.
+/// Maximum size of a batch in the log, in bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Texts with keys, found by their quotations. A text is cut into passages (``passages`` of the
-/// parameters). A query finds the texts that contain parts of it, with their places and lengths.
+/// Texts with keys, found by their quotations. A text is cut into passages (see
+/// :attr:`Params.passages`). A query finds the texts that contain parts of it, with the places and
+/// lengths of these parts.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct PassageIndex {
     inner: Mutex<Option<Arc<nearkin::passages::PassageIndex>>>,
@@ -76,7 +77,7 @@ impl PassageIndex {
         let params = params.map(|params| params.get().inner.clone());
         let inner = engine(py, || {
             let index = match &params {
-                // Checks the parameters before anything is created.
+                // Checks the parameters before any file is created.
                 Some(params) => nearkin::passages::PassageCutter::new(params)
                     .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
                 None => nearkin::Index::open(&path, options),
@@ -101,8 +102,9 @@ impl PassageIndex {
         Params { inner: self.params.clone() }
     }
 
-    /// Inserts a text, or replaces the one with this key, with all its passages at once; ``True``
-    /// if something was written. Without a payload a stored one is kept; ``b""`` clears it.
+    /// Inserts a text with all its passages, or replaces the one with this key, as one change.
+    /// Returns ``True`` if something was written. Without a payload, the stored one is kept;
+    /// ``b""`` clears it.
     #[pyo3(signature = (key, text, *, payload=None))]
     fn insert(
         &self,
@@ -121,7 +123,7 @@ impl PassageIndex {
     }
 
     /// Sets the payload of the text with this key and leaves its passages unchanged. Returns
-    /// whether there is such a text.
+    /// whether the text exists.
     fn set_payload(
         &self,
         py: Python<'_>,
@@ -211,7 +213,7 @@ impl PassageIndex {
         Err(raise(py, "MissingKeyError", &message))
     }
 
-    /// Removes the text with this key; returns whether there was one.
+    /// Removes the text with this key. Returns whether it existed.
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (key, index) = (key_bytes(key)?, self.open_one(py)?);
         Ok(engine(py, || index.remove(key))? == Outcome::Removed)
@@ -222,14 +224,14 @@ impl PassageIndex {
         engine(py, || index.view().contains(key))
     }
 
-    /// Number of texts: reads every passage.
+    /// Number of texts. Reads every passage.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let index = self.open_one(py)?;
         engine(py, || index.view().count_texts())
     }
 
-    /// The texts that contain parts of this one. Passages of at least ``threshold`` (default: the
-    /// index's own) count.
+    /// The texts that contain parts of this one. A passage counts if its similarity is at least
+    /// ``threshold`` (default: that of the index).
     #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
     fn query(
         &self,
@@ -257,7 +259,7 @@ impl PassageIndex {
         engine(py, || index.index().backup(&path))
     }
 
-    /// Checks everything, and lists all damage.
+    /// Checks all files, and lists all damage.
     #[pyo3(signature = (*, progress=None))]
     fn verify<'py>(
         &self,
@@ -271,7 +273,7 @@ impl PassageIndex {
         reports::verification(py, &found)
     }
 
-    /// The state of the index in numbers; its documents are passages.
+    /// The state of the index in numbers. They count passages as documents.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let index = self.open_one(py)?;
         let stats = engine(py, || index.index().stats())?;
@@ -314,7 +316,7 @@ impl PassageIndex {
     }
 }
 
-/// A text cut into passages; `None` if it has no shingle.
+/// Cuts a text into passages; `None` if it has no shingle.
 fn prepared(
     index: &nearkin::passages::PassageIndex,
     key: &[u8],

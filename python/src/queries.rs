@@ -11,8 +11,9 @@ use crate::parallel::in_parts;
 use crate::readable::Readable;
 use crate::table::Table;
 
-/// The condition for two documents to match: `threshold` (default: `own`), or with `contained` that
-/// and `threshold` (default: 0).
+/// The condition under which two documents match: their similarity is at least `threshold`
+/// (default: `own`). With `contained`, their containment must also be at least that, and the
+/// default of `threshold` is 0.
 pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
     match contained {
         Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
@@ -63,12 +64,12 @@ impl Asking {
     }
 }
 
-/// The type of a column of keys.
+/// The type of a column that holds keys.
 pub(crate) fn key_kind(keys: KeyType) -> Kind {
     if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
 }
 
-/// Rows with signatures, and their numbers.
+/// The rows that have a signature, with their numbers.
 #[derive(Debug, Default)]
 struct Numbered {
     rows: Vec<usize>,
@@ -86,11 +87,11 @@ impl Sink for Numbered {
     }
 }
 
-/// Signatures that a thread queries at a time.
+/// Number of signatures that a thread queries at a time.
 const TOGETHER: usize = 256;
 
-/// Queries by a column: a table of (row, key, similarity), with `contained` and the payload if they
-/// were asked for.
+/// Queries by a column of documents. Returns a table of (row, key, similarity), with `contained`
+/// and the payload if they were requested.
 pub(crate) fn query_many<'py>(
     py: Python<'py>,
     readable: &Readable,

@@ -38,10 +38,11 @@ pub(crate) fn ask(
     Ok(Passages { inner, keys, offsets: Arc::new(offsets) })
 }
 
-/// Converts byte offsets of a text to the character offsets of Python.
+/// Converts byte offsets in a text to Python's character offsets.
 #[derive(Debug)]
 struct Offsets {
-    /// Ends of characters longer than one byte; empty for ASCII.
+    /// For each character longer than one byte: the byte offset of its end, and how many more bytes
+    /// than characters there are up to that point. Empty for ASCII.
     long: Vec<(usize, usize)>,
 }
 
@@ -64,7 +65,7 @@ impl Offsets {
     }
 }
 
-/// The texts that contain parts of the query, largest share first: a sequence.
+/// The texts that contain parts of the query, a sequence: largest share first.
 #[pyclass(frozen, sequence, module = "nearkin", name = "PassageAnswer")]
 pub(crate) struct Passages {
     inner: PassageAnswer,
@@ -86,7 +87,7 @@ impl Passages {
         Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
     }
 
-    /// Number of texts with any part of the query, before the limit.
+    /// Number of texts that contain any part of the query. The limit does not reduce it.
     #[getter]
     fn found(&self) -> u64 {
         self.inner.found
@@ -137,7 +138,7 @@ impl Text {
         PyBytes::new(py, &self.inner.payload)
     }
 
-    /// Share of the query found in this text: matching words divided by all words.
+    /// Fraction of the query found in this text: matching words divided by all words.
     #[getter]
     fn share(&self) -> f64 {
         self.inner.share
@@ -172,13 +173,13 @@ pub(crate) struct Passage {
 
 #[pymethods]
 impl Passage {
-    /// Place in the query: ``text[a:b]``.
+    /// Place in the query: the passage is ``text[a:b]``.
     #[getter]
     fn query(&self) -> (usize, usize) {
         self.query
     }
 
-    /// Approximate place in the stored text, as UTF-8 byte offsets. The precision is that of
+    /// Approximate place in the stored text, as UTF-8 byte offsets. They are only as precise as the
     /// windows, because the text is not stored.
     #[getter]
     fn stored_bytes(&self) -> (u64, u64) {
@@ -191,7 +192,8 @@ impl Passage {
         self.inner.words
     }
 
-    /// The highest estimated Jaccard similarity of two windows in this passage.
+    /// The highest estimated Jaccard similarity between a window of the query and a window of this
+    /// passage.
     #[getter]
     fn similarity(&self) -> f64 {
         self.inner.similarity

@@ -18,8 +18,8 @@ use crate::sketcher::{Sketcher, one_document};
 use crate::streams::{ClustersSource, KeysSource, PairsSource};
 use crate::table::{Stream, Table};
 
-/// Takes a lock. These locks are held only briefly and only with the interpreter lock. A fork needs
-/// the interpreter lock too, so it always finds them free.
+/// Takes a lock. These locks are held only briefly, and only together with the interpreter lock. A
+/// fork also needs the interpreter lock, so it always finds them free.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -144,7 +144,7 @@ impl Readable {
         Ok(self.snapshot_now(py)?.change())
     }
 
-    /// A frozen view: later writes do not change its answers. Cheap.
+    /// A frozen view: later writes do not change its answers. Cheap to take.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
         let snapshot = self.snapshot_now(py)?;
         let source = Source::Frozen(snapshot);
@@ -152,7 +152,7 @@ impl Readable {
         Py::new(py, PyClassInitializer::from(base).add_subclass(Snapshot {}))
     }
 
-    /// Number of documents. Constant time.
+    /// Number of documents. Takes constant time.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let count = self.snapshot_now(py)?.len();
         usize::try_from(count).map_err(|_| raise(py, "InvalidError", "more than len() can say"))
@@ -160,7 +160,7 @@ impl Readable {
 
     #[expect(clippy::unused_self, reason = "a method of Python")]
     fn __bool__(&self) -> bool {
-        // Always true, even without documents: `if index:` tests for `None`.
+        // An index is true even without documents, because `if index:` is a test for `None`.
         true
     }
 
@@ -207,8 +207,8 @@ impl Readable {
         Ok(found.map(|inner| Signature { params: self.params.clone(), inner }))
     }
 
-    /// The keys that start with ``prefix``, in no particular order: an iterator over one state of
-    /// the index. Reads every key.
+    /// Iterates over the keys that start with ``prefix``, in no particular order, in a snapshot of
+    /// the index. Scans all keys.
     #[pyo3(signature = (prefix=None))]
     fn keys(&self, py: Python<'_>, prefix: Option<Bound<'_, PyAny>>) -> PyResult<KeysSource> {
         let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?.unwrap_or_default();
@@ -219,10 +219,11 @@ impl Readable {
         self.keys(py, None)
     }
 
-    /// The documents similar to a text (or set of items, or :class:`Signature`): matches of at
-    /// least ``threshold`` (default: that of the index), most similar first, at most ``limit``.
-    /// With ``contained`` (0 to 1), the documents of which the larger one contains at least this
-    /// part of the smaller one; ``threshold`` is then 0 unless it is given.
+    /// The documents similar to a text (or to a set of items, or a :class:`Signature`): at most
+    /// ``limit`` matches with a similarity of at least ``threshold`` (default: that of the index),
+    /// most similar first. With ``contained`` (0 to 1), a match must also satisfy this: the larger
+    /// of the two documents contains at least this fraction of the smaller one. ``threshold`` is
+    /// then 0 by default.
     #[pyo3(signature = (document, *, threshold=None, contained=None, limit=None,
         max_candidates=None))]
     fn query(
@@ -261,7 +262,7 @@ impl Readable {
     }
 
     /// The documents similar to any of the stored documents with these keys, without those
-    /// documents. Each match counts with the most similar of them.
+    /// documents. A match has the highest of its similarities to them.
     #[pyo3(signature = (keys, *, threshold=None, contained=None, limit=None,
         max_candidates=None))]
     fn query_keys(
@@ -281,9 +282,9 @@ impl Readable {
         Ok(Answer::new(answer, self.keys))
     }
 
-    /// The documents similar to each document of a column: a :class:`Table` with a row per match:
-    /// the number of the document, the key, the similarity, with ``contained`` the containment, and
-    /// with ``payloads`` the payload.
+    /// The documents similar to each document of a column. Returns a :class:`Table` with one row
+    /// per match: the number of the document, the key and the similarity. ``contained`` adds a
+    /// column with the containment, ``payloads`` one with the payload.
     #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
         max_candidates=None, payloads=false, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
@@ -305,7 +306,7 @@ impl Readable {
         query_many(py, self, &snapshot, &documents, &asking, payloads, threads)
     }
 
-    /// In a passage index: the texts that contain parts of this one. See
+    /// In a passage index: the texts that contain parts of this text. See
     /// :meth:`PassageIndex.query`.
     #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
     fn query_passages(
@@ -321,9 +322,10 @@ impl Readable {
         crate::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
     }
 
-    /// All pairs of at least this similarity (default: that of the index), or with ``contained``,
-    /// all pairs of which the larger document contains at least this part of the smaller one: a
-    /// :class:`Stream` of the columns a, b, similarity and, with ``contained``, contained.
+    /// All pairs whose similarity is at least ``threshold`` (default: that of the index). With
+    /// ``contained``, all pairs in which the larger document contains at least this fraction of the
+    /// smaller one; ``threshold`` is then 0 by default. Returns a :class:`Stream` with the columns
+    /// a, b and similarity, and contained if ``contained`` is given.
     #[pyo3(signature = (threshold=None, *, contained=None))]
     fn pairs(
         &self,
@@ -339,9 +341,9 @@ impl Readable {
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
-    /// The clusters linked by pairs of at least this similarity (or, with ``contained``, this
-    /// containment): a :class:`Stream` with a row per member: cluster, key, size of the cluster,
-    /// time.
+    /// The clusters that are linked by pairs with a similarity of at least ``threshold`` (with
+    /// ``contained``, also a containment of at least that). Returns a :class:`Stream` with one row
+    /// per member: cluster, key, size of the cluster, time.
     #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
     fn clusters(
         &self,

@@ -16,7 +16,7 @@ use crate::readable::{Readable, Source, lock};
 pub(crate) struct ReaderState {
     pub(crate) options: Options,
     pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
-    /// Taken out while it is refreshed.
+    /// `None` while a thread refreshes or uses it.
     pub(crate) reader: Mutex<Option<nearkin::Reader>>,
     process: AtomicU32,
 }
@@ -46,9 +46,9 @@ impl ReaderState {
     }
 }
 
-/// An index opened for reading only, beside a writer or without one, also in other processes and on
-/// read-only media. It sees one state until :meth:`refresh`. Can be pickled, and used after a fork;
-/// both open the index again.
+/// An index opened for reading only: while a writer has it open or not, from other processes, and
+/// on read-only media. A reader shows one state until :meth:`refresh`. It can be pickled, and used
+/// after a fork; both open the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Reader {}
 
@@ -71,7 +71,7 @@ impl Reader {
         Ok(PyClassInitializer::from(base).add_subclass(Self {}))
     }
 
-    /// Moves on to the current state; returns whether it is a later change than before.
+    /// Moves on to the current state. Returns whether that state is newer than before.
     fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         // In a forked child this opens the reader again.
@@ -79,7 +79,7 @@ impl Reader {
         let Source::Reader(state) = &base.source else { return Ok(false) };
         let taken = lock(&state.reader).take();
         let Some(reader) = taken else {
-            // Another thread is refreshing it.
+            // Another thread is refreshing or using the reader.
             return Ok(false);
         };
         let (reader, refreshed) = unlocked(py, || {
@@ -91,7 +91,7 @@ impl Reader {
         refreshed.map_err(|error| from_engine(py, &error))
     }
 
-    /// Makes a copy of the index as this reader sees it, in a new folder.
+    /// Copies the index, in the state that this reader shows, to a new folder.
     fn backup(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
         Self::with(slf, |reader| reader.backup(&path))
     }
@@ -113,7 +113,7 @@ impl Reader {
         let base = slf.as_super().get();
         base.snapshot_now(py)?;
         let options = Options::default();
-        // A separate reader: the shared one may be refreshed meanwhile.
+        // A separate reader, because the shared one may be refreshed meanwhile.
         let reader = engine(py, || nearkin::Reader::open(&base.path, options))?;
         let found = crate::progress::run(py, callback.as_ref(), |tick| reader.verify_with(tick))?;
         crate::reports::verification(py, &found)
@@ -159,8 +159,8 @@ impl Reader {
 }
 
 impl Reader {
-    /// Calls `work` with the reader, taken out meanwhile; `UnsettledError` if another thread has
-    /// it.
+    /// Calls `work` with the reader, which is taken out for the call. `UnsettledError` if another
+    /// thread is using it.
     fn with<R: Send>(
         slf: &Bound<'_, Self>,
         work: impl Send + FnOnce(&nearkin::Reader) -> nearkin::Result<R>,

@@ -1,4 +1,4 @@
-//! What operations come to: named tuples of `nearkin._types`.
+//! Results of operations as named tuples of `nearkin._types`.
 
 use nearkin::{Outcome, Stats, Verification};
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) fn verification<'py>(
     class(py, "Verification")?.call1((found.documents, problems))
 }
 
-/// What became of the rows of `add`.
+/// Counts of the outcomes of `add`, by row.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
     pub(crate) inserted: u64,

@@ -1,4 +1,4 @@
-//! `nearkin.shards.seal`, and what travels between a task and the process that commits.
+//! `nearkin.shards.seal`, and the objects that travel between a task and the process that commits.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use crate::error::{engine, from_engine};
 use crate::params::Params;
 use crate::writing::Columns;
 
-/// What the header of a sealed file binds it to: an index (16 bytes) and the number of the file.
-/// :meth:`Shards.ticket` makes one; for :meth:`Index.adopt` any will do. Picklable.
+/// The identity of a sealed file, stored in its header: an index (16 bytes) and the number of the
+/// file. :meth:`Shards.ticket` makes one; for :meth:`Index.adopt`, any ticket will do. Picklable.
 ///
 /// >>> from nearkin.shards import Ticket
 /// >>> Ticket(bytes(16), 7).number
@@ -29,7 +29,7 @@ impl Ticket {
         inner.map(|inner| Self { inner }).map_err(|error| from_engine(py, &error))
     }
 
-    /// The index.
+    /// The id of the index.
     #[getter]
     fn uuid<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.uuid())
@@ -54,7 +54,7 @@ impl Ticket {
     }
 }
 
-/// A sealed segment as a manifest lists it: 72 bytes that a task returns. Picklable.
+/// A sealed segment as listed in a manifest: 72 bytes, which a task returns. Picklable.
 #[pyclass(frozen, eq, module = "nearkin.shards")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sealed {
@@ -63,14 +63,14 @@ pub(crate) struct Sealed {
 
 #[pymethods]
 impl Sealed {
-    /// The opposite of :meth:`to_bytes`.
+    /// The inverse of :meth:`to_bytes`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let inner = nearkin::shards::Sealed::from_bytes(data);
         inner.map(|inner| Self { inner }).map_err(|error| from_engine(py, &error))
     }
 
-    /// For the way from a task to the process that lists the file.
+    /// The 72 bytes that a task returns to the process that lists the file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.to_bytes())
     }
@@ -85,19 +85,19 @@ impl Sealed {
         self.inner.number()
     }
 
-    /// How many documents it has.
+    /// Number of documents in the file.
     #[getter]
     fn documents(&self) -> u64 {
         self.inner.documents()
     }
 
-    /// The length of the file, in bytes.
+    /// The length of the file in bytes.
     #[getter]
     fn file_bytes(&self) -> u64 {
         self.inner.file_bytes()
     }
 
-    /// The hash of the end of the file, which holds the checksums of all of it.
+    /// The hash of the end of the file. The end holds the checksums of the whole file.
     #[getter]
     fn file_hash(&self) -> u64 {
         self.inner.hash()
@@ -116,14 +116,16 @@ impl Sealed {
     }
 }
 
-/// Makes one immutable segment file of documents, at ``path``: no index, no log, no catalog. The
-/// same documents in any order make the same bytes at every attempt, on every machine.
+/// Makes one immutable segment file of documents at ``path``, without an index, a log or a catalog.
+/// The same documents, in any order, result in the same bytes at every attempt and on every
+/// machine.
 ///
-/// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`;
-/// ``payloads`` is a column of bytes, ``times`` one of datetimes or of milliseconds, or one time for
-/// all (default: 0, so that the file does not depend on the clock). A document without anything to
-/// compare is an ``EmptyError``, a key twice an ``InvalidError``; a file at ``path`` is an
-/// ``ExistsError``. :meth:`Index.adopt` or :class:`Shards` takes the file in.
+/// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`.
+/// ``payloads`` is a column of bytes. ``times`` is a column of datetimes or of milliseconds, or one
+/// time for all (default: 0, so that the file does not depend on the clock). Raises ``EmptyError``
+/// for a document without anything to compare, ``InvalidError`` for a key that occurs twice, and
+/// ``ExistsError`` if there is a file at ``path``. Then :meth:`Index.adopt` or :class:`Shards`
+/// takes the file into an index.
 #[pyfunction]
 #[pyo3(signature = (params, keys, documents, ticket, path, *, payloads=None, times=None,
     threads=None))]
@@ -147,7 +149,7 @@ fn seal<'py>(
     Ok(Sealed { inner })
 }
 
-/// Registers the classes and functions; `nearkin.shards` has them.
+/// Registers the classes and functions, which `nearkin.shards` exports.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Ticket>()?;
     module.add_class::<Sealed>()?;

@@ -17,7 +17,7 @@ use crate::reports;
 use crate::sealing::{Sealed, Ticket};
 use crate::table::Table;
 
-/// Parses what to do with keys that are already live.
+/// Parses what happens to keys that are already live.
 pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
     match how {
         "refuse" => Ok(Adopt::Refuse),
@@ -29,12 +29,12 @@ pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
     }
 }
 
-/// The writer of a sharded index: segments that tasks sealed and placed, listed by one commit.
-/// :class:`nearkin.Reader` reads it. ``Shards(path)`` opens it at its newest generation.
+/// The writer of a sharded index. Tasks seal and place segments; one commit lists them.
+/// :class:`nearkin.Reader` reads the index. ``Shards(path)`` opens it at its newest generation.
 ///
-/// There is no lock: of two commits on the same generation one fails with ``UnsettledError`` and
-/// changes nothing. Then call :meth:`refresh` and commit again. Can be pickled; unpickling opens
-/// the index again.
+/// There is no lock. If two commits start from the same generation, one fails with
+/// ``UnsettledError`` and changes nothing: call :meth:`refresh` and commit again. A ``Shards``
+/// object can be pickled; unpickling opens the index again.
 #[pyclass(frozen, module = "nearkin.shards")]
 pub(crate) struct Shards {
     path: PathBuf,
@@ -65,7 +65,7 @@ impl Shards {
         Ok(Self::of(path, inner))
     }
 
-    /// Creates a sharded index without documents. The number of shards, 1 to 65,536, is fixed.
+    /// Creates a sharded index without documents. The number of shards, from 1 to 65,536, is fixed.
     #[staticmethod]
     fn create(
         py: Python<'_>,
@@ -114,24 +114,24 @@ impl Shards {
         Ok(PyBytes::new(py, &note))
     }
 
-    /// The ticket of a task. A job draws a random number once and numbers its tasks. A repeated
-    /// attempt of a task gets the same ticket; no other job gets it.
+    /// The ticket of a task. A job draws a random number once, and numbers its tasks. A repeated
+    /// attempt of a task gets the same ticket as the first attempt; no other job gets it.
     fn ticket(&self, py: Python<'_>, job: u64, task: u32) -> PyResult<Ticket> {
         let inner = self.with(py, |shards| shards.ticket(job, task))?;
         Ok(Ticket { inner })
     }
 
-    /// Moves a sealed file to its place in the index; it is not read before it is listed. If a
-    /// second attempt of a task made the same file, the first one is kept and the second deleted. A
-    /// different file under this number is an ``ExistsError``.
+    /// Moves a sealed file to its place in the index. It is not read before a commit lists it. If a
+    /// second attempt of a task made the same file, the first file is kept and the second is
+    /// deleted. A different file with this number is an ``ExistsError``.
     fn place(&self, py: Python<'_>, path: PathBuf, sealed: &Bound<'_, Sealed>) -> PyResult<()> {
         let sealed = sealed.get().inner;
         self.with(py, |shards| shards.place(&path, &sealed))
     }
 
-    /// Lists placed segments, pairs of (shard, :class:`Sealed`), in one commit. ``how`` says what
-    /// happens to keys that are live already: ``"refuse"`` (``ExistsError``) or ``"replace"``.
-    /// ``note`` is up to 64 KiB of the caller's own data.
+    /// Lists placed segments, given as pairs of (shard, :class:`Sealed`), in one commit. ``how``
+    /// says what happens to keys that are already live: ``"refuse"`` (``ExistsError``) or
+    /// ``"replace"``. ``note`` is up to 64 KiB of the caller's own data.
     #[pyo3(signature = (segments, how="refuse", note=None))]
     fn append<'py>(
         &self,
@@ -147,7 +147,8 @@ impl Shards {
         reports::imported(py, done)
     }
 
-    /// Removes the documents with these keys in one commit; returns their number.
+    /// Removes the documents with these keys in one commit. Returns the number of removed
+    /// documents.
     fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
         let column = Column::new(keys, Role::Keys)?;
         let held = column.hold(0..column.len())?;
@@ -164,8 +165,9 @@ impl Shards {
         self.with(py, |shards| shards.compact(shard))
     }
 
-    /// Deletes files that the newest generation does not list: those of failed tasks, and of older
-    /// generations. Returns their number. Call it while no job is under way.
+    /// Deletes files that the newest generation does not list: those of failed tasks, and those of
+    /// older generations. Returns the number of deleted files. Call it only while no job is
+    /// running.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, nearkin::shards::Shards::sweep)
     }
@@ -190,9 +192,9 @@ const FILES: [Field; 3] = [
     Field::new("shard", Kind::Integer),
 ];
 
-/// One generation of a sharded index, decoded from its manifest: lists the files that a reader
-/// needs. For storage that is not a file system: fetch them into a folder, :meth:`check` them, and
-/// open the folder.
+/// One generation of a sharded index, decoded from its manifest. It lists the files that a reader
+/// needs. If the index is on storage that is not a file system, fetch these files into a folder,
+/// :meth:`check` them, and open the folder.
 #[pyclass(frozen, eq, module = "nearkin.shards")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Manifest {
@@ -237,8 +239,8 @@ impl Manifest {
         self.inner.path()
     }
 
-    /// All files that a reader of this generation needs, except the manifest: a :class:`Table` of
-    /// path (relative to the folder of the index), bytes and shard.
+    /// All files that a reader of this generation needs, except the manifest: a :class:`Table` with
+    /// the columns path (relative to the folder of the index), bytes and shard.
     fn files(&self) -> Table {
         let mut builder = Builder::new(&FILES);
         for file in self.inner.files() {
@@ -252,8 +254,8 @@ impl Manifest {
         Table::new(&FILES, builder.finish())
     }
 
-    /// Reads all files in a folder without mapping them. The error names the first file that is
-    /// missing, cut or damaged, or belongs to another index.
+    /// Reads and checks all files in a folder without mapping them. The error names the first file
+    /// that is missing, truncated or damaged, or that belongs to another index.
     fn check(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         engine(py, || self.inner.check(&path))
     }
@@ -264,7 +266,7 @@ impl Manifest {
     }
 }
 
-/// Registers the classes; `nearkin.shards` has them.
+/// Registers the classes, which `nearkin.shards` exports.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Manifest>()?;
     module.add_class::<Shards>()

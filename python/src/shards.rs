@@ -1,7 +1,7 @@
-//! `nearkin.shards`: the steps of a cluster as functions of Arrow batches.
+//! `nearkin.shards`: the steps of a job on a cluster, as functions of Arrow batches.
 //!
-//! Document numbers and BandKeys are signed 64-bit integers, as in Spark: a BandKey is the same 64
-//! bits.
+//! Document numbers and BandKeys are signed 64-bit integers, as in Spark. A BandKey keeps its 64
+//! bits; only its sign differs.
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
@@ -35,7 +35,7 @@ const VERIFIED: [Field; 3] = [
     Field::new("similarity", Kind::Float),
 ];
 
-/// A column of integers of 64 bits; a null is an error.
+/// A column of 64-bit integers; a null is an error.
 fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
     let rows = Rows::of(object, name)?;
     let null = |row| PyValueError::new_err(format!("{name}[{row}] is null"));
@@ -62,8 +62,8 @@ fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     bands.into_iter().map(band).collect()
 }
 
-/// The concatenated signatures of a column, and the rows that have one: from `Signatures`, or from
-/// the bytes that `Signatures.to_bytes` returns for each row.
+/// The concatenated signatures of a column, and which rows have one. The column is a `Signatures`
+/// object, or holds the bytes of one signature per row, as from `Signatures.to_bytes`.
 fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, Vec<bool>)> {
     let mut data = Vec::new();
     let mut push = |row: usize, signature: Option<&[u8]>| {
@@ -89,7 +89,7 @@ fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, 
     Ok((data, valid))
 }
 
-/// The same if every row must have a signature.
+/// Like [`signatures_of`], but every row must have a signature.
 fn all_signatures(object: &Bound<'_, PyAny>, bytes: usize, rows: usize) -> PyResult<Vec<u8>> {
     let (data, valid) = signatures_of(object, bytes)?;
     check_rows(rows, valid.len(), "signatures")?;
@@ -109,7 +109,7 @@ fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
 }
 
 /// The rows of the band join: one per document and band. Documents without a signature (null) have
-/// none. ``bands=(first, end)`` returns those of some bands only.
+/// no rows. ``bands=(first, end)`` returns only the rows of these bands.
 ///
 /// >>> import nearkin as nk
 /// >>> from nearkin import shards
@@ -151,7 +151,7 @@ fn band_entries(
     Ok(Table::new(&ENTRIES, builder.finish()))
 }
 
-/// A table of pairs, the smaller document first.
+/// A table of pairs, with the smaller document number first.
 fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
     let mut builder = Builder::new(&PAIRS);
     for (one, other, pair) in pairs {
@@ -166,9 +166,9 @@ fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
     Table::new(&PAIRS, builder.finish())
 }
 
-/// The pairs among the documents of whole buckets: rows of (band, BandKey, document, signature), in
-/// any order; all rows of a bucket must be in the batch. A pair counts only at the first band it
-/// shares, so over all buckets each pair is found once.
+/// The pairs among the documents of complete buckets: rows of (band, BandKey, document, signature),
+/// in any order. All rows of a bucket must be in the batch. A pair counts only at the first band
+/// that it shares, so over all buckets each pair is found once.
 #[pyfunction]
 fn verify_buckets(
     py: Python<'_>,
@@ -213,7 +213,7 @@ fn verify_buckets(
 }
 
 /// The pairs between two parts of a bucket that is too large for one task. The parts have no
-/// document in common; :func:`verify_buckets` returns the pairs within a part.
+/// document in common. (:func:`verify_buckets` returns the pairs within a part.)
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "two parts of two columns each")]
 fn verify_between(
@@ -238,8 +238,8 @@ fn verify_between(
     Ok(table_of_pairs(found.into_iter().filter_map(documents).collect()))
 }
 
-/// The candidates (band, signature, signature) that are pairs and count at this band: their row in
-/// the batch, equal rows and similarity.
+/// The candidates (band, signature, signature) that are pairs and count at this band. Returns their
+/// row number in the batch, their equal rows and their similarity.
 #[pyfunction]
 fn verify(
     py: Python<'_>,
@@ -365,9 +365,9 @@ fn table<N>(
     Table::new(fields, builder.finish())
 }
 
-/// The connected components of edges: a table of (node, component), where the smallest node
+/// The connected components of a graph of edges: a table of (node, component). The smallest node
 /// represents a component. Nodes are integers, or keys (``str``, or ``bytes`` with
-/// ``keys="bytes"``). The results for parts of the edges can be combined by another call.
+/// ``keys="bytes"``). The edges can be processed in parts: another call combines the results.
 ///
 /// >>> from nearkin import shards
 /// >>> shards.components([5, 1, 8], [3, 5, 9]).rows()
@@ -378,9 +378,9 @@ fn components(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResul
     Step::Components.run(a, b, keys, ["node", "component"])
 }
 
-/// The nodes that deduplication drops. In order of the nodes, a node is dropped if it has an edge
-/// to a node that was kept before it. Returns a table of (node, kept) with the smallest such kept
-/// node; all other nodes are kept. Whole components must be in the batch.
+/// The nodes that deduplication drops. In the order of the nodes, a node is dropped if it has an
+/// edge to a node that was kept before it. Returns a table of (node, kept), in which ``kept`` is
+/// the smallest such node. All other nodes are kept. The batch must contain complete components.
 ///
 /// >>> from nearkin import shards
 /// >>> shards.dropped([1, 3, 4], [2, 2, 3]).rows()
@@ -391,8 +391,8 @@ fn dropped(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<T
     Step::Dropped.run(a, b, keys, ["node", "kept"])
 }
 
-/// Large-star, for batches with all neighbours of a node, both directions of every edge: returns
-/// edges (node, neighbour), the larger node first.
+/// The large-star step, for batches with all neighbours of a node, in which each edge occurs in
+/// both directions. Returns edges (node, neighbour), the larger node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
 fn large_star(
@@ -403,8 +403,8 @@ fn large_star(
     Step::LargeStar.run(nodes, neighbours, keys, ["node", "neighbour"])
 }
 
-/// Small-star, for batches with all edges of a node to smaller ones, as :func:`large_star` returns
-/// them: returns edges (node, neighbour), the larger node first.
+/// The small-star step, for batches with all edges from a node to smaller ones, as
+/// :func:`large_star` returns them. Returns edges (node, neighbour), the larger node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
 fn small_star(
@@ -415,7 +415,8 @@ fn small_star(
     Step::SmallStar.run(nodes, neighbours, keys, ["node", "neighbour"])
 }
 
-/// Whether edges (node, centre) are stars around their smallest nodes: then the rounds end.
+/// Whether edges (node, centre) are stars around their smallest nodes: then no further round is
+/// needed.
 #[pyfunction]
 fn are_stars(nodes: &Bound<'_, PyAny>, centres: &Bound<'_, PyAny>) -> PyResult<bool> {
     match (self::nodes(nodes, "nodes")?, self::nodes(centres, "centres")?) {
@@ -452,7 +453,7 @@ fn shard_of(py: Python<'_>, keys: &Bound<'_, PyAny>, shards: u32) -> PyResult<Ta
     Ok(Table::new(&FIELDS, builder.finish()))
 }
 
-/// Registers the functions; `nearkin.shards` has them.
+/// Registers the functions, which `nearkin.shards` exports.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let own = PyModule::new(module.py(), "shards")?;
     own.add_function(wrap_pyfunction!(band_entries, &own)?)?;

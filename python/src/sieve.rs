@@ -1,5 +1,5 @@
-//! Deduplication of rows as they come: each is decided on by those before it, so that neither rows
-//! nor signatures are held.
+//! Deduplication of a stream of rows: each row is compared with the rows before it, so neither all
+//! rows nor all signatures need to be in memory.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::error::engine;
 use crate::readable::{Readable, lock};
 use crate::signatures::{Flat, SignaturesBuilder};
 
-/// What decides on rows in the order in which they come.
+/// Decides rows in the order in which they arrive.
 pub(crate) struct Sieve<'a> {
     pub(crate) params: &'a Params,
     pub(crate) kept: &'a Index,
@@ -25,8 +25,8 @@ pub(crate) struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    /// Decides on the rows of a column, of which the first has the number `first`. `done` is called
-    /// with how many of them are.
+    /// Decides the rows of a column; `first` is the number of its first row. Calls `done` with the
+    /// number of rows decided so far.
     pub(crate) fn decide(
         &self,
         py: Python<'_>,
@@ -67,11 +67,11 @@ impl Sieve<'_> {
 
 struct Open {
     kept: Index,
-    /// How many rows there were.
+    /// Number of rows decided so far.
     rows: usize,
 }
 
-/// Decides which rows of a stream stay; `nearkin.dedup` is the door to it.
+/// Decides which rows of a stream are kept. Called by `nearkin.dedup`.
 #[pyclass(frozen, name = "_Sieve", module = "nearkin._nearkin")]
 pub(crate) struct RowSieve {
     params: Params,
@@ -85,7 +85,7 @@ pub(crate) struct RowSieve {
 impl Drop for RowSieve {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // A forked child: the index is the parent's.
+            // In a forked child: the index belongs to the parent.
             std::mem::forget(lock(&self.open).take());
         }
     }
@@ -114,13 +114,14 @@ impl RowSieve {
         Ok(Self { params, against, alike, threads, process, open })
     }
 
-    /// Decides on the next rows: for each a byte, 1 if it stays.
+    /// Decides the next rows. Returns one byte per row: 1 if the row is kept.
     fn admit<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        // Taken while it works: after an exception the rows that were lost are not made up for.
+        // Taken during the call, and not put back after an exception: the rows of this call would
+        // be missing.
         let taken = lock(&self.open).take().filter(|_| self.process == std::process::id());
         let mut open = taken.ok_or_else(|| {
             PyValueError::new_err("the stream of rows was closed, failed, or is read elsewhere")
@@ -141,7 +142,7 @@ impl RowSieve {
         Ok(PyBytes::new(py, &stays))
     }
 
-    /// Gives up the index of the rows that stayed; its folder can go.
+    /// Closes the index of kept rows, so that its folder can be deleted.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = lock(&self.open).take();
         if self.process != std::process::id() {

@@ -43,7 +43,7 @@ fn check_same(py: Python<'_>, a: &nearkin::Params, b: &nearkin::Params) -> PyRes
 
 #[pymethods]
 impl Signature {
-    /// The signature of stored bytes: see :meth:`to_bytes`.
+    /// The signature with these bytes: see :meth:`to_bytes`.
     #[staticmethod]
     #[pyo3(signature = (params, data, shingle_count=0))]
     fn from_bytes(
@@ -58,7 +58,8 @@ impl Signature {
         Ok(Self { params, inner })
     }
 
-    /// The signature of rows made elsewhere, for parameters with ``scheme="external:NAME"``.
+    /// The signature with these rows, for rows computed by another program: the parameters have
+    /// ``scheme="external:NAME"``.
     ///
     /// >>> import nearkin as nk
     /// >>> p = nk.Params(scheme="external:x", hashes=16, bands=(4, 4), lane_bits=64)
@@ -87,8 +88,8 @@ impl Signature {
         self.inner.rows().collect()
     }
 
-    /// The signature of the union of two sets: of each row the least value. ``InvalidError`` unless
-    /// rows are whole.
+    /// The signature of the union of two sets: the minimum of each row. ``InvalidError`` unless
+    /// rows are stored whole (``lane_bits`` of 32 or 64).
     fn union(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<Self> {
         check_same(py, &self.params, &other.params)?;
         let inner = self.inner.union(&other.inner).map_err(|error| from_engine(py, &error))?;
@@ -147,8 +148,8 @@ impl Signature {
     }
 }
 
-/// The signatures of a column of documents, in one piece of memory. A row whose document had
-/// nothing to compare (or was null) is null here.
+/// The signatures of a column of documents, in one block of memory. A row is null if its document
+/// was null or had nothing to compare.
 ///
 /// >>> import nearkin as nk
 /// >>> s = nk.Sketcher(nk.Params(shingles="words:1"))
@@ -167,7 +168,7 @@ pub(crate) struct Signatures {
     validity: Arc<Vec<u8>>,
 }
 
-/// Signatures stored end to end.
+/// Signatures, concatenated.
 #[derive(Debug, Default)]
 pub(crate) struct Flat {
     width: usize,
@@ -180,7 +181,7 @@ impl Sink for Flat {
     fn push(&mut self, signature: Option<nearkin::Signature>) {
         if let Some(signature) = &signature {
             if self.width == 0 {
-                // The rows before had no signature, so the width was unknown.
+                // No row before this one had a signature, so the width was unknown.
                 self.width = signature.as_bytes().len();
                 self.data.resize(self.counts.len() * self.width, 0);
             }
@@ -297,7 +298,7 @@ impl Signatures {
 
 #[pymethods]
 impl Signatures {
-    /// Signatures of stored bytes: of :meth:`to_bytes`, or end to end from elsewhere.
+    /// Signatures with these bytes, concatenated: from :meth:`to_bytes`, or from elsewhere.
     #[staticmethod]
     #[pyo3(signature = (params, data, counts=None, nulls=None))]
     fn from_bytes(
@@ -329,7 +330,7 @@ impl Signatures {
         Ok(builder.finish())
     }
 
-    /// The rows as stored, end to end; null rows are zeros.
+    /// The stored bytes of all rows, concatenated; null rows are zeros.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.data)
     }
@@ -346,7 +347,7 @@ impl Signatures {
         self.counts.to_vec()
     }
 
-    /// Whether the document of this row had nothing to compare.
+    /// Whether this row is null: its document was null or had nothing to compare.
     fn is_null(&self, row: usize) -> bool {
         !self.is_valid(row)
     }
@@ -357,8 +358,8 @@ impl Signatures {
         (0..self.len()).filter(|row| !self.is_valid(*row)).collect()
     }
 
-    /// Estimated Jaccard similarities, row by row, to ``other``, which has as many rows or one. NaN
-    /// for null rows.
+    /// Estimated Jaccard similarities to ``other``, row by row. ``other`` has the same number of
+    /// rows, or one row. NaN for null rows.
     fn similarity(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         let other = match other.cast::<Signature>() {
             Ok(one) => {
@@ -393,7 +394,7 @@ impl Signatures {
         slf.py().import("numpy")?.call_method1("asarray", (slf,))
     }
 
-    /// How numpy reads the lanes without a copy; it keeps this object.
+    /// Lets numpy read the lanes without a copy; the array keeps this object alive.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let interface = PyDict::new(py);
@@ -410,7 +411,7 @@ impl Signatures {
         Ok(interface)
     }
 
-    /// The Arrow PyCapsule interface: bytes of one length, without a copy.
+    /// The Arrow PyCapsule interface: fixed-size binary values, without a copy.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,

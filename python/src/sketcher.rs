@@ -11,8 +11,8 @@ use crate::parallel::threads;
 use crate::params::Params;
 use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
 
-/// Makes signatures: pure, thread-safe, picklable. ``threads`` is how many a column is sketched
-/// on (default: one for each processor).
+/// Makes signatures: pure, thread-safe, picklable. ``threads`` is the number of threads that sketch
+/// a column (default: one per processor).
 ///
 /// >>> import nearkin as nk
 /// >>> s = nk.Sketcher(nk.Params(shingles="words:2"))
@@ -88,7 +88,7 @@ impl Sketcher {
         Ok(Signature { params: self.params.clone(), inner })
     }
 
-    /// The signature of one set of ``str``, ``bytes`` or ``int``: 1 and "1" are the same item.
+    /// The signature of one set of ``str``, ``bytes`` or ``int``. 1 and "1" are the same item.
     fn set(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<Signature> {
         if self.params.shingles() != nearkin::Shingles::Items {
             let refused = self.inner.items(std::iter::empty::<&str>());

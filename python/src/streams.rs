@@ -12,7 +12,7 @@ use crate::error::{raise, unlocked};
 use crate::queries::key_kind;
 use crate::table::{BatchSource, Failed};
 
-/// Rows computed at a time.
+/// Number of rows computed at a time.
 const ROWS: usize = 8_192;
 
 /// A key for a column; columns of text require UTF-8.
@@ -136,7 +136,7 @@ struct State {
     ended: bool,
 }
 
-/// Keys passed between the threads at a time.
+/// Number of keys that are passed between the threads at a time.
 const KEYS_TOGETHER: usize = 1_024;
 
 impl KeysSource {
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-/// Stops early if the iterator is gone, because nobody receives the keys.
+/// Sends the keys with this prefix. Stops early if the iterator is gone.
 fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
     let mut some = Vec::new();
     for document in snapshot.iter() {
@@ -184,7 +184,7 @@ fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
             return;
         }
     }
-    // Sending fails if the iterator is gone; the keys are then not needed.
+    // Sending fails if the iterator is gone: nobody needs more keys.
     if sender.send(Ok(Some(some))).is_ok() {
         drop(sender.send(Ok(None)));
     }

@@ -11,8 +11,9 @@ use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_N
 use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
 use crate::error::{from_engine, message_of, raise, unlocked};
 
-/// Columns of equal length, in memory. Read by everything that knows the Arrow PyCapsule
-/// interface (pyarrow, polars, pandas, DuckDB) without a copy; none of these is required.
+/// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface
+/// (pyarrow, polars, pandas, DuckDB) reads them without a copy; none of these libraries is
+/// required.
 #[pyclass(frozen, module = "nearkin")]
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -146,17 +147,17 @@ impl Table {
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
-    /// As a ``pyarrow.Table``.
+    /// Converts the table to a ``pyarrow.Table``.
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_arrow")
     }
 
-    /// As a ``pandas.DataFrame``.
+    /// Converts the table to a ``pandas.DataFrame``.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_pandas")
     }
 
-    /// As a ``polars.DataFrame``.
+    /// Converts the table to a ``polars.DataFrame``.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_polars")
     }
@@ -212,8 +213,8 @@ impl Failed {
     }
 }
 
-/// Record batches, made as they are read: once. Iterate over it, or hand it to whatever knows the
-/// Arrow PyCapsule interface.
+/// Record batches, computed while they are read. They can be read only once. Iterate over a stream,
+/// or pass it to a library that supports the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct Stream {
     fields: Vec<Field>,
@@ -243,7 +244,7 @@ impl Stream {
         unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
-    /// The next batch, if there is one.
+    /// The next batch; `None` at the end.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         py.check_signals()?;
         let next = unlocked(py, || {
@@ -290,7 +291,7 @@ impl Stream {
         PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
     }
 
-    /// The Arrow PyCapsule interface: hands over what is left.
+    /// The Arrow PyCapsule interface: hands over the remaining batches.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -304,17 +305,17 @@ impl Stream {
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
-    /// As a ``pyarrow.Table``.
+    /// Converts the remaining rows to a ``pyarrow.Table``.
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_arrow")
     }
 
-    /// As a ``pandas.DataFrame``.
+    /// Converts the remaining rows to a ``pandas.DataFrame``.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_pandas")
     }
 
-    /// As a ``polars.DataFrame``.
+    /// Converts the remaining rows to a ``polars.DataFrame``.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         converted(&Bound::new(py, self.read_all(py)?)?, "to_polars")
     }

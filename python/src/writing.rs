@@ -1,4 +1,4 @@
-//! Columns into an index: added, admitted, removed.
+//! Writes columns to an index: adds, admits or removes their documents.
 
 use std::mem::take;
 
@@ -19,11 +19,11 @@ use crate::readable::Readable;
 use crate::reports::Added;
 use crate::table::Table;
 
-/// Bytes of the log that a batch takes: one sync each.
+/// Maximum size of a batch in the log, in bytes. Each batch needs one sync.
 const BATCH_BYTES: usize = 4 << 20;
-/// Removes in a batch.
+/// Number of removes per batch.
 const REMOVES: usize = 10_000;
-/// Newcomers that are admitted in one call.
+/// Number of documents that are admitted per call.
 const NEWCOMERS: usize = 1_024;
 
 /// A time in milliseconds UTC.
@@ -31,7 +31,7 @@ pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
     time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
 }
 
-/// The columns of documents to be written, as long as each other.
+/// The columns of documents to be written, all of the same length.
 pub(crate) struct Columns<'py> {
     keys: Column<'py>,
     documents: Documents<'py>,
@@ -52,7 +52,7 @@ impl<'py> Columns<'py> {
         Self::of(py, &readable.params, keys, documents, payloads, times)
     }
 
-    /// The same for an index that is not open.
+    /// Like [`Columns::new`], for an index that is not open.
     pub(crate) fn of(
         py: Python<'py>,
         params: &nearkin::Params,
@@ -79,7 +79,7 @@ impl<'py> Columns<'py> {
         Ok(Self { keys, documents, payloads, times })
     }
 
-    /// All rows as documents, without a payload or of time 0 where there is none. One without
+    /// All rows as documents. A missing payload is empty, a missing time is 0. A document without
     /// anything to compare is an error.
     pub(crate) fn sealable(
         &self,
@@ -134,7 +134,7 @@ pub(crate) fn check_keys(
     Ok(())
 }
 
-/// An insert; without a payload the stored one stays.
+/// An insert; without a payload, the stored one is kept.
 pub(crate) fn insert<'a>(
     key: &'a [u8],
     payload: Option<&'a [u8]>,
@@ -221,7 +221,7 @@ pub(crate) fn remove<'py>(
     Ok(removed)
 }
 
-/// On what terms documents are admitted.
+/// The conditions for admitting documents.
 pub(crate) struct Admitting {
     admit: Admit,
     /// Whether the table has a column of containments.
@@ -239,7 +239,7 @@ impl Admitting {
                 return Err(PyValueError::new_err(message));
             }
         };
-        // The most similar one is told.
+        // The table reports only the most similar document.
         let mut admit = Admit::at(reject).keep(keep).limit(1);
         if let Some(relate) = relate {
             admit = admit.relate(relate);

@@ -1,4 +1,5 @@
-//! Prints the text of a PDF with the parser that this binary was built with: see README.md.
+//! Prints the text of a PDF, extracted by the parser that this binary was built with: see
+//! README.md.
 
 use std::process::ExitCode;
 

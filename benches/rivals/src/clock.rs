@@ -21,12 +21,12 @@ impl Latencies {
         Self { sorted: seconds }
     }
 
-    /// The latencies of several rounds together.
+    /// The latencies of several rounds, combined.
     pub fn of_all(rounds: &[Self]) -> Self {
         Self::new(rounds.iter().flat_map(|round| &round.sorted).copied().collect())
     }
 
-    /// The latency that `share` of all do not exceed, in microseconds.
+    /// The latency, in microseconds, that a fraction `share` of all latencies do not exceed.
     pub fn quantile_us(&self, share: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         let at = ((self.sorted.len() as f64 * share).ceil() as usize).saturating_sub(1);
@@ -34,14 +34,14 @@ impl Latencies {
     }
 }
 
-/// The time of `work` in seconds.
+/// Runs `work` and measures its time in seconds.
 pub fn time<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     let start = Instant::now();
     let done = work()?;
     Ok((start.elapsed().as_secs_f64(), done))
 }
 
-/// Runs all queries one after another, each timed; also returns the number of matches.
+/// Runs all queries one after another and times each. Also returns the number of matches.
 pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latencies, u64)> {
     reader.stage(queries)?;
     let mut seconds = Vec::with_capacity(queries.len());
@@ -57,11 +57,11 @@ pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latenc
     Ok((Latencies::new(seconds), matches))
 }
 
-/// Number of turns of alternating measurements.
+/// Number of turns when two measurements alternate.
 pub const TURNS: usize = 5;
 
-/// The median rates of one thread and of two, measured in turn, so that both see the same machine
-/// state.
+/// The median rates with one thread and with two. The two are measured in turn, so that both see
+/// the same machine state.
 pub fn by_turns(mut rate: impl FnMut(usize) -> Result<f64>) -> Result<[f64; 2]> {
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
@@ -72,8 +72,8 @@ pub fn by_turns(mut rate: impl FnMut(usize) -> Result<f64>) -> Result<[f64; 2]> 
     Ok(rates.map(|rates| median(&rates)))
 }
 
-/// Queries per second of several concurrent readers, each on its own thread with its own queries,
-/// passed in one call.
+/// Queries per second of several concurrent readers. Each runs on its own thread and gets its own
+/// queries in one call.
 pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -> Result<f64> {
     let count: usize = shares.iter().map(|share| share.len()).sum();
     let mut ready = Vec::new();
@@ -81,7 +81,8 @@ pub fn query_rate(readers: Vec<Box<dyn Reader + '_>>, shares: &[&[Signature]]) -
         reader.stage(share)?;
         ready.push((reader, share.len()));
     }
-    // Starting the last thread takes milliseconds, as long as all queries of the fastest engine.
+    // The clock starts when all threads are ready: starting the last one takes milliseconds, which
+    // is as long as all queries of the fastest engine take.
     let together = Barrier::new(ready.len() + 1);
     let mut start = Instant::now();
     let work = |(mut reader, count): (Box<dyn Reader + '_>, usize)| -> Result<()> {

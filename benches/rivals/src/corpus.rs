@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const WORDS_MIN: usize = 190;
-/// Words replaced in a near-duplicate: 0 to 5 of 200, a similarity of 1 to .86.
+/// Fewer than this many words of 200 are replaced in a near-duplicate: its similarity is .86 to 1.
 const REPLACED_MAX: u64 = 6;
-/// Corpora of English prose. In a folder with none of them, every file is used.
+/// Corpora of English prose. If a folder has none of them, every file in it is used.
 const PROSE: [&str; 4] = ["inaugural", "state_union", "reuters21578", "debian_descriptions"];
 /// No more sentences than this are needed.
 const SENTENCES_MAX: usize = 400_000;
 
-/// Sentences to make texts of.
+/// The sentences from which texts are made.
 pub struct Corpus {
     sentences: Vec<String>,
     pub source: String,
@@ -89,7 +89,7 @@ impl Corpus {
         self.fresh(1 + number)
     }
 
-    /// Queries with a match, each with the document it was made from.
+    /// Queries that have a match, each with the number of the document from which it was made.
     pub fn hits(&self, count: usize, stored: u32) -> Vec<(u32, String)> {
         let mut random = Random(77);
         let mut hit = || {

@@ -1,5 +1,6 @@
-//! Nearkin alone at the largest size: memory, write amplification, latency; and gaoya alone, in its
-//! own process, since its memory can only be measured there.
+//! Measures Nearkin alone at the largest size: memory, write amplification and latency. Also gaoya
+//! alone in its own process, because otherwise its memory cannot be told from that of other
+//! engines.
 
 use crate::clock::{queries, time};
 use crate::engines::{Engine, Kind, Nearkin};
@@ -15,7 +16,8 @@ const MIB: f64 = (1 << 20) as f64;
 const CAUGHT_UP_S: u64 = 5;
 const FIRST_LATER: &str = "hit p50, the first 1,000, 5 s after opening";
 
-/// One run, or three if runs are quick: ten million documents take a minute or two.
+/// Three runs as usual, or only one above three million documents: ten million take a minute or
+/// two.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let documents = options.large;
     if documents == 0 {
@@ -53,8 +55,8 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     let charged = (disk_traffic().0 - before) as f64;
     let disk = disk_bytes(&folder)? as f64;
     note("disk", "bytes/document", disk / count);
-    // Bytes passed to the system. The kernel charges whole folios even for small writes, and a log
-    // writes a little to many of them.
+    // The bytes passed to the system. What the kernel charges is more: it counts whole folios even
+    // for small writes, and a log writes a little to many of them.
     let (load, all) = (load.bytes_written as f64, all.bytes_written as f64);
     note("written by the load", "bytes/document", load / count);
     note("written by load and compaction", "bytes/document", all / count);
@@ -81,7 +83,7 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     }
     for (asked, name) in [(&hits, "hit"), (&misses, "miss")] {
         queries(&mut *engine.reader()?, asked)?;
-        // One after the other, so that the median of three covers more than one moment.
+        // Three rounds in sequence: their median covers more than one moment of the machine.
         let rounds = (0..3).map(|_| Ok(queries(&mut *engine.reader()?, asked)?.0));
         let rounds = rounds.collect::<Result<Vec<_>>>()?;
         for (share, which) in [(0.5, "p50"), (0.99, "p99")] {
@@ -97,7 +99,7 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
 /// A generous estimate of gaoya's bytes per document.
 const GAOYA_BYTES: u64 = 1_800;
 
-/// gaoya at the largest size that fits in memory.
+/// Measures gaoya at the largest size that fits in memory.
 pub fn gaoya(options: &Options, results: &mut Results) -> Result<()> {
     let fits = |documents: &u32| u64::from(*documents) * GAOYA_BYTES < available_bytes();
     let mut sizes = options.sizes.clone();

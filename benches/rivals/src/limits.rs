@@ -1,5 +1,6 @@
-//! The limits of the machine: only the reads and writes that no similar design can avoid. There is
-//! no index and no answer. A line of the report that misses its target is compared with these.
+//! The limits of the machine: programs without an index and without answers, which do only the
+//! reads and writes that no similar design can avoid. The report compares lines that miss their
+//! target with these.
 
 use crate::clock::{by_turns, time};
 use crate::made::ROWS;
@@ -16,23 +17,24 @@ mod removals;
 pub use lines::Tables;
 use removals::removals_alone;
 
-/// Alternates with the queries in stage `tables`; at the largest size in this stage.
+/// Measured in turn with the queries of stage `tables`; at the largest size, in this stage.
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
-/// With a cold page cache.
+/// Measured with a cold page cache.
 pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";
-/// With the number of documents of stage `text`.
+/// Measured with the number of documents of stage `text`.
 pub const REMOVALS_ALONE: &str = "1,000 removals: blocks read and checked, a record synced";
 
-/// Bytes of a record of one document: signature, key, time, lengths.
+/// Bytes per record of one document: signature, key, time and lengths.
 const RECORD_BYTES: usize = ROWS + 32;
-/// Bytes of a removal: a key, and its length.
+/// Bytes per removal: a key and its length.
 const REMOVAL_BYTES: usize = 16;
 const WRITERS: u32 = 8;
-/// How often a syncing thread yields to others while none arrives.
+/// How many times in a row a syncing thread yields without a new record arriving, before it gives
+/// up waiting.
 const PATIENCE: u32 = 64;
 
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
@@ -74,7 +76,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Documents per second if each batch of 1,000 is one write of the necessary log bytes, and a sync.
+/// Documents per second if each batch of 1,000 is one write of the necessary log bytes, followed by
+/// a sync.
 fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     let batch = vec![7; RECORD_BYTES * BATCH as usize];
     let file = prepared(path, 64 << 20)?;
@@ -90,8 +93,8 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     Ok(batches as f64 * f64::from(BATCH) / seconds)
 }
 
-/// An existing file of zeros of at least this length. Written in small pieces, since the system
-/// later walks the whole piece for each appended record.
+/// Creates a file of zeros with at least this length. It is written in small pieces: for each
+/// record appended later, the system walks the whole piece that contains it.
 pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     let file = File::create(path)?;
     let zeros = vec![0; 64 << 10];
@@ -102,8 +105,8 @@ pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     Ok(file)
 }
 
-/// Records per second of threads that each append one and wait until it is synced; one of the
-/// waiting threads syncs for all.
+/// Records per second. Each of several threads appends a record and waits until it is synced; one
+/// of the waiting threads syncs for all.
 fn group_commit(path: &Path, threads: u32, count: u32) -> Result<f64> {
     let file = prepared(path, 4 << 20)?;
     let log = Log { file, state: Mutex::new(State::default()), woken: Condvar::new() };
@@ -144,7 +147,8 @@ impl Log {
                 continue;
             }
             state.led = true;
-            // The threads that were notified with this one will return soon.
+            // Other threads were notified together with this one, and will append their next
+            // records soon.
             let mut patience = PATIENCE;
             while state.appended - state.synced < state.expected && patience > 0 {
                 let before = state.appended;

@@ -1,4 +1,4 @@
-//! The machine: its description, the memory and disk that a step uses, and how to make a cache
+//! The machine: its description, the memory and disk traffic of a step, and how to make a cache
 //! cold.
 
 use crate::results::Result;
@@ -58,7 +58,7 @@ fn status_kib(path: &str, field: &str) -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Anonymous memory of this process in bytes: the kernel cannot reclaim it.
+/// Anonymous memory of this process in bytes. The kernel cannot reclaim it.
 pub fn anonymous_bytes() -> u64 {
     status_kib("/proc/self/status", "RssAnon:") << 10
 }
@@ -68,7 +68,7 @@ pub fn available_bytes() -> u64 {
     status_kib("/proc/meminfo", "MemAvailable:") << 10
 }
 
-/// Records the peak of anonymous memory during its lifetime, sampled every 2 ms.
+/// Records the peak of anonymous memory, sampled every 2 ms from its creation until it is dropped.
 pub struct Peak {
     most: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -105,7 +105,8 @@ impl Drop for Peak {
     }
 }
 
-/// Bytes that this process has caused to be written to and read from the disk since its start.
+/// Bytes that this process has caused to be written to the disk, and read from it, since the
+/// process started.
 pub fn disk_traffic() -> (u64, u64) {
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let field = |name: &str| {
@@ -129,8 +130,8 @@ pub fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     Ok(found)
 }
 
-/// Disk space below a folder in bytes: blocks in use, not lengths, so that a sparse file counts
-/// correctly.
+/// Disk space in use below a folder, in bytes. Counts blocks and not lengths, so that sparse files
+/// count correctly.
 pub fn disk_bytes(folder: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0;
@@ -140,8 +141,8 @@ pub fn disk_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Drops all files below a folder from the page cache. They must not be mapped, since mapped pages
-/// stay. They are synced first, since dirty pages stay as well.
+/// Drops all files below a folder from the page cache. They must not be mapped, because mapped
+/// pages stay. They are synced first, because dirty pages stay as well.
 pub fn evict(folder: &Path) -> Result<()> {
     for path in files(folder)? {
         let file = fs::File::open(path)?;

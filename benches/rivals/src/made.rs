@@ -1,13 +1,14 @@
-//! Synthetic signatures: 128 rows of one byte; one document in ten is a near-duplicate of known
-//! agreement. Each is a function of its number, so ten million need no memory.
+//! Synthetic signatures of 128 one-byte rows. One document in ten is a near-duplicate of known
+//! agreement. A signature is a function of the document's number, so ten million of them need no
+//! memory.
 
 pub const ROWS: usize = 128;
 pub const BANDS: usize = 16;
 pub const BAND_ROWS: usize = 8;
-/// Minimum number of equal rows of a match.
+/// Number of equal rows that a match must have.
 pub const EQUAL_ROWS_MIN: u32 = 103;
-/// Maximum number of rows in which a planted near-duplicate, or the query of a hit, differs:
-/// agreement .852 to 1.
+/// A planted near-duplicate, and the query of a hit, differ in fewer than this many rows: an
+/// agreement of .852 to 1.
 const CHANGED_ROWS_MAX: u64 = 20;
 
 /// A signature: one byte per row, the same for every engine.
@@ -26,7 +27,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below `bound`.
+    /// A number from 0 up to, but not including, `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
     }
@@ -60,7 +61,8 @@ fn changed(mut signature: Signature, random: &mut Random) -> Signature {
     signature
 }
 
-/// The signature of a document. The last of every ten is a near-duplicate of the first.
+/// The signature of a document. In each group of ten, the last one is a near-duplicate of the
+/// first.
 pub fn document(number: u32) -> Signature {
     let original = fresh(&mut stream(1, u64::from(number - number % 10)));
     match number % 10 {
@@ -91,12 +93,13 @@ pub fn equal_rows(a: &Signature, b: &Signature) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
-/// The bytes of a band as a number: at eight rows of a byte this is a perfect hash.
+/// The bytes of a band as a number: a perfect hash, because a band has eight one-byte rows.
 pub fn band(signature: &Signature, band: usize) -> u64 {
     u64::from_be_bytes(signature.as_chunks::<BAND_ROWS>().0[band])
 }
 
-/// The answer by definition: documents that share a band and have enough equal rows.
+/// The answer by definition: the documents that share a band with the query and have enough equal
+/// rows.
 pub fn brute_force(query: &Signature, stored: &[Signature]) -> Vec<u32> {
     let like = |stored: &Signature| {
         equal_rows(query, stored) >= EQUAL_ROWS_MIN

@@ -1,4 +1,4 @@
-//! Measures Nearkin beside its rivals in one process and writes the report.
+//! Measures Nearkin and its rivals, and writes the report.
 
 mod clock;
 mod corpus;
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         [stage] => run(stage, &options),
-        // Each stage in its own process, so that none is affected by another's heap.
+        // Each stage runs in its own process, so that the heap of one does not affect the others.
         stages => stages.iter().try_for_each(|stage| {
             println!("\n== {stage}");
             let mut child = Command::new(std::env::current_exe()?);

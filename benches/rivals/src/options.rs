@@ -48,11 +48,11 @@ pub struct Options {
     pub python: Option<PathBuf>,
     pub work: PathBuf,
     pub results: PathBuf,
-    /// The folder of the report, if not the repository.
+    /// The folder for the report, if it is not the repository.
     pub docs: Option<PathBuf>,
-    /// Queries of each kind per measurement.
+    /// Number of queries of each kind per measurement.
     pub queries: usize,
-    /// Documents inserted one by one, each with a sync.
+    /// Number of documents that are inserted one by one, each with a sync.
     pub singles: u32,
     /// The flags as given, for child processes that run single stages.
     pub flags: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Options {
 pub const STAGES: [&str; 8] =
     ["tables", "ours", "large", "memory", "limits", "text", "scripts", "report"];
 
-/// The repository at compile time.
+/// The repository in which this program was compiled.
 pub fn repository() -> PathBuf {
     home().join("../..")
 }

@@ -1,4 +1,4 @@
-//! Nearkin alone: features without a rival, and targets that do not depend on rivals.
+//! Measures Nearkin alone: features without a rival, and targets that do not depend on rivals.
 
 use crate::clock::{Latencies, queries, time};
 use crate::engines::{Engine, Kind, Nearkin, key, threshold};
@@ -48,7 +48,8 @@ impl Ours<'_> {
         self.results.note(of, measure, unit, value);
     }
 
-    /// Syncs of the bare disk, single inserts, and occasionally those of eight threads, in turn.
+    /// Measures in turn: syncs of the bare disk, single inserts, and in some turns the inserts of
+    /// eight threads.
     fn syncs(&mut self) -> Result<()> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
@@ -92,7 +93,8 @@ impl Ours<'_> {
         Box::new(index).close()
     }
 
-    /// Reopening after an end without a close, with a memtable as full as possible.
+    /// Reopening after a process ended without closing the index, with a memtable as full as
+    /// possible.
     fn crash(&mut self) -> Result<()> {
         let folder = self.folder.join("crash");
         let (held, all) = fill_memtable(&folder)?;
@@ -107,7 +109,7 @@ impl Ours<'_> {
         Box::new(engine).close()
     }
 
-    /// The operations on one large index, in order.
+    /// The operations on one large index, in sequence.
     fn large_index(&mut self) -> Result<()> {
         let folder = self.folder.join("large");
         std::fs::create_dir_all(&folder)?;
@@ -129,7 +131,8 @@ impl Ours<'_> {
         Ok(queries(&mut *engine.reader()?, &hits)?.0)
     }
 
-    /// A bulk load without compaction: the number of segments, and the cost of each for a query.
+    /// A bulk load without compaction: measures the number of segments, and what each of them costs
+    /// a query.
     fn unmerged(&mut self, folder: &Path) -> Result<()> {
         let never = nearkin::Options::default().tier_segments_max(usize::MAX);
         let mut engine = Nearkin::open_with(folder, never)?;
@@ -197,8 +200,8 @@ impl Ours<'_> {
     }
 
     /// The reference for the next measurement: the queried index is not written, but a copy of it
-    /// is written in the same way. The two share the machine, and the file pages as long as the
-    /// copy has them, but no lock and no memtable.
+    /// is, in the same way. The two indexes share the machine and, until the copy writes new files,
+    /// the file pages, but no lock and no memtable.
     fn beside(&mut self, engine: &Nearkin) -> Result<()> {
         let folder = self.folder.join("another");
         std::fs::create_dir_all(&folder)?;
@@ -211,7 +214,8 @@ impl Ours<'_> {
         Ok(std::fs::remove_dir_all(folder)?)
     }
 
-    /// Queries while one thread inserts at full speed, and the times of its batches.
+    /// Queries one index while a thread inserts into the other at full speed. Returns the latencies
+    /// of the queries and of the batches.
     fn while_written(&self, asked: &Nearkin, written: &Nearkin) -> Result<(Latencies, Latencies)> {
         let stored = self.options.ours / 5 * 4;
         let hits = made::hits(self.options.queries, stored);
@@ -255,7 +259,7 @@ fn write_on(engine: &Nearkin, first: u32, count: u32, done: &AtomicBool) -> Resu
     outcome.map(|()| Latencies::new(seconds))
 }
 
-/// Queries that each see the newest state, until done.
+/// Runs queries, each on the newest state, until `done`.
 fn ask_each_anew(engine: &Nearkin, hits: &[Signature], done: &AtomicBool) -> Result<Vec<f64>> {
     let params = engine.index.params();
     let asked = threshold(params);
@@ -281,9 +285,9 @@ fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
     (first..first + count).map(one).collect()
 }
 
-/// Fills a memtable to its maximum less one batch, and ends without a close. The log starts short
-/// and grows with use, so the first memtables are flushed half full. Returns the number of
-/// documents in the last memtable, and in total.
+/// Fills a memtable until it is one batch short of full, and returns without closing the index. The
+/// log starts short and grows with use, so the first memtables are flushed half full. Returns the
+/// number of documents in the last memtable, and the total.
 fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     let options = nearkin::Options::default().durability(Durability::OsBuffer);
     let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;
@@ -304,11 +308,12 @@ fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     Ok((held, all))
 }
 
-/// Turns of bare syncs and of single inserts: the disk's speed varies within seconds.
+/// Number of turns of bare syncs and single inserts. The disk's speed varies within seconds, so
+/// they alternate.
 const TURNS: u32 = 15;
 
-/// Appends of 256 bytes with a sync each, to an existing file of zeros: the upper bound for any log
-/// on this disk.
+/// Appends 256 bytes and syncs, again and again, to an existing file of zeros: no log on this disk
+/// can be faster.
 struct BareLog {
     file: File,
     path: PathBuf,

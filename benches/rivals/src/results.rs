@@ -1,4 +1,4 @@
-//! Results as flat rows of JSON: one row per stage, engine, size and measure.
+//! Results as flat JSON rows: one row per stage, engine, size and measure.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// One figure of one engine, once per run.
+/// One measure of one engine, with a value per run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
     pub stage: String,
     pub engine: String,
-    /// The guarantee of a write of this engine during the measurement.
+    /// What a returned write of this engine guaranteed during the measurement.
     pub durability: String,
     pub documents: u64,
     pub measure: String,
@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-/// The median; for an even number of values the mean of the middle two.
+/// The median. For an even number of values, the mean of the middle two.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -52,7 +52,7 @@ pub struct Results {
     pub rows: Vec<Row>,
 }
 
-/// The contender and the stage of a figure; the measure comes with the figure.
+/// The engine and the stage that a figure belongs to. The measure is passed with the figure.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     pub stage: &'a str,
@@ -63,13 +63,13 @@ pub struct Subject<'a> {
 
 impl Results {
     pub fn new() -> Self {
-        // Paths of this machine are private.
+        // Paths of this machine are private, so they are not shown.
         let shown = |word: String| if word.starts_with('/') { "PATH".to_owned() } else { word };
         let command = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");
         Self { command, machine: crate::machine::describe(), rows: Vec::new() }
     }
 
-    /// Records a figure; the figures of later runs are added to it.
+    /// Records a figure. If the row exists, the figure is added as that of another run.
     pub fn note(&mut self, of: Subject<'_>, measure: &str, unit: &str, value: f64) {
         let same = |row: &&mut Row| {
             row.stage == of.stage
@@ -92,7 +92,7 @@ impl Results {
         });
     }
 
-    /// Records the median of the figures measured several times in one run.
+    /// Records, for each measure, the median of the values that one run has measured.
     pub fn note_medians(&mut self, run: &Self) {
         for row in &run.rows {
             let Row { stage, engine, durability, documents, .. } = row;

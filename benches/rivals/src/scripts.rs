@@ -1,7 +1,7 @@
-//! Text to signature by script: Nearkin and gaoya on the words of UAX #29, one thread.
+//! Text to signature per script: Nearkin, and gaoya on the words of UAX #29, on one thread.
 //!
-//! gaoya has no run-time dispatch for processors, so the same stage also runs in a build with `-C
-//! target-cpu=native`.
+//! gaoya does not select code by CPU features at run time, so the same stage also runs in a build
+//! with `-C target-cpu=native`.
 
 use crate::corpus::Corpus;
 use crate::engines::params;
@@ -14,16 +14,16 @@ use std::hint::black_box;
 use std::time::Instant;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Whether this is a build for its own machine.
+/// Whether this build was compiled for the machine that runs it.
 pub const NATIVE: bool = cfg!(target_feature = "avx2");
 /// File name, without `.json`, of the results of such a build.
 pub const NATIVE_RESULTS: &str = "scripts-native";
-/// The text that the others are compared with.
+/// The name of the texts with which the others are compared.
 pub const ASCII: &str = "English, ASCII";
 
-/// Characters of a document.
+/// Number of characters per document.
 const CHARS: usize = 1_200;
-/// Number of turns of each text per run.
+/// Number of turns per kind of text and run.
 const TURNS: usize = 20;
 /// Languages by their code in the corpus, and their names.
 const LANGUAGES: [(&str, &str); 18] = [
@@ -47,12 +47,12 @@ const LANGUAGES: [(&str, &str); 18] = [
     ("cmn_hans", "Chinese"),
 ];
 
-/// Texts that are measured together.
+/// Documents that are measured together.
 struct Texts {
     name: String,
     documents: Vec<String>,
     sketcher: Sketcher,
-    /// Divisor of the time of a document.
+    /// The time of a document is divided by this.
     parts: f64,
 }
 
@@ -93,7 +93,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The words of UAX #29, found in the simplest way for ASCII.
+/// Sketches with gaoya: the words are those of UAX #29, found in the simplest way for ASCII.
 fn gaoya(hasher: &MinHasher32<impl std::hash::BuildHasher>, text: &str) -> Vec<u32> {
     if text.is_ascii() {
         let lower = text.to_ascii_lowercase();
@@ -106,7 +106,7 @@ fn gaoya(hasher: &MinHasher32<impl std::hash::BuildHasher>, text: &str) -> Vec<u
     hasher.create_signature(words.windows(3))
 }
 
-/// Documents of each language, and of English at several sizes.
+/// The documents of each language, and English documents of several sizes.
 fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
     let mut documents = Vec::new();
     for line in languages.lines() {

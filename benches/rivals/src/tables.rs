@@ -1,4 +1,4 @@
-//! All engines on synthetic signatures, in turn, in one process.
+//! Measures all engines on synthetic signatures, in turn, in one process.
 
 use crate::clock::{Latencies, TURNS, by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
@@ -10,27 +10,28 @@ use crate::results::{Result, Results, Subject, median};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Documents per durable batch, as in an application that ingests them.
+/// Documents per durable batch, as in an application that receives documents continuously.
 pub const BATCH: u32 = 1_000;
-/// Documents per batch in a bulk load into trees, which prefer as many sorted keys as possible.
+/// Documents per batch in a bulk load into trees, which are fastest with many sorted keys at a
+/// time.
 const TREE_BATCH: u32 = 10_000;
-/// Documents per batch in a second load, for all durable engines: a crash loses a hundred times as
-/// many as with `BATCH`.
+/// Documents per batch in a second load of all durable engines. A crash loses a hundred times as
+/// many documents as with `BATCH`.
 const LARGEST_BATCH: u32 = 100_000;
 pub const IN_LARGEST_BATCHES: &str = "insert, batches of 100,000";
-/// Up to this many documents, the second load of the trees uses small batches; with more it takes
-/// minutes.
+/// Maximum number of documents for which the trees' second load uses small batches; with more
+/// documents, that would take minutes.
 const SMALL_BATCHES_MAX: u32 = 100_000;
-/// Above this many documents SQLite and redb have fewer runs.
+/// Above this number of documents, SQLite and redb have fewer runs.
 const SLOW_ABOVE: u32 = 300_000;
 const REMOVED_MAX: u32 = 10_000;
-/// The first hits after opening, while background work may still run.
+/// Number of hits measured right after opening, while background work may still run.
 pub const FIRST: usize = 1_000;
 pub const FIRST_AT_ONCE: &str = "hit p50, the first 1,000 after opening";
 const FIRST_LATER: &str = "hit p50, the first 1,000, 0.25 s after opening";
 const CAUGHT_UP_MS: u64 = 250;
 
-/// Checks that all engines give the same answers, then measures every size.
+/// Checks that all engines give the same answers, then measures them at every size.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let chosen = |kind: &Kind| {
         options.engines.as_ref().is_none_or(|names| names.iter().any(|name| name == kind.name()))
@@ -45,8 +46,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// All engines at one size, once. Those that take seconds run before each of those that take
-/// minutes, during which the machine's speed changes; the median counts.
+/// Measures all engines at one size, once. The engines that take seconds run before each engine
+/// that takes minutes, because the machine's speed changes meanwhile; their median counts.
 fn one_run(
     options: &Options,
     kinds: &[Kind],
@@ -90,8 +91,8 @@ pub fn fresh_folder(options: &Options, name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Checks that every engine answers by the definition, before and after reopening and with some
-/// documents removed; otherwise there is nothing to measure.
+/// Checks that every engine's answers match the definition: before and after reopening, and with
+/// some documents removed. If they do not, measuring makes no sense.
 fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
     let count = 10_000;
     let stored = made::documents(0, count);
@@ -193,8 +194,7 @@ impl Measured<'_> {
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
-    /// The batch size of a second load, of which only the rate is measured, and the name of that
-    /// rate.
+    /// The batch size of a second load, and the name of its rate. Nothing but the rate is measured.
     fn other_batches(&self) -> Option<(u32, &'static str)> {
         if self.documents > SMALL_BATCHES_MAX {
             self.kind.is_durable().then_some((LARGEST_BATCH, IN_LARGEST_BATCHES))
@@ -207,7 +207,7 @@ impl Measured<'_> {
         f64::from(self.documents) / seconds
     }
 
-    /// Loads all documents, and prepares for the best reads.
+    /// Loads all documents, and prepares the engine for the fastest reads.
     fn loaded(&mut self) -> Result<Box<dyn Engine>> {
         let mut engine = self.kind.open(&self.folder)?;
         let batch = if self.kind.is_tree() { TREE_BATCH } else { BATCH };
@@ -249,7 +249,8 @@ impl Measured<'_> {
         if lines.take().is_some() {
             std::fs::remove_dir_all(options.work.join("lines"))?;
         }
-        // All queries for both threads, so that each core touches as much as a single one.
+        // Both threads run all queries, so that each core touches as much memory as a single thread
+        // does.
         let (left, right) = hits.split_at(hits.len() / 2);
         let rotated = [right, left].concat();
         let [one, two] = by_turns(|threads| match threads {
@@ -264,7 +265,7 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// The bare cache lines, if this run measures the limits.
+    /// The cache lines of a query alone, if this run measures the limits.
     fn lines(&self, options: &Options) -> Result<Option<Tables>> {
         if self.kind != Kind::Nearkin || self.documents != options.ours {
             return Ok(None);
@@ -279,8 +280,8 @@ impl Measured<'_> {
         self.results.note(of, measure, "us", Latencies::of_all(rounds).quantile_us(0.5));
     }
 
-    /// Runs all queries once as a warm-up, then again. With bare cache lines, several rounds
-    /// alternate with them, so that both see the same machine state.
+    /// Runs all queries once as a warm-up, then again. With `lines`, several rounds alternate with
+    /// reads of the bare cache lines, so that both see the same machine state.
     fn asked(
         &mut self,
         engine: &dyn Engine,
@@ -319,7 +320,7 @@ impl Measured<'_> {
         self.cold(options)
     }
 
-    /// Misses with a cold cache; with bare blocks, several rounds alternate with them.
+    /// Misses with a cold cache. With bare blocks, several rounds alternate with reads of these.
     fn cold(&mut self, options: &Options) -> Result<Box<dyn Engine>> {
         let misses = made::misses(1_000);
         let lines = self.lines(options)?;
@@ -332,7 +333,8 @@ impl Measured<'_> {
                 bare.push(lines.ask_cold(misses.len())?);
             }
             evict(&self.folder)?;
-            // Reads that opening has requested arrive while queries run.
+            // The reads that opening has requested arrive only while queries run, so they count
+            // here.
             let before = disk_traffic().1;
             let engine = self.kind.open(&self.folder)?;
             let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
@@ -374,7 +376,7 @@ impl Measured<'_> {
     }
 }
 
-/// Inserts documents from 0; only inserting is timed.
+/// Inserts documents from number 0 on. Only the inserts are timed.
 pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> {
     let mut seconds = 0.0;
     let mut first = 0;
@@ -390,8 +392,8 @@ pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> 
 /// Number of reopenings.
 pub const REOPENINGS: usize = 7;
 
-/// The median time in seconds from a closed index to an answer, over as many reopenings as there
-/// are queries. The page cache is warm after the first.
+/// The median time in seconds from a closed index to an answer. There is one reopening per query;
+/// after the first one, the page cache is warm.
 pub fn reopenings(
     queries: &[Signature],
     first_answer: impl Fn(&[Signature]) -> Result<Box<dyn Engine>>,

@@ -1,4 +1,5 @@
-//! From text: sketching alone, and text to durable and searchable beside sketchir.
+//! Measures from text: sketching alone; and the way from text to durable, searchable documents, in
+//! comparison with sketchir.
 
 use crate::clock::{Latencies, time};
 use crate::corpus::Corpus;
@@ -21,14 +22,15 @@ use sketchir_store::SketchirStore;
 pub const BATCH: usize = 1_000;
 const QUERIES: usize = 1_000;
 const REMOVED: usize = 1_000;
-/// Texts of a sketching measurement: the slowest contender takes a second.
+/// Maximum number of texts in a sketching measurement: enough that the slowest contender takes a
+/// second.
 const SKETCHED_MAX: usize = 20_000;
 
 /// A store of texts: the common interface of sketchir and Nearkin.
 pub trait Store: Sized {
     const NAME: &'static str;
     const DURABILITY: &'static str;
-    /// Maximum number of documents for check-then-add.
+    /// Maximum number of documents that check-then-add is measured with.
     const CHECKED_MAX: usize;
 
     fn open(folder: &Path) -> Result<Self>;
@@ -39,19 +41,19 @@ pub trait Store: Sized {
     fn query(&self, text: &str) -> Result<Vec<u32>>;
     /// Removes documents; durable on return.
     fn remove(&mut self, documents: &[u32]) -> Result<()>;
-    /// Inserts the texts without a similar stored one; durable on return.
+    /// Inserts the texts that have no similar stored text; durable on return.
     fn check_then_add(&mut self, first: u32, texts: &[String]) -> Result<()>;
     fn close(self) -> Result<()>;
 }
 
-/// The texts of this stage.
+/// The texts that this stage uses.
 pub struct Texts {
     pub documents: Vec<String>,
     pub hits: Vec<(u32, String)>,
     pub misses: Vec<String>,
 }
 
-/// The folder in which the texts are written for other programs.
+/// The folder in which the texts are written for the Python script.
 pub fn folder(options: &Options) -> PathBuf {
     options.work.join("texts")
 }
@@ -69,8 +71,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let sketched = &texts.documents[..texts.documents.len().min(SKETCHED_MAX)];
     let mut with_python = true;
     for run in 0..options.runs {
-        // As in stage `tables`: contenders that take seconds run before and after those that take a
-        // minute, and the median counts.
+        // Like in stage `tables`: contenders that take seconds run before and after those that take
+        // a minute, and their median counts.
         let (mut repeated, mut once) = (Results::default(), Results::default());
         let mut measure_quick = || -> Result<()> {
             sketching::run(sketched, &mut repeated)?;
@@ -91,7 +93,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// One text per line; hits are preceded by the number of their document.
+/// Writes one text per line. A hit is preceded by the number of its document.
 fn write(texts: &Texts, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let create = |name: &str| -> Result<_> {
@@ -114,7 +116,7 @@ fn write(texts: &Texts, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One store through its whole life.
+/// Measures all operations of one store.
 fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> Result<()> {
     let of = Subject {
         stage: "text",

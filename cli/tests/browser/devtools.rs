@@ -26,7 +26,7 @@ pub(crate) struct Browser {
     from: Receiver<Value>,
     session: String,
     number: u64,
-    /// Everything that happened: exceptions, console messages, requests.
+    /// All events received so far: exceptions, console messages, requests.
     events: Vec<Value>,
     /// The server's address, if the page came from a server.
     server: Option<String>,

@@ -35,7 +35,7 @@ impl Scratch {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The page `report.html` of the committed corpora, added with times spread over a year and a
+    /// Creates `report.html` from the committed corpora, added with times spread over a year and a
     /// half.
     pub(crate) fn archive(&self) -> PathBuf {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");

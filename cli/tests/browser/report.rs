@@ -45,7 +45,7 @@ fn a_person_filters_opens_and_compares() {
     browser.press("Escape");
     assert_eq!(browser.text(FOCUS), "row");
     assert_eq!(browser.value("document.getElementById('cluster').hidden"), true);
-    // A search without results says so.
+    // If a search has no results, the list says so.
     browser.press("/");
     browser.write(" no such key");
     browser.wait_for("document.querySelector('.empty') !== null");
@@ -199,7 +199,7 @@ fn pages_of_little_say_so() {
     assert!(browser.shown("#lead").contains("None of 1 document"));
     no_dead_links(&mut browser);
     checks::page(&mut browser);
-    // The page warns about a threshold below the one the index was built for.
+    // The page warns if its threshold is lower than the one the index was built for.
     let page = scratch.archive();
     browser.open(&page, WINDOW, "light");
     assert_eq!(browser.count(".warning"), 0);
@@ -282,13 +282,13 @@ fn lines_of(count: usize) -> Vec<String> {
 fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    // Longer than an earlier limit of the page. An inserted block moves everything after it; the
-    // last line differs.
+    // The text is longer than an earlier limit of the page. An inserted block moves everything
+    // after it, and the last line differs.
     let one = lines_of(2_000);
     let mut other = one.clone();
     other.splice(3..3, lines_of(2_300).split_off(2_000));
     other.push("the end is another".to_owned());
-    // Longer than the page's limit per text: the part beyond the limit is not compared.
+    // Longer than the page's limit per text: the page does not compare the part beyond the limit.
     let huge = lines_of(20_000);
     let mut shifted = huge.clone();
     shifted.splice(3..3, (0..50).map(|at| format!("shifted by {at}")));
@@ -328,7 +328,7 @@ fn clusters_are_stepped_through_and_downloaded() {
     browser.value("document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 2 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.text(FOCUS), "next");
-    // A row beyond the part of the list that is drawn.
+    // The current row moves beyond the part of the list that was drawn.
     browser.value("for (let at = 0; at < 60; at += 1) document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 62 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.count("tr.current button.row"), 1);
@@ -406,7 +406,7 @@ fn labels_of_the_growth_never_meet() {
     scratch.run("export first --out all.jsonl");
     let all = fs::read_to_string(scratch.path("all.jsonl")).unwrap();
     let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // Seconds, minutes, hours, days, and many days.
+    // Time spans of seconds, minutes, hours, days, and many days.
     for (number, last) in
         [9_000_u64, 590_000, 30_000_000, 1_000_000_000, 40_000_000_000].into_iter().enumerate()
     {

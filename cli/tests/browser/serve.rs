@@ -168,7 +168,7 @@ fn the_api_is_a_page_to_read() {
     assert_eq!(browser.value(dead), json!([]));
 }
 
-/// For the documentation, where `NEARKIN_PICTURES` names a folder.
+/// Saves screenshots for the documentation to the folder in `NEARKIN_PICTURES`.
 #[test]
 fn pictures_of_the_page() {
     let Some(folder) = std::env::var_os("NEARKIN_PICTURES").filter(|folder| !folder.is_empty())

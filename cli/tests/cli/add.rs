@@ -37,7 +37,7 @@ fn keys_are_cleaned_paths() {
         (pair["a"].as_str(), pair["b"].as_str()),
         (Some("docs/b.txt"), Some("docs/sub/a.txt"))
     );
-    // Other spellings of the same paths are the same documents.
+    // Other spellings of the same paths name the same documents.
     let ran = scratch.run("add i docs --json").ends_with(0);
     assert_eq!(ran.objects()[0]["unchanged"], 2);
 }
@@ -66,7 +66,7 @@ fn files_that_are_no_text_are_named_and_counted() {
         "skipped docs/blank: empty",
         "skipped docs/nul: binary (a NUL byte at 2)",
     ]);
-    // Text that is not UTF-8.
+    // Two documents are inserted: a text that is not UTF-8 is added, too.
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     assert!(ran.stdout.contains("3 skipped (1 binary, 2 empty)"), "{}", ran.stdout);
 }
@@ -75,7 +75,7 @@ fn files_that_are_no_text_are_named_and_counted() {
 fn a_file_larger_than_a_document_may_be_is_not_read() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    // A sparse file: takes no space, but would take long to read.
+    // A sparse file takes no space, but reading it would take long.
     fs::OpenOptions::new()
         .create(true)
         .truncate(true)
@@ -94,7 +94,7 @@ fn files_that_cannot_be_read_are_named_and_counted() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", "some words of text");
     std::os::unix::fs::symlink("a.txt", scratch.path("docs/link")).unwrap();
-    // Unreadable from its beginning, even by root.
+    // Opens, but the first read fails, even for root.
     let ran = scratch.run("add i /proc/self/mem docs").ends_with(0);
     let ran = ran.says(&["/proc/self/mem: unreadable", "docs/link: not a file (a symbolic link)"]);
     assert!(ran.stdout.contains("(1 not a file, 1 unreadable)"), "{}", ran.stdout);
@@ -179,7 +179,7 @@ fn items_are_sets_of_strings_and_integers() {
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     let pairs = scratch.run("pairs i --json").ends_with(0);
     assert_eq!(pairs.objects()[0]["similarity"], 1.0, "1 is the same item as \"1\"");
-    // An index of items needs no field name; texts do not fit it.
+    // An index of items needs no field name, and refuses texts.
     scratch.run("add i --jsonl sets").ends_with(0);
     scratch.run("add i sets").ends_with(2).says(&["--jsonl sets --items-field items"]);
     scratch.run("add i sets --as-text").ends_with(2).says(&["sets of items"]);
@@ -225,7 +225,7 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
         scratch.run(arguments).ends_with(2);
     }
     scratch.run("remove i a").says(&["wait"]);
-    // Only detecting the format must not block on a pipe.
+    // Commands that only detect the format must not block on the pipe.
     let looks =
         ["stats i", "pairs i", "clusters i", "verify i", "query i --text words", "backup i copy"];
     for arguments in looks {

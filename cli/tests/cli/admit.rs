@@ -92,7 +92,7 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
     assert!(!scratch.path("i").exists());
 }
 
-/// A program that sends a line and waits gets the decision, even if a blank line follows.
+/// A program that sends one line and waits gets its decision, even if a blank line follows.
 #[test]
 fn a_line_is_decided_on_before_the_next_one_comes() {
     let scratch = Scratch::new();

@@ -1,4 +1,5 @@
-//! `nearkin dedup`: what is dropped, what is said of it, and that a run goes on where it was.
+//! `nearkin dedup`: which documents are dropped, what is reported about them, and how a killed run
+//! resumes.
 
 use super::*;
 
@@ -10,7 +11,7 @@ mod exactly;
 #[path = "dedup/formats.rs"]
 mod formats;
 
-/// Lines, of which every fifth is like an earlier one, and some are of no use.
+/// Lines of documents: every fifth is similar to an earlier one, and some are unusable.
 fn lines(count: u64) -> String {
     let mut lines = String::new();
     for line in 0..count {
@@ -49,7 +50,7 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         "skipped in.jsonl line 5: empty",
         "reasons are in out.jsonl.dropped.jsonl",
     ]);
-    // Byte for byte, each with an end.
+    // Kept lines are copied byte for byte, each with its line end.
     assert_eq!(text(&scratch, "out.jsonl"), [a, b].concat());
     let dropped = text(&scratch, "out.jsonl.dropped.jsonl");
     let dropped: Vec<_> = dropped.lines().collect();
@@ -61,7 +62,8 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         "{\"key\":\"7\",\"file\":\"in.jsonl\",\"line\":6,\"of_key\":\"a\",\"of_file\":\"in.jsonl\",\
          \"of_line\":1,\"similarity\":1.0,\"in_index\":false}"
     );
-    // The second time the file is named: the same key, another document.
+    // The file is named twice: its documents come again, with equal keys, and count as other
+    // documents.
     assert!(
         dropped[3].starts_with("{\"key\":\"a\",\"file\":\"in.jsonl\",\"line\":1,\"of_key\":\"a\"")
     );
@@ -82,7 +84,8 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
     assert!(!scratch.path("out.jsonl.nearkin-tmp").exists());
 }
 
-/// The definition in docs/guide/DEDUP.md, by all pairs of the documents that are left in question.
+/// Brute-force implementation of the rules in docs/guide/DEDUP.md: computes the keys to keep from
+/// all similar pairs.
 fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTreeSet<u64> {
     let mut alike: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for pair in scratch.run("pairs all.nearkin --threshold 0.6 --json").ends_with(0).objects() {
@@ -118,7 +121,7 @@ fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTre
 #[test]
 fn the_kept_lines_are_those_of_the_definition() {
     let scratch = Scratch::new();
-    // More than are decided on together.
+    // More documents than `dedup` decides on in one batch.
     let usable = |line: &&str| line.starts_with("{\"id\":\"k");
     let made: String = lines(9_000).split_inclusive('\n').filter(usable).collect();
     let documents = objects(&(fs::read_to_string(data("spdx.jsonl")).unwrap() + &made));
@@ -144,7 +147,7 @@ fn the_kept_lines_are_those_of_the_definition() {
         let expected = by_definition(&scratch, keep, &BTreeSet::new());
         assert_eq!(kept("out.jsonl"), expected, "{keep}");
         all_kept.insert(expected.clone());
-        // The document that a dropped one is like was kept.
+        // Each dropped document names a similar one, which was kept.
         for why in objects(&text(&scratch, "out.jsonl.dropped.jsonl")) {
             let of: u64 = why["of_key"].as_str().unwrap().parse().unwrap();
             assert!(expected.contains(&of) && why["of_line"] == of + 1, "{why}");
@@ -177,7 +180,7 @@ fn a_crowd_of_equal_documents_is_one() {
     }
 }
 
-/// Runs a command, killing it again and again; how often.
+/// Kills and restarts a command until it finishes. Returns the number of kills.
 fn kill_and_finish(scratch: &Scratch, arguments: &str) -> u32 {
     let arguments: Vec<_> = arguments.split(' ').collect();
     let mut delay = Duration::from_millis(60);
@@ -196,7 +199,7 @@ fn kill_and_finish(scratch: &Scratch, arguments: &str) -> u32 {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // Some way into the pass, more of it each time, so that it ends at last.
+        // Each attempt gets further into the pass, so the command finishes eventually.
         delay = delay * 5 / 4;
     }
     unreachable!("it ends")
@@ -221,7 +224,7 @@ fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
         assert!(bytes(out) == bytes(&format!("whole-{out}")), "{keep}");
         assert!(bytes("d.gz") == bytes("whole-d.gz"), "{keep}");
         assert!(!scratch.path(&format!("{out}.nearkin-work")).exists());
-        // What is packed can be read again, and nothing of it is like another.
+        // Compressed output can be read again, and no two documents in it are similar.
         let exact = if keep.contains("--exact") { "--exact " } else { "" };
         let again = format!("dedup {out} {exact}--out again.jsonl --json");
         let again = scratch.run(&again).ends_with(0);
@@ -247,7 +250,7 @@ fn a_run_of_other_input_or_options_starts_from_the_beginning() {
     scratch.write("in.jsonl", lines(200));
     let ran = scratch.run("dedup in.jsonl --out out.jsonl --json").ends_with(0);
     assert_eq!(ran.objects()[0]["read"], 200);
-    // Stdin cannot be read twice: each run begins.
+    // Stdin cannot be read twice, so each run starts from the beginning.
     for _ in 0..2 {
         let ran = scratch.run_with_stdin("dedup - --out s.jsonl --json", lines(50).as_bytes());
         assert_eq!(ran.ends_with(0).objects()[0]["read"], 50);
@@ -323,7 +326,7 @@ fn of_runs_that_begin_at_once_for_one_file_one_works() {
 #[test]
 fn no_file_of_another_is_written_over() {
     let scratch = Scratch::new();
-    // An input that is called as other tools call their unfinished files.
+    // The input has a name that other tools give to unfinished files.
     scratch.write("o.tmp", lines(10));
     scratch.write("o.nearkin-tmp", lines(10));
     for arguments in [

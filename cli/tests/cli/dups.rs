@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Text enough to be compared, with some words of its own at the end.
+/// A text that is long enough to be compared. Its last `others` words differ from those of other
+/// texts.
 fn text(number: usize, others: usize) -> String {
     let word = |at: usize| format!("w{} ", number * 1_000 + at);
     (0..200).map(word).chain((0..others).map(|at| format!("o{at} "))).collect()
@@ -50,7 +51,7 @@ fn copies_and_near_copies_are_told_apart() {
     let ran = scratch.run("dups d").ends_with(0);
     assert!(ran.stdout.starts_with("exact  2 files, 97.7 KiB could be freed\n  d/a.png\n"));
     ran.says(&["7 files looked at, 2 empty, 1 more hard link", "2 exact copies in 2 groups"]);
-    // By the index of the first run, from elsewhere, and after a change.
+    // A second run uses the index of the first one: from another folder, and after a change.
     let mut command = scratch.command(&["dups", ".", "--json"]);
     let ran = Ran::new(command.current_dir(scratch.path("d")).output().unwrap()).ends_with(0);
     assert!(ran.stdout.contains("\"one more\""), "{}", ran.stdout);
@@ -62,7 +63,7 @@ fn copies_and_near_copies_are_told_apart() {
     assert_eq!(dups(&scratch, "d --exact").0, expected[..2]);
     assert_eq!(dups(&scratch, "d --exact -n 1").0, expected[..1]);
     assert!(dups(&scratch, "d --hidden").0[1].contains("d/.hidden"));
-    // The cache is only a cache.
+    // A damaged or deleted cache changes no result.
     let cache = scratch.path(".cache/nearkin/dups");
     for entry in fs::read_dir(&cache).unwrap() {
         fs::write(entry.unwrap().path().join("catalog.redb"), "garbage").unwrap();
@@ -89,7 +90,7 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
     scratch.run("dups d --script clean.sh").ends_with(0).says(&["read it before you run it"]);
     scratch.run("dups d --script link.sh --link").ends_with(0);
     assert_eq!(count(&scratch), before, "the script was run");
-    // What has changed since is no copy any more.
+    // A file that changed after the script was written is not a copy any more.
     scratch.write("d/one copy", text(1, 0).replace("w1007", "w1008"));
     let run = |script: &str| {
         let mut command = Command::new("sh");
@@ -132,7 +133,7 @@ fn files_that_are_not_compared_by_text_are_counted_and_named() {
     scratch.write("d/broken.txt.gz", b"\x1f\x8b\x08\0broken");
     let expected = "6 files not compared by text: 3 binary, 2 empty, 1 parser failed";
     scratch.run("dups d").ends_with(0).says(&[expected]);
-    // The same when it is remembered.
+    // The second run reads the reasons from the cache and reports the same.
     scratch.run("dups d").ends_with(0).says(&[expected]);
     let ran = scratch.run("dups d --no-cache --verbose").ends_with(0);
     ran.says(&["d/broken.txt.gz: parser failed", "b.png: binary"]);

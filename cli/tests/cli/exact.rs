@@ -29,7 +29,7 @@ fn files_are_read_again_and_what_changed_is_stale() {
     assert_eq!(exact_of(&rows, "docs/b.txt")["exact"], 0.9);
     assert_eq!(exact_of(&rows, "docs/c.txt")["exact"], 0.8);
     assert_eq!(exact_of(&rows, "docs/d.txt")["exact"], 0.95);
-    // By file and by text: equal results.
+    // A query by file and a query by text have equal results.
     let out = scratch.run("query ix docs/a.txt --exact --json --at-least 0.85").ends_with(0).stdout;
     let rows = objects(&out);
     assert_eq!(rows.len(), 3, "{rows:?}");
@@ -73,7 +73,7 @@ fn a_text_with_the_same_signature_and_more_words_is_stale() {
     scratch.run("report ix --out r.html").ends_with(0).says(&["changed"]);
 }
 
-/// Pairs of exactly 0.7, about half of them with estimates below.
+/// The pairs have a similarity of exactly 0.7. About half of their estimates are lower.
 #[test]
 fn at_least_looks_from_three_standard_errors_below() {
     let scratch = Scratch::new();
@@ -96,7 +96,7 @@ fn at_least_looks_from_three_standard_errors_below() {
     assert!(found.count() >= 59);
 }
 
-/// Each pair of exactly 0.7 is a cluster, whatever its estimate.
+/// Each pair of similarity exactly 0.7 is a cluster, whatever its estimate.
 #[test]
 fn clusters_are_connected_by_what_the_documents_are() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! `nearkin export`, `import` and `rebuild`, and signatures made elsewhere.
+//! `nearkin export`, `import` and `rebuild`, and signatures from other programs.
 
 use super::*;
 use std::fmt::Write as _;
@@ -101,7 +101,7 @@ fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
     scratch.write("half.jsonl", &lines[..lines.len() - 30]);
     let ran = scratch.run("import k half.jsonl").ends_with(2);
     ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);
-    // Lines removed on purpose.
+    // A header without the number of documents: the lines were removed on purpose.
     let header = cut[0].replace("\"documents\":5,", "");
     scratch.write("some.jsonl", format!("{header}\n{}\n", cut[2]));
     let ran = scratch.run("import l some.jsonl").ends_with(0);

@@ -51,7 +51,7 @@ fn every_example_works() {
             scratch.run_split(&words(example)).ends_with(0);
         }
     }
-    // The example of the top-level help too.
+    // The example in the top-level help works, too.
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", licence("MIT"));
     let help = scratch.run("--help").ends_with(0).stdout;

@@ -8,7 +8,7 @@ mod interrupts;
 #[path = "manners/terminal.rs"]
 mod terminal;
 
-/// Whether a program needed by a test is installed.
+/// Whether a program that a test needs is installed.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok() || Path::new(program).exists()
 }
@@ -47,7 +47,7 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(complete("nearkin admit i --keep n"), "newest");
 }
 
-/// Each error gives the advice that fits it.
+/// Each error message contains advice that fits the error.
 #[test]
 fn errors_say_what_to_do_next() {
     let scratch = Scratch::with_licences();

@@ -7,15 +7,15 @@ use std::time::{Duration, SystemTime};
 #[path = "mirror/failures.rs"]
 mod failures;
 
-/// Text enough to be compared.
+/// A text that is long enough to be compared.
 fn text(number: usize) -> String {
     let words = (0..40).map(|word| format!("w{} ", number * 31 + word * word % 97));
     words.collect()
 }
 
 impl Scratch {
-    /// Writes files that look as if they had been there for long, and waits until their change
-    /// times (which cannot be set) are old enough, too.
+    /// Writes files with old modification times. Then waits until their change times, which cannot
+    /// be set, are old enough, too.
     fn write_old(&self, files: &[(&str, &str)]) {
         for (name, content) in files {
             self.write(name, content);
@@ -45,7 +45,7 @@ impl Scratch {
         (objects.into_iter().map(|object| line(object).trim().to_owned()).collect(), counts)
     }
 
-    /// Keys and signatures.
+    /// The signatures by key.
     fn documents(&self, index: &str) -> BTreeMap<String, String> {
         let ran = self.run(&format!("export {index} --out -")).ends_with(0);
         let documents = ran.objects().into_iter().skip(1);
@@ -68,11 +68,11 @@ fn an_index_follows_its_folder() {
     let (lines, counts) = scratch.mirror("i d --threshold 0.5");
     assert_eq!(lines, ["added d/b/mit", "added d/isc", "added d/mit d/b/mit"]);
     assert_eq!(count(&counts, &ALL), [3, 0, 0, 0, 1, 4]);
-    // Nothing has changed: no file is read, and what was told is not told again.
+    // Nothing has changed: no file is read, and skipped files are not reported again.
     let ran = scratch.run("mirror i d").ends_with(0);
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains("0 files read") && !ran.stderr.contains("d/bin"), "{}", ran.stderr);
-    // Touched, changed, moved, emptied.
+    // One file is touched and moved, one is changed, one is emptied.
     scratch.make_old("d/mit");
     fs::rename(scratch.path("d/mit"), scratch.path("d/moved")).unwrap();
     scratch.write_old(&[("d/isc", &(isc + "and more")), ("d/b/mit", "")]);
@@ -106,11 +106,12 @@ fn a_file_read_right_after_it_was_modified_is_read_again() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
     let file = fs::File::options().write(true).open(scratch.path("d/a")).unwrap();
-    // On a machine that is busy it may take too long for that: then again.
+    // A busy machine may take too long; then the attempt is repeated.
     let right_after = || {
         let began = std::time::Instant::now();
         file.set_modified(std::time::SystemTime::now()).unwrap();
-        // Its change time, which counts in smaller steps, is no reason any more.
+        // The change time has a finer resolution: after this pause it is old enough, and only the
+        // modification time is recent.
         std::thread::sleep(Duration::from_millis(150));
         scratch.mirror("i d");
         began.elapsed() < Duration::from_millis(1_500)
@@ -178,7 +179,7 @@ fn what_is_excluded_is_left_out_and_removed() {
     scratch.mirror("i d --no-ignore --hidden");
     assert!(keys(&scratch).contains("d/a.log") && keys(&scratch).contains(".x/e.txt"));
     assert!(!keys(&scratch).contains(".git/f"), "{}", keys(&scratch));
-    // The index itself may lie there.
+    // The index itself may lie inside the folder.
     scratch.write("e/a", text(1));
     scratch.mirror("e/i e");
     let (lines, counts) = scratch.mirror("e/i e --no-ignore --hidden");
@@ -190,7 +191,7 @@ fn rules_that_cannot_be_read_are_not_passed_over_in_silence() {
     let scratch = Scratch::new();
     scratch.write("d/a.txt", text(1));
     scratch.write("d/b/private.log", text(2));
-    // As an editor of long ago, and as PowerShell, write it.
+    // As written by an old editor (Latin-1) and by PowerShell (UTF-16).
     scratch.write("d/.gitignore", b"*.txt\n# g\xe9n\xe9ral\n*.log\n");
     scratch.write("d/b/.ignore", b"\xff\xfe*\0.\0l\0o\0g\0");
     let ran = scratch.run("mirror i d").ends_with(0);
@@ -217,7 +218,8 @@ fn documents_of_others_stay() {
     assert_eq!(keys, [r#""c/a""#, r#""d/b""#, r#""d/not-a-file""#]);
 }
 
-/// A payload stays when another text is added under its key, and says nothing of that one.
+/// When another text is added under a key, the stored payload stays, although it describes the
+/// replaced text. `mirror` must notice.
 #[test]
 fn what_was_added_in_the_place_of_a_file_is_replaced_by_it() {
     let scratch = Scratch::new();
@@ -233,7 +235,7 @@ fn what_was_added_in_the_place_of_a_file_is_replaced_by_it() {
     assert_eq!(lines, ["replaced d/a"]);
     assert_eq!(count(&counts, &["unchanged", "read"]), [1, 1]);
     assert_eq!(scratch.documents("i"), mirrored);
-    // Where there is no file any more it is somebody else's.
+    // Without a file of this name, the document counts as somebody else's and stays.
     scratch.run("add i --jsonl x.jsonl").ends_with(0);
     fs::remove_file(scratch.path("d/a")).unwrap();
     assert!(scratch.mirror("i d").0.is_empty());
@@ -295,7 +297,7 @@ fn names_of_any_bytes_pipes_and_loops_are_no_trouble() {
     ran.says(&["d/loop: not a file (a symbolic link)", "d/pipe: not a file", "2 not a file"]);
     let ran = scratch.run("query i d/a").ends_with(0);
     assert!(ran.stdout.contains(r"d/new\nline"), "{}", ran.stdout);
-    // The folder itself may be a link.
+    // The folder itself may be a symbolic link.
     std::os::unix::fs::symlink("d", scratch.path("link")).unwrap();
     let (lines, _) = scratch.mirror("j link");
     assert_eq!(lines.len(), 3, "{lines:?}");
@@ -398,7 +400,8 @@ fn watching_goes_on_with_what_happens() {
     assert_eq!(next(), "added d/new/b");
     fs::rename(scratch.path("d/new"), scratch.path("d/other")).unwrap();
     assert_eq!([next(), next()], ["removed d/new/b", "added d/other/b"]);
-    // At once: a file that is just written may be read while it is empty.
+    // Moved into the folder in one step: a file that is being written could be read while it is
+    // empty.
     scratch.write("a", text(3));
     fs::rename(scratch.path("a"), scratch.path("d/a")).unwrap();
     assert_eq!(next(), "replaced d/a");
@@ -424,7 +427,7 @@ fn watching_ends_where_the_folder_does_and_is_not_kept_awake_by_its_index() {
     while !told.contains("watching d") {
         assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
     }
-    // Long enough for a pass that the first run's own writing would have set off.
+    // Long enough for another pass, if the index files that the first run wrote had triggered one.
     std::thread::sleep(Duration::from_secs(2));
     fs::rename(scratch.path("d"), scratch.path("e")).unwrap();
     stderr.read_to_string(&mut told).unwrap();

@@ -30,7 +30,8 @@ fn packed_lines_are_read_wherever_lines_are() {
         pack(&scratch, "l.jsonl", packed);
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let index = format!("i-{packed}");
-        // Any file name, and the data twice: several members.
+        // The file name does not matter, and a file may have several members: here the data comes
+        // twice.
         scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
         let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
         assert_eq!(inserted(&ran), 300);
@@ -64,7 +65,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let whole = bytes.len();
         let name = |kind: &str| format!("{kind}-{packed}");
-        // One complete member and a truncated one.
+        // The file has one complete member and a truncated one.
         scratch.write(&name("cut"), [&bytes[..], &bytes[..whole / 2]].concat());
         scratch.write(&name("more"), [&bytes[..], b"garbage"].concat());
         scratch.write(&name("false"), "{}\n");
@@ -132,7 +133,7 @@ fn columns_of_parquet_may_be_packed() {
     scratch.run(&refused).ends_with(2).says(&["brotli", "Zstandard"]);
 }
 
-/// Runs `add`, kills it after its first checkpoint, and returns the number of documents stored.
+/// Runs `add`, and kills it after its first checkpoint.
 fn killed(scratch: &Scratch, file: &str) {
     let mut command = scratch.command(&["add", "i", "--jsonl", file]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -175,7 +176,7 @@ fn adding_goes_on_where_it_was_killed() {
             fs::remove_dir_all(scratch.path(folder)).unwrap();
         }
     }
-    // A file that was completed is added again.
+    // Once a file has been added completely, adding it again starts at its beginning.
     killed(&scratch, "l.jsonl");
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
@@ -198,7 +199,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
     assert!(unchanged > 0);
-    // An older state of the index beside a newer checkpoint.
+    // The index is older than the checkpoint beside it.
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("backup empty i").ends_with(0);
     killed(&scratch, "l.jsonl");
@@ -206,7 +207,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let ran = scratch.run("add empty --jsonl l.jsonl --json").ends_with(0);
     let ran = ran.says(&["has changed", "from the beginning"]);
     assert_eq!(inserted(&ran), 60_001);
-    // Other fields or other lines: the checkpoint does not apply.
+    // The checkpoint does not apply if the fields or the lines differ.
     let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
     assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
     // An index that lost its catalog is still recognised beside a checkpoint.

@@ -31,7 +31,8 @@ fn a_quotation_is_found_with_its_place() {
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["documents"], &stats["passages"]), (&2.into(), &"40:20".into()));
     scratch.run("stats i").ends_with(0);
-    // Each line is answered under its name; malformed lines are no error.
+    // Each line is answered under its id. A malformed line is skipped and does not make the command
+    // fail.
     let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
     let lines = line("none", &words(5_000, 5_100)) + "garbage\n" + &line("some", &words(100, 200));
     scratch.write("q.jsonl", lines);
@@ -107,7 +108,7 @@ fn quoted_words_are_shown_from_both_sides() {
     let stored = shown.lines().find_map(|line| line.trim().strip_prefix("stored:")).unwrap();
     assert!(asked.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
     assert!(stored.contains("grinds at the mill of the valley"), "{shown}");
-    // No more than the quotation, except for a word or two at its ends.
+    // The shown text is the quotation alone, give or take a word or two at its ends.
     assert!(!asked.contains("w50") && !asked.contains("w605"), "{shown}");
     assert!(!stored.contains("w90") && !stored.contains("w105"), "{shown}");
     let found = scratch.run("query i q.txt --show --json").ends_with(0).objects();
@@ -137,10 +138,11 @@ fn what_the_windows_cannot_find_is_said() {
     scratch.run("add i texts").ends_with(0);
     let missed = scratch.run_split(&["query", "i", "--text", &words(900, 930)]).ends_with(0);
     missed.says(&["no text holds passages", "need a smaller window than 200:100"]);
-    // No warning where nothing is missed.
+    // No warning if no quotation can be missed.
     let found = scratch.run("query i texts/a.txt").ends_with(0);
     assert!(!found.stderr.contains("smaller window"), "{}", found.stderr);
-    // The stated length holds: quotations of that length are found, much shorter ones are not.
+    // The stated minimum length is right: quotations of that length are found, much shorter ones
+    // are not.
     let needed = said.split("quotations under ").nth(1).unwrap().split(' ').next().unwrap();
     let needed: u32 = needed.parse().unwrap();
     let (mut found, mut short) = (0, 0);

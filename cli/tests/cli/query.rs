@@ -269,7 +269,7 @@ fn several_keys_are_one_query() {
     assert!(
         objects.iter().all(|one| one["key"] != "docs/MIT.txt" && one["key"] != "docs/JSON.txt")
     );
-    // The highest similarity over all keys.
+    // The similarity is the highest over all keys of the query.
     let of = |key| {
         let ran = scratch.run(&format!("query i --key docs/{key}.txt --threshold 0.3 --json"));
         let objects = ran.ends_with(0).objects();

@@ -67,7 +67,7 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
-    // The bytes of b and c; a is kept.
+    // The total size of b and c; a is kept.
     let free: u64 =
         ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
     assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));
@@ -192,7 +192,7 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
 #[test]
 fn lines_hold_texts_and_only_very_long_ones_are_cut() {
     let scratch = Scratch::new();
-    // Would be cut inside a two-byte character without care.
+    // A cut at a fixed byte could split a two-byte character.
     let long = format!("x{}", "\u{e9}t\u{e9} ".repeat(200_000));
     let whole = &long[..long.floor_char_boundary(1_000_000)];
     let line = |id: u32, body: &str| serde_json::json!({"n": id, "body": body}).to_string() + "\n";

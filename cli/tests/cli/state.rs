@@ -98,7 +98,7 @@ fn documents_expire_by_their_time_to_live() {
     let ran = scratch.run("compact i --ttl 1d --json").ends_with(0);
     let object = &ran.objects()[0];
     assert_eq!((&object["expired"], &object["documents"]), (&0.into(), &5.into()));
-    // The same documents with old times.
+    // The same documents, imported with old times.
     scratch.run("export i --out new.jsonl").ends_with(0);
     let aged = fs::read_to_string(scratch.path("new.jsonl")).unwrap();
     let aged = aged.lines().map(|line| {

@@ -1,4 +1,5 @@
-//! Fails one system call at a time: the tool reports it, and what it acknowledged is stored.
+//! Fails one system call at a time: the tool must report the failure, and everything it
+//! acknowledged must be stored.
 
 use super::*;
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ fn command(scratch: &Scratch, arguments: &str) -> Command {
     scratch.command(&arguments.split(' ').collect::<Vec<_>>())
 }
 
-/// An index of one batch, and the lines of a second one.
+/// An index with one batch added, and the input file of a second batch.
 fn prepared() -> Scratch {
     let scratch = Scratch::new();
     for (name, begin) in [("one", 0), ("two", LINES)] {

@@ -44,7 +44,7 @@ fn threads_that_cannot_be_started_are_an_error() {
     }
     #[cfg(feature = "serve")]
     refused(&scratch, "serve i --listen 127.0.0.1:0", b"");
-    // A command that needs no threads works.
+    // `stats` needs no threads, so it works.
     let mut alone = scratch.command(&["stats", "i"]);
     alone.env("RUST_MIN_STACK", (1_u64 << 50).to_string());
     Ran::new(alone.output().unwrap()).ends_with(0);

@@ -151,8 +151,8 @@ fn dual(sets: &Sets) -> Sets {
     dual
 }
 
-/// All pairs with at least this exact Jaccard similarity that share an item which not every set
-/// has. Brute force over the sets of each item.
+/// All pairs whose exact Jaccard similarity is at least `least` (above 0). Brute force over the
+/// sets of each item.
 fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     let all: Vec<_> = sets.iter().collect();
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -216,7 +216,7 @@ fn check(name: &str, sets: &Sets, threshold: f64) {
 #[test]
 fn packages_by_their_dependencies_and_the_other_way_round() {
     let Some(sets) = corpus("debian_depends") else { return };
-    // An eighth of the corpus: all of it takes minutes in a debug build.
+    // An eighth of the corpus: the whole corpus takes minutes in a debug build.
     let some = sets.into_iter().enumerate().filter(|(at, _)| at % 8 == 0).map(|(_, set)| set);
     check("debian_depends", &some.collect(), 0.6);
 }

@@ -52,7 +52,8 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
     ran.says(&["from your pairs: 5 % are below"]);
-    // The measured cost equals what an index with these parameters does.
+    // The reported fraction of known pairs that are found is that of a real index with these
+    // parameters.
     let given = format!(
         "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
         one["bands"], one["rows_per_band"]
@@ -103,7 +104,7 @@ fn a_preset_is_recommended_by_what_the_texts_look_like() {
     let told = objects.last().unwrap();
     assert_eq!((&told["preset"], &told["texts"]), (&"documents".into(), &350.into()));
     assert!(told["near_copies_per_text"].as_f64().unwrap() > 0.1, "{told}");
-    // Titles, and program text.
+    // Advice for short titles and for program text.
     let titles = |at: u32| format!("{{\"id\":\"{at}\",\"text\":\"The title of book {at}\"}}\n");
     scratch.write("titles.jsonl", (0..50).map(titles).collect::<String>());
     let ran = scratch.run("tune --jsonl titles.jsonl").ends_with(0);

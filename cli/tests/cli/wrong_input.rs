@@ -1,4 +1,4 @@
-//! Input of another format than the options say: an error, and no index is left behind.
+//! Input in another format than the options say: an error, and no index is left behind.
 
 use super::*;
 

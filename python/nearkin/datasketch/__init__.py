@@ -1,6 +1,6 @@
-"""The classes of datasketch, with their hash values bit for bit and the work done in Rust.
+"""The classes of datasketch, implemented in Rust, with the same hash values bit for bit.
 
-One import line changes:
+To switch, change one import line:
 
 >>> from nearkin.datasketch import MinHash, MinHashLSH
 >>> lsh = MinHashLSH(threshold=0.5, num_perm=64)
@@ -9,7 +9,7 @@ One import line changes:
 >>> lsh.query(b)
 ['a']
 
-Objects of datasketch itself are accepted wherever those of this package are. numpy is needed.
+Objects of datasketch itself are accepted wherever objects of this package are. Needs numpy.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ import numpy as np
 from ._lean import CODES, SCHEMES_BY_CODE
 from ._minhash import scheme_of
 
-#: Values lie in blocks of 64 bits.
+#: Values are packed into blocks of 64 bits.
 _BLOCK = 64
 
 
 class bBitMinHash:  # noqa: N801 - the name of datasketch
-    """A MinHash of ``b`` bits for each hash value.
+    """A MinHash that keeps the lowest ``b`` bits of each hash value.
 
     >>> from nearkin.datasketch import MinHash
     >>> m = MinHash(num_perm=16)
@@ -48,7 +48,7 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         )
 
     def jaccard(self, other: Any) -> float:
-        """The estimate of the Jaccard similarity (Li and König, 2010)."""
+        """The estimated Jaccard similarity (Li and König, 2010)."""
         if scheme_of(other) != self.scheme:
             raise ValueError(
                 "Cannot compare two b-bit MinHashes with different permutation schemes"
@@ -73,16 +73,16 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         """Probability that the bits of different values are equal."""
         if r == 0.0:
             return 0.5**self.b
-        # datasketch has 2 * b where the paper has 2 ** b: kept, so that estimates agree.
+        # The paper has 2 ** b where datasketch has 2 * b: kept, so that the estimates agree.
         return float(r * (1 - r) ** (2**self.b - 1) / (1 - (1 - r) ** (2 * self.b)))
 
     def _header(self) -> str:
         return "<qBdi" if self.scheme == "legacy" else "<qBdib"
 
     def _slot(self) -> int:
-        """Bits per value: a power of two."""
+        """Bits stored per value: a power of two."""
         if self.b <= 1:
-            # datasketch spends four bits on values of none.
+            # For values of no bits, datasketch stores four bits each.
             return 1 if self.b else 4
         return 1 << (self.b - 1).bit_length()
 
@@ -101,7 +101,7 @@ class bBitMinHash:  # noqa: N801 - the name of datasketch
         each = _BLOCK // slot
         for start in range(0, count, each):
             block = 0
-            # The first value takes the highest bits.
+            # The first value gets the highest bits.
             for place, value in enumerate(values[start : start + each], 1):
                 block |= value << (_BLOCK - slot * place)
             blocks.append(block)

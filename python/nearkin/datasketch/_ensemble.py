@@ -10,7 +10,7 @@ import numpy as np
 
 from ._lsh import MinHashLSH
 
-#: Ratios of the sizes of a set and a query that bands and rows are chosen for.
+#: Ratios of a set's size to a query's size, for each of which bands and rows are chosen.
 _RATIOS = np.exp(np.linspace(-5, 5, 10))
 
 
@@ -36,11 +36,11 @@ def _bands(
     points, weights = np.polynomial.legendre.leggauss(64)
 
     def spread(low: float, high: float) -> tuple[Any, Any]:
-        """Points and weights; similarities are those of containments up to the ratio."""
+        """Similarities for containments from ``low`` to ``high``, with integration weights."""
         contained = (points + 1) / 2 * (high - low) + low
         return contained / (1 + ratio - contained), weights * (high - low) / 2
 
-    # No set can contain more of a query than it has items.
+    # A set of fewer items than the query cannot contain more than this ratio of it.
     below, below_weights = spread(0.0, min(threshold, ratio))
     above, above_weights = spread(min(threshold, ratio), min(1.0, ratio))
     best, chosen = float("inf"), (0, 0)
@@ -55,9 +55,10 @@ def _bands(
 
 
 def _partitions(sizes: list[int], count: int) -> list[tuple[int, int]]:
-    """Least and greatest size of each partition: those with the fewest false positives in all.
+    """Lower and upper bound of the sizes in each partition, chosen for the fewest false positives.
 
-    A set of size ``x`` in a partition up to ``u`` is one with a chance of about ``(u - x) / u``.
+    A set of size ``x`` in a partition up to ``u`` is a false positive with a probability of about
+    ``(u - x) / u``.
     """
     distinct, counts = np.unique(np.asarray(sizes), return_counts=True)
     many = len(distinct)
@@ -67,7 +68,7 @@ def _partitions(sizes: list[int], count: int) -> list[tuple[int, int]]:
     sums = np.concatenate(([0], np.cumsum(counts * distinct)))
 
     def cost(first: Any, last: int) -> Any:
-        """False positives of a partition of the sizes ``first`` to ``last``."""
+        """Expected false positives of a partition that holds the sizes ``first`` to ``last``."""
         return below[last + 1] - below[first] - (sums[last + 1] - sums[first]) / distinct[last]
 
     least = np.array([cost(0, last) for last in range(many)])
@@ -93,7 +94,7 @@ def _partitions(sizes: list[int], count: int) -> list[tuple[int, int]]:
 
 
 class MinHashLSHEnsemble:
-    """Finds keys of sets that contain a query set above a threshold.
+    """Finds the keys of sets that contain at least a given fraction of a query set.
 
     >>> from nearkin.datasketch import MinHash, MinHashLSHEnsemble
     >>> small, large = MinHash.bulk([[b"a", b"b"], [b"a", b"b", b"c", b"d"]], num_perm=64)
@@ -139,7 +140,7 @@ class MinHashLSHEnsemble:
         self.uppers: list[int | None] = [None] * num_part
 
     def index(self, entries: Iterable[tuple[Hashable, Any, int]]) -> None:
-        """Adds all sets, as key, MinHash and size; may be called once."""
+        """Adds all sets, given as key, MinHash and size. May be called only once."""
         if not self.is_empty():
             raise ValueError("Cannot call index again on a non-empty index")
         entries = list(entries)
@@ -154,7 +155,7 @@ class MinHashLSHEnsemble:
                 lsh.insert(key, minhash)
 
     def query(self, minhash: Any, size: int) -> Iterator[Any]:
-        """Keys of sets that likely contain the set of this MinHash and size."""
+        """Keys of sets that probably contain the set with this MinHash and size."""
         for part, upper in enumerate(self.uppers):
             if upper is None:
                 continue
@@ -166,7 +167,7 @@ class MinHashLSHEnsemble:
         return any(key in lsh for part in self.indexes for lsh in part.values())
 
     def is_empty(self) -> bool:
-        """Whether there is no set."""
+        """Whether no sets have been added."""
         return all(lsh.is_empty() for part in self.indexes for lsh in part.values())
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""``MinHashLSHForest``: the most similar keys, by the longest common prefixes."""
+"""``MinHashLSHForest``: finds the most similar keys by their longest common prefixes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._minhash import scheme_of
 
 
 class MinHashLSHForest:
-    """Finds about the ``k`` most similar keys.
+    """Finds approximately the ``k`` most similar keys.
 
     >>> from nearkin.datasketch import MinHash
     >>> forest = MinHashLSHForest(num_perm=16, l=4)
@@ -37,7 +37,7 @@ class MinHashLSHForest:
         self._minhash_scheme: str | None = None
 
     def _rows(self, minhash: Any) -> list[bytes]:
-        """The path of each tree: big-endian values, so that bytes sort as values do."""
+        """The path in each tree: big-endian values, so that bytes sort like the values."""
         if len(minhash) < self.k * self.l:
             raise ValueError("The num_perm of MinHash out of range")
         scheme = scheme_of(minhash)
@@ -50,7 +50,7 @@ class MinHashLSHForest:
         return [values[start:end].byteswap().tobytes() for start, end in self.hashranges]
 
     def add(self, key: Hashable, minhash: Any) -> None:
-        """Adds a key; it is found after :meth:`index`."""
+        """Adds a key. Queries find it only after a call of :meth:`index`."""
         rows = self._rows(minhash)
         if key in self.keys:
             raise ValueError("The given key has already been added")
@@ -60,11 +60,11 @@ class MinHashLSHForest:
             table.setdefault(row, []).append(key)
 
     def index(self) -> None:
-        """Makes all keys that were added findable."""
+        """Makes all added keys findable."""
         self.sorted_hashtables = [sorted(table) for table in self.hashtables]
 
     def query(self, minhash: Any, k: int) -> list[Any]:
-        """At most ``k`` keys, found by the longest prefixes."""
+        """At most ``k`` keys: those with the longest common prefixes."""
         if k <= 0:
             raise ValueError("k must be positive")
         rows = self._rows(minhash)

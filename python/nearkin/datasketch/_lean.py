@@ -15,7 +15,7 @@ SCHEMES_BY_CODE = {code: scheme for scheme, code in CODES.items()}
 
 
 class LeanMinHash(MinHash):
-    """A MinHash without permutations: small, hashable, and not to be updated.
+    """A MinHash without permutations: small and hashable, but it cannot be updated.
 
     >>> m = MinHash(num_perm=16)
     >>> m.update(b"a")
@@ -55,11 +55,11 @@ class LeanMinHash(MinHash):
         raise AttributeError("a LeanMinHash has no permutations")
 
     def update(self, b: Any) -> None:
-        """Raises ``TypeError``."""
+        """Always raises ``TypeError``."""
         raise TypeError("Cannot update a LeanMinHash")
 
     def update_batch(self, b: Iterable[Any]) -> None:
-        """Raises ``AttributeError``, as datasketch does."""
+        """Always raises ``AttributeError``, like datasketch."""
         raise AttributeError("a LeanMinHash has no hashfunc: it cannot be updated")
 
     def __hash__(self) -> int:  # type: ignore[override]
@@ -70,7 +70,7 @@ class LeanMinHash(MinHash):
 
     @classmethod
     def union(cls, *mhs: MinHash) -> MinHash:
-        """The LeanMinHash of the union of two or more."""
+        """The LeanMinHash of the union of two or more MinHashes."""
         if len(mhs) < 2:
             raise ValueError("Cannot union less than 2 MinHash")
         made = cls(mhs[0])
@@ -80,11 +80,11 @@ class LeanMinHash(MinHash):
 
     @classmethod
     def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list[Any]:
-        """One LeanMinHash for each row of items."""
+        """One LeanMinHash per row of items."""
         return [cls(made) for made in MinHash.bulk(b, **minhash_kwargs)]
 
     def _form(self, byteorder: str) -> str:
-        """The values in the language of ``struct``."""
+        """The format of the values for ``struct``."""
         return f"{byteorder}{len(self)}{'Q' if self.scheme == 'affine64' else 'I'}"
 
     def _header(self, byteorder: str) -> tuple[str, tuple[int, ...]]:
@@ -93,7 +93,7 @@ class LeanMinHash(MinHash):
         return f"{byteorder}qib", (-len(self), CODES[self.scheme])
 
     def bytesize(self, byteorder: str = "@") -> int:
-        """The size in bytes after :meth:`serialize`."""
+        """The size of the serialised form in bytes."""
         return offset_of(byteorder, self.scheme) + struct.calcsize(self._form(byteorder))
 
     def serialize(self, buf: Any, byteorder: str = "@") -> None:
@@ -107,7 +107,7 @@ class LeanMinHash(MinHash):
 
     @classmethod
     def deserialize(cls, buf: Any, byteorder: str = "@") -> LeanMinHash:
-        """The LeanMinHash in a buffer."""
+        """Reads a LeanMinHash from a buffer."""
         seed, count = struct.unpack_from(f"{byteorder}qi", buf, 0)
         scheme = "legacy"
         if count < 0:
@@ -133,7 +133,7 @@ class LeanMinHash(MinHash):
 
 
 def offset_of(byteorder: str, scheme: str) -> int:
-    """Where the values begin: in native order after the padding of their alignment."""
+    """The offset of the values. In native byte order, they follow padding for their alignment."""
     if scheme == "legacy":
         return struct.calcsize(f"{byteorder}qi")
     kind = "Q" if scheme == "affine64" else "I"

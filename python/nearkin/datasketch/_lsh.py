@@ -14,12 +14,12 @@ from ._native import make_tables
 from ._optimal import optimal_params
 from ._views import KeysView, TableView
 
-#: Stands for a bucket that no document is in.
+#: The number of a bucket that contains no document.
 _NO_BUCKET = 2**64 - 1
 
 
 class MinHashLSH:
-    """Finds keys of MinHashes that are likely similar above a threshold.
+    """Finds the keys of MinHashes whose similarity is probably above a threshold.
 
     >>> from nearkin.datasketch import MinHash
     >>> lsh = MinHashLSH(threshold=0.5, num_perm=32)
@@ -29,8 +29,8 @@ class MinHashLSH:
     >>> "a" in lsh, lsh.query(m)
     (True, ['a'])
 
-    With ``storage_config={"type": "nearkin", "path": ...}`` it lies on disk, durable and larger
-    than memory: see :class:`StoredMinHashLSH`.
+    With ``storage_config={"type": "nearkin", "path": ...}`` it is stored on disk: durable, and not
+    limited by memory. See :class:`StoredMinHashLSH`.
     """
 
     def __new__(cls, *given: Any, **named: Any) -> MinHashLSH:
@@ -84,23 +84,23 @@ class MinHashLSH:
 
     def _reset(self) -> None:
         self._tables = make_tables(self.b, 0 if self.hashfunc is not None else self.r)
-        #: The number of each key; with a second row of the same key, a tuple of them.
+        #: The row number of each key; a tuple of numbers if the key has several rows.
         self._numbers: dict[Hashable, int | tuple[int, ...]] = {}
-        #: Whether a key has, or had, a second row.
+        #: Whether any key has, or had, more than one row.
         self._has_doubles = False
         self._scheme: str | None = None
-        #: Values of the caller's hash function, by number and by value.
+        #: Values of the caller's hash function: the values by number, and the numbers by value.
         self._interned: tuple[list[Any], dict[Any, int]] = ([], {})
         self._queries: list[Any] = []
 
     @property
     def keys(self) -> KeysView:
-        """A read-only view: for each key the bucket key of each band."""
+        """A read-only view: the bucket key of each band, by key."""
         return KeysView(self)
 
     @property
     def hashtables(self) -> list[TableView]:
-        """Read-only views of the hash tables: for each bucket key the set of keys."""
+        """Read-only views of the hash tables: the set of keys, by bucket key."""
         return [TableView(self, band) for band in range(self.b)]
 
     def _check(self, minhash: Any) -> None:
@@ -114,7 +114,7 @@ class MinHashLSH:
             )
 
     def _row(self, minhash: Any, add: bool) -> bytes:
-        """The bucket keys of all bands, joined; those of a caller's function as numbers."""
+        """The concatenated bucket keys of all bands. Those of a caller's function are numbered."""
         row: bytes = minhash.hashvalues[: self.b * self.r].byteswap().tobytes()
         if self.hashfunc is None:
             return row
@@ -129,7 +129,7 @@ class MinHashLSH:
         return numbers if isinstance(numbers, tuple) else (numbers,)
 
     def _rows_of(self, key: Hashable) -> list[list[Any]]:
-        """For each row of a key its bucket keys."""
+        """The bucket keys of each row of a key."""
         rows = [self._tables.row(number) for number in self._each_number(key)]
         return [[self._bucket_key(part) for part in self._parts(row)] for row in rows]
 
@@ -174,9 +174,9 @@ class MinHashLSH:
         return list(dict.fromkeys(found)) if self._has_doubles else found
 
     def query_scored(self, minhash: Any) -> list[tuple[Any, float]]:
-        """The keys of :meth:`query` with their similarities, the most similar first.
+        """The keys of :meth:`query` with their estimated similarities, the most similar first.
 
-        Estimated of the rows that are kept: those of all bands, in memory.
+        The estimates use the rows that are stored: in memory, those that the bands cover.
 
         >>> from nearkin.datasketch import MinHash
         >>> lsh = MinHashLSH(threshold=0.3, num_perm=32)
@@ -194,13 +194,13 @@ class MinHashLSH:
         values, best = np.frombuffer(row, kind), dict[Any, float]()
         for number in self._tables.query(row):
             key, stored = self._tables.key(number), np.frombuffer(self._tables.row(number), kind)
-            # A row of another scheme has values of another width.
+            # Rows of another scheme have values of another width, so their length differs.
             equal = float(np.mean(values == stored)) if len(stored) == len(values) else 0.0
             best[key] = max(equal, best.get(key, 0.0))
         return sorted(best.items(), key=lambda found: -found[1])
 
     def _query_bands(self, minhash: Any, bands: int) -> list[Any]:
-        """As :meth:`query`, by the first bands only."""
+        """Like :meth:`query`, but uses only the first ``bands`` bands."""
         self._check(minhash)
         parts = self._parts(self._row(minhash, False))[:bands]
         found = {
@@ -222,7 +222,7 @@ class MinHashLSH:
         return key in self._numbers
 
     def is_empty(self) -> bool:
-        """Whether there is no key."""
+        """Whether there are no keys."""
         return not self._numbers
 
     def merge(self, other: Any, check_overlap: bool = False) -> None:
@@ -243,7 +243,7 @@ class MinHashLSH:
                 self._insert_row(key, self._translated(other, other._tables.row(number)))
 
     def _translated(self, other: MinHashLSH, row: bytes) -> bytes:
-        """A row of another LSH with this one's numbers of buckets."""
+        """A row of another LSH, with its bucket numbers replaced by those of this LSH."""
         if self.hashfunc is None:
             return row
         return b"".join(self._intern(other._bucket_key(part)) for part in self._parts(row))
@@ -257,38 +257,38 @@ class MinHashLSH:
             self._numbers[key] = number
 
     def get_counts(self) -> list[dict[Any, int]]:
-        """For each hash table the number of keys in each bucket."""
+        """For each hash table, the number of keys in each bucket."""
         return [table.itemcounts() for table in self.hashtables]
 
     def get_subset_counts(self, *keys: Hashable) -> list[dict[Any, int]]:
-        """As :meth:`get_counts`, of these keys only."""
+        """Like :meth:`get_counts`, for these keys only."""
         counts: list[dict[Any, int]] = [{} for _ in range(self.b)]
         for key in dict.fromkeys(keys):
-            # datasketch counts the first row of a key only.
+            # Like datasketch, counts only the first row of a key.
             for row in self._rows_of(key)[:1]:
                 for count, bucket in zip(counts, row):
                     count[bucket] = count.get(bucket, 0) + 1
         return counts
 
     def add_to_query_buffer(self, minhash: Any) -> None:
-        """Keeps a query for :meth:`collect_query_buffer`."""
+        """Stores a query for :meth:`collect_query_buffer`."""
         self._check(minhash)
         self._queries.append(minhash)
 
     def collect_query_buffer(self) -> list[Any]:
-        """The keys that all buffered queries find; the buffer is emptied."""
+        """The keys that every buffered query finds. Empties the buffer."""
         queries, self._queries = self._queries, []
         found = [dict.fromkeys(self.query(minhash)) for minhash in queries]
         first, rest = found[:1], found[1:]
         return [key for keys in first for key in keys if all(key in other for other in rest)]
 
     def insertion_session(self, buffer_size: int = 50_000) -> InsertionSession:
-        """A context manager whose ``insert`` is that of the LSH."""
+        """A context manager. Its ``insert`` works like that of the LSH."""
         self.buffer_size = buffer_size
         return InsertionSession(self)
 
     def deletion_session(self, buffer_size: int = 50_000) -> DeletionSession:
-        """A context manager whose ``remove`` is that of the LSH."""
+        """A context manager. Its ``remove`` works like that of the LSH."""
         self.buffer_size = buffer_size
         return DeletionSession(self)
 
@@ -315,7 +315,7 @@ class MinHashLSH:
             self._insert_row(key, row)
 
     def _take_over(self, state: dict[str, Any]) -> None:
-        """Takes the state of a MinHashLSH of datasketch in memory."""
+        """Takes over the state of an in-memory MinHashLSH of datasketch."""
         self.h, self.b, self.r = state["h"], state["b"], state["r"]
         self.hashfunc, self.hashranges = state["hashfunc"], state["hashranges"]
         self.prepickle, self.buffer_size = False, state.get("_buffer_size", 50_000)
@@ -330,7 +330,7 @@ class MinHashLSH:
                 self._insert_row(key, b"".join(parts))
 
     def _intern(self, bucket: Any) -> bytes:
-        """The number of a bucket of the caller's hash function."""
+        """The number of a bucket that the caller's hash function returned."""
         values, numbers = self._interned
         number = numbers.setdefault(bucket, len(values))
         if number == len(values):
@@ -338,12 +338,12 @@ class MinHashLSH:
         return number.to_bytes(8, "little")
 
     def _byteswap(self, data: Any) -> bytes:
-        """The bucket key of a band. Pickles of datasketch name this method and the next."""
+        """The bucket key of a band. datasketch's pickles refer to this method and the next."""
         swapped: bytes = data.byteswap().tobytes()
         return swapped
 
     def _hashed_byteswap(self, data: Any) -> Any:
-        """The bucket key of a band by the caller's hash function."""
+        """The bucket key of a band, from the caller's hash function."""
         return self.hashfunc(self._byteswap(data)) if self.hashfunc else self._byteswap(data)
 
     def __repr__(self) -> str:
@@ -365,7 +365,7 @@ class _Session:
         self.close()
 
     def close(self) -> None:
-        """Ends the session; everything is written at once, so nothing is left to do."""
+        """Ends the session. There is nothing left to do, because every call writes at once."""
 
 
 class InsertionSession(_Session):
@@ -375,7 +375,7 @@ class InsertionSession(_Session):
         return self
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
-        """As :meth:`MinHashLSH.insert`."""
+        """Like :meth:`MinHashLSH.insert`."""
         self.lsh.insert(key, minhash, check_duplication)
 
 
@@ -386,5 +386,5 @@ class DeletionSession(_Session):
         return self
 
     def remove(self, key: Hashable) -> None:
-        """As :meth:`MinHashLSH.remove`."""
+        """Like :meth:`MinHashLSH.remove`."""
         self.lsh.remove(key)

@@ -17,11 +17,11 @@ from ._pickles import loads
 
 
 def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Index:
-    """Makes an index at ``path`` of a ``MinHashLSH`` or ``MinHashLSHForest``, and returns it open.
+    """Creates an index at ``path`` from a ``MinHashLSH`` or ``MinHashLSHForest``. Returns it open.
 
     ``source`` is the object, of datasketch or of this package, or its pickle: bytes, or the path of
-    a file. An LSH keeps only the rows of its bands, so that the index has these, whole, and finds
-    the same candidates. Keys are ``str`` or ``int`` (or all ``bytes``).
+    a file. An LSH keeps only the rows of its bands. The index stores these rows unchanged, and thus
+    finds the same candidates. Keys must be ``str`` or ``int`` (or all ``bytes``).
 
     >>> import pathlib, tempfile
     >>> from nearkin import import_datasketch
@@ -68,7 +68,7 @@ def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Ind
 
 
 def _rows(source: Any) -> dict[Hashable, bytes]:
-    """For each key the rows of all bands, big-endian."""
+    """The rows of all bands, big-endian, by key."""
     if isinstance(source, MinHashLSHForest):
         return {key: b"".join(parts) for key, parts in source.keys.items()}
     if not isinstance(source, MinHashLSH):
@@ -80,7 +80,7 @@ def _rows(source: Any) -> dict[Hashable, bytes]:
 
 
 def _shape(source: Any) -> tuple[int, int, float]:
-    """Bands, rows per band, and the similarity from which they find a pair."""
+    """Bands, rows per band, and the similarity above which pairs are probably found."""
     is_forest = isinstance(source, MinHashLSHForest)
     bands, rows = (source.l, source.k) if is_forest else (source.b, source.r)
     return bands, rows, float((1 / bands) ** (1 / rows))

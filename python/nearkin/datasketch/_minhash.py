@@ -1,4 +1,4 @@
-"""``MinHash``: the hash values of datasketch, made in Rust."""
+"""``MinHash``: the hash values of datasketch, computed in Rust."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _TYPES: dict[str, Any] = {
     "legacy": np.dtype("<u8"),
 }
 _MOST = {"affine32": 2**32 - 1, "affine64": 2**64 - 1, "legacy": 2**32 - 1}
-#: Rows that `bulk` hands to Rust at a time.
+#: Number of rows that `bulk` passes to Rust at a time.
 _BULK_ROWS = 1024
 
 
 @functools.lru_cache(maxsize=64)
 def _seeded(scheme: str, seed: int, count: int) -> tuple[Array, HasherType]:
-    """The permutations of a seed, shared and therefore read-only, and their hasher."""
+    """The permutations for a seed, with their hasher. Shared, and therefore read-only."""
     drawn = np.frombuffer(make_permutations(scheme, seed, count), _TYPES[scheme])
     both = drawn.reshape(2, count)
     return both, make_hasher(scheme, both[0].tobytes(), both[1].tobytes())
 
 
 def scheme_of(minhash: Any) -> str | None:
-    """The scheme of an object of this package or of datasketch; those before 2.0 have none."""
+    """The scheme of a MinHash of this package or of datasketch; before datasketch 2.0, ``None``."""
     return getattr(minhash, "scheme", None)
 
 
@@ -51,7 +51,7 @@ def check_same(one: Any, other: Any, act: str) -> None:
 
 
 def to_values(values: Any, scheme: str, what: str) -> Array:
-    """A copy of ``values`` in the scheme's type; out of its range is a ``ValueError``."""
+    """A copy of ``values`` in the scheme's type. ``ValueError`` if a value is out of range."""
     try:
         return np.array(values, dtype=_TYPES[scheme])
     except OverflowError as error:
@@ -59,7 +59,7 @@ def to_values(values: Any, scheme: str, what: str) -> Array:
 
 
 def check_scheme(scheme: str | None, given: bool, what: str) -> str:
-    """The scheme to use; values that were given need one."""
+    """The scheme to use. It must be named if values were given."""
     if scheme is None:
         if given:
             raise ValueError(
@@ -129,7 +129,7 @@ class MinHash:
         return np.full(self.num_perm, _MOST[self.scheme], _TYPES[self.scheme])
 
     def _draw(self) -> None:
-        """Takes the permutations of the seed."""
+        """Sets the permutations that the seed determines."""
         if self.seed is None:
             seed = int(np.random.default_rng().integers(2**32))
         else:
@@ -140,7 +140,7 @@ class MinHash:
 
     @property
     def permutations(self) -> Array:
-        """Multipliers in the first row, addends in the second."""
+        """The multipliers in the first row, the addends in the second."""
         return self._permutations
 
     @permutations.setter
@@ -159,13 +159,13 @@ class MinHash:
         self.hashvalues = np.frombuffer(made, _TYPES[self.scheme])
 
     def _in_rust(self) -> bool:
-        """Whether the hash function is the default one of the scheme."""
+        """Whether the hash function is the scheme's default, which Rust can compute."""
         if self.hashfunc is sha1_hash32:
             return self.scheme != "affine64"
         return self.hashfunc is sha1_hash64 and self.scheme == "affine64"
 
     def _hashes(self, items: Iterable[Any]) -> bytes:
-        """The hashes of items by the caller's function."""
+        """The hashes of items, computed by the caller's function."""
         hashed = [self.hashfunc(item) for item in items]
         what = "the hash function's values"
         return to_values(hashed, self.scheme, what).tobytes()
@@ -185,17 +185,17 @@ class MinHash:
             self._set(self._hasher.update_hashes(values, self._hashes(b)))
 
     def jaccard(self, other: MinHash) -> float:
-        """The estimate of the Jaccard similarity."""
+        """The estimated Jaccard similarity."""
         check_same(self, other, "compute Jaccard given")
         return float(np.count_nonzero(self.hashvalues == other.hashvalues) / len(self))
 
     def count(self) -> float:
-        """The estimate of the number of distinct items."""
+        """The estimated number of distinct items."""
         parts = self.hashvalues / np.float64(_MOST[self.scheme])
         return np.float64(len(self)) / np.sum(parts) - 1.0
 
     def merge(self, other: MinHash) -> None:
-        """Makes this MinHash the one of the union with ``other``."""
+        """Turns this MinHash into that of the union with ``other``."""
         check_same(self, other, "merge")
         self.hashvalues = np.minimum(self.hashvalues, other.hashvalues)
 
@@ -204,15 +204,15 @@ class MinHash:
         return self.hashvalues.copy()
 
     def is_empty(self) -> bool:
-        """Whether nothing was added."""
+        """Whether no items have been added."""
         return not np.any(self.hashvalues != _MOST[self.scheme])
 
     def clear(self) -> None:
-        """Forgets all items."""
+        """Removes all items."""
         self.hashvalues = np.full(len(self), _MOST[self.scheme], _TYPES[self.scheme])
 
     def copy(self: Self) -> Self:
-        """A MinHash of the same state."""
+        """A MinHash with the same state."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.hashvalues = self.digest()
@@ -225,7 +225,7 @@ class MinHash:
         return len(self.hashvalues)
 
     def __eq__(self, other: object) -> bool:
-        # By name, so that an object of datasketch may be equal, too.
+        # Compares the class by its name, so that an object of datasketch can be equal, too.
         return (
             type(self).__name__ == type(other).__name__
             and scheme_of(other) == self.scheme
@@ -240,7 +240,7 @@ class MinHash:
 
     @classmethod
     def union(cls, *mhs: MinHash) -> MinHash:
-        """The MinHash of the union of two or more."""
+        """The MinHash of the union of two or more MinHashes."""
         if len(mhs) < 2:
             raise ValueError("Cannot union less than 2 MinHash")
         first = mhs[0]
@@ -260,7 +260,7 @@ class MinHash:
 
     @classmethod
     def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list[Any]:
-        """One MinHash for each row of items, on all processors with the default hash function.
+        """One MinHash per row of items. With the default hash function, it uses all processors.
 
         >>> [m.is_empty() for m in MinHash.bulk([[b"a"], []], num_perm=16)]
         [False, True]
@@ -276,7 +276,7 @@ class MinHash:
             for row in flat.reshape(len(part), -1):
                 one = cls.__new__(cls)
                 one.__dict__.update(first.__dict__)
-                # A copy, so that one MinHash does not keep the memory of all others.
+                # A copy: otherwise one MinHash would keep the memory of all the others alive.
                 one.hashvalues = row.copy()
                 made.append(one)
         return made
@@ -285,7 +285,7 @@ class MinHash:
     def generator(
         cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any
     ) -> Generator[Any, None, None]:
-        """As :meth:`bulk`, one row at a time: nothing is read ahead."""
+        """Like :meth:`bulk`, but one row at a time: nothing is read ahead."""
         yield from cls._each(cls(**minhash_kwargs), b)
 
     @staticmethod
@@ -310,7 +310,7 @@ class MinHash:
 
     def __setstate__(self, state: Any) -> None:
         state = dict(state)
-        # datasketch before 2.0 stored no scheme.
+        # datasketch before 2.0 did not store a scheme.
         self.scheme = check_scheme(state.pop("scheme", "legacy"), False, "")
         permutations = state.pop("permutations")
         for gpu in ("_a_gpu", "_b_gpu"):

@@ -1,4 +1,4 @@
-"""The classes of the extension module that this package uses, with their types."""
+"""The classes of the extension module that this package uses, as typed protocols."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import _nearkin
 
 
 class HasherType(Protocol):
-    """Permutations of one MinHash; arrays pass as little-endian bytes."""
+    """The permutations of a MinHash. Arrays are passed as little-endian bytes."""
 
     def update(self, values: bytes, items: list[Any]) -> bytearray: ...
     def update_hashes(self, values: bytes, hashes: bytes) -> bytearray: ...

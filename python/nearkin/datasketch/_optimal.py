@@ -1,4 +1,4 @@
-"""Bands and rows for a threshold: those with the least weighted error."""
+"""Bands and rows for a threshold: those with the smallest weighted error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def optimal_params(
     for bands in range(1, num_perm + 1):
         for rows in range(1, num_perm // bands + 1):
             wrong = np.dot(weights, 1 - (1 - low**rows) ** bands) * threshold / 2
-            # Rounded as 1 - P(found), because the least error may be a tie at zero.
+            # Written as 1 - P(found) to round like datasketch: the best error may be a tie at zero.
             missed = np.dot(weights, 1 - (1 - (1 - high**rows) ** bands)) * (1 - threshold) / 2
             error = float(wrong * false_positive + missed * false_negative)
             if error < best:

@@ -27,7 +27,7 @@ _THEIRS = {ours: name for name, ours in _OURS.items()}
 
 
 class _Storage:
-    """A dictionary that datasketch keeps in an object of its own."""
+    """A dictionary that datasketch wraps in an object of its own."""
 
     _dict: dict[Any, Any]
 
@@ -45,7 +45,7 @@ _PythonPickler: Any = pickle._Pickler
 
 
 class _Writer(_PythonPickler):  # type: ignore[misc]
-    """The pickler in Python, because that of C does not let names be replaced."""
+    """The pickler written in Python: the one written in C does not let names be replaced."""
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         theirs = _THEIRS.get(obj)
@@ -61,15 +61,15 @@ class _Writer(_PythonPickler):  # type: ignore[misc]
 
 
 def loads(data: bytes) -> Any:
-    """As ``pickle.loads``, with objects of datasketch read as those of this package.
+    """Like ``pickle.loads``, but returns objects of this package in place of datasketch's.
 
-    datasketch need not be installed. A pickle can run code: load only those that you trust.
+    datasketch need not be installed. A pickle can run code: load only pickles that you trust.
     """
     return _Reader(io.BytesIO(data)).load()
 
 
 def dumps(obj: Any) -> bytes:
-    """A pickle in which objects of this package are those of datasketch 2.
+    """A pickle that contains objects of datasketch 2 in place of those of this package.
 
     >>> from nearkin.datasketch import MinHash
     >>> b"nearkin" in dumps(MinHash(num_perm=4))

@@ -1,4 +1,4 @@
-"""``MinHashLSH`` on disk: an index of Nearkin with all rows of the MinHashes, kept whole."""
+"""``MinHashLSH`` on disk: a Nearkin index that stores all rows of the MinHashes unchanged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .. import _nearkin
 from ._lsh import DeletionSession, InsertionSession, MinHashLSH
 from ._minhash import scheme_of
 
-#: What the keys of the index begin with that were no ``str``: no UTF-8 does.
+#: Prefix of keys in the index that were not ``str``. No UTF-8 text starts with it.
 _OTHER = b"\xff"
 _SCHEME = "external:datasketch-"
 
 
 def encoded(key: Hashable) -> bytes:
-    """A key of the index: a ``str`` as it is, ``bytes`` and ``int`` marked as such."""
+    """A key as stored in the index: a ``str`` unchanged, ``bytes`` and ``int`` with a prefix."""
     if isinstance(key, str):
         return key.encode()
     if isinstance(key, bytes):
@@ -37,7 +37,7 @@ def decoded(key: bytes) -> Any:
 
 
 class _Numbers(Mapping[Hashable, int]):
-    """The keys of an index, as the base class keeps them."""
+    """The keys of an index, in the form that the base class expects."""
 
     def __init__(self, lsh: StoredMinHashLSH) -> None:
         self._lsh = lsh
@@ -60,12 +60,12 @@ class _Numbers(Mapping[Hashable, int]):
 
 
 class StoredMinHashLSH(MinHashLSH):
-    """A :class:`MinHashLSH` that lies in a folder: durable, larger than memory, scored.
+    """A :class:`MinHashLSH` stored in a folder: durable, not limited by memory, with similarities.
 
-    Made by ``MinHashLSH(..., storage_config={"type": "nearkin", "path": ...})``, for a new folder
-    or one that is there. An insert is durable when it returns; sessions write in batches, and all
-    that was inserted is durable when they end. Keys are ``str``, ``bytes`` or ``int``. A key
-    inserted again with ``check_duplication=False`` replaces the document.
+    Created by ``MinHashLSH(..., storage_config={"type": "nearkin", "path": ...})``; the folder may
+    be new, or hold a stored LSH. An insert is durable when it returns. A session writes in batches;
+    everything that it inserted is durable when it ends. Keys are ``str``, ``bytes`` or ``int``.
+    Inserting a key again with ``check_duplication=False`` replaces the document.
 
     >>> import pathlib, tempfile
     >>> from nearkin.datasketch import MinHash, MinHashLSH
@@ -123,7 +123,7 @@ class StoredMinHashLSH(MinHashLSH):
         self._pending: dict[bytes, bytes] = {}
 
     def _values(self, minhash: Any) -> bytes:
-        """The rows as they are stored; the first MinHash makes the index."""
+        """The rows in their stored form. The first MinHash creates the index."""
         values = np.asarray(minhash.hashvalues)
         if self._index is None:
             scheme = scheme_of(minhash) or "legacy"
@@ -170,7 +170,7 @@ class StoredMinHashLSH(MinHashLSH):
         return [key for key, _ in self.query_scored(minhash)]
 
     def query_scored(self, minhash: Any) -> list[tuple[Any, float]]:
-        """The keys of :meth:`query` with the estimates of all rows, the most similar first."""
+        """The keys of :meth:`query` with similarities estimated from all rows, highest first."""
         self._check(minhash)
         if self._index is None:
             return []
@@ -213,17 +213,17 @@ class StoredMinHashLSH(MinHashLSH):
         self._index.import_from(other._index)
 
     def insertion_session(self, buffer_size: int = 50_000) -> InsertionSession:
-        """A context manager whose ``insert`` writes in batches of ``buffer_size``."""
+        """A context manager. Its ``insert`` writes in batches of ``buffer_size``."""
         self.buffer_size = buffer_size
         return _StoredSession(self)
 
     def deletion_session(self, buffer_size: int = 50_000) -> DeletionSession:
-        """A context manager whose ``remove`` is that of the LSH."""
+        """A context manager. Its ``remove`` works like that of the LSH."""
         self.buffer_size = buffer_size
         return DeletionSession(self)
 
     def close(self) -> None:
-        """Closes the index; the next open has nothing to replay."""
+        """Closes the index, so that the next open has nothing to replay."""
         if self._index is not None:
             self._index.close()
 
@@ -249,7 +249,7 @@ class _StoredSession(InsertionSession):
     lsh: StoredMinHashLSH
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
-        """As :meth:`MinHashLSH.insert`; written with others, at the latest at the session's end."""
+        """Like :meth:`MinHashLSH.insert`, but written in a batch, at the latest at the end."""
         self.lsh._add(key, minhash, check_duplication)
         if len(self.lsh._pending) >= self.lsh.buffer_size:
             self.lsh._write()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class KeysView(Mapping[Hashable, "list[Any]"]):
-    """Keys of documents, with the bucket key of each band. A missing key gives ``[]``."""
+    """The bucket keys of all bands, by document key. A missing key gives ``[]``."""
 
     def __init__(self, lsh: MinHashLSH) -> None:
         self._lsh = lsh
@@ -36,12 +36,12 @@ class KeysView(Mapping[Hashable, "list[Any]"]):
         return len(self)
 
     def itemcounts(self) -> dict[Hashable, int]:
-        """The number of bucket keys of each key."""
+        """The number of bucket keys, by document key."""
         return {key: len(self[key]) for key in self}
 
 
 class TableView(Mapping[Any, "set[Hashable]"]):
-    """One hash table: bucket keys, with the documents' keys. A missing one gives ``set()``."""
+    """One hash table: document keys, by bucket key. A missing bucket gives ``set()``."""
 
     def __init__(self, lsh: MinHashLSH, band: int) -> None:
         self._lsh, self._band = lsh, band
@@ -59,7 +59,7 @@ class TableView(Mapping[Any, "set[Hashable]"]):
         return len(self.itemcounts())
 
     def has_key(self, bucket: Any) -> bool:
-        """Whether the bucket has a document."""
+        """Whether the bucket contains a document."""
         return bucket in self
 
     def size(self) -> int:
@@ -67,7 +67,7 @@ class TableView(Mapping[Any, "set[Hashable]"]):
         return len(self)
 
     def itemcounts(self) -> dict[Any, int]:
-        """The number of documents of each bucket."""
+        """The number of documents, by bucket key."""
         kept: dict[Any, set[Hashable]] = {}
         for key in self._lsh._numbers:
             for row in self._lsh._rows_of(key):

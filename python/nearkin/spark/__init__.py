@@ -1,7 +1,7 @@
-"""Near-duplicates of data frames of Spark: the answers of one index, from a cluster.
+"""Near-duplicates of Spark data frames: a cluster computes the same answers as a single index.
 
-Spark shuffles, spills and retries; what decides an answer is the engine, in pure functions of Arrow
-batches (:mod:`nearkin.shards`). Needs ``pip install "nearkin[spark]"``, on the executors too. See
+Spark shuffles, spills and retries. The answers come from Nearkin's engine: pure functions of Arrow
+batches (:mod:`nearkin.shards`). Needs ``pip install "nearkin[spark]"``, on the executors, too. See
 ``docs/guide/CLUSTER.md``.
 
     from nearkin import spark as nks
@@ -11,10 +11,11 @@ batches (:mod:`nearkin.shards`). Needs ``pip install "nearkin[spark]"``, on the 
     clusters = nks.clusters(df, params, text="text", key="id")
     kept = nks.dedup(df, params, text="text", key="id", keep="longest")
 
-Keys are strings, bytes or integers; an integer stands for its digits, as in an index, and keys are in
-the order of their bytes ("10" before "9"). Documents that have nothing to compare are in no pair and
-no cluster. A key that is null, or that two documents have, is an error. What a call computes once is
-stored under ``work``, a folder that all machines see, and stays there: the results read it.
+Keys are strings, bytes or integers. As in an index, an integer is the same key as its digits, and
+keys are sorted by their bytes ("10" before "9"). Documents that have nothing to compare are in no
+pair and no cluster. A key that is null, or that two documents have, is an error. Intermediate
+results are stored under ``work``, a folder that all machines see. They stay there, because the
+results of a call read them.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ __all__ = [
     "sketch",
 ]
 
-#: Documents of a bucket that one task compares with each other; larger buckets are cut.
+#: Maximum number of documents of a bucket that one task compares; larger buckets are divided.
 BLOCK = 16_384
-#: Star edges that are united in one task: about 100 bytes of memory each.
+#: Maximum number of star edges that one task unites: about 100 bytes of memory each.
 ONE_TASK = 5_000_000
 
 
@@ -58,12 +59,13 @@ def sketch(
     signature: str = "signature",
     shingle_count: str | None = None,
 ) -> DataFrame:
-    """``df`` with a column ``signature``: the bytes of the signature of each row, or null where
-    there is nothing to compare.
+    """``df`` with an additional column ``signature``: the bytes of each row's signature, or null
+    if there is nothing to compare.
 
     The column ``text`` is compared, or the column ``items`` of arrays. ``shingle_count`` names
-    another column to add: how many shingles (items) a row has. The other functions take
-    ``signature="signature"`` instead of a text, so that it is made once.
+    another column to add: the number of shingles (items) of each row. Pass
+    ``signature="signature"`` instead of a text to the other functions, so that the signatures are
+    computed only once.
     """
     columns = Columns("", text, items)
     result: DataFrame = _documents.sketched(df, params, columns, signature, shingle_count)
@@ -83,12 +85,13 @@ def pairs(
     partitions: int | None = None,
     block: int = BLOCK,
 ) -> DataFrame:
-    """All pairs of documents of at least ``threshold`` similarity (default: that of ``params``), as
-    rows (a, b, similarity): those of ``Index.pairs``. ``a`` is the lesser key; no order of rows.
+    """All pairs of documents whose similarity is at least ``threshold`` (default: that of
+    ``params``), as rows (a, b, similarity), like ``Index.pairs``. ``a`` is the smaller key. The
+    rows are in no particular order.
 
-    ``signature`` names a column that :func:`sketch` made. ``partitions`` is how many partitions the
-    steps have (default: what the session says). Buckets of more than ``block`` documents are cut
-    into parts of two blocks.
+    ``signature`` names a column made by :func:`sketch`. ``partitions`` is the number of partitions
+    of each step (default: that of the session). A bucket of more than ``block`` documents is
+    divided into blocks, and each pair of blocks is a part of its own.
     """
     least = _least(params, threshold)
     columns = Columns(key, text, items, signature)
@@ -114,10 +117,11 @@ def clusters(
     block: int = BLOCK,
     one_task: int = ONE_TASK,
 ) -> DataFrame:
-    """The documents that pairs link, as rows (key, cluster): those of ``Index.clusters``. The least
-    key of a cluster stands for it; documents without a pair have no row.
+    """The documents that are linked by pairs, as rows (key, cluster), like ``Index.clusters``. The
+    smallest key of a cluster represents it. Documents without a pair have no row.
 
-    Up to ``one_task`` edges are united in one task, more in rounds of large-star and small-star.
+    Up to ``one_task`` edges are united in one task; more are united in rounds of large-star and
+    small-star.
     """
     least = _least(params, threshold)
     columns = Columns(key, text, items, signature)
@@ -147,17 +151,18 @@ def dedup(
     block: int = BLOCK,
     one_task: int = ONE_TASK,
 ) -> DataFrame:
-    """The rows of ``df`` without near-duplicates: those that ``nearkin.dedup`` keeps of the rows in
-    the order of their keys.
+    """The rows of ``df`` without near-duplicates: the rows that ``nearkin.dedup`` would keep if
+    they were sorted by key.
 
-    In order of preference a row is dropped if one that was kept before it is similar: the least key
-    first, or the greatest (``"last"``), or the row with the most shingles (``"longest"``; with
-    ``signature`` it needs ``shingle_count``, too). Rows without anything to compare stay.
+    In order of preference, a row is dropped if a row that was kept before it is similar. ``keep``
+    prefers the smallest key (``"first"``), the greatest key (``"last"``), or the row with the most
+    shingles (``"longest"``; together with ``signature`` it also needs ``shingle_count``). Rows
+    without anything to compare are kept.
 
-    ``against`` is a sharded index (:func:`build`): rows that are like a document of it are dropped
-    first. It is not changed, and is read at the generation that it has now.
+    ``against`` is a sharded index (:func:`build`): rows that are similar to one of its documents
+    are dropped first. The index is not changed. It is read at its current generation.
 
-    The bands are those of ``params``, whatever the threshold: give the threshold to ``Params``.
+    The bands are those of ``params``, whatever ``threshold`` is: pass the threshold to ``Params``.
     """
     if keep not in _dedup.ORDERS:
         raise ValueError(f"keep must be 'first', 'last' or 'longest', not {keep!r}")
@@ -166,7 +171,7 @@ def dedup(
     least = _least(params, threshold)
     place = None
     if against is not None:
-        # One match says enough: as bytes every key can be told.
+        # One match is enough, and as bytes any key can be returned.
         place, _ = _matches.place_of(_stored.local(against), params, "bytes")
     columns = Columns(key, text, items, signature, shingle_count)
     documents = _documents.documents(
@@ -203,13 +208,13 @@ def build(
     partitions: int | None = None,
 ) -> Committed:
     """Makes a sharded index of the rows of ``df`` at ``path``, a folder that the driver and all
-    executors see. :class:`nearkin.Reader` and the command line read it.
+    executors see. :class:`nearkin.Reader` and the command line can read it.
 
-    Each shard is sealed by one task with its documents in memory; the driver lists all segments in
-    one commit. Before it there is an index without documents; a build that failed is begun anew by
-    the same call. A key that two rows have is an error. ``payload`` names a column of bytes,
-    ``time`` one of timestamps (default: 0, so that the index does not depend on the clock);
-    ``signature`` and ``shingle_count`` name columns that :func:`sketch` made.
+    Each shard is sealed by one task, with its documents in memory. The driver lists all segments
+    in one commit. Until then, the index has no documents; if the build fails, the same call starts
+    it again. A key that two rows have is an error. ``payload`` names a column of bytes, ``time`` a
+    column of timestamps (default: 0, so that the index does not depend on the clock).
+    ``signature`` and ``shingle_count`` name columns made by :func:`sketch`.
     """
     folder = _stored.local(path)
     columns = Columns(key, text, items, signature, shingle_count)
@@ -234,12 +239,12 @@ def append(
     time: str | None = None,
     partitions: int | None = None,
 ) -> Committed:
-    """Adds the rows of ``df`` to the sharded index at ``path`` in one commit; documents of the same
-    keys are replaced. A key that two rows of ``df`` have is an error.
+    """Adds the rows of ``df`` to the sharded index at ``path`` in one commit. Stored documents with
+    the same keys are replaced. A key that two rows of ``df`` have is an error.
 
-    With ``batch_id``, also from ``foreachBatch``, it is idempotent: the index notes the last batch
-    of each ``stream``, and a batch of that number or a lesser one is passed over. Numbers must
-    therefore ascend; a stream that begins anew needs another name.
+    With ``batch_id`` (also the one from ``foreachBatch``), the call is idempotent: the index notes
+    the number of the last batch of each ``stream``, and skips a batch with that number or a smaller
+    one. Numbers must therefore ascend; a stream that starts again needs another name.
     """
     lake = shards.Shards(_stored.local(path))
     if _stored.is_noted(lake, stream, batch_id):
@@ -251,8 +256,8 @@ def append(
 
 
 def remove(df: DataFrame, path: str | os.PathLike[str], *, key: str = "id") -> int:
-    """Removes the documents with the keys of ``df`` from the sharded index at ``path``, in one
-    commit; returns how many there were. The driver holds all these keys."""
+    """Removes the documents with the keys of ``df`` from the sharded index at ``path`` in one
+    commit. Returns their number. All these keys must fit into the driver's memory."""
     lake = shards.Shards(_stored.local(path))
     keys: Any = df.select(_documents.key_column(df, key).alias("key")).distinct()
     return _stored.removed(lake, [row["key"] for row in keys.collect()])
@@ -269,12 +274,12 @@ def match(
     items: str | None = None,
     signature: str | None = None,
 ) -> DataFrame:
-    """The documents of the sharded index at ``path`` that the rows of ``df`` are like, as rows
+    """The documents of the sharded index at ``path`` that are similar to rows of ``df``, as rows
     (key, match, similarity): for each row the matches of ``Reader.query``, at most ``limit``.
 
-    ``match`` is the key in the index, of the type that ``key`` has. A row without anything to
-    compare has no match. The index is read at the generation that it has now, by every task. Nothing
-    is shuffled.
+    ``match`` is the key in the index. It has the type of the column ``key``. A row without anything
+    to compare has no match. Every task reads the index at the generation that is current at the
+    call. Nothing is shuffled.
     """
     place, params = _matches.place_of(_stored.local(path), None, _documents.keys_of_index(df, key))
     _least(params, threshold)
@@ -288,6 +293,6 @@ def match(
 
 def _least(params: Params, threshold: float | None) -> float:
     least = params.threshold if threshold is None else threshold
-    # Here, and not in a task, an error says what it is about.
+    # An invalid argument fails here with a clear message, and not in a task.
     shards.verify(params, [], [], [], least)
     return least

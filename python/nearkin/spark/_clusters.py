@@ -1,4 +1,4 @@
-"""Connected components: in one task if the edges fit into memory, else in rounds."""
+"""Connected components: computed in one task if the edges fit into memory, otherwise in rounds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._work import stored
 
 _STARS = "node long, component long"
 _EDGES = "node long, neighbour long"
-#: Rounds after which something must be wrong: they are about the logarithm of the nodes.
+#: More rounds than this mean a bug: the expected number is about the logarithm of the nodes.
 _ROUNDS_MAX = 100
 
 
 def components_of(documents: Documents, pairs: Any, one_task: int) -> Any:
-    """(node, component) of all numbers that are in a pair; any member stands for a component."""
+    """(node, component) of all numbers in a pair. Any member may represent a component."""
     step = partial(star_batches, together=4_000_000)
     stars = pairs.select("a", "b").mapInArrow(step, _STARS)
     stars = stored(stars, f"{documents.path}/stars")
@@ -32,7 +32,7 @@ def components_of(documents: Documents, pairs: Any, one_task: int) -> Any:
 
 
 def star_batches(batches: Iterable[Any], together: int) -> Iterator[Any]:
-    """The star edges of a partition: of no more than about ``together`` edges at a time."""
+    """The star edges of a partition. At most about ``together`` edges are in memory at a time."""
     pending: list[Any] = []
     rows = 0
     for batch in batches:
@@ -42,7 +42,7 @@ def star_batches(batches: Iterable[Any], together: int) -> Iterator[Any]:
             stars = _stars(pending).rename_columns(["a", "b"])
             pending = stars.to_batches()
             rows = stars.num_rows
-            # The stars themselves may be that many.
+            # The stars themselves may have almost as many edges.
             together = max(together, 2 * rows)
     if pending:
         yield from _stars(pending).to_batches()
@@ -54,7 +54,7 @@ def _stars(batches: list[Any]) -> Any:
 
 
 def _rounds(documents: Documents, edges: Any) -> Any:
-    """Large-star and small-star until the edges are stars, each round in files of its own."""
+    """Repeats large-star and small-star until the edges are stars. Each round writes new files."""
     for number in range(_ROUNDS_MAX):
         if _are_stars(edges):
             centres = edges.select(F.col("neighbour").alias("node"), F.col("neighbour"))
@@ -85,8 +85,9 @@ def small_batches(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _are_stars(edges: Any) -> bool:
-    """``shards.are_stars`` for edges that no task holds: every node has one edge, to a lesser node
-    that has none itself. An edge of a node to itself (a centre) says nothing."""
+    """Like ``shards.are_stars``, for edges that do not fit into one task: every node has one edge,
+    to a smaller node that has no edge itself. Edges from a node to itself (a centre) are ignored.
+    """
     edges = edges.where("node != neighbour")
     if not edges.where("node < neighbour").isEmpty():
         return False
@@ -97,7 +98,7 @@ def _are_stars(edges: Any) -> bool:
 
 
 def clusters_of(documents: Documents, components: Any) -> Any:
-    """(key, cluster) of all documents that are not alone; the least key stands for a cluster."""
+    """(key, cluster) of all documents that are not alone. The smallest key represents a cluster."""
     named = documents.rows.join(
         components.withColumnRenamed("node", "document"), "document", "left"
     ).select("key", F.coalesce("component", "document").alias("component"))

@@ -16,7 +16,7 @@ from ._documents import Documents
 from ._groups import whole_groups
 from ._work import stored
 
-#: How documents are sorted for ``keep``: the preferred ones first. Columns, and whether they descend.
+#: The sort order of documents for ``keep``, preferred ones first: columns, and if they descend.
 ORDERS = {
     "first": [("key", False)],
     "last": [("key", True)],
@@ -29,14 +29,14 @@ def order_of(keep: str) -> list[Any]:
 
 
 def stored_pairs(documents: Documents, pairs: Any) -> Any:
-    """The pairs in files: they are read for the components, and for the decisions."""
+    """Stores the pairs in files: they are read twice, for the components and for the decisions."""
     return stored(pairs, f"{documents.path}/pairs")
 
 
 def dropped_keys(documents: Documents, pairs: Any, keep: str, one_task: int) -> Any:
-    """The keys of dropped documents. ``documents`` are represented by the preferred ones of each
-    signature, whose copies go in any case: they are like their representative, or like what it is
-    dropped for."""
+    """The keys of dropped documents. The preferred document of each signature must represent it in
+    ``documents``. The copies are dropped in any case: they are duplicates of their representative,
+    or of the document for which it is dropped."""
     components = components_of(documents, pairs, one_task)
     edges = pairs.select("a", "b").join(components.withColumnRenamed("node", "a"), "a")
     for end in ("a", "b"):

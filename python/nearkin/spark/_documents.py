@@ -1,4 +1,4 @@
-"""Documents: from the rows of a data frame to one document per signature."""
+"""Documents: turns the rows of a data frame into one document per signature."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ._groups import begins
 from ._packed import SLOTS_PER_PARTITION
 from ._work import folder, spread, stored
 
-#: The metadata of a column of signatures: which parameters they were made with.
+#: Metadata of a signature column: the id of the parameters with which it was made.
 SIGNATURE_ID = "nearkin.signature_id"
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
 class Columns(NamedTuple):
-    """Which columns of a data frame are read."""
+    """The columns of a data frame that are read."""
 
     key: str
     text: str
@@ -34,9 +34,9 @@ class Columns(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Documents as they were stored, with what later steps need."""
+    """Stored documents, and what the later steps need to know."""
 
-    #: key, shingle_count, document (its number), signature: null for the copies of a document.
+    #: key, shingle_count, document (its number), signature (null for the copies of a document).
     rows: Any
     params: Params
     #: The type of the keys in the data frame.
@@ -46,23 +46,23 @@ class Documents(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many slots packed records have."""
+        """The number of slots for packed records."""
         conf = self.rows.sparkSession.conf
         partitions = self.partitions or int(conf.get("spark.sql.shuffle.partitions"))
         return SLOTS_PER_PARTITION * partitions
 
     @property
     def representatives(self) -> Any:
-        """One document of each signature."""
+        """One document per signature."""
         return self.rows.where(F.col("signature").isNotNull())
 
     @property
     def copies(self) -> Any:
-        """Documents with the signature of another one, which represents them."""
+        """The documents that have the same signature as another one, which represents them."""
         return self.rows.where(F.col("signature").isNull())
 
     def keys(self, df: Any, *columns: str) -> Any:
-        """``df`` with its columns of keys in the type that the caller's keys have."""
+        """``df`` with these key columns converted to the type of the caller's keys."""
         cast = {name: F.col(name).cast(self.key_type) for name in columns}
         return df.withColumns(cast)
 
@@ -71,14 +71,14 @@ class Documents(NamedTuple):
 
 
 def field(df: Any, name: str) -> Any:
-    """A column of the schema; an error that names those there are."""
+    """A column of the schema. If it does not exist, the error lists the existing columns."""
     if name not in df.columns:
         raise KeyError(f"no column is named {name!r}; there are {', '.join(map(repr, df.columns))}")
     return df.schema[name]
 
 
 def sketched(df: Any, params: Params, columns: Columns, signature: str, count: str | None) -> Any:
-    """``df`` with a column of signatures, and one of shingle counts where it is named."""
+    """``df`` with a column of signatures, and a column of shingle counts if ``count`` names it."""
     source = columns.items or columns.text
     field(df, source)
     for name in (signature, count):
@@ -101,7 +101,7 @@ def sketched(df: Any, params: Params, columns: Columns, signature: str, count: s
 def sketch_batches(
     batches: Iterable[Any], params: Params, source: str, of_items: bool, made: list[str]
 ) -> Iterator[Any]:
-    # A task has one core.
+    # Spark gives each task one core.
     sketcher = Sketcher(params, threads=1)
     for batch in batches:
         column = batch.column(source)
@@ -115,7 +115,7 @@ def sketch_batches(
 
 
 def key_column(df: Any, name: str) -> Any:
-    """The keys as an index has them: text or bytes; an integer stands for its digits."""
+    """The keys in the form of an index: text or bytes. An integer becomes its digits."""
     kind = field(df, name).dataType
     if isinstance(kind, (T.StringType, T.BinaryType)):
         return F.col(name)
@@ -125,13 +125,13 @@ def key_column(df: Any, name: str) -> Any:
 
 
 def keys_of_index(df: Any, name: str) -> Literal["str", "bytes"]:
-    """How keys of the type of this column are read from an index."""
+    """The Python type in which an index returns keys of this column's type."""
     return "bytes" if isinstance(field(df, name).dataType, T.BinaryType) else "str"
 
 
 def signed(df: Any, params: Params, columns: Columns, extra: dict[str, Any]) -> Any:
-    """The columns key, those of ``extra``, shingle_count (0 where it is not known) and signature:
-    null where there is nothing to compare."""
+    """The columns key, those of ``extra``, shingle_count (0 if it is unknown) and signature (null
+    if there is nothing to compare)."""
     key = key_column(df, columns.key)
     others = [column.alias(name) for name, column in extra.items()]
     if columns.signature is None:
@@ -149,7 +149,7 @@ def signed(df: Any, params: Params, columns: Columns, extra: dict[str, Any]) -> 
 
 
 def signatures_of(column: Any, params: Params, counts: list[int] | None = None) -> Signatures:
-    """A column of the bytes of signatures as the engine has them."""
+    """A column of signature bytes as :class:`Signatures`."""
     rows = column.to_pylist()
     zeros = bytes(params.signature_bytes)
     data = b"".join(zeros if row is None else row for row in rows)
@@ -166,8 +166,8 @@ def documents(
     work: str | None,
     partitions: int | None,
 ) -> Documents:
-    """Stores a row per document that can be compared; the first one in ``order`` of each
-    signature represents the others."""
+    """Stores one row per document that can be compared. Of the documents with the same signature,
+    the first one in ``order`` represents the others."""
     key_type = field(df, columns.key).dataType
     rows = signed(df, params, columns, {}).where(F.col("signature").isNotNull())
     sorted_rows = spread(rows, partitions, "signature").sortWithinPartitions("signature", *order)
@@ -187,9 +187,9 @@ def documents(
 
 
 def number_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """Numbers signatures from the first one of the partition on; copies get a null signature.
+    """Numbers the distinct signatures, anew in each partition; copies get a null signature.
 
-    Any unique numbers will do: no answer depends on them.
+    Any unique numbers will do: answers do not depend on them.
     """
     context = TaskContext.get()
     number = ((context.partitionId() if context else 0) << 40) - 1
@@ -218,7 +218,7 @@ def _check_signatures(df: Any, params: Params, name: str) -> None:
 
 
 def _check_keys(rows: Any, name: str) -> None:
-    """An error if a key is null, or has two rows: a data frame has no order, so none is the last."""
+    """Fails if a key is null or has two rows: without an order, neither row is the last one."""
     counted = rows.groupBy("key").count().where("key is null or count > 1")
     bad = [row["key"] for row in counted.limit(3).collect()]
     if None in bad:

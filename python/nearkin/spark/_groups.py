@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def begins(table: Any, names: list[str]) -> Any:
-    """For each row, whether it differs from the row before it in one of the columns."""
+    """For each row, whether it differs from the previous row in one of the columns."""
     first = np.zeros(table.num_rows, dtype=bool)
     first[:1] = True
     for name in names:
@@ -22,9 +22,9 @@ def begins(table: Any, names: list[str]) -> Any:
 
 
 def whole_groups(batches: Iterable[Any], names: list[str]) -> Iterator[Any]:
-    """The rows of ``batches`` as tables, each with all rows of its groups.
+    """The rows of ``batches`` as tables; all rows of a group are in the same table.
 
-    ``batches`` are sorted by the columns ``names``; memory is the largest group and one batch.
+    ``batches`` must be sorted by the columns ``names``. Holds the largest group and one batch.
     """
     pending: list[Any] = []
     last: list[Any] = []
@@ -33,7 +33,7 @@ def whole_groups(batches: Iterable[Any], names: list[str]) -> Iterator[Any]:
             continue
         starts = np.flatnonzero(begins(batch, names))
         if pending and last == _values(batch, 0, names):
-            # The first group of the batch is the pending one: only later ones begin here.
+            # The first group of the batch continues the pending one; the others begin here.
             starts = starts[1:]
         if len(starts):
             pending.append(batch.slice(0, int(starts[-1])))
@@ -48,7 +48,7 @@ def whole_groups(batches: Iterable[Any], names: list[str]) -> Iterator[Any]:
 
 
 def groups_of(table: Any, names: list[str]) -> Iterator[Any]:
-    """Each group of a sorted table as a table of its own."""
+    """Splits a sorted table into one table per group."""
     starts = [*np.flatnonzero(begins(table, names)).tolist(), table.num_rows]
     for start, end in zip(starts, starts[1:]):
         yield table.slice(start, end - start)

@@ -1,4 +1,4 @@
-"""Queries: new documents against a sharded index, which every task opens."""
+"""Queries: compares new documents with a sharded index, which every task opens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._work import stored
 
 
 class Place(NamedTuple):
-    """One generation of an index: all tasks see it, whatever is committed meanwhile."""
+    """One generation of an index. All tasks read it, even if there are commits meanwhile."""
 
     folder: str
     generation: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 def place_of(folder: str, params: Params | None, keys: Literal["str", "bytes"]) -> tuple[Place, Params]:
-    """The newest generation. With ``params`` an error if signatures made with them do not fit."""
+    """The newest generation. Fails if signatures made with ``params`` do not fit the index."""
     lake = shards.Shards(folder)
     if params is not None and params.signature_id != lake.params.signature_id:
         raise MismatchError(f"{folder}: the index has signatures of other parameters")
@@ -37,21 +37,21 @@ def place_of(folder: str, params: Params | None, keys: Literal["str", "bytes"]) 
 
 @lru_cache(maxsize=2)
 def reader_of(place: Place) -> Reader:
-    """A reader of one generation, once in each process: manifests are never changed, nor removed."""
+    """Opens one generation, once per process: manifests are never changed or removed."""
     view = Path(tempfile.mkdtemp(prefix="nearkin-view-"))
     try:
         (view / "manifest").mkdir()
         name = f"manifest/{place.generation:010}.manifest"
         shutil.copyfile(Path(place.folder) / name, view / name)
         os.symlink(Path(place.folder) / "segments", view / "segments")
-        # It has its files open when this returns.
+        # The reader has opened its files when this returns, so the view can be deleted.
         return Reader(view, keys=place.keys, threads=1)
     finally:
         shutil.rmtree(view)
 
 
 def matches_of(rows: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
-    """(key, match, similarity) for ``rows`` of key, shingle_count and signature."""
+    """(key, match, similarity) for ``rows`` with key, shingle_count and signature."""
     kind = T.BinaryType() if place.keys == "bytes" else T.StringType()
     schema = T.StructType(
         [
@@ -75,7 +75,7 @@ def match_batches(
 
 
 def like_documents(documents: Documents, place: Place, threshold: float) -> Any:
-    """The numbers of the documents that are like one of the index."""
+    """The numbers of the documents that are similar to a document of the index."""
     step = partial(like_batches, place=place, threshold=threshold)
     found = documents.representatives.select("document", "signature").mapInArrow(step, "document long")
     return stored(found, f"{documents.path}/against")
@@ -83,7 +83,7 @@ def like_documents(documents: Documents, place: Place, threshold: float) -> Any:
 
 def like_batches(batches: Iterable[Any], place: Place, threshold: float) -> Iterator[Any]:
     for batch in batches:
-        # One match is enough, so that there is one row.
+        # One match is enough; with this limit there is one row per document.
         rows = _found(batch, place, threshold, 1).column("row").combine_chunks()
         column = batch.column("document").take(rows)
         yield pa.RecordBatch.from_arrays([column], names=["document"])

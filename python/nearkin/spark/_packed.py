@@ -1,8 +1,8 @@
-"""Many records in one row: Spark moves blobs, and no row of its own for each record.
+"""Packs many records into one row: Spark moves blobs instead of one row per record.
 
-A record goes to a *slot*, a number that follows from its content. A row is (slot, kind, data): the
-records of one batch for one slot, end to end, and of which kind they are. A partition has several
-slots, so that the records of one, not those of a partition, must fit into memory.
+A record belongs to a *slot*, a number computed from its content. A row is (slot, kind, data): the
+concatenated records of one kind that one batch has for one slot. A partition has several slots, so
+that only the records of one slot must fit into memory, not those of the whole partition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._groups import groups_of, whole_groups
 
 PACKED = "slot int, kind int, data binary"
 SLOTS_PER_PARTITION = 4
-#: Rows that are packed at once: the more, the longer the blobs.
+#: Number of rows that are packed at once. More rows make longer blobs.
 ROWS = 50_000
 
 
@@ -35,7 +35,7 @@ def together(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def packed(records: Any, slots: Any, kind: int = 0) -> Iterator[Any]:
-    """``records`` (an array of NumPy), of which each belongs to one of ``slots``, as rows."""
+    """Packs ``records`` (a NumPy array) into rows; ``slots`` has the slot of each record."""
     if not len(records):
         return
     order = np.argsort(slots, kind="stable")
@@ -54,18 +54,18 @@ def packed(records: Any, slots: Any, kind: int = 0) -> Iterator[Any]:
 
 
 def exchanged(documents: Any, rows: Any) -> Any:
-    """Packed rows with all of a slot in one partition, one slot after the other."""
+    """Repartitions packed rows: all rows of a slot in one partition, sorted by slot and kind."""
     return documents.spread(rows, "slot").sortWithinPartitions("slot", "kind")
 
 
 def by_slot(batches: Iterable[Any]) -> Iterator[Any]:
-    """The rows of each slot, as a table."""
+    """One table per slot, with all its rows."""
     for table in whole_groups(batches, ["slot"]):
         yield from groups_of(table, ["slot"])
 
 
 def unpacked(rows: Any, kind: int, dtype: Any) -> Any:
-    """The records of a kind, of a slot whose rows are sorted by kind."""
+    """The records of one kind. ``rows`` are those of one slot, sorted by kind."""
     kinds = rows.column("kind").to_numpy()
     begin, end = np.searchsorted(kinds, [kind, kind + 1])
     data = rows.column("data").slice(int(begin), int(end - begin))
@@ -74,7 +74,7 @@ def unpacked(rows: Any, kind: int, dtype: Any) -> Any:
 
 
 def values_of(column: Any) -> Any:
-    """The bytes of a column of binary, end to end."""
+    """The concatenated bytes of a binary column."""
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
     return memoryview(data)[int(ends[0]) : int(ends[-1])]

@@ -1,4 +1,4 @@
-"""All pairs: the band join, and the answer for all documents of a pair of signatures."""
+"""All pairs: the band join finds pairs of signatures, which are then extended to all documents."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from ._packed import PACKED, by_slot, exchanged, packed, together, unpacked, val
 _BUCKET = ["band", "band_key"]
 _PART = [*_BUCKET, "left", "right"]
 _PAIRS = "a long, b long, similarity double"
-#: A document in a bucket, and in a part of it: left and right are blocks, or -1 for a whole bucket.
+#: A document in a bucket. A candidate also has its part: left and right block, or -1 for a whole
+#: bucket.
 _ENTRY = [("band", "<u2"), ("band_key", "<i8"), ("document", "<i8")]
 _CANDIDATE = [*_ENTRY, ("left", "<i4"), ("right", "<i4"), ("of_right", "?")]
 _OF_SIGNATURES, _OF_CANDIDATES = 0, 1
 
 
 def pairs_of_signatures(documents: Documents, threshold: float, block: int) -> Any:
-    """The pairs (a, b, similarity) among the numbers of the representatives."""
+    """The pairs (a, b, similarity) among the representatives, as document numbers."""
     params, slots = documents.params, documents.slots
     one_each = documents.representatives.select("document", "signature")
     entries = one_each.mapInArrow(partial(entry_batches, params=params, slots=slots), PACKED)
@@ -46,7 +47,7 @@ def _record_with_signature(fields: list[Any], params: Params) -> Any:
 
 
 def _slots_of_parts(records: Any, slots: int) -> Any:
-    """A BandKey is a hash: its bits are as good as any."""
+    """The slot of each record's part. A BandKey is a hash, so any of its bits can be used."""
     mixed = np.ascontiguousarray(records["band_key"]).view(np.uint64)
     mixed = (mixed >> np.uint64(16)) + records["band"].astype(np.uint64)
     if "left" in records.dtype.names:
@@ -56,7 +57,7 @@ def _slots_of_parts(records: Any, slots: int) -> Any:
 
 
 def _slots_of_documents(numbers: Any, slots: int) -> Any:
-    """Numbers count from 0 in every partition, which is in the bits above the 40th."""
+    """The slot of each document. Numbers count from 0 in each partition; bits 40 up are its id."""
     return ((numbers + (numbers >> 40)) % slots).astype(np.int32)
 
 
@@ -81,8 +82,8 @@ def signature_batches(batches: Iterable[Any], params: Params, slots: int) -> Ite
 
 
 def candidate_batches(batches: Iterable[Any], block: int, slots: int) -> Iterator[Any]:
-    """The documents of buckets of two and more. A bucket of more than ``block`` documents is cut:
-    its documents are repeated for every pair of blocks that theirs is one of."""
+    """The documents of buckets with two or more documents. A bucket of more than ``block``
+    documents is divided into blocks; a document is repeated for every pair that has its block."""
     for rows in by_slot(batches):
         entries = _shared(unpacked(rows, 0, _ENTRY))
         first = np.ones(len(entries), dtype=bool)
@@ -102,12 +103,12 @@ def candidate_batches(batches: Iterable[Any], block: int, slots: int) -> Iterato
 
 
 def _shared(entries: Any) -> Any:
-    """The entries of buckets that may have two and more, sorted by bucket and document."""
+    """The entries of buckets that may have two or more documents, sorted by bucket and document."""
     band_keys = np.ascontiguousarray(entries["band_key"])
     order = np.argsort(band_keys)
     band_keys = band_keys[order]
     same = band_keys[1:] == band_keys[:-1]
-    # Of one BandKey in two bands either may be alone: the caller looks again.
+    # Two bands can have the same BandKey with one document each: the caller checks this.
     several = np.append(same, False) | np.append(False, same)
     entries = entries[order[several]]
     return entries[np.lexsort([entries[name] for name in ("document", "band", "band_key")])]
@@ -130,7 +131,7 @@ def _part(entries: Any, left: int, right: int, of_right: bool) -> Any:
 
 
 def signed_batches(batches: Iterable[Any], params: Params, slots: int) -> Iterator[Any]:
-    """Candidates with their signatures."""
+    """Joins candidates with their signatures."""
     of_signatures = _record_with_signature([("document", "<i8")], params)
     of_signed = _record_with_signature(_CANDIDATE, params)
     for rows in by_slot(batches):
@@ -150,7 +151,7 @@ def signed_batches(batches: Iterable[Any], params: Params, slots: int) -> Iterat
 
 
 def _table_of(records: Any) -> Any:
-    """Sorted by bucket, part and document."""
+    """A table of the records, sorted by bucket, part and document."""
     by = ("document", "of_right", "right", "left", "band_key", "band")
     records = records[np.lexsort([records[name] for name in by])]
     columns = {name: pa.array(np.ascontiguousarray(records[name])) for name in reversed(by)}
@@ -200,8 +201,9 @@ def _batches_of(found: Any) -> Iterator[Any]:
 
 
 def pairs_of_documents(documents: Documents, pairs: Any) -> Any:
-    """The pairs (a, b, similarity) of keys: copies are pairs of each other, and of whatever their
-    representative is a pair of. ``documents`` are represented by their least keys."""
+    """The pairs (a, b, similarity) of keys. Copies are paired with each other, and with all
+    documents that their representative is paired with. Each signature must be represented by its
+    document with the smallest key."""
     members = documents.rows.select("document", "key")
 
     def named(document: str, key: str) -> Any:
@@ -218,6 +220,6 @@ def pairs_of_documents(documents: Documents, pairs: Any) -> Any:
 
 
 def _of_equal(params: Params) -> float:
-    """The similarity of two documents of one signature."""
+    """The similarity of two documents with the same signature."""
     one = Signature.from_bytes(params, bytes(params.signature_bytes), 1)
     return one.similarity(one)

@@ -1,4 +1,4 @@
-"""Sharded indexes: tasks seal and place segments, the driver lists them in one commit."""
+"""Sharded indexes: tasks seal and place segments, and the driver lists them in one commit."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from ._groups import groups_of, whole_groups
 from ._work import spread
 
 _PARTS = "shard int, sealed binary, empty long, problem string"
-#: Commits that are tried while others are first.
+#: Maximum number of attempts to commit when other commits come first.
 _COMMITS_MAX = 100
-#: Bits of the random number of a job.
+#: Number of bits of a job's random number.
 _JOB_BITS = 37
 _NOTE = "nearkin.spark"
 
 
 class Committed(NamedTuple):
-    """What became of the rows of :func:`build` and :func:`append`."""
+    """The outcome of :func:`build` or :func:`append`: counts of rows."""
 
     inserted: int
     replaced: int
     #: Rows without anything to compare: they are not in the index.
     empty: int
-    #: The generation of the index that has them.
+    #: The generation of the index that contains the rows.
     generation: int
-    #: The batch was in the index already: nothing was done.
+    #: Whether the batch was already in the index, so that nothing was done.
     is_replay: bool = False
 
 
 def local(path: str | os.PathLike[str]) -> str:
-    """The folder that a path or a ``file:`` address names."""
+    """The folder for a path or a ``file:`` address."""
     text = os.fspath(path)
     address = urlsplit(text)
     if address.scheme == "file" and address.netloc in ("", "localhost"):
@@ -57,7 +57,7 @@ def local(path: str | os.PathLike[str]) -> str:
 
 
 def begun(folder: str, params: Params, count: int) -> shards.Shards:
-    """A new index without documents, or one that a build left behind which did not commit."""
+    """A new index without documents, or the one left behind by a build that did not commit."""
     try:
         return shards.Shards.create(folder, params, count)
     except ExistsError:
@@ -79,7 +79,7 @@ def parts_of(
     time: str | None,
     partitions: int | None,
 ) -> Any:
-    """A row per shard that has documents: its segment, sealed and in its place."""
+    """One row per shard that has rows: its segment, sealed and in place, if any."""
     extra = {}
     if payload is not None:
         if not isinstance(field(df, payload).dataType, (T.BinaryType, T.StringType)):
@@ -102,7 +102,7 @@ def parts_of(
 def shard_batches(batches: Iterable[Any], count: int) -> Iterator[Any]:
     for batch in batches:
         found = pa.table(shards.shard_of(batch.column("key"), count)).column("shard")
-        # A row that cannot be compared needs no key.
+        # A row without anything to compare needs no key: it may have any shard.
         shard = pc.fill_null(found.combine_chunks(), 0).cast(pa.int32())
         names = [*batch.schema.names, "shard"]
         yield pa.RecordBatch.from_arrays([*batch.columns, shard], names=names)
@@ -119,7 +119,7 @@ def part_batches(batches: Iterable[Any], folder: str, job: int) -> Iterator[Any]
                 if documents.num_rows:
                     sealed = sealed_shard(lake, job, shard, documents).to_bytes()
             except InvalidError as error:
-                # The driver says it, and no attempt is repeated for it.
+                # Returned as data: the driver raises the error, and Spark does not retry the task.
                 problem = str(error)
             row = {
                 "shard": shard,
@@ -133,11 +133,11 @@ def part_batches(batches: Iterable[Any], folder: str, job: int) -> Iterator[Any]
 
 
 def sealed_shard(lake: shards.Shards, job: int, shard: int, documents: Any) -> shards.Sealed:
-    """Seals the documents of a shard, and puts the file in its place.
+    """Seals the documents of a shard, and moves the file to its place in the index.
 
-    The name and the bytes of the file depend on the job, the shard and the documents only: what a
-    repeated or a second attempt makes is the same file, and the first one stays. Each attempt
-    writes under a name of its own, which a sweep removes if the attempt dies.
+    The name and the bytes of the file depend only on the job, the shard and the documents. A
+    repeated or parallel attempt therefore makes the same file, and the first one is kept. Each
+    attempt writes to a file of its own, which a sweep removes if the attempt dies.
     """
     names = documents.schema.names
     counts = documents.column("shingle_count").to_pylist()
@@ -158,7 +158,7 @@ def sealed_shard(lake: shards.Shards, job: int, shard: int, documents: Any) -> s
 
 
 class Parts(NamedTuple):
-    """What the tasks of a job made."""
+    """The results of all tasks of a job."""
 
     segments: list[tuple[int, shards.Sealed]]
     empty: int
@@ -169,7 +169,7 @@ def new_job() -> int:
 
 
 def collected(parts: Any) -> Parts:
-    """The rows of :func:`parts_of`: one of about 100 bytes per shard."""
+    """Collects the rows of :func:`parts_of`: one row of about 100 bytes per shard."""
     segments, empty = [], 0
     for row in parts.collect():
         if row["problem"] is not None:
@@ -181,7 +181,7 @@ def collected(parts: Any) -> Parts:
 
 
 def commit_new(lake: shards.Shards, parts: Parts) -> Committed:
-    """The first documents of an index. An ``UnsettledError`` if somebody else was first."""
+    """Commits the first documents of an index. ``UnsettledError`` if another commit was first."""
     if not parts.segments:
         return Committed(0, 0, parts.empty, lake.generation)
     done = lake.append(parts.segments, "refuse")
@@ -189,8 +189,8 @@ def commit_new(lake: shards.Shards, parts: Parts) -> Committed:
 
 
 def commit(lake: shards.Shards, parts: Parts, stream: str, batch_id: int | None) -> Committed:
-    """Lists the segments; documents of the same keys are replaced. A batch that is noted already is
-    not listed again."""
+    """Lists the segments. Stored documents with the same keys are replaced. A batch that the index
+    has already noted is not listed again."""
     for _ in range(_COMMITS_MAX):
         if is_noted(lake, stream, batch_id):
             return Committed(0, 0, 0, lake.generation, True)
@@ -207,7 +207,7 @@ def commit(lake: shards.Shards, parts: Parts, stream: str, batch_id: int | None)
 
 
 def batches_of(lake: shards.Shards) -> dict[str, int]:
-    """The last batch of each stream, from the note of the index."""
+    """The number of the last batch of each stream, from the note in the index."""
     if not lake.note:
         return {}
     try:

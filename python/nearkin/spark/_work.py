@@ -10,7 +10,7 @@ from typing import Any
 
 
 def folder(spark: Any, work: str | None) -> str:
-    """Creates a folder for one call, under ``work`` or the one set in the session."""
+    """A folder for one call: under ``work``, the checkpoint folder or (locally) a temporary one."""
     name = f"nearkin-{uuid.uuid4().hex}"
     if work is not None:
         return f"{work.rstrip('/')}/{name}"
@@ -29,15 +29,15 @@ def folder(spark: Any, work: str | None) -> str:
 
 
 def stored(df: Any, path: str) -> Any:
-    """``df`` as it was computed once: written to ``path`` and read again.
+    """Computes ``df`` once: writes it to ``path`` and reads it from there.
 
-    What is computed twice (a lost executor, a second action) may number documents differently; a
-    file does not change.
+    Spark may compute a data frame twice (a lost executor, a second action) and then number the
+    documents differently. A file does not change.
     """
     df.write.parquet(path)
     return df.sparkSession.read.schema(df.schema).parquet(path)
 
 
 def spread(df: Any, partitions: int | None, *columns: str) -> Any:
-    """``df`` with all rows of equal ``columns`` in one partition."""
+    """Repartitions ``df``: rows with equal ``columns`` are in the same partition."""
     return df.repartition(partitions, *columns) if partitions else df.repartition(*columns)

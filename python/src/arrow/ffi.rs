@@ -1,8 +1,8 @@
-//! The Arrow C data interface: three structs of C, and the only unsafe code of this crate.
+//! The Arrow C data interface: three C structs, and the only unsafe code of this crate.
 //!
 //! The layout is that of <https://arrow.apache.org/docs/format/CDataInterface.html> and
-//! `CStreamInterface.html`. What producers hand over is trusted as far as that page lets a consumer
-//! trust it: pointers, lengths and offsets are taken as they say; text is checked to be UTF-8.
+//! `CStreamInterface.html`. Data from producers is trusted as far as that page permits: pointers,
+//! lengths and offsets are used as given; text is checked to be UTF-8.
 #![expect(unsafe_code, reason = "an interface of C pointers; everything above it is safe")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -15,7 +15,7 @@ pub(crate) const SCHEMA_NAME: &CStr = c"arrow_schema";
 pub(crate) const ARRAY_NAME: &CStr = c"arrow_array";
 pub(crate) const STREAM_NAME: &CStr = c"arrow_array_stream";
 
-/// `ArrowSchema` of C.
+/// The C struct `ArrowSchema`.
 #[repr(C)]
 pub(crate) struct ArrowSchema {
     format: *const c_char,
@@ -29,7 +29,7 @@ pub(crate) struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// `ArrowArray` of C.
+/// The C struct `ArrowArray`.
 #[repr(C)]
 pub(crate) struct ArrowArray {
     length: i64,
@@ -44,7 +44,7 @@ pub(crate) struct ArrowArray {
     private_data: *mut c_void,
 }
 
-/// `ArrowArrayStream` of C.
+/// The C struct `ArrowArrayStream`.
 #[repr(C)]
 pub(crate) struct ArrowStream {
     get_schema: Option<unsafe extern "C" fn(*mut ArrowStream, *mut ArrowSchema) -> c_int>,
@@ -54,8 +54,8 @@ pub(crate) struct ArrowStream {
     private_data: *mut c_void,
 }
 
-// SAFETY: the interface lets an owner release from any thread, and nothing is written through a
-// shared reference: buffers are immutable from the moment that they are exported.
+// SAFETY: the interface lets an owner release the struct from any thread, and nothing is written
+// through a shared reference: buffers are immutable once they are exported.
 unsafe impl Send for ArrowSchema {}
 // SAFETY: as above.
 unsafe impl Sync for ArrowSchema {}
@@ -63,7 +63,8 @@ unsafe impl Sync for ArrowSchema {}
 unsafe impl Send for ArrowArray {}
 // SAFETY: as above.
 unsafe impl Sync for ArrowArray {}
-// SAFETY: a stream is used through `&mut` only; its producer allows any thread, one at a time.
+// SAFETY: a stream is used through `&mut` only, and its producer allows calls from any thread, one
+// at a time.
 unsafe impl Send for ArrowStream {}
 
 macro_rules! released_on_drop {
@@ -72,18 +73,18 @@ macro_rules! released_on_drop {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
                     // SAFETY: a release callback that is not null may be called once with its own
-                    // struct, and sets it to null.
+                    // struct; it sets itself to null.
                     unsafe { release(self) };
                 }
             }
         }
 
         impl $name {
-            /// Takes the struct out of a capsule of Python, which keeps a released one.
+            /// Takes the struct out of a Python capsule, and leaves a released one in it.
             pub(crate) fn take(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<Self> {
                 let mut place = capsule.pointer_checked(Some(name))?.cast::<Self>();
-                // SAFETY: a capsule of this name holds such a struct, which nobody else reads
-                // while the interpreter is held.
+                // SAFETY: a capsule with this name holds such a struct. No other thread reads it
+                // while this one holds the interpreter lock.
                 let held = unsafe { place.as_mut() };
                 let taken = std::mem::replace(held, Self::empty());
                 if taken.release.is_none() {
@@ -115,12 +116,12 @@ impl ArrowSchema {
         }
     }
 
-    /// The type, as the interface spells it.
+    /// The type as a format string of the interface.
     pub(crate) fn format(&self) -> &str {
         if self.format.is_null() {
             return "";
         }
-        // SAFETY: the producer keeps a C string there until the schema is released.
+        // SAFETY: the producer keeps a C string at this address until the schema is released.
         unsafe { CStr::from_ptr(self.format) }.to_str().unwrap_or("")
     }
 
@@ -179,7 +180,7 @@ impl ArrowArray {
         unsafe { self.dictionary.as_ref() }
     }
 
-    /// Where a buffer begins; null where there is none.
+    /// The start of a buffer; null if there is no such buffer.
     fn buffer(&self, number: usize) -> *const u8 {
         if i64::try_from(number).map_or(true, |number| number >= self.n_buffers) {
             return ptr::null();
@@ -195,13 +196,14 @@ impl ArrowArray {
             return true;
         }
         let bit = self.offset() + row;
-        // SAFETY: the validity buffer has a bit for each row, the offset included.
+        // SAFETY: the validity buffer has one bit per row, and the offset counts as rows.
         let byte = unsafe { *validity.wrapping_add(bit / 8) };
         byte >> (bit % 8) & 1 == 1
     }
 
-    /// Value `at` (the offset included) of a buffer of integers. The caller stays within the
-    /// array's rows (for offsets: one more) and names the type that the format says.
+    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller stays
+    /// within the array's rows (in an offsets buffer: one more), and the type `T` is that of the
+    /// array's format.
     pub(crate) fn value<T: Primitive>(&self, buffer: usize, at: usize) -> T {
         let begin = self.buffer(buffer);
         if begin.is_null() {
@@ -211,17 +213,18 @@ impl ArrowArray {
         unsafe { begin.cast::<T>().wrapping_add(at).read_unaligned() }
     }
 
-    /// Bytes `begin..end` of a buffer, as offsets of the array itself say.
+    /// Bytes `begin..end` of a buffer. The range comes from the array's own offsets.
     pub(crate) fn bytes(&self, buffer: usize, begin: usize, end: usize) -> &[u8] {
         let start = self.buffer(buffer);
         if start.is_null() || end <= begin {
             return &[];
         }
-        // SAFETY: offsets of a column lie within its data, which stays as it is until the release.
+        // SAFETY: the offsets of a column lie within its data, which does not change until the
+        // release.
         unsafe { std::slice::from_raw_parts(start.wrapping_add(begin), end - begin) }
     }
 
-    /// The 16 bytes of a row of a view column (the offset included).
+    /// The 16 bytes of a row of a view column; `at` includes the array's offset.
     pub(crate) fn view(&self, at: usize) -> &[u8; 16] {
         let start = self.buffer(1);
         if start.is_null() {
@@ -232,10 +235,10 @@ impl ArrowArray {
     }
 }
 
-/// What may lie in a buffer as it is: numbers without padding.
+/// Types that a buffer may consist of: numbers without padding.
 pub(crate) trait Primitive: Copy + Default {}
 
-/// The memory of numbers.
+/// The bytes of a slice of numbers.
 pub(crate) fn bytes_of<T: Primitive>(values: &[T]) -> &[u8] {
     // SAFETY: every byte of a number is initialised, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
@@ -264,7 +267,7 @@ impl ArrowStream {
 
     fn failure(&mut self, code: c_int) -> String {
         if let Some(get_last_error) = self.get_last_error {
-            // SAFETY: a callback of a stream that is not released, with its own struct.
+            // SAFETY: a callback of a stream that is not released, called with its own struct.
             let message = unsafe { get_last_error(self) };
             if !message.is_null() {
                 // SAFETY: a C string, valid until the stream is used again.
@@ -303,7 +306,8 @@ struct SchemaParts {
 }
 
 impl ArrowSchema {
-    /// A schema of our own. Names and formats hold no zero byte: they are this crate's.
+    /// Exports a schema of this crate. Names and formats contain no zero byte, because this crate
+    /// chooses them.
     pub(crate) fn export(format: &str, name: &str, nullable: bool, children: Vec<Self>) -> Self {
         let format = CString::new(format).unwrap_or_default();
         let name = CString::new(name).unwrap_or_default();
@@ -326,19 +330,20 @@ impl ArrowSchema {
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     // SAFETY: the consumer passes the struct that it was given, or a bytewise copy.
     let schema = unsafe { &mut *schema };
-    // SAFETY: `export` made it of such a box, and release is called once.
+    // SAFETY: `export` made the pointer from such a box, and release is called once.
     let parts = unsafe { Box::from_raw(schema.private_data.cast::<SchemaParts>()) };
     for child in &parts.children {
-        // SAFETY: `export` made it of a box; dropping it releases it unless it was moved out.
+        // SAFETY: `export` made the pointer from a box. Dropping the box releases the child, unless
+        // a consumer has moved it out.
         drop(unsafe { Box::from_raw(*child) });
     }
     schema.release = None;
     schema.private_data = ptr::null_mut();
 }
 
-/// Memory that an exported array points to, and what keeps it.
+/// The memory that an exported array points to, and its owner.
 pub(crate) trait Buffers: Send + Sync + 'static {
-    /// The buffers in the order of the format; `None` for one that is not there.
+    /// The buffers in the order of the format; `None` for a missing one.
     fn buffers(&self) -> Vec<Option<&[u8]>>;
 }
 
@@ -349,8 +354,8 @@ struct ArrayParts {
 }
 
 impl ArrowArray {
-    /// An array of our own: `owner` is kept until the consumer releases it. The owner's memory
-    /// must not move when the owner does: it is on the heap.
+    /// Exports an array of this crate. `owner` is kept until the consumer releases the array. Its
+    /// buffers are on the heap, so that they do not move when the owner does.
     pub(crate) fn export(
         owner: Box<dyn Buffers>,
         length: usize,
@@ -379,19 +384,20 @@ impl ArrowArray {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as of a schema.
+    // SAFETY: as for a schema.
     let array = unsafe { &mut *array };
-    // SAFETY: `export` made it of such a box, and release is called once.
+    // SAFETY: `export` made the pointer from such a box, and release is called once.
     let parts = unsafe { Box::from_raw(array.private_data.cast::<ArrayParts>()) };
     for child in &parts.children {
-        // SAFETY: `export` made it of a box; dropping it releases it unless it was moved out.
+        // SAFETY: `export` made the pointer from a box. Dropping the box releases the child, unless
+        // a consumer has moved it out.
         drop(unsafe { Box::from_raw(*child) });
     }
     array.release = None;
     array.private_data = ptr::null_mut();
 }
 
-/// What an exported stream reads from. Called without the interpreter lock.
+/// The source of an exported stream. Called without the interpreter lock.
 pub(crate) trait Producer: Send + 'static {
     /// The schema of every array.
     fn schema(&self) -> ArrowSchema;
@@ -407,7 +413,7 @@ struct StreamParts {
 const EIO: c_int = 5;
 
 impl ArrowStream {
-    /// A stream of our own.
+    /// Exports a stream of this crate.
     pub(crate) fn export(producer: Box<dyn Producer>) -> Self {
         let parts = Box::new(StreamParts { producer, failure: CString::default() });
         Self {
@@ -425,7 +431,7 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowStream, out: *mut ArrowSche
     let place = unsafe { (*stream).private_data }.cast::<StreamParts>();
     // SAFETY: as above.
     let parts = unsafe { &*place };
-    // SAFETY: `out` is memory for a schema, without one in it: it is written, not dropped.
+    // SAFETY: `out` is uninitialised memory for a schema: it is written, not dropped.
     unsafe { out.write(parts.producer.schema()) };
     0
 }
@@ -440,7 +446,7 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowStream, out: *mut ArrowArray)
         .unwrap_or_else(|panic| Err(crate::error::panic_text(&*panic)));
     match next {
         Ok(array) => {
-            // SAFETY: `out` is memory for an array. A released one marks the end.
+            // SAFETY: `out` is uninitialised memory for an array. A released array marks the end.
             unsafe { out.write(array.unwrap_or_else(ArrowArray::empty)) };
             0
         }
@@ -462,7 +468,7 @@ unsafe extern "C" fn stream_failure(stream: *mut ArrowStream) -> *const c_char {
 unsafe extern "C" fn release_stream(stream: *mut ArrowStream) {
     // SAFETY: as above.
     let stream = unsafe { &mut *stream };
-    // SAFETY: `export` made it of such a box, and release is called once.
+    // SAFETY: `export` made the pointer from such a box, and release is called once.
     drop(unsafe { Box::from_raw(stream.private_data.cast::<StreamParts>()) });
     stream.release = None;
     stream.private_data = ptr::null_mut();

@@ -1,4 +1,5 @@
-//! Columns in and tables out by the Arrow PyCapsule interface, without a copy and without Arrow.
+//! Columns in and tables out through the Arrow PyCapsule interface, without a copy and without an
+//! Arrow library.
 
 pub(crate) mod ffi;
 mod read;

@@ -1,4 +1,4 @@
-//! Arrow columns as they come: rows of text, bytes, integers, times and lists of these.
+//! Reads Arrow columns: rows of text, bytes, integers, and lists of these.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pyo3::types::PyCapsule;
 
 use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream, SCHEMA_NAME, STREAM_NAME};
 
-/// How the rows of a column lie in memory.
+/// The memory layout of the rows of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Layout {
     Null,
@@ -19,7 +19,7 @@ enum Layout {
     Wide,
     /// Text or bytes as views.
     View,
-    /// Bytes of one length.
+    /// Fixed-size bytes.
     Fixed(usize),
     Integer(Width),
     NarrowList,
@@ -58,7 +58,7 @@ fn layout_of(format: &str) -> Option<Layout> {
     })
 }
 
-/// A name for people of a type that is not read here.
+/// A readable name of a type that this module does not read.
 fn name_of(format: &str) -> &str {
     match format {
         "+s" => "struct (a whole table? give one of its columns)",
@@ -120,7 +120,7 @@ impl Chunk {
         self.array.len()
     }
 
-    /// The array and the row in which row `row` has its value; `None` where it is null.
+    /// The array and the row that contain the value of row `row`; `None` if it is null.
     fn place(&self, row: usize) -> Option<(&ArrowArray, usize)> {
         if self.layout == Layout::Null || !self.array.is_valid(row) {
             return None;
@@ -144,26 +144,26 @@ impl Chunk {
         matches!(self.layout, Layout::Integer(_) | Layout::Null)
     }
 
-    /// Whether rows are lists, of what can be an item.
+    /// Whether rows are lists whose values can be items.
     pub(crate) fn is_of_lists(&self) -> bool {
         self.items.is_some()
     }
 
-    /// Row `row` of text or bytes.
+    /// The text or bytes of row `row`.
     #[inline]
     pub(crate) fn bytes(&self, row: usize) -> Option<&[u8]> {
         let (array, row) = self.place(row)?;
         Some(bytes(array, self.layout, row))
     }
 
-    /// Row `row` of integers.
+    /// The integer of row `row`.
     pub(crate) fn integer(&self, row: usize) -> Option<i128> {
         let (array, row) = self.place(row)?;
         let Layout::Integer(width) = self.layout else { return None };
         Some(integer(array, width, row))
     }
 
-    /// The items of row `row` of lists: the rows of `item`.
+    /// The items of the list in row `row`, as a range of rows for `item`.
     pub(crate) fn list(&self, row: usize) -> Option<Range<usize>> {
         let (array, row) = self.place(row)?;
         let at = array.offset() + row;
@@ -174,7 +174,7 @@ impl Chunk {
         Some(offset(at)..offset(at + 1))
     }
 
-    /// An item of a list: its bytes, or its number.
+    /// An item of a list: its bytes or its integer.
     pub(crate) fn item(&self, at: usize) -> Option<Item<'_>> {
         let (items, layout) = (self.array.child(0)?, self.items?);
         if layout == Layout::Null || !items.is_valid(at) {
@@ -212,7 +212,8 @@ fn bytes(array: &ArrowArray, layout: Layout, row: usize) -> &[u8] {
     }
 }
 
-/// Up to 12 bytes lie in the view itself; of more, it names the buffer and the offset.
+/// The bytes of a view. Up to 12 bytes are stored in the view itself; a longer view contains the
+/// buffer's number and the offset.
 fn view(array: &ArrowArray, at: usize) -> &[u8] {
     let view = array.view(at);
     let part = |begin: usize| {

@@ -1,4 +1,4 @@
-//! Record batches of our own, and how they leave: as Arrow arrays that keep their memory.
+//! Record batches made by this package, and their export as Arrow arrays that share their memory.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     /// Text.
     Text,
     Bytes,
-    /// Bytes of one length.
+    /// Fixed-size bytes.
     Fixed(usize),
 }
 
@@ -55,10 +55,10 @@ impl Field {
     }
 }
 
-/// Text or bytes, end to end.
+/// Text or bytes, concatenated.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Strings {
-    /// Where each begins, and at last where the last one ends.
+    /// The start of each value, followed by the end of the last one.
     pub(crate) offsets: Vec<i32>,
     pub(crate) data: Vec<u8>,
 }
@@ -85,10 +85,10 @@ impl Strings {
 pub(crate) enum Values {
     Integer(Vec<i64>),
     Float(Vec<f64>),
-    /// One bit each.
+    /// One bit per value.
     Bool(Vec<u8>),
     Strings(Strings),
-    /// Bytes of one length, which others hold, too.
+    /// Fixed-size bytes; other objects may share them.
     Fixed(Arc<Vec<u8>>),
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct ArrowColumn {
     pub(crate) values: Values,
     length: usize,
     nulls: usize,
-    /// One bit a row; complete only if there are nulls.
+    /// One bit per row. Used only if there are nulls.
     validity: Vec<u8>,
 }
 
@@ -124,7 +124,7 @@ impl ArrowColumn {
         Self { field, values, length: 0, nulls: 0, validity: Vec::new() }
     }
 
-    /// Bytes of one length that are there already, and which of them count (one bit each).
+    /// A column of existing fixed-size bytes; `validity` has one bit per row.
     pub(crate) fn of_fixed(
         field: Field,
         values: Arc<Vec<u8>>,
@@ -175,22 +175,23 @@ impl ArrowColumn {
         self.nulls > 0 && self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 0)
     }
 
-    /// Bytes of text that are held: offsets are of 32 bits.
+    /// Size of the collected text or bytes. It is limited because the offsets have 32 bits.
     fn string_bytes(&self) -> usize {
         if let Values::Strings(strings) = &self.values { strings.data.len() } else { 0 }
     }
 }
 
-/// A record batch: columns of one length. Shared, so that exporting it costs no copy.
+/// A record batch: columns of equal length. They are shared, so that an export copies nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
     pub(crate) columns: Vec<Arc<ArrowColumn>>,
     pub(crate) rows: usize,
 }
 
-/// Rows at which a batch is full.
+/// A batch is full at this number of rows.
 const ROWS_MAX: usize = 65_536;
-/// Bytes of text in a column at which a batch is full: far below what 32 bits can say.
+/// A batch is full when a column has this many bytes of text: far below the limit of 32-bit
+/// offsets.
 const STRING_BYTES_MAX: usize = 64 << 20;
 
 /// Collects rows into batches.
@@ -211,7 +212,7 @@ impl Builder {
         self.columns.first().map_or(0, |column| column.length)
     }
 
-    /// To be called after each row.
+    /// Must be called after each row.
     pub(crate) fn row_ended(&mut self) {
         let long = self.columns.iter().any(|column| column.string_bytes() >= STRING_BYTES_MAX);
         if long || self.rows() >= ROWS_MAX {
@@ -227,7 +228,7 @@ impl Builder {
         self.full.push(Batch { columns, rows });
     }
 
-    /// The batches so far.
+    /// All batches, including an incomplete last one.
     pub(crate) fn finish(mut self) -> Vec<Batch> {
         if self.rows() > 0 {
             self.cut();
@@ -236,7 +237,7 @@ impl Builder {
     }
 }
 
-/// A column that an exported array keeps.
+/// A column kept alive by an exported array.
 struct Exported(Arc<ArrowColumn>);
 
 impl Buffers for Exported {
@@ -248,7 +249,7 @@ impl Buffers for Exported {
             Values::Float(values) => vec![validity, Some(bytes_of(values))],
             Values::Bool(values) => vec![validity, Some(values)],
             Values::Strings(Strings { offsets, data }) => {
-                // Even no rows have one offset.
+                // The format requires one offset even without rows.
                 let offsets = if offsets.is_empty() { &[0][..] } else { offsets };
                 vec![validity, Some(bytes_of(offsets)), Some(data)]
             }
@@ -257,7 +258,7 @@ impl Buffers for Exported {
     }
 }
 
-/// The rows of a batch have no buffers of their own.
+/// The struct array of a batch has no buffers of its own.
 struct Rows;
 
 impl Buffers for Rows {
@@ -272,7 +273,7 @@ pub(crate) fn column_array(column: &Arc<ArrowColumn>) -> ArrowArray {
 }
 
 impl Batch {
-    /// As an array of structs: how a record batch is passed.
+    /// Exports the batch as an array of structs, as Arrow passes record batches.
     pub(crate) fn export(&self) -> ArrowArray {
         let children = self.columns.iter().map(column_array).collect();
         ArrowArray::export(Box::new(Rows), self.rows, 0, children)

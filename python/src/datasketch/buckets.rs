@@ -1,10 +1,10 @@
-//! Hash tables of bands: finds the documents that share the values of a band with a row.
+//! Hash tables of bands: they find the documents that agree with a row in at least one band.
 //!
-//! A table has a slot of 64 bits for each bucket: a tag, which is half of the hash of the values,
-//! and the newest document. All documents of a bucket form a ring, so that the values of one of
-//! them can be compared and answers are exact.
+//! A table has one 64-bit slot per bucket: a tag, which is half of the hash of the band's values,
+//! and the newest document of the bucket. All documents of a bucket form a ring. The values of the
+//! newest one are compared with those of the query, so answers are exact.
 
-/// The number of no document.
+/// Sentinel: not a document.
 const NOBODY: u32 = u32::MAX;
 const EMPTY: u64 = u64::MAX;
 const SLOTS_AT_FIRST: usize = 16;
@@ -23,7 +23,7 @@ fn slot_of(tag: u32, document: u32) -> u64 {
 
 /// The table of one band: open addressing by the tag, linear probing.
 struct Table {
-    /// The number of slots is a power of two; at most five in eight are in use.
+    /// The number of slots is a power of two. At most five in eight are in use.
     slots: Vec<u64>,
     used: usize,
 }
@@ -41,7 +41,8 @@ impl Table {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    /// The slot of the bucket for whose newest document `same` holds; else the free slot for it.
+    /// Returns the slot with this tag for whose newest document `same` holds, or else a free slot
+    /// for a new bucket.
     fn find(&self, tag: u32, mut same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
         let mut at = self.home(tag);
         loop {
@@ -87,12 +88,12 @@ impl Table {
     }
 }
 
-/// One row: the fields that a query reads lie together.
+/// One row. The fields that a query reads are adjacent.
 struct Document<K> {
-    /// The values that bands cover; `None` if the number is free.
+    /// The values that the bands cover; `None` if this number is free.
     row: Option<Box<[u8]>>,
     key: Option<K>,
-    /// The last query that found it.
+    /// The number of the last query that found this document.
     found: u32,
 }
 
@@ -101,17 +102,18 @@ pub(super) struct Buckets<K> {
     seed: u64,
     tables: Vec<Table>,
     documents: Vec<Document<K>>,
-    /// For each document and band the next and the previous document of the ring.
+    /// The next document of the ring, per document and band. `previous` is the opposite direction.
     next: Vec<u32>,
     previous: Vec<u32>,
     free: Vec<u32>,
     query: u32,
-    /// The tags of the bands of the current query, and the contents of their first slots.
+    /// The tag of each band of the current query. `slots` holds the contents of the tags' first
+    /// slots.
     tags: Vec<u32>,
     slots: Vec<u64>,
 }
 
-/// The product of two words, folded to one.
+/// The two halves of the product of two words, combined by XOR.
 #[inline]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -119,8 +121,8 @@ fn folded(a: u64, b: u64) -> u64 {
     u64::try_from(low ^ high).unwrap_or(0)
 }
 
-/// A tag for the values of a band. Exact answers do not depend on it. Its multiplications are
-/// independent, so they overlap.
+/// A tag for the values of a band. Collisions do not change answers. The multiplications are
+/// independent of each other, so the processor overlaps them.
 #[inline]
 fn tag_for(seed: u64, values: &[u8]) -> u32 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -138,7 +140,7 @@ fn tag_for(seed: u64, values: &[u8]) -> u32 {
     tag_of(folded(sum ^ STEP, seed | 1))
 }
 
-/// The values of a band of a row.
+/// The part of a row that a band covers.
 #[inline]
 fn band_of(row: &[u8], bands: usize, band: usize) -> &[u8] {
     let width = row.len() / bands;
@@ -166,7 +168,7 @@ impl<K> Buckets<K> {
         }
     }
 
-    /// Adds a row and returns its number; `None` if there are 2^32 - 1 already.
+    /// Adds a row and returns its number; `None` if there are already 2^32 - 1 rows.
     pub(super) fn insert(&mut self, key: K, row: &[u8]) -> Option<u32> {
         let bands = self.tables.len();
         let number = match self.free.pop() {
@@ -206,7 +208,7 @@ impl<K> Buckets<K> {
         Some(number)
     }
 
-    /// Removes the row of a number, and returns its key.
+    /// Removes the row with this number. Returns its key.
     pub(super) fn remove(&mut self, number: u32) -> Option<K> {
         let bands = self.tables.len();
         let document = self.documents.get_mut(number as usize)?;
@@ -234,8 +236,8 @@ impl<K> Buckets<K> {
         key
     }
 
-    /// Calls `each` with number and key of the rows that share a band, each once, in the order
-    /// found.
+    /// Calls `each` with the number and the key of each row that shares a band, once per row, in
+    /// the order found.
     pub(super) fn query(&mut self, row: &[u8], mut each: impl FnMut(u32, &K)) {
         let bands = self.tables.len();
         self.query = self.query.wrapping_add(1);
@@ -244,7 +246,8 @@ impl<K> Buckets<K> {
             self.query = 1;
         }
         let Self { seed, tables, documents, next, query, tags, slots, .. } = self;
-        // The first slots of all tables are read before any is examined, so that the reads overlap.
+        // The first slots of all tables are read before any slot is examined, so that the reads
+        // overlap.
         tags.clear();
         tags.extend((0..bands).map(|band| tag_for(*seed, band_of(row, bands, band))));
         slots.clear();
@@ -257,7 +260,8 @@ impl<K> Buckets<K> {
             let next_of = |one: u32| next[one as usize * bands + band];
             let same = |newest: u32| {
                 let document = &documents[newest as usize];
-                // Alone in its bucket and found already: its values need not be compared.
+                // A document that is alone in its bucket and already found: its values need not be
+                // compared.
                 let known = document.found == *query && next_of(newest) == newest;
                 !known && document.has(bands, band, own)
             };

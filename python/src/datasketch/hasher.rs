@@ -1,4 +1,4 @@
-//! `_Hasher`: the permutations of one MinHash, and the hash values that they make.
+//! `_Hasher`: the permutations of a MinHash, and the hash values that they produce.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,14 +12,14 @@ use crate::parallel::{in_parts, threads};
 /// Rows that one thread takes at a time.
 const BATCH_ROWS: usize = 32;
 
-/// Permutations by scheme: multipliers and addends.
+/// Permutations per scheme: multipliers and addends.
 enum Permutations {
     Affine32(Vec<u32>, Vec<u32>),
     Affine64(Vec<u64>, Vec<u64>),
     Legacy(Vec<u64>, Vec<u64>),
 }
 
-/// Permutations of the hash values of one scheme.
+/// The permutations of a MinHash in one scheme.
 #[pyclass(frozen, name = "_Hasher", module = "nearkin._nearkin")]
 pub(crate) struct Hasher {
     permutations: Permutations,
@@ -47,13 +47,13 @@ fn unknown_scheme(scheme: &str) -> PyErr {
     PyValueError::new_err(format!("scheme {scheme:?}: use affine32, affine64 or legacy"))
 }
 
-/// An item that stays alive while it is hashed.
+/// An item, kept alive or copied, so that it can be hashed without the interpreter lock.
 enum HeldItem<'py> {
     Bytes(Bound<'py, PyBytes>),
     Copied(Vec<u8>),
 }
 
-/// The bytes of an item: `bytes`, or any object with a buffer.
+/// The bytes of an item: of a `bytes` object, or of any object with a buffer.
 fn hold(item: Bound<'_, PyAny>) -> PyResult<HeldItem<'_>> {
     match item.cast_into::<PyBytes>() {
         Ok(bytes) => Ok(HeldItem::Bytes(bytes)),
@@ -80,13 +80,13 @@ fn data<'a>(held: &'a [HeldItem<'_>]) -> Vec<&'a [u8]> {
     held.iter().map(of).collect()
 }
 
-/// The first four bytes of the SHA-1.
+/// The first four bytes of an item's SHA-1.
 fn sha1_word(item: &[u8]) -> u32 {
     let hash = Sha1::digest(item);
     u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]])
 }
 
-/// The first eight bytes of the SHA-1.
+/// The first eight bytes of an item's SHA-1.
 fn sha1_long(item: &[u8]) -> u64 {
     let hash = Sha1::digest(item);
     let high = u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]);
@@ -116,7 +116,7 @@ impl Hasher {
         Err(PyValueError::new_err("Numbers of hash values and permutations mismatch"))
     }
 
-    /// The minima of hash values and the permuted SHA-1 hashes of items.
+    /// The minima of the given hash values and the permuted SHA-1 hashes of items.
     fn hash_items(&self, values: &[u8], items: &[&[u8]]) -> Vec<u8> {
         match &self.permutations {
             Permutations::Affine32(a, b) => {
@@ -141,7 +141,7 @@ impl Hasher {
         }
     }
 
-    /// The minima of hash values and permuted hashes.
+    /// The minima of the given hash values and permuted hashes.
     fn permute(&self, values: &[u8], hashes: &[u8]) -> Vec<u8> {
         match &self.permutations {
             Permutations::Affine32(a, b) => {
@@ -176,7 +176,7 @@ impl Hasher {
         Ok(Self { permutations })
     }
 
-    /// The multipliers and then the addends that a seed gives.
+    /// The multipliers, followed by the addends, for a seed.
     #[staticmethod]
     fn permutations<'py>(
         py: Python<'py>,
@@ -197,7 +197,7 @@ impl Hasher {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Hash values with items taken in.
+    /// The hash values after adding items.
     fn update<'py>(
         &self,
         py: Python<'py>,
@@ -217,7 +217,7 @@ impl Hasher {
         Ok(PyByteArray::new(py, &out))
     }
 
-    /// Hash values with the caller's hashes taken in.
+    /// The hash values after adding hashes that the caller computed.
     fn update_hashes<'py>(
         &self,
         py: Python<'py>,
@@ -229,7 +229,7 @@ impl Hasher {
         Ok(PyByteArray::new(py, &out))
     }
 
-    /// The hash values of rows of items, each taken into the same first values.
+    /// The hash values of many sets: each row of items is added to the same initial values.
     fn bulk<'py>(
         &self,
         py: Python<'py>,
@@ -250,7 +250,7 @@ impl Hasher {
         Ok(PyByteArray::new(py, &out.concat()))
     }
 
-    /// The input hash of an item: the first bytes of its SHA-1.
+    /// The hash of an item before the permutations: the first bytes of its SHA-1.
     #[staticmethod]
     fn sha1(item: Bound<'_, PyAny>, bits: u32) -> PyResult<u64> {
         let held = hold(item)?;

@@ -1,4 +1,4 @@
-//! The inner loops: permuting hashes and keeping the minima, with AVX2 where there is any.
+//! The inner loops: they permute hashes and keep the minima, with AVX2 if the processor has it.
 
 use super::random::MERSENNE_61;
 
@@ -55,7 +55,7 @@ macro_rules! dispatched {
             $plain(a, b, hashes, out);
         }
 
-        /// As the plain loop, with the widest registers of this processor.
+        /// The same result as the plain loop, with AVX2 if the processor has it.
         #[cfg_attr(
             target_arch = "x86_64",
             expect(unsafe_code, reason = "calls a function compiled for AVX2")

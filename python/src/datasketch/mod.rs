@@ -1,7 +1,8 @@
 //! The engine of `nearkin.datasketch`: permutations, hash values and hash tables that agree with
 //! the Python package datasketch bit for bit.
 //!
-//! Arrays pass as little-endian bytes: the stable ABI of CPython 3.10 has no buffer protocol.
+//! Arrays are passed as little-endian bytes, because the stable ABI of CPython 3.10 has no buffer
+//! protocol.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,5 @@
-//! MT19937 as numpy seeds it, and the permutations that datasketch draws from it.
+//! The random generator MT19937, seeded like numpy, and the permutations that datasketch draws from
+//! it.
 
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
@@ -49,13 +50,13 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
-    /// Two words, the high one first.
+    /// Two words as one 64-bit number; the first word is the high half.
     pub(super) fn long(&mut self) -> u64 {
         let high = u64::from(self.word());
         (high << 32) | u64::from(self.word())
     }
 
-    /// A number of `0..=most`: masked, and drawn again while it is larger.
+    /// A number in `0..=most`: masks random bits, and draws again while the result is larger.
     fn up_to(&mut self, most: u64, mask: u64) -> u64 {
         loop {
             let drawn = self.long() & mask;
@@ -80,7 +81,7 @@ pub(super) fn affine64(seed: u32, count: usize) -> (Vec<u64>, Vec<u64>) {
     (a, (0..count).map(|_| random.long()).collect())
 }
 
-/// Multipliers and addends of the legacy scheme, drawn in turn.
+/// Multipliers and addends of the legacy scheme, drawn alternately.
 pub(super) fn legacy(seed: u32, count: usize) -> (Vec<u64>, Vec<u64>) {
     let mut random = Mt19937::new(seed);
     let mut pair = || {

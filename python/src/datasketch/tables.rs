@@ -1,6 +1,7 @@
 //! `_Tables`: the hash tables of a MinHash LSH in memory.
 //!
-//! Python maps keys to document numbers; this object holds the rows, and the key of each number.
+//! In Python, a dictionary maps keys to document numbers. This object holds the rows, and the key
+//! of each number.
 
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,7 @@ type Keys = Buckets<Py<PyAny>>;
 #[pyclass(frozen, name = "_Tables", module = "nearkin._nearkin")]
 pub(crate) struct Tables {
     bands: usize,
-    /// Values of a band; 0 if a band is stored as a number of Python's instead of values.
+    /// Number of values per band; 0 if a band is stored as one Python integer instead of values.
     lanes: usize,
     buckets: Mutex<Keys>,
 }
@@ -31,7 +32,7 @@ impl Tables {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of `part` with those of each value reversed: converts bucket keys to values, and back.
+    /// Reverses the bytes of each value of `part`: converts bucket keys to values, and back.
     fn swapped(&self, part: &[u8], lanes: usize) -> Vec<u8> {
         let mut part = part.to_vec();
         if self.lanes > 0 && part.len() >= lanes {
@@ -50,8 +51,8 @@ impl Tables {
         Ok(self.swapped(row, self.bands * self.lanes))
     }
 
-    /// The bytes of the hash values, and how many of them the bands cover. `None` if the MinHash
-    /// does not fit, or only Python can hash it.
+    /// The bytes of the hash values, and how many of these bytes the bands cover. `None` if the
+    /// MinHash does not fit, or if only Python can hash it.
     fn values_of<'py>(
         &self,
         minhash: &Bound<'py, PyAny>,
@@ -99,7 +100,7 @@ impl Tables {
         Ok(Self { bands, lanes, buckets: Mutex::new(buckets) })
     }
 
-    /// Adds a MinHash and returns its number; `None` if it is not of this length and scheme.
+    /// Adds a MinHash and returns its number; `None` if it does not have this length and scheme.
     fn add<'py>(
         &self,
         key: Bound<'py, PyAny>,
@@ -113,8 +114,8 @@ impl Tables {
         self.insert_row(key, &values.as_bytes()[..covered]).map(Some)
     }
 
-    /// The keys of the rows that share a band with a MinHash; `None` if it is not of this length
-    /// and scheme.
+    /// The keys of the rows that share a band with a MinHash; `None` if it does not have this
+    /// length and scheme.
     fn find<'py>(
         &self,
         minhash: &Bound<'py, PyAny>,
@@ -128,7 +129,7 @@ impl Tables {
         let mut found = Vec::new();
         let row = &values.as_bytes()[..covered];
         self.lock().query(row, |_, key| found.push(key.clone_ref(py)));
-        // Unlocked: a new list can start the garbage collector.
+        // The tables are unlocked here, because creating a list can start the garbage collector.
         PyList::new(py, found).map(Some)
     }
 
@@ -137,7 +138,7 @@ impl Tables {
         self.insert_row(key, &self.swapped_row(row)?)
     }
 
-    /// Removes the row of a number.
+    /// Removes the row with this number.
     fn remove(&self, number: u32) -> PyResult<()> {
         let key = self.lock().remove(number);
         key.map(drop).ok_or_else(|| PyIndexError::new_err(format!("there is no row {number}")))
@@ -174,7 +175,7 @@ impl Tables {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Locked by a running thread: the keys then count as used, and are not collected.
+        // Another call holds the lock: the keys then count as referenced, and are not collected.
         let Ok(buckets) = self.buckets.try_lock() else { return Ok(()) };
         buckets.keys().try_for_each(|key| visit.call(key))
     }

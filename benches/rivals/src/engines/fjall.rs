@@ -1,4 +1,4 @@
-//! fjall: keys (band, hash, document) with empty values, read by prefix.
+//! fjall: the keys are (band, hash, document) with empty values, and are read by prefix.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};

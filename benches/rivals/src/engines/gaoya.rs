@@ -1,7 +1,7 @@
-//! gaoya: the fastest index in memory. Its content is lost at exit.
+//! gaoya: the fastest in-memory index. Its content is lost at exit.
 //!
-//! One byte per row as in all engines here (its own hashers make four, which is slower), and its
-//! container for small buckets, the fastest of the three.
+//! A row has one byte, as with all engines here. (gaoya's own hashers make rows of four bytes,
+//! which is slower.) The container is the one for small buckets, the fastest of gaoya's three.
 
 use super::{Engine, Reader};
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};

@@ -1,4 +1,4 @@
-//! LMDB: maps (band, hash) to documents, as sorted duplicates of fixed length.
+//! LMDB: maps (band, hash) to documents, which are sorted duplicates of fixed length.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};

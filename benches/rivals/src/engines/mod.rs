@@ -1,4 +1,4 @@
-//! The engines behind one small interface: documents in batches, queries by signature.
+//! The engines behind one small interface: insert documents in batches, query by signature.
 
 mod fjall;
 mod gaoya;
@@ -18,19 +18,19 @@ pub trait Engine: Send {
     /// Converts the documents `first`, `first + 1`, ... to the engine's own form. Not timed.
     fn stage(&mut self, first: u32, signatures: &[Signature]) -> Result<()>;
 
-    /// Inserts the staged documents: durable on return, for engines that can.
+    /// Inserts the staged documents. They are durable on return, unless the engine works in memory.
     fn insert(&mut self) -> Result<()>;
 
     /// Removes documents, as durable as an insert.
     fn remove(&mut self, documents: &[u32]) -> Result<()>;
 
-    /// Does what the engine recommends after a bulk load for the best reads.
+    /// Prepares for the fastest reads, as the engine recommends after a bulk load.
     fn settle(&mut self) -> Result<()>;
 
     /// A handle for one query thread. It may hold a read transaction or a snapshot.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
-    /// Closes the index in an orderly way.
+    /// Closes the index cleanly.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
@@ -42,8 +42,8 @@ pub trait Reader: Send {
     /// Answers the staged query `at`: appends the verified matches in any order.
     fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()>;
 
-    /// Answers the first `count` staged queries in the engine's best way: one by one if it cannot
-    /// take several. Returns the total number of matches.
+    /// Answers the first `count` staged queries in the way that is fastest for the engine: one by
+    /// one, unless it accepts several at once. Returns the total number of matches.
     fn query_all(&mut self, count: usize) -> Result<u64> {
         let (mut found, mut matches) = (Vec::new(), 0);
         for at in 0..count {
@@ -55,7 +55,7 @@ pub trait Reader: Send {
     }
 }
 
-/// Which engine.
+/// The kinds of engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Nearkin,
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// The guarantee of a write that returned.
+    /// What a write guarantees once it has returned.
     pub fn durability(self) -> &'static str {
         match self {
             Self::Nearkin => "sync per batch",
@@ -97,12 +97,12 @@ impl Kind {
         self != Self::Gaoya
     }
 
-    /// Whether it is a tree that prefers large sorted batches in a bulk load.
+    /// Whether the engine is a tree, which is fastest with large sorted batches in a bulk load.
     pub fn is_tree(self) -> bool {
         matches!(self, Self::Sqlite | Self::Lmdb | Self::Redb)
     }
 
-    /// Whether it handles a million documents in seconds and not in minutes.
+    /// Whether the engine handles a million documents in seconds rather than minutes.
     pub fn is_quick(self) -> bool {
         matches!(self, Self::Nearkin | Self::Gaoya)
     }
@@ -121,7 +121,7 @@ impl Kind {
     }
 }
 
-/// One entry of a (band, hash) table, as the hand-made engines store it.
+/// One entry of a (band, hash) table, as stored by the engines that are built here on a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     band: u8,
@@ -130,7 +130,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The key in table order.
+    /// The entry as a key. Keys sort in the order of the table.
     fn key(self) -> [u8; 13] {
         let mut key = [0; 13];
         key[0] = self.band;
@@ -140,7 +140,7 @@ impl Entry {
     }
 }
 
-/// The entries of documents, sorted, which is best for a tree.
+/// The entries of documents, sorted, because trees are fastest with sorted input.
 fn entries<'a>(documents: impl Iterator<Item = (u32, &'a Signature)>) -> Vec<Entry> {
     let of_one = |(document, signature): (u32, &'a Signature)| {
         (0..BANDS as u8).map(move |at| Entry {
@@ -154,7 +154,7 @@ fn entries<'a>(documents: impl Iterator<Item = (u32, &'a Signature)>) -> Vec<Ent
     entries
 }
 
-/// Documents staged for the hand-made engines.
+/// Documents staged for an engine that is built on a database.
 #[derive(Debug, Default)]
 struct Staged {
     first: u32,
@@ -173,7 +173,8 @@ impl Staged {
     }
 }
 
-/// The second half of a query in a hand-made engine: each candidate is verified once.
+/// The second half of a query of an engine that is built on a database: verifies each candidate
+/// once.
 fn verify(
     query: &Signature,
     candidates: &mut Vec<u32>,
@@ -192,7 +193,7 @@ fn verify(
     Ok(())
 }
 
-/// The signature in an engine's stored bytes.
+/// Converts the bytes that an engine has stored to a signature.
 fn stored(bytes: &[u8]) -> Result<Signature> {
     Ok(bytes.try_into()?)
 }

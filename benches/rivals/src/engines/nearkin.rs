@@ -6,7 +6,7 @@ use crate::results::Result;
 use nearkin::{Batch, Index, Options, Params, Shingles, Snapshot};
 use std::path::Path;
 
-/// The parameters of all engines.
+/// The parameters that all engines use.
 pub fn params() -> Result<Params> {
     let shape = Params::for_threshold(0.8).hashes(ROWS).bands(BANDS, BAND_ROWS);
     Ok(shape.lane_bits(8).shingles(Shingles::Words(3)).build()?)
@@ -22,10 +22,11 @@ pub fn key(document: u32) -> [u8; 8] {
     u64::from(document).to_be_bytes()
 }
 
-/// The maximum: 100,000 documents are a little more than the default of half as much.
+/// Maximum size of a batch, which is the largest that Nearkin permits. The default is half as much,
+/// slightly too small for a batch of 100,000 documents.
 const BATCH_BYTES_MAX: usize = 32 << 20;
 
-/// Queries per call, if all are known in advance.
+/// Number of queries per call, if all are known in advance.
 const BATCH: usize = 1_000;
 
 /// An open index, and the documents staged for it.
@@ -112,7 +113,7 @@ impl Reader for Queries {
         Ok(())
     }
 
-    /// In batches, as a service with many queries would.
+    /// Queries in batches, as a service with many queries would.
     fn query_all(&mut self, count: usize) -> Result<u64> {
         let mut matches = 0;
         for batch in self.staged[..count].chunks(BATCH) {

@@ -1,4 +1,4 @@
-//! redb: keys (band, hash, document) with empty values, and a table of signatures.
+//! redb: the keys are (band, hash, document) with empty values. A second table has the signatures.
 
 use super::{Engine, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};

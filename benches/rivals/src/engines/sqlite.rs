@@ -1,5 +1,5 @@
-//! SQLite: a table clustered by (band, hash, document), prepared statements, one transaction per
-//! batch, a large cache and a mapped file.
+//! SQLite: a table clustered by (band, hash, document), with prepared statements, one transaction
+//! per batch, a large cache and a mapped file.
 
 use super::{Engine, Entry, Reader, Staged, entries, stored, verify};
 use crate::made::{BANDS, Signature, band};
@@ -47,7 +47,7 @@ fn signature(connection: &Connection, document: u32) -> Result<Option<Signature>
     }
 }
 
-/// The 64 bits as SQLite's signed integer.
+/// The same 64 bits as a signed integer, which is SQLite's integer type.
 fn integer(hash: u64) -> i64 {
     hash.cast_signed()
 }

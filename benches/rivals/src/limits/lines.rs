@@ -1,5 +1,5 @@
-//! The minimum cost of a query: reading the cache lines that it needs, and nothing else; and the
-//! time from closed files to the first query.
+//! The minimum cost of a query: it reads the cache lines that any query needs, and nothing else.
+//! Also the minimum time from closed files to the first query.
 
 use crate::clock::{Latencies, ROUNDS, time};
 use crate::made::{BANDS, ROWS, Random};
@@ -13,33 +13,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::Instant;
 
-/// Entries that share a word of a directory.
+/// Number of entries per word of a directory.
 const GROUP: usize = 64;
-/// Fingerprints that a line of memory holds.
+/// Number of fingerprints per cache line.
 const LINE: usize = 32;
-/// Average number of bands that a hit shares with its match: .925 of the rows agree.
+/// Average number of bands that a hit shares with its match, if .925 of their rows agree.
 const SHARED_BANDS: usize = 9;
-/// Bytes covered by one checksum.
+/// Number of bytes that one checksum covers.
 const BLOCK_BYTES: usize = 4096;
 const OPENINGS: usize = 25;
 
-/// Mapped files of the size and layout of the bucket tables, with meaningless content.
+/// Mapped files with the size and layout of the bucket tables and meaningless content.
 pub struct Tables {
     folder: PathBuf,
     documents: usize,
-    /// Per band, a word per group.
+    /// For each band, one word per group.
     directories: Column<4>,
-    /// Per band and document.
+    /// One per band and document, like `ordinals`.
     fingerprints: Column<2>,
     ordinals: Column<4>,
     signatures: Column<ROWS>,
-    /// The offset of a document's key, and its time.
+    /// One per document: the offset of its key. `times` has its time.
     starts: Column<4>,
     times: Column<8>,
     keys: Column<8>,
 }
 
-/// A mapped file of elements of a fixed number of bytes.
+/// A mapped file of elements that have `N` bytes each.
 struct Column<const N: usize> {
     file: File,
     map: Mmap,
@@ -48,7 +48,7 @@ struct Column<const N: usize> {
 impl<const N: usize> Column<N> {
     fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
-        // SAFETY: the file is ours and no longer written to.
+        // SAFETY: this program created the file and does not write to it any more.
         let map = unsafe { Mmap::map(&file)? };
         Ok(Self { file, map })
     }
@@ -57,7 +57,8 @@ impl<const N: usize> Column<N> {
         self.map.as_chunks().0
     }
 
-    /// An element; on the first access its block is read and verified.
+    /// Returns an element. With `FIRST`, its block is also read and its checksum computed, as on a
+    /// first access.
     #[inline]
     fn at<const FIRST: bool>(&self, at: usize) -> [u8; N] {
         if FIRST {
@@ -76,8 +77,7 @@ impl Tables {
         let random = &mut Random(1);
         let mut write = |name: &str, bytes: usize| -> Result<()> {
             let file = File::create_new(folder.join(name))?;
-            // Writes of the size of a huge page, so that the system can cache and map the file with
-            // huge pages.
+            // Writes as large as a huge page let the system cache and map the file with huge pages.
             let mut file = BufWriter::with_capacity(2 << 20, file);
             for _ in 0..bytes.div_ceil(8) {
                 file.write_all(&random.number().to_le_bytes())?;
@@ -114,7 +114,7 @@ impl Tables {
     }
 
     /// The median time in seconds from closed files to the first hit, with a warm page cache.
-    /// (Seven files where one would do cost some microseconds.)
+    /// (There are seven files; a single one would save some microseconds.)
     pub fn opened(&self) -> Result<f64> {
         let mut random = Random(3);
         let mut taken = Vec::new();
@@ -131,7 +131,7 @@ impl Tables {
         Ok(median(&taken))
     }
 
-    /// Latencies of this many misses or hits, after one warm-up pass over the same queries, as for
+    /// Latencies of `count` misses or hits, after one warm-up pass over the same queries, as for
     /// the engines.
     pub fn ask(&self, count: usize, hits: bool) -> Latencies {
         self.ask_once(count, hits);
@@ -150,9 +150,9 @@ impl Tables {
         Latencies::new(seconds)
     }
 
-    /// Latencies of this many misses with a cold page cache. All blocks of a query are requested at
-    /// once, and awaited. The files are opened anew, and the directories requested without waiting,
-    /// as Nearkin does.
+    /// Latencies of `count` misses with a cold page cache. All blocks of a query are requested at
+    /// once, and then awaited. As in Nearkin, the files are opened again, and the directories are
+    /// requested without waiting for them.
     pub fn ask_cold(&self, count: usize) -> Result<Latencies> {
         let again = Self::open(&self.folder, self.documents)?;
         again.directories.map.advise(Advice::WillNeed)?;
@@ -166,7 +166,7 @@ impl Tables {
         Ok(Latencies::new(seconds))
     }
 
-    /// The block of each band that holds the group, if there is one.
+    /// Reads, for each band, the block that holds the group of the query.
     fn miss_cold(&self, asked: &[u64; BANDS]) -> Result<()> {
         let mut blocks = [0; BANDS];
         for (band, (block, key)) in blocks.iter_mut().zip(asked).enumerate() {
@@ -186,8 +186,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Hits per second on this many threads. Each thread runs as many queries as a single one,
-    /// several times, after one warm-up pass.
+    /// Hits per second with this many threads. Each thread runs all `count` queries, as a single
+    /// thread does, several times after one warm-up pass.
     pub fn rate(&self, threads: usize, count: usize) -> f64 {
         let mut random = Random(4);
         let asked = || std::array::from_fn(|_| random.number());
@@ -198,7 +198,7 @@ impl Tables {
                 black_box(self.query::<false>(asked, SHARED_BANDS));
             }
         };
-        // Each thread runs all queries, from a different start.
+        // Each thread runs all queries, starting at a different one.
         let work = |nth: usize| {
             let mut share = all.clone();
             share.rotate_left(nth * count / threads);
@@ -217,22 +217,23 @@ impl Tables {
         (threads * ROUNDS * count) as f64 / slowest
     }
 
-    /// Reads step by step what a query that shares this many bands with one document must read;
-    /// each step depends on the previous one.
+    /// Reads, step by step, what a query must read if it shares `shared` bands with one document.
+    /// Each step depends on the previous one.
     #[inline]
     fn query<const FIRST: bool>(&self, asked: &[u64; BANDS], shared: usize) -> u32 {
         let groups = self.documents / GROUP;
         let mut begins = [0; BANDS];
         for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
             let group = place(*key, groups);
-            // One bit of the word is used, which is enough to depend on it.
+            // Using one bit of the word is enough to depend on the read.
             let word = self.directories.at::<FIRST>(band * groups + group)[0];
-            // Within its group a fingerprint lies where its value predicts.
+            // A fingerprint's position in its group is predicted from its value.
             let place = group * GROUP + usize::from(*key as u16) * GROUP / (1 << 16);
             let begins_at = band * self.documents + place + usize::from(word & 1);
             *begin = begins_at.min(self.last(LINE));
         }
-        // First one of each line, so that all reads are in flight at once.
+        // One fingerprint of each line is read first, so that the reads of all lines are in flight
+        // at once.
         let one = |begin| self.fingerprints.at::<FIRST>(begin)[0];
         let mut equal = black_box(begins.map(one)).into_iter().map(u32::from).sum::<u32>() & 1;
         let fingerprints = self.fingerprints.all();
@@ -261,7 +262,7 @@ impl Tables {
     }
 }
 
-/// One of this many positions, chosen by a key.
+/// One of `of` positions, chosen by a key.
 #[inline]
 fn place(key: u64, of: usize) -> usize {
     ((u128::from(key) * of as u128) >> 64) as usize

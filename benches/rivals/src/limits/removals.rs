@@ -1,4 +1,4 @@
-//! The minimum cost of 1,000 removals: reading and checking the blocks that locate the keys, and
+//! The minimum cost of 1,000 removals: reading and checking the blocks that locate the keys, then
 //! writing and syncing a record.
 
 use super::{REMOVAL_BYTES, prepared};
@@ -15,14 +15,14 @@ use std::path::Path;
 const BLOCK_BYTES: usize = 4096;
 /// Maximum number of consecutive blocks read with one call.
 const READ_BLOCKS: usize = 16;
-/// Entries that share a word of a directory, on average.
+/// Average number of entries per word of a directory.
 const GROUP: usize = 64;
-/// Bytes of a document's start, and of its key with its length.
+/// Bytes per document in the table of starts. A key takes `KEY_BYTES`, including its length.
 const START_BYTES: usize = 4;
 const KEY_BYTES: usize = 10;
 const ROUNDS: usize = 15;
 
-/// The median time in seconds, over rounds that each start with a cold page cache.
+/// The median time in seconds over several rounds, each of which starts with a cold page cache.
 pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
     std::fs::create_dir_all(folder)?;
     let table = Table::new(documents);
@@ -50,7 +50,7 @@ pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
     Ok(taken[taken.len() / 2])
 }
 
-/// The layout of a table of keys, and of the documents it refers to.
+/// The layout of a table of keys, and of the documents to which it refers.
 struct Table {
     documents: usize,
     fingerprints: usize,
@@ -73,8 +73,9 @@ impl Table {
         (self.keys + self.documents * KEY_BYTES).next_multiple_of(BLOCK_BYTES)
     }
 
-    /// Reads step by step the blocks that the keys lead to, each block once. The documents are the
-    /// first ones, which lie together, like those that the stores are told to remove.
+    /// Reads, step by step, the blocks to which the keys lead, each block once. The keys are those
+    /// of the first documents, which are adjacent, as in the removals that the stores are measured
+    /// with.
     fn find(&self, file: &File, keys: &[u64]) -> Result<u32> {
         let groups = self.documents / GROUP;
         let group = |key: &u64| ((u128::from(*key) * groups as u128) >> 64) as usize;
@@ -95,7 +96,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Reads the blocks with these bytes, and verifies them.
+    /// Reads and verifies the blocks that contain these byte positions.
     fn check(&mut self, places: impl Iterator<Item = usize>) -> Result<()> {
         let mut wanted: Vec<bool> = Vec::new();
         for block in places.map(|place| place / BLOCK_BYTES) {

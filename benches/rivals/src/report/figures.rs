@@ -1,4 +1,4 @@
-//! All results of all stages, for look-ups.
+//! All results of all stages, for look-up.
 
 use crate::options::{Options, STAGES};
 use crate::results::{Result, Results, Row, median};
@@ -34,7 +34,7 @@ impl Figures {
         })
     }
 
-    /// The figure of an engine at its largest size.
+    /// The row of a measure at the largest size at which the engine was measured.
     pub fn last(&self, stage: &str, engine: &str, measure: &str) -> Option<&Row> {
         let all = self
             .rows()
@@ -51,7 +51,7 @@ impl Figures {
         sizes
     }
 
-    /// The engines of a stage at a size, in the order of measurement.
+    /// The engines of a stage at one size, in the order of measurement.
     pub fn engines(&self, stage: &str, documents: u64) -> Vec<&str> {
         let mut engines: Vec<&str> = Vec::new();
         for row in self.rows() {
@@ -63,7 +63,7 @@ impl Figures {
         engines
     }
 
-    /// The measures of an engine in a stage at a size.
+    /// All rows of an engine in a stage at one size.
     pub fn of(&self, stage: &str, engine: &str, documents: u64) -> Vec<&Row> {
         let matching = self
             .rows()
@@ -72,7 +72,7 @@ impl Figures {
     }
 }
 
-/// The median over runs of the ratio within each run.
+/// The median of the ratios within each run.
 pub fn ratio(above: Option<&Row>, below: Option<&Row>) -> Option<f64> {
     let (above, below) = (above?, below?);
     let ratios: Vec<f64> =
@@ -80,7 +80,7 @@ pub fn ratio(above: Option<&Row>, below: Option<&Row>) -> Option<f64> {
     Some(median(&ratios))
 }
 
-/// The better of two figures, one of which may be missing.
+/// The smaller of two figures. One of them may be missing.
 pub fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

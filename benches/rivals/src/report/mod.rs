@@ -9,7 +9,7 @@ use crate::options::{Options, repository};
 use crate::results::Result;
 use figures::Figures;
 
-/// Reads the results of all stages; writes docs/reports/BENCHMARKS.md and docs/reports/plots.
+/// Reads the results of all stages, and writes docs/reports/BENCHMARKS.md and docs/reports/plots.
 pub fn run(options: &Options) -> Result<()> {
     let figures = Figures::read(options)?;
     if figures.stages.is_empty() {

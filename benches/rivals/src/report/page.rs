@@ -8,7 +8,8 @@ use crate::results::{Result, Row, figure};
 use crate::scripts::ASCII;
 use std::fmt::Write;
 
-/// More than the load that compiling this leaves behind on two processors.
+/// Above this load, the page warns that the machine was busy. Compiling this program leaves behind
+/// a smaller load on two processors.
 const LOAD_MAX: f64 = 3.0;
 
 const HEAD: &str = "\
@@ -259,7 +260,7 @@ fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &
     Ok(())
 }
 
-/// A line per kind of text: medians and ratios.
+/// A table with one line per kind of text: medians and ratios.
 fn by_script(page: &mut String, figures: &Figures) -> Result<()> {
     let of = |engine: &str, text: &str| figures.get("scripts", engine, 1, text);
     let rows = figures.of("scripts", "nearkin", 1);
@@ -308,7 +309,7 @@ fn list(page: &mut String, rows: &[&Row], title: &str) -> Result<()> {
     Ok(())
 }
 
-/// Minimum, median and maximum; with one run, the figure.
+/// Minimum, median and maximum; if there is only one run, its figure.
 fn spread(row: Option<&Row>) -> String {
     match row {
         None => "-".to_owned(),

@@ -1,15 +1,15 @@
-//! Line plots as SVG with logarithmic axes, which show how costs grow.
+//! Line plots as SVG. Their logarithmic axes show how costs grow with size.
 
 use super::figures::Figures;
 use crate::results::figure;
 use std::fmt::Write;
 
-/// The figures that a plot shows of every engine.
+/// The measures that a plot shows of every engine.
 pub struct Plot {
     pub file: &'static str,
     pub title: &'static str,
     pub unit: &'static str,
-    /// The first one that an engine has at a size is used.
+    /// Alternatives: of these, the first one that an engine has at a size is shown.
     pub measures: &'static [&'static str],
 }
 
@@ -53,7 +53,8 @@ const RIGHT: f64 = 110.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 52.0;
 
-/// Colours that colour-blind readers can tell apart on white; ours first.
+/// Colours that colour-blind readers can tell apart on white, in the order of preference with
+/// Nearkin's first.
 const COLOURS: [(&str, &str); 6] = [
     ("nearkin", "#d55e00"),
     ("gaoya", "#0072b2"),
@@ -73,7 +74,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Whole decades around the values.
+    /// The smallest range of whole decades that contains the values.
     fn around(values: impl Iterator<Item = f64>) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.map(f64::log10) {
@@ -82,7 +83,7 @@ impl Axis {
         Self { from, to: if to > from { to } else { from + 1.0 } }
     }
 
-    /// From 0 to 1.
+    /// The position on the axis, from 0 to 1.
     fn share(self, value: f64) -> f64 {
         (value.log10() - self.from) / (self.to - self.from)
     }
@@ -170,7 +171,7 @@ pub fn draw(figures: &Figures, plot: &Plot) -> Option<String> {
 
 fn head(plot: &Plot) -> String {
     let (title, unit) = (plot.title, plot.unit);
-    // A white background of its own, so that the plot is readable on a dark page.
+    // With a white background, the plot is readable on a dark page, too.
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\" fill=\"#222222\" role=\"img\" \
@@ -184,7 +185,7 @@ fn head(plot: &Plot) -> String {
     )
 }
 
-/// Names at the ends of the lines, moved apart if they would overlap.
+/// Writes the names at the ends of the lines. They are moved apart if they would overlap.
 fn name_lines(svg: &mut String, mut labels: Vec<(f64, f64, &str, &str)>) {
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut last = 0.0;

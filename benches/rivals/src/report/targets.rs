@@ -22,7 +22,7 @@ pub struct Target {
     bound: Bound,
     unit: &'static str,
     measured: Option<f64>,
-    /// The figure of a program that does only what the machine must do.
+    /// The figure of a program that does only what the machine requires.
     limit: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl Target {
         self
     }
 
-    /// The ratio to the limit: 1 is at the limit.
+    /// The ratio of the figure to the limit: 1 is at the limit.
     fn of_limit(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit?);
         Some(match self.bound {
@@ -137,7 +137,8 @@ fn from_text(figures: &Figures) -> Vec<Target> {
             "x",
             least(less("sketchir", removal), less("lance", removal)),
         )
-        // The rivals neither sync nor verify what they read, which Nearkin must do.
+        // The limit includes syncs and verification, which Nearkin must do. The rivals neither sync
+        // nor verify what they read.
         .at_limit(least(
             ratio(text("sketchir", removal), removals_alone),
             ratio(text("lance", removal), removals_alone),
@@ -192,7 +193,7 @@ fn sketching(figures: &Figures) -> Vec<Target> {
     ]
 }
 
-/// Figures measured beside the rivals, at the largest size.
+/// Targets for figures measured together with the rivals, at the largest size.
 fn tables(figures: &Figures) -> Vec<Target> {
     let Some(size) = figures.sizes("tables").last().copied() else { return Vec::new() };
     let at = |engine: &str, measure: &str| figures.get("tables", engine, size, measure);
@@ -285,7 +286,8 @@ fn ours(figures: &Figures) -> Vec<Target> {
     let busy = of("hit p99 while a writer runs", "hit p99, idle");
     let dead = middle(us("hit p50 with a fifth dead, against none"));
     let space = middle(us("disk after removing a fifth and compacting"));
-    // A later run's figure includes what the allocator kept from earlier runs.
+    // Only the first run counts: the figure of a later one includes memory that the allocator has
+    // kept from earlier runs.
     let of_first = |row: Option<&Row>| row?.values.first().copied();
     let memory = of_first(us("memory of the process with pairs"));
     let clusters_memory = of_first(us("memory of the process with clusters"));

@@ -1,4 +1,4 @@
-//! Texts into Nearkin.
+//! A store of texts that uses Nearkin.
 
 use super::Store;
 use crate::engines::{key, params, threshold};
@@ -52,7 +52,7 @@ impl Store for NearkinStore {
         Ok(())
     }
 
-    /// Duplicates within a batch are not detected; the same holds for sketchir.
+    /// Duplicates within a batch are not detected. The same is true of sketchir's store.
     fn check_then_add(&mut self, first: u32, texts: &[String]) -> Result<()> {
         let mut batch = Batch::new();
         for (document, text) in (first..).zip(texts) {

@@ -1,12 +1,12 @@
-//! datasketch, rensa and Lance, run by a script on the texts that this stage wrote.
+//! datasketch, rensa and Lance, run by a Python script on the texts that this stage has written.
 
 use super::folder;
 use crate::options::{Options, home};
 use crate::results::{Result, Results};
 use std::process::Command;
 
-/// Runs all of them once, if a Python was named; returns whether they ran. If not, later runs must
-/// not run them: figures are compared only within a run.
+/// Runs all of them once, if a Python was named. Returns whether they ran. If they did not, later
+/// runs must skip them, too: figures are compared only within a run.
 pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
     let Some(program) = &options.python else {
         println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");

@@ -1,4 +1,4 @@
-//! Text to signature, one thread: Nearkin, gaoya on the same words, and two reference points: the
+//! Text to signature on one thread: Nearkin, gaoya on the same words, and two reference points: the
 //! smallest possible signature, and splitting and hashing alone.
 
 use crate::clock::time;
@@ -9,7 +9,7 @@ use gaoya::minhash::{MinHasher, MinHasher32};
 use nearkin::{Params, Shingles, Sketcher};
 use std::hint::black_box;
 
-/// Texts that each contender sketches per turn.
+/// Number of texts that each contender sketches per turn.
 const TOGETHER: usize = 1_000;
 
 /// Sketches all texts with each contender, in turn.
@@ -45,8 +45,8 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
         ("split and hash", &mut mark),
     ];
     let mut seconds = [0.0; 4];
-    // In turn, so that all see the same machine state; each is first in turn, and then loads the
-    // texts into the cache for the others.
+    // The contenders take turns, so that all see the same machine state. Each of them is sometimes
+    // the first, which loads the texts into the cache for the others.
     for (first, texts) in texts.chunks(TOGETHER).enumerate() {
         for turn in 0..all.len() {
             let nth = (first + turn) % all.len();
@@ -66,18 +66,18 @@ pub fn run(texts: &[String], results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The words of a text in the simplest way.
+/// The words of a text, found in the simplest way.
 fn words(text: &str) -> Vec<&str> {
     let other = |byte: char| !byte.is_ascii_alphanumeric();
     text.split(other).filter(|word| !word.is_empty()).collect()
 }
 
-/// Splits ASCII words, hashes eight bytes at a time and combines three in a row: the front end of
-/// any sketch of `words:3`, without rows. Written for speed alone: blocks of 64 bytes are converted
-/// to lower case and classified at once, and words are found in the bits.
+/// Splits ASCII words, hashes eight bytes at a time and combines three hashes in a row: the front
+/// end of any sketch of `words:3`, without rows. Written for speed alone: it converts blocks of 64
+/// bytes to lower case, classifies them at once, and finds words in the resulting bits.
 #[derive(Debug, Default)]
 struct Splitter {
-    /// The text in lower case, plus eight bytes.
+    /// The text in lower case, padded beyond its end.
     lower: Vec<u8>,
     /// One bit per byte: whether it belongs to a word.
     bits: Vec<u64>,
@@ -90,7 +90,7 @@ impl Splitter {
         self.class(text);
         let (mut all, mut one, mut two) = (0_u64, 0_u64, 0_u64);
         let (mut block, mut at) = (0, 0);
-        // Ends at the latest with the word that ends the text: the last block has a spare bit.
+        // The loop ends after the last word at the latest: the last block has a spare bit.
         while let Some(from) = self.next(&mut block, at, false) {
             let to = self.next(&mut block, from, true).unwrap_or(text.len());
             let three = self.hash(from, to);
@@ -101,7 +101,7 @@ impl Splitter {
         all
     }
 
-    /// Fills both fields.
+    /// Fills `lower` and `bits`.
     fn class(&mut self, text: &[u8]) {
         self.lower.clear();
         self.lower.extend_from_slice(text);
@@ -123,7 +123,8 @@ impl Splitter {
         }
     }
 
-    /// The first byte from `at` on that belongs to a word, or that does not (`flip`).
+    /// The position of the first byte, from `at` on, that belongs to a word; with `flip`, of the
+    /// first that does not.
     #[inline]
     fn next(&self, block: &mut usize, at: usize, flip: bool) -> Option<usize> {
         let mask = if flip { u64::MAX } else { 0 };

@@ -1,4 +1,5 @@
-//! Texts into sketchir's `store`. Only a checkpoint syncs, so there is one per batch.
+//! A store of texts that uses sketchir's `store`. Only a checkpoint syncs, so there is one
+//! checkpoint per batch.
 
 use super::Store;
 use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS};
@@ -8,8 +9,9 @@ use sketchir::BlockingConfig;
 use sketchir::store::UpdatableIndex;
 use std::path::Path;
 
-/// Documents buffered before a segment is sealed. This is the minimum with one checkpoint per
-/// batch, since unsealed documents are sketched again for every query.
+/// Number of documents that are buffered before a segment is sealed. This is the minimum with one
+/// checkpoint per batch. More would be slower, because every query sketches unsealed documents
+/// again.
 const BUFFERED: usize = super::BATCH;
 
 pub struct SketchirStore {

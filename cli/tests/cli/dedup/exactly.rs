@@ -32,8 +32,8 @@ fn texts(count: u64) -> Vec<Vec<u64>> {
     texts
 }
 
-/// The definition: in order, drop each document that is similar enough to a kept one; name the most
-/// similar.
+/// Brute-force implementation: in order, drops each document that is similar enough to a kept one,
+/// and names the most similar.
 fn decided(
     texts: &[Vec<u64>],
     order: &[usize],

@@ -27,7 +27,7 @@ impl Scratch {
     /// Runs a command and interrupts it after a delay; `None` if it had no handler yet.
     fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {
         let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
-        // Not a pipe: a full one would block the command.
+        // Not to a pipe: a full pipe would block the command.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         thread::sleep(delay);
@@ -52,7 +52,7 @@ impl Scratch {
     }
 }
 
-/// Deterministic: the command waits for a line that never comes.
+/// The moment of the signal is deterministic: the command waits for a line that never comes.
 #[test]
 fn a_signal_ends_add_while_it_waits_for_stdin() {
     if !signals_are_heard() {
@@ -104,8 +104,8 @@ fn a_second_signal_ends_at_once() {
         assert!(child.try_wait().unwrap().is_none(), "it waits for more");
         thread::sleep(Duration::from_millis(2));
     }
-    // Stopped while both signals are sent, so that they arrive together; a single one ends the
-    // command regularly.
+    // The process is stopped while both signals are sent, so that they arrive together. After a
+    // single signal, the command would end regularly.
     for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
         signal(child.id(), name);
     }

@@ -14,7 +14,7 @@ fn on_a_terminal(scratch: &Scratch, columns: usize, arguments: &str) -> Option<S
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(scratch.dir.path());
     command.stdin(Stdio::null()).env("TERM", "xterm");
-    // Other variables decide about colours too: with CI set, even a dumb terminal gets them.
+    // These variables also decide about colours: with CI set, even a dumb terminal gets them.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
@@ -127,7 +127,7 @@ fn help_fits_forty_columns() {
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    // More lines follow, so that some arrive after the first second however slow the start is.
+    // More lines follow, so that some arrive after the first second even if the start is slow.
     let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
     scratch.run("create i").ends_with(0);
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");

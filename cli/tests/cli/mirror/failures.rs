@@ -1,8 +1,8 @@
-//! Files that `nearkin mirror` cannot read, or must not: what becomes of their documents.
+//! Files that `nearkin mirror` cannot read, or must not read, and what becomes of their documents.
 
 use super::*;
 
-/// Not read, so kept, and why.
+/// A document whose file could not be read is kept, and the reason is reported.
 #[cfg(feature = "pdf")]
 #[test]
 fn a_document_stays_whatever_keeps_its_file_from_being_read() {
@@ -24,19 +24,19 @@ fn a_document_stays_whatever_keeps_its_file_from_being_read() {
     assert_eq!(lines, ["removed d/empty empty"]);
     assert_eq!(count(&counts, &["removed", "kept", "skipped", "waiting"]), [1, 3, 4, 1]);
     assert_eq!(scratch.documents("i").len(), 3);
-    // A failure is no answer: the next run tries again, later ones wait.
+    // A failure is not a result: the next run tries the file again, later runs wait.
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 1, 1]);
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 0, 1]);
     let ran = scratch.run("mirror i d").ends_with(0);
     ran.says(&["3 documents kept although their files could not be read", "tried again"]);
-    // A changed file does not wait.
+    // A changed file is read without waiting.
     scratch.write_old(&[("d/damaged", &text(5)), ("d/binary", &text(1))]);
     let (lines, counts) = scratch.mirror("i d");
     assert_eq!(lines, ["replaced d/damaged"]);
     assert_eq!(count(&counts, &["unchanged", "kept", "waiting"]), [1, 1, 0]);
 }
 
-/// A parser that fails today works tomorrow.
+/// A parser that failed once is tried again, and may succeed.
 #[cfg(unix)]
 #[test]
 fn a_parser_that_fails_once_is_asked_again() {
@@ -60,7 +60,7 @@ fn a_parser_that_fails_once_is_asked_again() {
     assert_eq!(count(&counts, &["added", "replaced", "kept", "waiting"]), [1, 1, 0, 0]);
 }
 
-/// Which program reads PDF is part of what a document was made with.
+/// The program that reads PDF is stored with a document: another program reads the file again.
 #[cfg(unix)]
 #[test]
 fn pdf_is_read_by_the_program_that_is_asked_for() {
@@ -71,13 +71,13 @@ fn pdf_is_read_by_the_program_that_is_asked_for() {
     assert_eq!(count(&scratch.mirror("i d --pdf-command cat").1, &["unchanged", "read"]), [1, 0]);
     let ran = scratch.run("query i d/a.pdf --pdf-command cat").ends_with(0);
     assert!(ran.stdout.contains("1.000"), "{}", ran.stdout);
-    // Another one, and it fails.
+    // Another program, which fails.
     let ran = scratch.run("mirror i d --pdf-command no-such-reader").ends_with(0);
     ran.says(&["d/a.pdf: parser failed (PDF: no-such-reader: No such file", "kept"]);
     assert_eq!(count(&scratch.mirror("i d --pdf-command cat").1, &["unchanged", "read"]), [1, 0]);
 }
 
-/// A few kilobytes that become 600 MB.
+/// A PDF of less than a megabyte that expands to 600 MB.
 #[cfg(all(target_os = "linux", feature = "pdf"))]
 #[test]
 fn a_pdf_that_takes_all_memory_keeps_its_document_and_no_process() {
@@ -96,7 +96,7 @@ fn a_pdf_that_takes_all_memory_keeps_its_document_and_no_process() {
     assert_eq!(scratch.documents("i"), before);
 }
 
-/// A PDF of one page whose content is packed 1,000 times smaller than it is.
+/// A PDF with one page, whose content is compressed to about a thousandth of its size.
 #[cfg(all(target_os = "linux", feature = "pdf"))]
 fn bomb() -> Vec<u8> {
     use std::io::Write as _;
@@ -140,7 +140,7 @@ fn an_ignored_file_is_not_gone() {
     let (lines, counts) = scratch.mirror("i d --hidden --dry-run");
     assert_eq!(lines, ["removed d/a.log now ignored", "removed d/b gone"]);
     assert_eq!(count(&counts, &["removed", "ignored"]), [2, 1]);
-    // Without --hidden nothing is left: that is more than is removed without being asked.
+    // Without --hidden no document would remain, which needs --force.
     let ran = scratch.run("mirror i d").ends_with(2);
     ran.says(&["every file of d is ignored", "3 documents", "--force"]);
     let ran = scratch.run("mirror i d --force").ends_with(0);
@@ -148,7 +148,7 @@ fn an_ignored_file_is_not_gone() {
     ran.says(&["3 removed (2 now ignored)"]);
 }
 
-/// A first run over many files says how many there were, not each.
+/// A first run over many files names the first changes and counts the rest.
 #[test]
 fn of_many_changes_the_first_ones_are_named() {
     let scratch = Scratch::new();

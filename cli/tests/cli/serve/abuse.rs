@@ -164,7 +164,7 @@ fn check_token(server: &Server, token: &str) {
         stats(&format!("Authorization: {wrong}\r\n")).fails(401, "token");
     }
     stats(&format!("Authorization: Bearer {token}\r\n")).has(200);
-    // `any:0123456789abcdef`
+    // These are the credentials `any:0123456789abcdef` in base64.
     stats("Authorization: Basic YW55OjAxMjM0NTY3ODlhYmNkZWY=\r\n").has(200);
     for path in [
         "/",

@@ -36,7 +36,7 @@ impl Server {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        // Read byte by byte, so that later output stays in the pipe.
+        // Read byte by byte, so that later output stays in the pipe and not in a buffer.
         let stdout = child.stdout.as_mut().unwrap();
         let mut byte = [0];
         while !line.ends_with('\n') && stdout.read(&mut byte).unwrap() == 1 {

@@ -31,7 +31,7 @@ fn a_document_is_put_got_replaced_and_removed() {
     assert_eq!(client.ask("PUT", path, Some(&other)).has(200).json()["outcome"], "replaced");
     let empty = json!({"text": " - "});
     client.ask("PUT", path, Some(&empty)).fails(400, "empty");
-    // A payload changes only if the request has one.
+    // A payload changes only if the request contains one.
     let payload = |client: &mut super::http::Client| {
         client.ask("GET", path, None).has(200).json()["payload"].clone()
     };
@@ -218,7 +218,7 @@ fn texts_are_read_only_if_asked_for_and_only_those_of_documents() {
     let mut client = server.connect();
     let read = client.ask("GET", "/v1/texts/docs/MIT.txt", None).has(200).json();
     assert_eq!((&read["key"], &read["text"]), (&json!("docs/MIT.txt"), &json!(licence("MIT"))));
-    // A file that is no document, and a document whose file has changed.
+    // A file that is not a document, and a document whose file has changed.
     scratch.write("secret.txt", "a secret that nobody added");
     client.ask("GET", "/v1/texts/secret.txt", None).fails(404, "not_found");
     let claimed = json!({"text": "what somebody adds under the name of a file"});
