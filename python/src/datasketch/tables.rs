@@ -85,7 +85,9 @@ impl Tables {
 
     fn insert_row(&self, key: Bound<'_, PyAny>, row: &[u8]) -> PyResult<u32> {
         let number = self.lock().insert(key.unbind(), row);
-        number.ok_or_else(|| PyValueError::new_err("the table is full: it holds at most 2**32 - 1 rows"))
+        number.ok_or_else(|| {
+            PyValueError::new_err("the table is full: it holds at most 2**32 - 1 rows")
+        })
     }
 }
 
