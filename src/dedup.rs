@@ -235,7 +235,7 @@ impl<'a> Dedup<'a> {
         }
         let Some(document) = fetch(rank)? else {
             return Err(Error::invalid(format!(
-                "the document of rank {rank}, which was kept, is not there to be compared with"
+                "fetch returned no document for rank {rank}; it must return every kept document"
             )));
         };
         let document = Arc::new(document);

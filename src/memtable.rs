@@ -333,8 +333,12 @@ impl Content {
     }
 
     fn give_birth(&mut self, change: u64, document: &NewDocument<'_>) {
-        assert_eq!(document.signature.len(), self.signature_bytes, "a signature of this index");
-        assert_eq!(document.table_keys.len(), self.tables.len(), "a hash per table");
+        assert_eq!(
+            document.signature.len(),
+            self.signature_bytes,
+            "the length of a signature of this index"
+        );
+        assert_eq!(document.table_keys.len(), self.tables.len(), "one hash per table");
         if self.documents.is_empty() {
             // Reserved memory costs nothing until it is used, while each growth would copy the
             // content.

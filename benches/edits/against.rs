@@ -10,7 +10,7 @@ pub(crate) struct Came {
 }
 
 /// Suffix of the names of other programs' settings.
-const THEIRS: &str = ", as it comes";
+pub(crate) const THEIRS: &str = ", default settings";
 
 /// A table that compares the settings that a user can choose by name with those of other programs.
 /// Empty if there are none of the latter.

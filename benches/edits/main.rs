@@ -273,6 +273,11 @@ impl Report {
     fn finish(mut self, stage: &Stage) -> String {
         self.lines.push('\n');
         self.lines.push_str(&against::table(&self.came, &CHOSEN));
+        // Beside other programs, only the settings with a name: the table would be too wide.
+        if self.kinds.iter().any(|(name, _)| name.ends_with(against::THEIRS)) {
+            let has_name = |name: &str| CHOSEN.contains(&name) || name.ends_with(against::THEIRS);
+            self.kinds.retain(|(name, _)| has_name(name));
+        }
         let _ = write!(self.lines, "\n| copies found of each kind |");
         for (name, _) in &self.kinds {
             let _ = write!(self.lines, " {name} |");

@@ -79,9 +79,9 @@ pub(crate) fn for_documents() -> Result<Vec<Setting>> {
     for preset in [Preset::Documents, Preset::Archive, Preset::Training] {
         all.push(Setting::preset(preset.name(), preset)?);
     }
-    all.push(Setting::theirs("text-dedup 0.4.0, as it comes", text_dedup, 25, 10)?);
-    all.push(Setting::theirs("datatrove 0.10.1, as it comes", datatrove, 14, 8)?);
-    all.push(Setting::theirs("NeMo Curator, as it comes", nemo, 20, 13)?);
+    all.push(Setting::theirs("text-dedup 0.4.0, default settings", text_dedup, 25, 10)?);
+    all.push(Setting::theirs("datatrove 0.10.1, default settings", datatrove, 14, 8)?);
+    all.push(Setting::theirs("NeMo Curator, default settings", nemo, 20, 13)?);
     Ok(all)
 }
 

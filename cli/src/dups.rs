@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     }
     show::show(&groups, &files, args, output)?;
     if let Some(path) = &args.script {
-        output::note(format!("{}: read it before you run it", path.display()));
+        output::note(format!("wrote {}; read the script before you run it", path.display()));
     }
     Ok(Ended::Well)
 }

@@ -94,9 +94,15 @@ impl Drop for Scratch {
 }
 
 fn unpacking(name: &str, error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::StorageFull => {
+            "set TMPDIR to a folder with more free space, or decompress the file first"
+        }
+        _ => "check that the file is complete, or decompress it first",
+    };
     Failure::new(
         format!("cannot decompress {name} to {}: {error}", std::env::temp_dir().display()),
-        "set TMPDIR to a folder with more free space, or decompress it first",
+        advice,
     )
 }
 

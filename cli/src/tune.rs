@@ -217,6 +217,10 @@ fn for_known(
     })
 }
 
+/// A scan is reported only after this many comparisons in vain: the library's minimum of ten per
+/// query, for the 64 queries of its sample.
+const IN_VAIN_MIN: u64 = 640;
+
 struct Sampled {
     documents: u64,
     costs: Costs,
@@ -235,9 +239,10 @@ impl Sampled {
     }
 
     /// Whether the bands of a choice are so unselective that a query is in effect a scan. Uses the
-    /// library's limit.
+    /// library's limit. False if the sample is too small to tell.
     fn is_scan(&self, at: usize) -> bool {
-        self.per_million(self.costs.each[at].in_vain) > Comparisons::IN_VAIN_PER_MILLION_MAX
+        let in_vain = self.costs.each[at].in_vain;
+        in_vain >= IN_VAIN_MIN && self.per_million(in_vain) > Comparisons::IN_VAIN_PER_MILLION_MAX
     }
 
     /// The fraction of the known pairs that a choice returns.

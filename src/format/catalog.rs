@@ -83,7 +83,7 @@ impl Row {
     /// Encodes the row. Panics on a row that [`Row::decode`] would refuse: such a row is a bug, and
     /// writing it would lose the index.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        assert_eq!(self.problem(), None, "a row that could not be read back");
+        assert_eq!(self.problem(), None, "the catalog row is invalid");
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
         let body = bincode::serde::encode_to_vec(self, config).unwrap_or_default();
         // Encoding into memory fails only for types that bincode does not support.

@@ -256,7 +256,7 @@ impl Rebuild {
     fn fed(&mut self, count: usize) {
         let count = u32::try_from(count).expect("fed no more than there are");
         self.ordinal += count;
-        assert!(self.ordinal <= self.docs, "fed more documents than there are");
+        assert!(self.ordinal <= self.docs, "more documents were fed than the segment has");
         if self.ordinal == self.docs {
             self.ordinal = 0;
             self.stage = Stage::Emit;

@@ -264,7 +264,7 @@ mod tests {
         for count in [0, 15, 17, 128] {
             let refused = Signature::from_rows(&params, &vec![1_u32; count], 0).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid);
-            assert!(refused.to_string().contains("has 16 rows"), "{refused}");
+            assert!(refused.to_string().contains("a signature of 16 rows"), "{refused}");
         }
         let own = Params::builder().build().unwrap();
         let refused = Signature::from_rows(&own, &[1_u64; 128], 0).unwrap_err();

@@ -123,7 +123,14 @@ fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure>
         state.counts.bytes_skipped = 0;
         state.position = Position::default();
     }
-    Err(Failure::new("the files cannot be written", ""))
+    Err(Failure::new(
+        format!(
+            "{} and {} are shorter than what was written to them",
+            asked.out.display(),
+            asked.dropped.display()
+        ),
+        "check that no other program writes to them, then run the command again",
+    ))
 }
 
 fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Verdict, Failure> {

@@ -44,12 +44,12 @@ pub(super) fn write(path: &Path, link: bool, groups: &Groups, all: &Files) -> Re
 }
 
 fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::Result<()> {
-    let what = if link { "replaces copies by hard links" } else { "removes copies" };
+    let what = if link { "replaces copies with hard links" } else { "removes copies" };
     writeln!(out, "{HEAD}{what}. Read it before you run it.")?;
-    writeln!(out, "# A copy is compared with the file that stays once more, byte for byte.")?;
+    writeln!(out, "# Each copy is compared again, byte for byte, with the file that stays.")?;
     let change = if link { "ln -f -- \"$1\" \"$2\"" } else { "rm -- \"$2\"" };
     writeln!(out, "copy() {{\n  if cmp -s -- \"$1\" \"$2\"; then {change}")?;
-    writeln!(out, "  else echo \"no copy any more: $2\" >&2; fi\n}}")?;
+    writeln!(out, "  else echo \"no longer a copy, kept: $2\" >&2; fi\n}}")?;
     for group in &groups.exact {
         for_each(group, all, |stays, other| {
             out.write_all(b"copy ")?;

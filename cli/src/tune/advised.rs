@@ -55,7 +55,7 @@ pub(super) fn print(
     let number = |words: u32| grouped(u64::from(words));
     output.line(format_args!("\nwhat {} texts look like", grouped(texts as u64)))?;
     output.line(format_args!(
-        "  words: half of the texts have {} or fewer, a tenth {} or fewer, a tenth {} or more",
+        "  words per text: median {}, 10th percentile {}, 90th percentile {}",
         number(words),
         number(words_of_tenth),
         number(words_of_last_tenth)

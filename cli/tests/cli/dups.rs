@@ -87,7 +87,10 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
     }
     let count = |scratch: &Scratch| fs::read_dir(scratch.path("d")).unwrap().count();
     let before = count(&scratch);
-    scratch.run("dups d --script clean.sh").ends_with(0).says(&["read it before you run it"]);
+    scratch
+        .run("dups d --script clean.sh")
+        .ends_with(0)
+        .says(&["read the script before you run it"]);
     scratch.run("dups d --script link.sh --link").ends_with(0);
     assert_eq!(count(&scratch), before, "the script was run");
     // A file that changed after the script was written is not a copy any more.
@@ -96,13 +99,13 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
         let mut command = Command::new("sh");
         Ran::new(command.arg(script).current_dir(scratch.path("")).output().unwrap())
     };
-    let ran = run("link.sh").ends_with(0).says(&["no copy any more", "one copy"]);
+    let ran = run("link.sh").ends_with(0).says(&["no longer a copy", "one copy"]);
     assert_eq!(ran.stdout, "");
     let inodes = |names: &[&str]| -> Vec<u64> {
         names.iter().map(|name| fs::metadata(scratch.path(name)).unwrap().ino()).collect()
     };
     assert!(inodes(&names).windows(2).all(|two| two[0] == two[1]));
-    run("clean.sh").ends_with(0).says(&["no copy any more"]);
+    run("clean.sh").ends_with(0).says(&["no longer a copy"]);
     assert_eq!(names.iter().filter(|name| scratch.path(name).exists()).count(), 1);
     assert!(scratch.path("d/a.png").exists() && !scratch.path("d/sub/c.png").exists());
     assert!(scratch.path("d/one copy").exists() && scratch.path("d/one more").exists());

@@ -99,7 +99,11 @@ fn a_preset_is_recommended_by_what_the_texts_look_like() {
     fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
     let ran = scratch.run("tune --jsonl docs.jsonl").ends_with(0);
     assert!(ran.stdout.contains("\npreset: --for documents, because texts of "), "{}", ran.stdout);
-    assert!(ran.stdout.contains("what 350 texts look like\n  words: half"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("what 350 texts look like\n  words per text: median"),
+        "{}",
+        ran.stdout
+    );
     let objects = scratch.run("tune --jsonl docs.jsonl --json").ends_with(0).objects();
     let told = objects.last().unwrap();
     assert_eq!((&told["preset"], &told["texts"]), (&"documents".into(), &350.into()));

@@ -113,8 +113,8 @@ impl Core {
 fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
         ErrorKind::Corrupt => Error::invalid(format!(
-            "{}: has files of an index but no catalog, probably from an interrupted backup; \
-             delete the folder, then back up again",
+            "{}: has files of an index but no catalog; after an interrupted backup delete the \
+             folder and back up again; of a damaged index, salvage the documents first",
             dir.display()
         )),
         _ => error,

@@ -318,7 +318,7 @@ impl Core {
         let file = self.hold_file(path);
         let dead = open_dead(self, &file, &Listed { number, length, tail_hash }, entry)?;
         if dead.count() != entry.dead {
-            let what = "the count of the dead file differs from the catalog";
+            let what = "the number of dead documents in the file differs from the catalog";
             return Err(Error::corrupt(&file.path, length, what));
         }
         Ok(HeldDead { dead: Arc::new(dead), file })

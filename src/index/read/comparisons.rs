@@ -11,6 +11,9 @@ const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
 /// Maximum number of candidates: per query, and of all queries together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
 const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
+/// Number of documents examined to find a live one for a query. With most documents dead, each query
+/// still has one; a longer run of dead documents costs the sample one query.
+const DEAD_MAX: u32 = if cfg!(test) { 4 } else { 1_000 };
 /// With fewer dissimilar candidates per query than this, nothing can be predicted for a larger
 /// index.
 const IN_VAIN_MIN: f64 = 10.0;
@@ -99,9 +102,7 @@ impl Snapshot {
             if sum.compared >= CANDIDATES_OF_ALL_MAX {
                 break;
             }
-            if !self.is_live(place)? {
-                continue;
-            }
+            let Some(place) = self.live_from(place)? else { continue };
             let signature = self.signature_bytes(place)?;
             let mut search = Search::new(self, &mut scratch).bounded(CANDIDATES_MAX);
             search.run(&[&signature], 0)?;
@@ -115,6 +116,18 @@ impl Snapshot {
         }
         scratch.keep();
         Ok(sum)
+    }
+
+    /// The first live document of the source at `place` or a little behind it.
+    fn live_from(&self, place: Place) -> Result<Option<Place>> {
+        let end = self.document_count(place.source).min(place.ordinal.saturating_add(DEAD_MAX));
+        for ordinal in place.ordinal..end {
+            let next = Place { ordinal, ..place };
+            if self.is_live(next)? {
+                return Ok(Some(next));
+            }
+        }
+        Ok(None)
     }
 
     /// At most `count` places, evenly spaced over all sources.

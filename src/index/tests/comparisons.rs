@@ -52,6 +52,21 @@ fn comparisons_are_counted_as_brute_force_counts_them() {
 }
 
 #[test]
+fn dead_documents_do_not_use_up_the_sample() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = index(&dir.path().join("x"));
+    for number in 0..80 {
+        index.insert([number], &signature(&index, number, 0)).unwrap();
+    }
+    index.flush().unwrap();
+    // The sample of eight queries begins with each tenth document. Of the last ten all are dead.
+    for number in (0..80).step_by(10).chain(71..80) {
+        index.remove([number]).unwrap();
+    }
+    assert_eq!(sampled(&index).queries, 7);
+}
+
+#[test]
 fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
     // In the scan, the first bands are equal and everything else differs, so documents are compared
