@@ -165,7 +165,7 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
-/// 16-bit little-endian integers compared together: one cache line.
+/// The bytes of 32 little-endian integers of 16 bits, which are compared at once: one cache line.
 pub(crate) type BitWindow = [u8; 64];
 
 /// Sets bit i if integer i equals `wanted`.
@@ -182,13 +182,13 @@ pub(crate) fn equal_bits(integers: &BitWindow, wanted: u16) -> u64 {
     unsafe { sse2::equal_bits(integers, wanted) }
 }
 
-/// Sets bit i if bytes i are equal.
+/// Sets bit i if byte i of `a` equals byte i of `b`.
 #[cfg(not(target_arch = "x86_64"))]
 fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
     a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
 }
 
-/// Sets bit i if the pairs of bytes i are equal.
+/// Sets bit i if lane i of `a` equals lane i of `b`; lanes have two bytes.
 #[cfg(not(target_arch = "x86_64"))]
 fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     let (a, b) = (a.as_chunks::<2>().0, b.as_chunks::<2>().0);
@@ -209,7 +209,8 @@ fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
     unsafe { sse2::wide_word(a, b) }
 }
 
-/// Sets bit i if lanes i of `LANE` bytes are equal. Compilers vectorise the loop.
+/// Sets bit i if lane i of `a` equals lane i of `b`; lanes have `LANE` bytes. Compilers vectorise
+/// the loop.
 #[inline]
 fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
     let (a, b) = (a.as_chunks::<LANE>().0, b.as_chunks::<LANE>().0);

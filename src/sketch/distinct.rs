@@ -6,12 +6,15 @@ use super::hash::{GOLDEN, finalise, finalise_all};
 use super::many::Many;
 use super::simd::Processor;
 
-/// Maximum number of hashes for which the reusable table serves, and the table's number of slots.
+/// Maximum number of hashes of a set that uses the reusable table `Seen`, and the number of slots
+/// of that table.
 const FEW: usize = 1024;
 const SLOTS: usize = 16 << 10;
-/// Maximum number of collisions per set.
+/// Maximum number of collisions in the table per set. With more, the repeats are dropped by another
+/// method.
 const OTHERS_MAX: usize = 64;
-/// Number of sets that use the table before it is cleared.
+/// Sets are numbered from 1. Before the set of this number, the table is cleared and the numbering
+/// restarts, so that the numbers of all hashes fit into 16 bits.
 const TURNS: u16 = 63;
 
 /// Number of hashes finalised per batch, chosen for the L1 cache.
@@ -27,7 +30,7 @@ pub(crate) const MANY: usize = 1 << 17;
 pub(crate) struct Seen {
     slots: Vec<u16>,
     turn: u16,
-    /// Indexes of the repeats.
+    /// The numbers of the hashes of this set that are repeats.
     repeats: Vec<u16>,
 }
 

@@ -80,8 +80,9 @@ pub(crate) fn values(
     }
 }
 
-/// Whether `values` may be split into `begin` and `go_on`: 128 empty rows, and enough hashes to
-/// benefit.
+/// Checks whether `values` may be split into `begin` and `go_on`: there are 128 rows, a SIMD
+/// processor, and enough hashes to benefit. If so, empties the rows and returns them with the
+/// processor.
 #[inline(always)]
 pub(crate) fn usual(
     slots: &mut [u64],

@@ -1,5 +1,6 @@
-//! Fast Similarity Sketching for few shingles and 128 rows. Such sets need many rounds, and most
-//! entries of the later rounds fall into full rows.
+//! Fast Similarity Sketching for few shingles and 128 rows. Such sets need many rounds, and in the
+//! later rounds most hashes fall into rows that already have a value. With AVX-512, this code skips
+//! those hashes.
 //!
 //! The result equals that of `fast`, which is the definition.
 
@@ -8,11 +9,12 @@ use super::simd::Processor;
 
 /// Number of rows of a signature.
 const ROWS: usize = 128;
-/// Number of rounds per block.
+/// Number of rounds that the SIMD kernel handles at once.
 const EIGHT: usize = 8;
-/// Maximum number of hashes.
+/// Maximum number of hashes for which this module is used.
 pub(crate) const FEW_MAX: usize = 64;
-/// Approximate number of entries before the set of empty rows is computed.
+/// Approximate number of hashes per stage, counted once per round. After a stage, the rows that are
+/// still empty are determined.
 const STAGE: usize = 150;
 /// Number of copies of the rows, used in rotation: reading a row soon after writing it stalls the
 /// processor.
@@ -42,8 +44,8 @@ const fn eights() -> [Eight; ROWS / EIGHT] {
 /// Same as `fast::values`, for at most `FEW_MAX` hashes.
 #[inline(always)]
 pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<Processor>) {
-    // The order of rounds does not matter, and surplus rounds are harmless: an entry of an earlier
-    // round is smaller than all entries of later ones.
+    // The order of rounds does not matter, and surplus rounds are harmless: a row keeps its
+    // smallest entry, and an entry of an earlier round is smaller than all entries of later ones.
     let step = (STAGE / hashes.len().max(1)).next_multiple_of(EIGHT).clamp(EIGHT, ROWS);
     let mut copies = [[EMPTY; ROWS]; COPIES];
     let mut first = 0;
@@ -94,8 +96,8 @@ fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]
     }
 }
 
-/// Runs rounds from `first` on until no row is empty. Skips entries that fall into full rows.
-/// Returns false and does nothing if the processor has no kernel for it.
+/// Runs the rounds from `first` on until no row is empty. Skips hashes that fall into full rows.
+/// Returns false and does nothing if the processor has no kernel that finds the others.
 #[inline(always)]
 fn offer_picked(
     hashes: &[u64],

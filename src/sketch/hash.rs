@@ -6,11 +6,13 @@ use std::cell::Cell;
 
 use super::simd::Processor;
 
-/// The base of the polynomial over the units of a window. It is 3 modulo 8, so that swapping two
-/// adjacent units loses at most one of 64 bits.
+/// The base of the polynomial over the units of a window. Swapping two adjacent units changes the
+/// sum by their difference times `BASE` - 1, times a power of `BASE`. Because `BASE` is 3 modulo 8,
+/// `BASE` - 1 has a single factor of 2, so only one of the 64 bits of the difference is lost.
 pub(crate) const BASE: u64 = 0xd134_2543_de82_ef93;
 
-/// 2^64 divided by the golden ratio, odd: the step of SplitMix64 and of repeated shingles.
+/// 2^64 divided by the golden ratio, as an odd number: the step of SplitMix64, and what a bag adds
+/// to the sum of a shingle for each repeat.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function of SplitMix64 (Steele, Lea and Flood 2014; constants of Stafford's 13th

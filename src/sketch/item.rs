@@ -40,7 +40,7 @@ enum Form<'a> {
 
 /// Buffer size for the longest 128-bit integer with its sign, in whole chunks.
 const DIGITS_MAX: usize = 48;
-/// Chunk size: eight digits are written at a time.
+/// 10^8, because integers are written in chunks of eight digits.
 const CHUNK: u64 = 100_000_000;
 /// The largest power of ten in 64 bits with a whole number of chunks, and its number of zeros.
 const SPLIT: u128 = 10_000_000_000_000_000;
@@ -67,7 +67,8 @@ impl Digits {
         end - 8 + index(leading_zeros(digits))
     }
 
-    /// Eight ASCII digits, the first in the lowest byte.
+    /// Writes eight digits as ASCII, so that they end before `end`. `digits` has one digit per
+    /// byte, the first in the lowest byte.
     #[inline(always)]
     fn put_chunk(&mut self, digits: u64, end: usize) {
         self.0[end - 8..end].copy_from_slice(&(digits | ASCII).to_le_bytes());
@@ -95,7 +96,8 @@ impl Digits {
     }
 }
 
-/// Converts eight digits to ASCII.
+/// The character `0` in each byte. OR with eight digits, one per byte, gives their ASCII
+/// characters.
 const ASCII: u64 = 0x3030_3030_3030_3030;
 
 /// Number of leading zeros of eight digits, at most seven.

@@ -25,7 +25,7 @@ pub(crate) struct Large {
     between: Option<u64>,
     /// The last units of the previous section, where the next windows start.
     tail: Vec<u64>,
-    /// Whether any window was complete.
+    /// Whether any section so far had a complete window.
     begun: bool,
 }
 
@@ -77,7 +77,8 @@ impl Large {
         if !is_last {
             units.extend(self.between);
         }
-        // A text shorter than one window is one window.
+        // Too few units for a window wait for the next section, or are dropped at the end. Only if
+        // the whole text has too few do they form one window.
         if units.len() < self.width && (self.begun || !is_last) {
             if is_last {
                 units.clear();

@@ -10,7 +10,8 @@ const PART_BITS_MIN: u32 = 4;
 const PART_BITS_MAX: u32 = 11;
 /// Chunk size: parts grow by this many hashes.
 const CHUNK: usize = 256;
-/// Larger parts are sorted: the table has 16-bit indexes.
+/// Maximum number of hashes in a part for which the table with its 16-bit indexes is used. Larger
+/// parts are sorted.
 const PLACES_MAX: usize = 1 << 15;
 /// Sentinel in `Many::previous`: the chunk is the first of its part.
 const NONE: usize = usize::MAX;
@@ -22,7 +23,8 @@ pub(crate) struct Many {
     memory: Vec<u64>,
     /// For each chunk, the previous chunk of its part.
     previous: Vec<usize>,
-    /// Index of the next hash of each part. At the end of a chunk, the part needs a new chunk.
+    /// For each part, the index in `memory` of its next hash. If the index is a multiple of
+    /// `CHUNK`, the last chunk is full, and the part needs a new one.
     ends: Vec<usize>,
 }
 
@@ -30,14 +32,15 @@ impl Many {
     /// Made for about `expected` hashes. With more hashes the parts become larger and slower.
     pub(crate) fn new(expected: usize) -> Self {
         let bits = (expected / PART).max(1).ilog2().clamp(PART_BITS_MIN, PART_BITS_MAX);
-        // On average the last chunk of a part is half empty.
+        // One chunk more per part, because the last chunk of a part is only partly filled.
         let memory = Vec::with_capacity(expected + (CHUNK << bits));
         Self { memory, previous: Vec::new(), ends: vec![0; 1 << bits] }
     }
 
     #[inline(always)]
     pub(crate) fn add(&mut self, hash: u64) {
-        // These bits choose neither a row nor a slot of `copy_by_table`.
+        // The row is chosen by the highest bits of a hash, and the slot of `copy_by_table` by the
+        // lowest. These bits are independent of both.
         let part = low_bits(hash >> 32) & (self.ends.len() - 1);
         let Some(end) = self.ends.get_mut(part) else { return };
         if *end % CHUNK == 0 {
@@ -73,8 +76,8 @@ impl Many {
     }
 }
 
-/// Copies the distinct hashes of a part to indexes from 1 on, and returns their number. May sort
-/// the part.
+/// Copies the distinct hashes of a part to `to`, from index 1 on, and returns their number. May
+/// sort the part.
 fn copy_distinct(part: &mut [u64], to: &mut [u64], places: &mut Vec<u16>) -> usize {
     if let Some(kept) = copy_by_table(part, to, places) {
         return kept;

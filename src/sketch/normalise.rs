@@ -56,7 +56,8 @@ impl Rules {
         self.space
     }
 
-    /// The tables for `letters` in one pass, if there are any.
+    /// The tables with which `fold::Pass` does the same as `letters` in one pass. `None` if there
+    /// are none for this normalisation.
     pub(crate) fn table(self) -> Option<&'static FoldTable> {
         match self.letters {
             Normalise::Case => Some(&CASE),
@@ -122,8 +123,8 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_white_space).filter(|token| !token.is_empty())
 }
 
-/// Unicode's property White_Space. It has not changed since 2013, and is written out here so that
-/// it never will.
+/// Unicode's property White_Space. It has not changed since 2013. It is written out here, so that a
+/// later Unicode version cannot change signatures.
 pub(crate) fn is_white_space(c: char) -> bool {
     matches!(
         c,

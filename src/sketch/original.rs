@@ -106,12 +106,14 @@ impl Original {
     }
 }
 
-/// Number of shared shingles that this similarity requires, up to rounding.
+/// The number of shared shingles that two documents of similarity `least` have, minus a margin for
+/// rounding errors.
 pub(crate) fn needed_for_similarity(a: &Original, b: &Original, least: f64) -> f64 {
     (least * (a.len() + b.len()) as f64 / (1.0 + least) - 1e-6).max(0.0)
 }
 
-/// Number of shared shingles that this containment requires, up to rounding.
+/// The number of shared shingles that two documents of containment `least` have, minus a margin for
+/// rounding errors.
 pub(crate) fn needed_for_containment(a: &Original, b: &Original, least: f64) -> f64 {
     (least * a.len().min(b.len()) as f64 - 1e-6).max(0.0)
 }

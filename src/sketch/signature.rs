@@ -50,7 +50,8 @@ impl Signature {
         Self::of_rows(made, rows, shingle_count)
     }
 
-    /// `made` has the id, scheme, number of rows and lane bits of the parameters.
+    /// Same as `from_rows`, with the id, scheme, number of rows and lane bits of the parameters as
+    /// a tuple.
     pub(super) fn of_rows<T: Into<u64> + Copy>(
         (id, scheme, hashes, lane_bits): (u64, Scheme, usize, u32),
         rows: &[T],

@@ -234,8 +234,8 @@ impl Processor {
         kernel!(self, avx2::settle(slots), avx512::settle(slots))
     }
 
-    /// The number of hashes from which on single rounds over all hashes are faster than
-    /// `few::values`.
+    /// The minimum number of hashes for which running one round after the other over all hashes is
+    /// faster than `few::values`.
     #[inline(always)]
     pub(crate) fn many(self) -> usize {
         match self {
@@ -246,9 +246,9 @@ impl Processor {
         }
     }
 
-    /// Sets a bit for each hash and each of eight rounds if the round puts the hash into one of the
-    /// `open` rows of 128. May set other bits, too. Returns false if this processor has no kernel
-    /// for it.
+    /// Finds the hashes that eight rounds put into one of the `open` rows of 128: byte i of `hits`
+    /// is for hash i, and has one bit per round. May set other bits, too. Returns false if this
+    /// processor has no kernel for this.
     #[inline(always)]
     pub(crate) fn open_rounds(
         self,
@@ -269,9 +269,9 @@ impl Processor {
         }
     }
 
-    /// Writes to `picked` the unmixed hashes that this round puts into one of the `open` rows of
-    /// 128, and perhaps others. Returns their number. `picked` must have room for all hashes and
-    /// eight more.
+    /// Writes to `picked` the hashes, as they are before `fast::rehash`, that this round puts into
+    /// one of the `open` rows of 128, and perhaps others. Returns their number. `picked` must have
+    /// room for all hashes and eight more.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,

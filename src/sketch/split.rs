@@ -14,7 +14,8 @@ use super::unit::UnitHash;
 /// A text is processed in pieces that are little longer than this, so that buffers stay small.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// A piece with a longer unit, or a longer run of units without white space, is not split here.
+/// Maximum length of a piece that is divided here, with 32-bit positions. A piece is longer only if
+/// a unit is, or a run of units without white space; then slower code divides it.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// The kind of the units.
@@ -28,7 +29,7 @@ pub(crate) enum UnitKind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
     pub(crate) kind: UnitKind,
-    /// Upper-case letters are converted to lower case.
+    /// Whether ASCII letters are converted to lower case.
     pub(crate) lower: bool,
 }
 
@@ -77,7 +78,7 @@ impl Split {
                 let count = self.cut(piece, rules, processor);
                 self.hash_units(count, hash, processor, out);
             } else {
-                // Positions of 32 bits might overflow.
+                // A 32-bit position might overflow, so the slower code is used.
                 let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
                 let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
@@ -95,9 +96,9 @@ impl Split {
     fn cut(&mut self, piece: &[u8], rules: Cut, processor: Option<Processor>) -> usize {
         let bytes = piece.len().next_multiple_of(64);
         if self.text.len() < bytes + 128 {
-            // Two more blocks, so that reads stay in the buffer: of the eight bytes of a short
-            // unit, or of a vector that starts there. The length before them is a power of two, so
-            // that a mask keeps positions in range.
+            // Two blocks are added, so that reading eight bytes or two vectors from the start of
+            // any unit stays in the buffer. The length without them is a power of two, so that a
+            // mask can keep positions in range.
             self.text.resize(bytes.next_power_of_two() + 128, 0);
         }
         if self.edges.len() < bytes + 64 {

@@ -64,7 +64,8 @@ fn apply(factor: (u64, u64), x: (u64, u64), add: u64) -> u64 {
     // products have the weight 2^31, so their bits from 2^30 on wrap around to the low end.
     let middle = product(factor.1, x.0) + product(factor.0, x.1);
     let wrapped = (middle << 34 >> 3) + (middle >> 30);
-    // The sum is below 5 x 2^61.
+    // The sum is below 5 x 2^61. So it fits into 64 bits, and once the bits above 2^61 are folded,
+    // a single subtraction of p completes the remainder.
     let sum = product(factor.0, x.0) + product(factor.1, x.1 << 1) + wrapped + add;
     let folded = (sum & PRIME) + (sum >> 61);
     folded.min(folded.wrapping_sub(PRIME))

@@ -12,7 +12,8 @@ use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
 
-/// Size of the buffer for folded text in bytes, and its maximum size for words.
+/// Size in bytes of the buffer for folded text. For words, the buffer grows up to the second size,
+/// as long as it holds no position where the text can be cut.
 const FOLDED_BYTES: usize = 12 << 10;
 const FOLDED_BYTES_MAX: usize = 256 << 20;
 
@@ -57,7 +58,8 @@ impl Units {
             split.hash(text.as_bytes(), cut, self.hash, processor, units);
             return;
         }
-        // A separate buffer, because the rest of `split` is in use.
+        // The buffer is taken out of `split`, because `split` itself is borrowed while the folded
+        // text is divided.
         let mut folded = std::mem::take(&mut split.folded);
         match (self.rules.table(), kind) {
             (Some(table), Some(UnitKind::Words)) => {

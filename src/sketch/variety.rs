@@ -70,7 +70,8 @@ impl Variety {
             sums.retain(|sum| finalise(*sum) & (part - 1) == 0);
         }
         sums.sort_unstable();
-        // Number of shingles by frequency.
+        // `counts[n]` is the number of distinct shingles that occur n times; `often`, of those that
+        // occur more than `OFTEN` times.
         let mut counts = [0_usize; OFTEN + 1];
         let mut often = 0_usize;
         for equal in sums.chunk_by(|a, b| a == b) {

@@ -1,5 +1,5 @@
 //! Normalises a text in one pass: ASCII eight bytes or more at a time, other characters by tables.
-//! Words that the tables do not cover are normalised the slow path.
+//! Words with characters that the tables do not cover take the slow path.
 //!
 //! The definition is `docs/reference/SIGNATURES.md`; its reference implementation is `slow` here,
 //! and the pinned crates in the tests.
@@ -25,8 +25,8 @@ fn is_joint(byte: u8) -> bool {
     matches!(byte, b'.' | b'\'' | b':' | b',' | b';' | b'_')
 }
 
-/// The table's record of the composite of two characters, or `None` if they do not compose. An
-/// error if folding would change the composite again.
+/// The composite of two characters and its record in the table, or `None` if they do not compose.
+/// An error if folding would change the composite again.
 fn composite(
     table: &FoldTable,
     first: char,
@@ -43,7 +43,7 @@ fn last_char(bytes: &[u8]) -> Option<char> {
     std::str::from_utf8(bytes.get(start..)?).ok()?.chars().next()
 }
 
-/// The UTF-8 bytes of the character with this number, and how many there are.
+/// The UTF-8 bytes of the character with this code point, and how many there are.
 #[inline(always)]
 fn encode(number: u32) -> ([u8; 4], usize) {
     let low = |shift: u32| 0x80 | (number >> shift & 0x3f);
@@ -59,7 +59,7 @@ fn encode(number: u32) -> ([u8; 4], usize) {
     (bytes.to_le_bytes(), len)
 }
 
-/// The number of the first character of these bytes, and its length in bytes. The bytes must be
+/// The code point of the first character of these bytes, and its length in bytes. The bytes must be
 /// UTF-8, and the character not ASCII.
 #[inline(always)]
 fn decode(bytes: [u8; 4]) -> (u32, usize) {

@@ -12,10 +12,11 @@ mod ascii;
 mod cut;
 mod marks;
 
-/// The first byte of all Hebrew letters, and of no other letters.
+/// The first byte of all folded Hebrew letters, and of no other letters.
 const HEBREW: u8 = 0xd7;
 
-/// Bytes that a step may write after the end of the output.
+/// Free space in bytes that the output buffer must have before a step: a step may write up to this
+/// many bytes.
 const ROOM: usize = 80;
 
 /// Why the pass stopped.
@@ -295,7 +296,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
         match class {
             class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
-            // A mark in the Unicode version of one of the two crates, but not of the other.
+            // One of the two crates takes this character for a mark; the other, of another Unicode
+            // version, does not. The slow path handles it.
             _ if record.combining() != 0 => return false,
             class::ALONE => {
                 self.boundary(out);

@@ -3,7 +3,7 @@
 //!
 //! `FoldTable::letter` and `CharRecord` define which letters are plain.
 
-/// Number of characters per pair of leading bytes.
+/// Number of characters per pair of leading bytes: 64 for each of the two.
 const PAIR: usize = 128;
 
 /// The letters of one normalisation.

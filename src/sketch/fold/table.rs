@@ -25,7 +25,8 @@ pub(crate) struct FoldTable {
     /// characters with this start are letters that do not change and do not compose with a
     /// preceding character.
     stay: &'static [u64; 16],
-    /// Tables for the same purpose, in a layout for vector look-ups.
+    /// The contents of `letters`, and the kinds of some three-byte characters, in a layout for
+    /// vector look-ups.
     pub(crate) scripts: &'static Scripts,
 }
 
@@ -72,8 +73,10 @@ pub(crate) mod class {
 const PAIR: u8 = 253;
 /// The value of `CharRecord::bytes` for a character that becomes a single one, perhaps itself.
 pub(crate) const MOVED: u8 = 254;
-/// Selects the bits of a record that, for a letter, equal those of `MOVED`: all except the value,
-/// the bit that distinguishes Hebrew from other letters, and all flags except the first.
+/// Mask of the bits that tell whether a record is of a letter that composes with nothing before it:
+/// these bits must equal those of `MOVED << 32`. They say that the character becomes a single one,
+/// of class `LETTER` or `HEBREW` (which differ in the masked-out bit 0), has combining class 0 and
+/// lacks the flag `MAYBE`.
 const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
 /// Flags: the character may compose with a preceding one; it has a canonical decomposition.
 const MAYBE: u8 = 1;
@@ -125,7 +128,7 @@ impl FoldTable {
         (letters, (others.trailing_zeros() / 16).min(none.trailing_zeros()) as usize)
     }
 
-    /// The record of the character with this number.
+    /// The record of the character with this code point.
     #[inline(always)]
     pub(crate) fn get(&self, number: u32) -> CharRecord {
         let number = number as usize;
@@ -168,8 +171,9 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     letters
 }
 
-/// Computes `FoldTable::stay`. The bits are set for Hangul syllables, and for all other characters
-/// that have the same block number.
+/// Computes `FoldTable::stay`. Hangul syllables are letters that stay as they are. So are all
+/// characters of another block that has the same block number, because the number stands for the
+/// records of its characters.
 const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     const HANGUL: usize = 0xac00;
     let mut number = HANGUL;
@@ -260,7 +264,7 @@ impl CharRecord {
         Some(text.iter().copied().map(char::from).collect())
     }
 
-    /// The offset that is added to the character's number if it is moved.
+    /// The offset that is added to the character's code point if it is moved.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     pub(crate) fn value(self) -> u32 {

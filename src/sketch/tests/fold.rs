@@ -393,7 +393,8 @@ fn words_of_unicodes_own_test_are_cut_as_defined() {
     assert!(checked > 1_500, "{checked}");
 }
 
-/// Unicode's own test lists five forms of each text, which must be folded to the same text.
+/// Unicode's own test lists five forms of each text. The first three (the source, its form C and
+/// its form D) must be folded to the same text.
 #[test]
 fn forms_of_unicodes_own_test_are_folded_alike() {
     let path = "/usr/share/unicode/NormalizationTest.txt.bz2";

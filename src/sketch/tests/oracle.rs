@@ -44,7 +44,7 @@ fn params(input: &mut Input<'_>) -> Option<Params> {
     let letters = input.u8();
     let hashes = match (flags & 64, input.u8()) {
         (0, choice) => 16 + usize::from(choice % 20),
-        // The usual number of rows has special paths.
+        // The default number of rows, 128, has special paths.
         (_, choice) if choice % 2 == 0 => 128,
         (_, choice) => 16 + usize::from(choice),
     };

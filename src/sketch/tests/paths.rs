@@ -45,7 +45,7 @@ fn every_ascii_byte_between_two_others_has_the_words_of_uax_29() {
     }
 }
 
-/// Every position of a joint relative to the blocks of 64.
+/// Every position of a joining byte relative to the blocks of 64 bytes.
 #[test]
 fn block_edges_change_no_words() {
     for text in ["it's", "3.14", "a_b", "a.b.c", "1,000;5", "_", "__", "a:b", "x", "'", "a.", ".a"]

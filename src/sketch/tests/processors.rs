@@ -223,8 +223,8 @@ fn check_values(hashes: &[u64]) {
     }
 }
 
-/// Later rounds first compute the high half of a product without its carry. Here the carry raises
-/// it to the next row.
+/// In later rounds, the kernels compute the high half of a product without the carry from the low
+/// halves. Here this carry changes the row.
 #[test]
 fn a_carry_into_the_row_is_seen_on_every_processor() {
     for (add, factor) in &fast::ROUNDS[1..6] {
@@ -288,8 +288,8 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
     }
 }
 
-/// Eight units that begin within 120 bytes are read from one window; otherwise the first bytes of
-/// each unit are gathered. The last group of a text has fewer units.
+/// Eight units that begin within 120 bytes are read by one load of 128 bytes; otherwise the first
+/// bytes of each unit are gathered. The last group of a text has fewer units.
 #[test]
 fn units_near_and_far_are_the_same_on_every_processor() {
     for gap in 1..40 {
@@ -310,8 +310,8 @@ fn units_near_and_far_are_the_same_on_every_processor() {
     }
 }
 
-/// The path that texts take on this machine is tested, after those of lesser processors. The test
-/// prints a notice if this processor does not support all paths.
+/// `Processor::all` must end with the variant that this machine uses, so that the tests cover it.
+/// The test prints a notice if this processor does not support all variants.
 #[test]
 fn the_way_of_this_processor_is_tested() {
     let ways: Vec<_> = Processor::all().map(|way| format!("{way:?}")).collect();

@@ -21,8 +21,9 @@ fn repeats_are_dropped_or_numbered() {
     assert!(expected.iter().all(|hash| bag.binary_search(hash).is_ok()));
 }
 
-/// Tests every number of hashes up to beyond the filter, with every small number of repeats of each
-/// kind: at the front, at the back, all of one hash, and spread.
+/// Tests small sets and sets of about 1,024 hashes, up to which the reusable table is used. Each
+/// has various numbers of repeats: of the first hashes, of the last hashes, of a single hash, and
+/// of hashes spread over the set.
 #[test]
 fn repeats_are_dropped_whatever_their_number_and_place() {
     for count in (0..70_u64).chain((1_000..1_050).step_by(7)) {

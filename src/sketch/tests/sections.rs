@@ -59,7 +59,7 @@ fn a_text_may_be_cut_between_words() {
     all_kinds("a b");
 }
 
-/// A text of more than one section of the real length, with repeated shingles.
+/// A text of many sections of the default length, with repeated shingles.
 #[test]
 fn a_large_text_has_the_signature_of_the_whole() {
     let word = |n: u64| format!("w{} ", split_mix(1, n % 70_000) % 40_000);

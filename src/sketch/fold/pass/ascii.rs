@@ -68,8 +68,8 @@ fn in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Writes ASCII that ends within eight bytes, in lower case, and returns its length. Returns `None`
-/// if it does not end there.
+/// Writes a run of fewer than eight ASCII bytes in lower case, and returns its length. Returns
+/// `None` if the next eight bytes are all ASCII, or if there are fewer than eight.
 #[inline(always)]
 pub(super) fn few_ascii(text: &[u8], at: usize, out: &mut [u8], len: usize) -> Option<usize> {
     let word = u64::from_le_bytes(*text.get(at..)?.first_chunk()?);

@@ -4,9 +4,9 @@ use super::super::{decode, four};
 use super::{Last, Pass};
 
 impl<'a, const WORDS: bool> Pass<'a, WORDS> {
-    /// The positions, in the text and in the output, of the last ASCII blank before which both may
-    /// be cut; or `base`, if there is none after it. Each ASCII blank of the text is written as a
-    /// blank, and nothing else is, so that the blanks correspond.
+    /// The last ASCII blank before which both the text and the output may be cut, as its position
+    /// in each; or `base`, if no such blank follows it. Each ASCII blank of the text is written as
+    /// a blank, and nothing else is, so that the blanks correspond.
     pub(crate) fn cut(&self, out: &[u8]) -> (usize, usize) {
         let (mut at, mut len) = (self.at, self.len);
         let last = |bytes: &[u8], (from, to): (usize, usize)| {

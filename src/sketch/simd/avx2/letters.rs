@@ -1,6 +1,6 @@
 //! Folds letters by AVX2, 32 bytes at a time.
 //!
-//! `fold::Pass` does the same letter by letter, and is tested against this code.
+//! `fold::Pass` is the scalar reference; tests compare the two.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_adds_epu8, _mm256_alignr_epi8,
@@ -12,7 +12,8 @@ use std::arch::x86_64::{
 
 use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
 
-/// The leading bytes of Hebrew letters are D6 and D7. This is the pair without its lowest bit.
+/// The lead bytes D6 and D7, which share a table, without their lowest bit. All Hebrew letters
+/// start with D7.
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
@@ -83,8 +84,8 @@ fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLett
     (_mm256_blendv_epi8(lower(bytes), letter, bytes), others)
 }
 
-/// Handles three-byte characters that do not change, if they are in the same window of 128
-/// characters as the first one.
+/// Passes through three-byte characters that folding does not change, if they are in the same
+/// aligned block of 128 code points as the first three-byte character.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_three(
@@ -112,7 +113,7 @@ fn trailing(bytes: __m256i) -> __m256i {
     _mm256_cmpgt_epi8(each(0xc0), bytes)
 }
 
-/// At the last byte of each character, the low seven bits of the character's number.
+/// At the last byte of each character, the low seven bits of its code point.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn numbers_of(bytes: __m256i) -> __m256i {

@@ -29,10 +29,14 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     open
 }
 
-/// For 128 rows, the usual number: the open rows are two words of bits, and the row is the highest
-/// seven bits of hi(p) ^ lo(p). Those of lo(p) are computed exactly. hi(p) is the product of the
-/// high halves plus a carry below 2^33. With 2^33 added to the product, its highest seven bits are
-/// right unless the next 24 bits are all zeros. In that case all hashes of the chunk are picked.
+/// Finds the hashes that a round puts into open rows, for 128 rows, the usual number: see
+/// `Processor::pick_of_128`.
+///
+/// The product p is that of `fast::rehash`, and the row is the highest seven bits of hi(p) ^ lo(p),
+/// the halves of p. The bits of lo(p) are computed exactly. hi(p) is the product of the high halves
+/// of both factors, plus a carry below 2^33 that is not computed. With 2^33 added instead, the
+/// highest seven bits are right unless the next 24 bits are all zeros. In that case all hashes of
+/// the chunk are picked.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn pick_of_128(

@@ -101,8 +101,8 @@ impl<'a> Long<'a> {
         Some(Self { places, count: 0, last, first: _mm256_setzero_si256() })
     }
 
-    /// Looks at the next eight units, and adds those whose bits are set. The bits are in the order
-    /// of `even`.
+    /// Looks at the next eight units, and adds the positions of those whose bits are set. The bits
+    /// are in the order of `even`.
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn add(&mut self, bits: u8) {

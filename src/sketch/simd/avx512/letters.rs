@@ -1,6 +1,6 @@
 //! Folds letters by AVX-512, 64 bytes at a time.
 //!
-//! `fold::Pass` does the same letter by letter, and is tested against this code.
+//! `fold::Pass` is the scalar reference; tests compare the two.
 
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epi8_mask,
@@ -27,7 +27,8 @@ const fn numbers(plus: usize) -> [u8; 64] {
     numbers
 }
 
-/// The leading bytes of Hebrew letters are D6 and D7. This is the pair without its lowest bit.
+/// The lead bytes D6 and D7, which share a table, without their lowest bit. All Hebrew letters
+/// start with D7.
 const HEBREW: u8 = 0xd6;
 
 /// A folded block, and a bit for each byte where an unsupported character starts.
@@ -100,8 +101,8 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedByte
     (_mm512_mask_mov_epi8(folded, lead, to), others)
 }
 
-/// Handles three-byte characters that do not change, if they are in the same window of 128
-/// characters as the first one.
+/// Passes through three-byte characters that folding does not change, if they are in the same
+/// aligned block of 128 code points as the first three-byte character.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> FoldedBytes {
@@ -124,7 +125,7 @@ fn trailing(bytes: __m512i) -> u64 {
     _mm512_cmplt_epi8_mask(bytes, each(0xc0))
 }
 
-/// At the last byte of each character, the low seven bits of the character's number.
+/// At the last byte of each character, the low seven bits of its code point.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn numbers_of(bytes: __m512i) -> __m512i {

@@ -179,7 +179,7 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
         write(_mm512_extracti32x4_epi32::<1>(kept), base, second);
         let new = mark.count_ones() as usize;
         if new > 32 {
-            // Rare: it takes single letters to have so many edges.
+            // Rare: a block has more than 32 edges only if most of its units are single letters.
             write(_mm512_extracti32x4_epi32::<2>(kept), base, third);
             write(_mm512_extracti32x4_epi32::<3>(kept), base, last);
         }

@@ -31,10 +31,14 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     open
 }
 
-/// For 128 rows, the usual number, the row is the highest seven bits of hi(p) ^ lo(p). Those of
-/// lo(p) are computed exactly. hi(p) is the product of the high halves plus a carry below 2^33.
-/// With 2^33 added to the product, its highest seven bits are right unless the next 24 bits are all
-/// zeros. In that case the hash is picked, too.
+/// Finds the hashes that a round puts into open rows, for 128 rows, the usual number: see
+/// `Processor::pick_of_128`.
+///
+/// The product p is that of `fast::rehash`, and the row is the highest seven bits of hi(p) ^ lo(p),
+/// the halves of p. The bits of lo(p) are computed exactly. hi(p) is the product of the high halves
+/// of both factors, plus a carry below 2^33 that is not computed. With 2^33 added instead, the
+/// highest seven bits are right unless the next 24 bits are all zeros. In that case the hash is
+/// picked, too.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn pick_of_128(
     eights: &[[u64; 8]],
@@ -52,7 +56,8 @@ pub(crate) fn pick_of_128(
     count
 }
 
-/// Does the same for each hash in eight rounds.
+/// Finds, for each hash, which of eight rounds put it into an open row: see
+/// `Processor::open_rounds`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &mut [u8; FEW_MAX]) {
     let open = open.map(|open| _mm512_movm_epi8(open));
@@ -62,7 +67,8 @@ pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &
     }
 }
 
-/// Whether hashes fall into open rows; `open` has a byte per row, all ones if the row is open.
+/// One bit per hash, set if the hash falls into an open row, or if that is uncertain. `low` and
+/// `high` have a byte per row, all ones if the row is open.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i; 2]) -> u8 {

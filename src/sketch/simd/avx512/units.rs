@@ -41,7 +41,7 @@ pub(crate) fn short(
         } else {
             let eighths = _mm512_set_epi64(56, 48, 40, 32, 24, 16, 8, 0);
             let heads = heads(text, units);
-            // The second vector is not used.
+            // Every byte is in the first vector, so the second is never used.
             hashes([heads, heads], eighths, len, lengths)
         };
         // SAFETY: the mask selects only numbers inside `out`; masked-off ones are not written.
