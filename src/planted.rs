@@ -87,7 +87,7 @@ mod switch {
         AdoptedInTwo,
         /// An adoption moves the floor past changes that only the log holds.
         AdoptedOverLog,
-        /// If two segments of an adoption have the same key, both documents live.
+        /// If two adopted segments contain the same key, both documents stay live.
         SupersededAdopted,
         /// The manifest is published without syncing its content.
         ManifestNotSynced,
@@ -105,7 +105,8 @@ mod switch {
         FolderNotHeld,
         /// The record of an insert omits the payload that is kept.
         PayloadForgotten,
-        /// A reader checks whether there is a writer before it knows the log.
+        /// A reader relies on a check of the lock that it made before it read which log the catalog
+        /// lists.
         LockAskedEarly,
         /// A compaction truncates payloads above 32 KiB.
         PayloadCut,

@@ -274,9 +274,10 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
     }
 }
 
-/// A commit that was interrupted by a power cut before redb closed the file: only then do the two
-/// commit slots differ. Only the bit that selects the slot can undo the commit. (The files that the
-/// old row lists then exist, or the index reports them as missing.)
+/// Tests a file whose commit was interrupted by a power cut before redb closed it: only in such a
+/// file do the two commit slots differ. If one bit of its header flips, only the bit that selects
+/// the slot can bring back the old row. (That is tolerable: the files that the old row lists still
+/// exist, or the index reports them as missing.)
 #[test]
 fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
     let (old, new) = (row(1, 3), row(2, 4));

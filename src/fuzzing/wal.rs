@@ -72,8 +72,8 @@ fn told(
     }
 }
 
-/// Checks that the index opens exactly if the log replays, and that it then contains the documents
-/// of the changes.
+/// Checks that the index opens if and only if the log replays, and that it then contains the
+/// documents of the changes.
 fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {

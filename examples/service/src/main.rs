@@ -30,7 +30,7 @@ use tokio::sync::Semaphore;
 const COPY: f64 = 0.9;
 
 /// Documents with at least this similarity are recommended. The bands of the index are chosen for
-/// it.
+/// this similarity.
 const RELATED: f64 = 0.4;
 
 /// Maximum number of recommendations in an answer.
@@ -112,7 +112,8 @@ async fn signal() {
         use tokio::signal::unix::{SignalKind, signal};
         match signal(SignalKind::terminate()) {
             Ok(mut signal) => signal.recv().await,
-            // Without a handler, SIGTERM ends the process immediately. The index survives that.
+            // If no handler can be installed, SIGTERM ends the process immediately, which does not
+            // damage the index. So wait for Ctrl-C only.
             Err(_) => std::future::pending().await,
         }
     };

@@ -122,8 +122,9 @@ impl Sim {
         self.shared.peek().faults.plan(fault);
     }
 
-    /// Plans a visit, which stands for another thread or process: `visit` is called at this moment
-    /// of every call, until it returns true. `None` cancels it.
+    /// Plans a visit, which stands for another thread or process: `visit` is called whenever an
+    /// operation reaches this moment (for example, before a sync), until it returns true. `None`
+    /// cancels the plan.
     pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
         self.shared.peek().visitor.0 = visitor;
     }
