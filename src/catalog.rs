@@ -2,11 +2,11 @@
 //!
 //! No other module uses redb. It stores encoded rows and does not interpret them.
 //!
-//! The database on disk is open only during [`Catalog::commit`]. When redb closes it, it also
-//! writes the row to its second commit slot and marks the file clean. So between two commits no
-//! damaged bit can make redb fall back to the previous row, a kill at any other moment leaves
-//! nothing to repair, and dropping a handle writes nothing. The price: five more syncs per flush or
-//! compaction than with a database that stays open.
+//! The database on disk is open only during [`Catalog::commit`]. When redb closes a database, it
+//! also writes the row to the second commit slot of the file and marks the file clean. So between
+//! two commits no damaged bit can make redb fall back to the previous row, a kill at any other
+//! moment leaves nothing to repair, and dropping a handle writes nothing. The price: five more
+//! syncs per flush or compaction than with a database that stays open.
 
 #[cfg(test)]
 mod memory;
@@ -233,7 +233,8 @@ fn write_row(
     bytes: &[u8],
 ) -> std::result::Result<(), Failure> {
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file was checked just before. If redb panics nevertheless, `settle` reads the row.
+    // The file was checked just before. If redb panics nevertheless, `settle` finds out which row
+    // the file contains.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         insert_row(&builder().create_with_backend(backend)?, bytes)
     }));

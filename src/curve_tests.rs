@@ -7,7 +7,7 @@ fn near(value: f64, expected: f64, slack: f64) {
     assert!((value - expected).abs() <= slack, "{value} is not {expected}");
 }
 
-/// Mining of Massive Datasets, figure 3.8: 20 bands with 5 rows each.
+/// Compares with Mining of Massive Datasets, figure 3.8: 20 bands with 5 rows each.
 #[test]
 fn the_s_curve_is_the_textbooks() {
     let table =

@@ -93,7 +93,7 @@ mod switch {
         ManifestNotSynced,
         /// A manifest replaces an existing one of the same generation.
         ManifestReplaced,
-        /// Documents that an append replaces stay alive.
+        /// An append to a sharded index leaves the documents that it replaces alive.
         ReplacedForgotten,
         /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,
@@ -103,7 +103,7 @@ mod switch {
         LockNotChecked,
         /// A handle resolves its folder by path.
         FolderNotHeld,
-        /// The record of an insert omits the payload that is kept.
+        /// The record of an insert without a payload omits the stored payload, which must stay.
         PayloadForgotten,
         /// A reader relies on a check of the lock that it made before it read which log the catalog
         /// lists.

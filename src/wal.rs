@@ -92,7 +92,7 @@ impl Wal {
     ) -> Result<Self> {
         let tmp = storage::names::tmp_of(path);
         let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
-            // If the name was taken, the file with that name is not ours.
+            // If the name was taken, the file with that name is not ours and must stay.
             let ours = (error.kind() != io::ErrorKind::AlreadyExists).then_some(path);
             // Best effort: a file that cannot be removed is unlisted, so the next open deletes it.
             for left in [Some(&*tmp), ours, spare].into_iter().flatten() {

@@ -95,8 +95,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
 
-    // If a client hangs up, its call keeps running. All permits are available only when no call
-    // runs.
+    // Wait until no call runs: the call of a client that hung up keeps running. Only then are all
+    // permits available.
     let _all = calls.acquire_many(CALLS_MAX).await?;
     let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
     index.close()?;
