@@ -237,7 +237,7 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
     // Every append leaves zeros in place of the next header. If these bytes are no longer zero, a
-    // record was started there, so they belong to the tail.
+    // record was started there, so they belong to the torn tail.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;

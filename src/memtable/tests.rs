@@ -97,7 +97,8 @@ fn the_newest_of_many_versions_of_a_key_is_found_first() {
     }
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
-    // The position of the newest version is the number of older documents examined before it.
+    // The position of the newest version in the bucket is the number of documents examined before
+    // it.
     assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
 }
 
