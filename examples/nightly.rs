@@ -22,10 +22,11 @@ const COPY: f64 = 0.85;
 /// Documents older than this are removed.
 const KEEP_DAYS: u64 = 365;
 
-/// Documents per sync.
+/// Number of documents per batch. A batch costs one sync.
 const BATCH: usize = 1_000;
 
-/// A longer line is an error in the input, and must not exhaust memory.
+/// Maximum length of a line in bytes. A longer line is reported and skipped, so that it cannot
+/// exhaust memory.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 fn main() -> ExitCode {

@@ -2,11 +2,11 @@
 //!
 //! No other module uses redb. It stores encoded rows and does not interpret them.
 //!
-//! The database on disk is open only during [`Catalog::commit`]. When redb closes it, it also
-//! writes the row to its second commit slot and marks the file clean. So between two commits no
-//! damaged bit can make redb fall back to the previous row, a kill at any other moment leaves
-//! nothing to repair, and dropping a handle writes nothing. The price: five more syncs per flush or
-//! compaction than with a database that stays open.
+//! The database on disk is open only during [`Catalog::commit`]. When redb closes a database, it
+//! also writes the row to the second commit slot of the file and marks the file clean. So between
+//! two commits no damaged bit can make redb fall back to the previous row, a kill at any other
+//! moment leaves nothing to repair, and dropping a handle writes nothing. The price: five more
+//! syncs per flush or compaction than with a database that stays open.
 
 #[cfg(test)]
 mod memory;
@@ -67,7 +67,8 @@ pub(crate) enum RequiredState {
 }
 
 /// Reads and checks the catalog while another process may be writing it. Returns the row and the
-/// hash of the file, or `None` if the file changed meanwhile: try again.
+/// hash of the file. `None` if the file changed meanwhile, or is not in the state `rest`: try
+/// again.
 pub(crate) fn load_beside(
     storage: &dyn Storage,
     path: &Path,
@@ -87,7 +88,7 @@ pub(crate) fn load_beside(
 }
 
 /// XXH3 (seed 0) of the catalog file. Identifies the commit in 20 us, without decoding it. `None`
-/// if the file is being written.
+/// if another process truncated the file during the read.
 pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
     Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
 }
@@ -232,7 +233,8 @@ fn write_row(
     bytes: &[u8],
 ) -> std::result::Result<(), Failure> {
     let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file was checked just before. If redb panics nevertheless, `settle` reads the row.
+    // The file was checked just before. If redb panics nevertheless, `settle` finds out which row
+    // the file contains.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         insert_row(&builder().create_with_backend(backend)?, bytes)
     }));
@@ -303,8 +305,8 @@ impl Failure {
     }
 }
 
-/// Records the I/O errors of the calls that redb makes, because redb does not report those of its
-/// close.
+/// Records whether redb changed the file, and whether a sync failed. Needed because redb does not
+/// report errors that occur while it closes the database.
 #[derive(Debug, Default)]
 struct Trace {
     touched: AtomicBool,
@@ -363,7 +365,7 @@ impl StorageBackend for Backend {
     }
 }
 
-/// A copy of the file in memory, which redb may repair. It is never written back.
+/// A copy of the file in memory. redb may repair the copy; it is never written back.
 struct Copy {
     bytes: Mutex<Vec<u8>>,
 }
@@ -459,7 +461,7 @@ impl StorageBackend for Copy {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        // A damaged length must not cause an allocation.
+        // A length read from a damaged file must not cause a huge allocation.
         if len > 2 * FILE_BYTES_MAX {
             return Err(io::ErrorKind::OutOfMemory.into());
         }

@@ -7,7 +7,7 @@ fn near(value: f64, expected: f64, slack: f64) {
     assert!((value - expected).abs() <= slack, "{value} is not {expected}");
 }
 
-/// Mining of Massive Datasets, figure 3.8: 20 bands with 5 rows each.
+/// Compares with Mining of Massive Datasets, figure 3.8: 20 bands with 5 rows each.
 #[test]
 fn the_s_curve_is_the_textbooks() {
     let table =
@@ -16,8 +16,8 @@ fn the_s_curve_is_the_textbooks() {
         near(candidate(similarity, 20, 5), expected, 0.000_5);
     }
     near(candidate(0.8, 20, 5), 0.9996, 0.000_05);
-    // The slides of the course say: 0.99964 of the pairs at 80 %, and 4.74 % (rounded there) at 30
-    // %.
+    // The slides of the course give the shares of pairs that become candidates: 0.99964 at a
+    // similarity of 80 %, and 4.74 % (4.749 % rounded down) at 30 %.
     near(candidate(0.8, 20, 5), 0.999_64, 0.000_005);
     near(candidate(0.3, 20, 5), 0.0475, 0.000_05);
 }

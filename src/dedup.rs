@@ -87,7 +87,7 @@ pub struct Duplicate {
     /// The rank of the kept document that is most similar. If several are equally similar, the most
     /// preferred one.
     pub of: u64,
-    /// The exact overlap of the two.
+    /// The exact overlap of the dropped document with the kept one.
     pub overlap: Overlap,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Dedup<'a> {
                 .is_none_or(|best| overlap.similarity > best.overlap.similarity || *rank < best.of);
             if is_better {
                 best = Some(Duplicate { of: *rank, overlap });
-                // Only more similar candidates matter from here on.
+                // From here on, only candidates that are at least as similar matter.
                 alike = alike.and_similar(overlap.similarity);
             }
             if overlap.shared as usize == document.shingle_hashes().len()

@@ -6,8 +6,9 @@
 //! # A first program
 //!
 //! Two texts are compared by their *shingles*, here every two consecutive words. Their *similarity*
-//! is the number of shingles that they share, divided by the number of all their shingles
-//! (Jaccard). The index stores a *signature* of 128 bytes per document, which estimates it.
+//! (Jaccard) is the number of shingles that they share, divided by the number of different shingles
+//! in both together. The index stores a *signature* of 128 bytes per document; from two signatures
+//! it estimates the similarity.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {

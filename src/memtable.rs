@@ -22,8 +22,8 @@ const NEVER: u64 = u64::MAX;
 /// Minimum number of dead documents that justifies a flush.
 const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 
-/// Steps applied each time the lock is taken, so that readers can run in between. (Table entries
-/// are made under the read lock, concurrently with readers.)
+/// Maximum number of steps that are applied before the lock is released, so that readers can run in
+/// between. (Table entries are made under the read lock, concurrently with readers.)
 const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
 /// The same limit for changes without births: deaths are cheaper than births.
 const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
@@ -92,8 +92,8 @@ pub(crate) struct Content {
     secret: u64,
 }
 
-/// Buffer for [`Content::buckets`], with the chains that are walked in parallel: index of the hash,
-/// table, cursor.
+/// Buffer for [`Content::buckets`]. Each item is a chain that is being walked: the index of its
+/// hash, its table, and a cursor.
 #[derive(Debug, Default)]
 pub(crate) struct Walk(Vec<(usize, usize, Chain)>);
 
@@ -110,8 +110,8 @@ struct StoredEntry {
 
 impl Memtable {
     /// An empty memtable. `documents_expected` is a hint that avoids growth. `secret` protects
-    /// against crafted documents: BandKeys and key hashes follow from the documents, but without
-    /// the secret, nobody can craft many documents that share a bucket here.
+    /// against crafted documents: anyone can compute the BandKeys and key hashes of a document, but
+    /// without the secret, nobody can predict its buckets.
     pub(crate) fn new(
         signature_bytes: usize,
         bands: usize,
@@ -159,7 +159,8 @@ impl Memtable {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prefetches the heads that [`Content::buckets`] reads, unless a writer holds the lock.
+    /// Prefetches the chain heads that [`Content::buckets`] reads first. Does nothing while a
+    /// writer holds the lock.
     pub(crate) fn ask_for_buckets(&self, keys: impl Iterator<Item = (usize, u64)>) {
         if let Ok(content) = self.content.try_read() {
             for (table, key) in keys {
@@ -316,7 +317,7 @@ fn births<'a>(steps: &'a [Step<'a>]) -> impl Iterator<Item = &'a NewDocument<'a>
 }
 
 impl Content {
-    /// Applies everything except the table entries.
+    /// Applies the steps, except for the table entries, which `enter` makes.
     fn take_down(&mut self, change: u64, steps: &[Step<'_>]) {
         for step in steps {
             match *step {

@@ -87,13 +87,13 @@ mod switch {
         AdoptedInTwo,
         /// An adoption moves the floor past changes that only the log holds.
         AdoptedOverLog,
-        /// If two segments of an adoption have the same key, both documents live.
+        /// If two adopted segments contain the same key, both documents stay live.
         SupersededAdopted,
         /// The manifest is published without syncing its content.
         ManifestNotSynced,
         /// A manifest replaces an existing one of the same generation.
         ManifestReplaced,
-        /// Documents that an append replaces stay alive.
+        /// An append to a sharded index leaves the documents that it replaces alive.
         ReplacedForgotten,
         /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,
@@ -103,9 +103,10 @@ mod switch {
         LockNotChecked,
         /// A handle resolves its folder by path.
         FolderNotHeld,
-        /// The record of an insert omits the payload that is kept.
+        /// The record of an insert without a payload omits the stored payload, which must stay.
         PayloadForgotten,
-        /// A reader checks whether there is a writer before it knows the log.
+        /// A reader relies on a check of the lock that it made before it read which log the catalog
+        /// lists.
         LockAskedEarly,
         /// A compaction truncates payloads above 32 KiB.
         PayloadCut,

@@ -92,7 +92,7 @@ impl Wal {
     ) -> Result<Self> {
         let tmp = storage::names::tmp_of(path);
         let file = Self::create_as(storage, &tmp, path, spare, identity).map_err(|error| {
-            // If the name was taken, the file with that name is not ours.
+            // If the name was taken, the file with that name is not ours and must stay.
             let ours = (error.kind() != io::ErrorKind::AlreadyExists).then_some(path);
             // Best effort: a file that cannot be removed is unlisted, so the next open deletes it.
             for left in [Some(&*tmp), ours, spare].into_iter().flatten() {
@@ -202,8 +202,8 @@ impl Wal {
 /// Gives the file exactly this length, with every block written once. Then writes the headers, and
 /// zeros up to the end of the first record's header.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
-    /// Bytes per write. The system caches each write as one piece, and for each record appended
-    /// later it walks the blocks of the whole piece.
+    /// Bytes per write. The page cache keeps each write as one piece, and every later append walks
+    /// all blocks of the piece that it writes to, so pieces are small.
     const PIECE: usize = 64 << 10;
     /// Bytes after which writeback is started.
     const STARTED: u64 = 1 << 20;
@@ -212,7 +212,7 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     file.set_bytes(identity.length)?;
     let zeros = vec![0; PIECE];
     while offset < identity.length {
-        // Pieces are aligned to their length, like the system's own.
+        // Pieces are aligned to their length, like the pieces of the page cache.
         let left = PIECE - usize::try_from(offset).unwrap_or(0) % PIECE;
         let left = usize::try_from(identity.length - offset).map_or(left, |all| all.min(left));
         file.write_at(&zeros[..left], offset)?;
@@ -236,8 +236,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
 /// order, so a valid record after `stop` is not damage by itself; a horizon above `stop` is.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros in place of the next header. If they are no longer zero, a record
-    // was started.
+    // Every append leaves zeros in place of the next header. If these bytes are no longer zero, a
+    // record was started there, so they belong to the torn tail.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;

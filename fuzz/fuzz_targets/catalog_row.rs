@@ -1,4 +1,4 @@
-//! Fuzzes rows of the catalog, as bytes and as values, and indexes with these rows.
+//! Fuzzes rows of the catalog, by changing bytes or fields, and opens indexes with these rows.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin::fuzzing::catalog_row(data));

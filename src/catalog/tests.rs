@@ -213,8 +213,8 @@ fn every_synced_state_is_the_old_row_or_the_new() {
     assert!(moved.is_sorted() && !moved[0] && moved[moved.len() - 1], "{moved:?}");
 }
 
-/// Flips bits of `image`. Counts the loads that returned the new row, those that were refused, and
-/// those that returned the old row.
+/// Flips each of `bits` in `image`, one at a time. Counts the loads that returned the new row,
+/// those that were refused, and those that returned the old row.
 fn flip(image: &[u8], bits: impl Iterator<Item = usize>, new: &Row, old: &Row) -> Survey {
     let mut survey = Survey::default();
     let mut bytes = image.to_vec();
@@ -244,8 +244,9 @@ struct Survey {
 /// Length of redb's header: magic, god byte, and both commit slots.
 const HEADER_BYTES: usize = 320;
 
-/// Every bit of the header, and one bit of every 31st byte after it. (A test of all 69,632 bytes of
-/// a closed file, run by hand, took 22 s: 9,123 flips were refused, the others had no effect.)
+/// The bits to flip: every bit of the header, and one bit of every 31st byte after it. (A test of
+/// all 69,632 bytes of a closed file, run by hand, took 22 s: 9,123 flips were refused, the others
+/// had no effect.)
 fn sample(image: &[u8]) -> impl Iterator<Item = usize> {
     let body = (HEADER_BYTES..image.len()).step_by(31).map(|at| 8 * at + at % 8);
     (0..8 * HEADER_BYTES).chain(body)
@@ -274,9 +275,10 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
     }
 }
 
-/// A commit that was interrupted by a power cut before redb closed the file: only then do the two
-/// commit slots differ. Only the bit that selects the slot can undo the commit. (The files that the
-/// old row lists then exist, or the index reports them as missing.)
+/// Tests a file whose commit was interrupted by a power cut before redb closed it: only in such a
+/// file do the two commit slots differ. If one bit of its header flips, only the bit that selects
+/// the slot can bring back the old row. (That is tolerable: the files that the old row lists still
+/// exist, or the index reports them as missing.)
 #[test]
 fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
     let (old, new) = (row(1, 3), row(2, 4));

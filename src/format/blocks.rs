@@ -1,7 +1,7 @@
 //! Block files: footer, tail, and the layout of segments and dead files.
 //!
-//! Pure: computes and checks offsets, and encodes the tail. It reads no block and does not know how
-//! a bucket table works.
+//! Pure: computes and checks offsets, and encodes the tail. This module reads no block and does not
+//! know how a bucket table works.
 
 use super::DecodeError;
 use super::bytes::{ByteReader, narrow, wide};
@@ -146,8 +146,9 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
-/// The average number of entries per group of a bucket table; a group is one word of the table's
-/// directory. Stored as the codec of the directory section. Determines the number of groups.
+/// The average number of entries per group of a bucket table; each group has one word in the
+/// table's directory. Determines the number of groups. Stored as the codec of the directory
+/// section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Grouping {
     /// The grouping of the first segments, written before look-ups interpolated the position of a

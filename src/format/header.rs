@@ -53,8 +53,8 @@ impl FileHeader {
         header
     }
 
-    /// Decodes and checks a header. With `writing`, flags that only forbid writing are refused,
-    /// too.
+    /// Decodes and checks a header. If `writing` is set, also refuses unknown feature flags that
+    /// forbid only writing.
     pub(crate) fn decode(bytes: &[u8], writing: bool) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new(bytes);
         let whole = reader.clone().take(Self::BYTES, "file is shorter than its header")?;

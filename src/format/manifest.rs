@@ -26,7 +26,7 @@ pub(crate) struct ManifestContent {
     pub(crate) note: Vec<u8>,
     /// The shard of each segment, in the order of the row.
     pub(crate) shard_of: Vec<u32>,
-    /// The segments. The floor is the generation; there is no WAL.
+    /// The row that lists the segments. Its floor is the generation number, and it has no WAL.
     pub(crate) row: Row,
 }
 

@@ -1,4 +1,5 @@
-//! Fuzzes rows of the catalog: as bytes under a valid checksum, and as values in a whole index.
+//! Fuzzes rows of the catalog: changes bytes (under a valid checksum) or fields, and opens an index
+//! with each row that is not refused.
 
 use super::engine::{Base, exercise};
 use super::input::Input;

@@ -131,8 +131,8 @@ pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
     let _ = index.verify().map(|verified| verified.problems.len());
     let _ = index.stats();
     let _ = index.insert("new", &signature(&params, 33));
-    // A single change: with several, a flush in between would detect a forged dead file before the
-    // wrong document counts have any effect.
+    // Removes all documents in a single change: between several changes, a flush would detect a
+    // forged dead file before the wrong document counts have any effect.
     let all = (0..76).fold(Batch::new(), |batch, number| batch.remove(key(number)));
     let _ = index.write(all.remove("new").remove("last"));
     let _ = (index.len(), index.is_empty(), read);

@@ -38,7 +38,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Valid fields: the segments of the base, in two of three shards.
+    /// Valid fields: the segments of the `Base` index, in two of three shards.
     fn sound() -> Self {
         let mut row = Base::get().row.clone();
         (row.floor, row.wal) = (1, None);
@@ -168,8 +168,8 @@ fn changed_fields(input: &mut Input<'_>) {
     }
 }
 
-/// Tests a folder with that manifest and the files of the base: every call must return an answer or
-/// an error.
+/// Tests a folder with this manifest and the files of the `Base` index: every call must return an
+/// answer or an error.
 fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
     let disk = lake(manifest, generation);
     let storage: Arc<dyn Storage> = Arc::new(disk);

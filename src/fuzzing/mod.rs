@@ -20,7 +20,7 @@ pub fn wal_replay(data: &[u8]) {
 }
 
 /// A forged segment or dead file with valid checksums. It must be refused, or every read of it must
-/// return an answer or an error. Then the same in a whole index.
+/// return an answer or an error. Then a whole index with this file is tested in the same way.
 pub fn segment_query(data: &[u8]) {
     segment::run(data);
 }

@@ -1,4 +1,4 @@
-//! Forged segments and dead files, alone and in a whole index.
+//! Fuzzes forged segments and dead files: reads the files directly, and in a whole index.
 
 use super::engine::{Base, exercise, names};
 use super::input::Input;
@@ -48,7 +48,7 @@ fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: b
     let footer = footer_of(&bytes);
     let tail = usize::try_from(footer.tail_offset).expect("small");
     for _ in 0..=input.u8() % 4 {
-        // Either anywhere, or in the tail, which contains all offsets.
+        // The place to change: anywhere in the file, or in the tail, which contains all offsets.
         let from = if input.u8().is_multiple_of(3) { tail } else { 0 };
         let place = from + input.below(bytes.len() - from);
         let width = [1, 2, 4, 8][input.below(4)].min(bytes.len() - place);

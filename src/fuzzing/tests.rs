@@ -127,7 +127,7 @@ fn a_dead_file_that_forgot_its_dead_does_not_take_the_count_below_zero() {
 
 #[test]
 fn a_generation_after_which_there_is_none_is_not_followed() {
-    // The generation is 2^62 - 1.
+    // The generation is 2^62 - 1, the largest that the name of a manifest can contain.
     super::manifest(&[3, 0, 0, 0, 200, 255, 255, 255, 255, 255, 255, 255, 63]);
 }
 

@@ -1,4 +1,4 @@
-//! Makes logs from choices. Contains a second implementation of what
+//! Makes logs from a fuzzer's input. Contains a second implementation of what
 //! `docs/reference/FILE_FORMAT.md` says about replay.
 
 use super::engine::{Base, SIGNATURE_BYTES, Stored, docs_of, exercise, names, signature};
@@ -72,8 +72,8 @@ fn told(
     }
 }
 
-/// Checks that the index opens exactly if the log replays, and that it then contains the documents
-/// of the changes.
+/// Checks that the index opens if and only if the log replays, and that it then contains the
+/// documents of the changes.
 fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {
@@ -231,7 +231,7 @@ fn header_at(image: &[u8], at: usize, salt: u64) -> Option<Header> {
     })
 }
 
-/// Replays as the document specifies.
+/// Replays the log as `docs/reference/FILE_FORMAT.md` specifies.
 fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
     let (mut at, mut change, mut horizon) = (BEGIN, identity.floor, BEGIN as u64);
     let mut records = Vec::new();

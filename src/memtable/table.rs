@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 /// Minimum size: 2^6 buckets. (Smaller under the schedule explorer, so that tables grow
 /// immediately.)
 const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
-/// Maximum size: the ordinal then takes all bits of an entry except one.
+/// Maximum size: 2^31 buckets. The ordinal then takes all but one of the 32 bits of an entry.
 const BITS_MAX: u32 = 31;
 
 /// A table for fewer documents than this grows to twice the needed size.
@@ -31,7 +31,8 @@ const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
 pub(super) struct Table {
     /// There are 2^bits buckets: the bucket is the first `bits` bits of the 32-bit hash.
     bits: u32,
-    /// For each bucket, its newest document. Empty before capacity is added.
+    /// For each bucket, the entry of its newest document. The vector is empty until capacity is
+    /// added.
     heads: Vec<AtomicU32>,
     /// For each document, the next older document in its bucket. The length is the capacity.
     older: Vec<AtomicU32>,
@@ -138,7 +139,7 @@ impl Table {
         head.store(self.entry(hash, ordinal), Ordering::Release);
     }
 
-    /// Prefetches the lines that `enter` will change.
+    /// Prefetches the head that `enter` will change.
     #[inline]
     pub(super) fn ask_for(&self, hash: u32) {
         if let Some(head) = self.heads.get(self.bucket(hash)) {
@@ -216,7 +217,8 @@ mod tests {
     fn a_growing_table_keeps_the_order_of_its_documents() {
         let mut table = Table::for_documents(0);
         assert_eq!((table.bytes(), table.documents(5).count()), (0, 0));
-        // A few hashes spread over all bits, each with many documents and with neighbouring hashes.
+        // A few hundred hashes, spread over all 32 bits. Each belongs to many documents, and has
+        // neighbours that differ only in the lowest two bits.
         let hash = |ordinal: u32| (ordinal % 97).wrapping_mul(0x9e37_79b9) ^ (ordinal % 3);
         for ordinal in 0..20_000 {
             if !table.has_room_for(1) && !table.make_room(1) {

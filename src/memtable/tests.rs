@@ -67,7 +67,7 @@ fn memory_is_taken_over_without_what_was_in_it() {
     assert_eq!(next.read().bucket(0, 7).collect::<Vec<_>>(), (0..90).rev().collect::<Vec<_>>());
     assert_eq!(next.read().find_key(b"b", 100, 400), Some(89));
     assert_eq!(next.read().find_key(b"a", 100, 400), None);
-    // Nor does it replace the content of a memtable that is not empty.
+    // `reuse` does not replace the content of a memtable that is not empty, either.
     let other = new(1);
     fill(&other, 1, b"c");
     next.reuse(other);
@@ -82,8 +82,8 @@ fn the_newest_version_of_a_key_that_is_seen_decides() {
     memtable.apply(4, &[Step::Death(1)]);
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 2), Some(0));
-    // Version 0 is still live here, which no writer would leave behind. It shows that only the
-    // newest version decides.
+    // Document 0 is still live here, a state that no writer leaves behind. It is not found
+    // nevertheless, because only the newest version decides.
     assert_eq!(content.find_key(b"a", 100, 4), None);
 }
 
@@ -97,7 +97,8 @@ fn the_newest_of_many_versions_of_a_key_is_found_first() {
     }
     let content = memtable.read();
     assert_eq!(content.find_key(b"a", 100, 40_000), Some(39_999));
-    // The position in the bucket: one less than the number of documents examined.
+    // The position of the newest version in the bucket is the number of documents examined before
+    // it.
     assert_eq!(content.bucket(2, 100).position(|ordinal| ordinal == 39_999), Some(0));
 }
 

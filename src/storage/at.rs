@@ -8,7 +8,7 @@
 use super::{DirEntry, OpenMode};
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 use libc::{fstat, fstatat, openat, stat};
-// On 32-bit systems the other calls are limited to 2 GiB.
+// The calls without `64` in their names are limited to files of 2 GiB on 32-bit systems.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use libc::{fstat64 as fstat, fstatat64 as fstatat, openat64 as openat, stat64 as stat};
 use std::ffi::{CStr, CString};

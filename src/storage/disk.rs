@@ -130,7 +130,8 @@ impl Storage for Disk {
     }
 
     fn bytes_of(&self, path: &Path) -> io::Result<u64> {
-        // The file is not opened, because it may be anything (a pipe, for example).
+        // The file is not opened, because opening anything but a regular file (a pipe, for example)
+        // may block.
         let (at, path) = self.place(path);
         at::bytes_of(at, path)
     }

@@ -1,8 +1,8 @@
 //! A storage that refuses changes once the lock of the handle is lost.
 //!
-//! Reads still work. Every create, rename, remove and open for writing checks the lock first; as
-//! part of this type, the check cannot be forgotten. After a shutdown the folder is released, and
-//! all calls are refused.
+//! Reads still work. Every create, rename, remove and open for writing checks the lock first;
+//! because this type does the check, no caller can forget it. After a shutdown the folder is
+//! released, and all calls are refused.
 
 use super::lock::{Lock, LockLost};
 use super::{Counters, DirEntry, File, OpenMode, Storage};

@@ -61,13 +61,15 @@ impl Map {
     }
 
     /// Whether all these bytes, at most 64 blocks of 4 KiB, are in memory. A process without write
-    /// permission for the file always gets `true` from the system. (A read, even one that does not
-    /// wait, would make the system load the bytes.) A buffer is always in memory.
+    /// permission for the file always gets `true` from the system. (`mincore` is used because a
+    /// read, even one that does not wait, would make the system load the bytes.) A buffer is always
+    /// in memory.
     pub(crate) fn is_resident(&self, offset: usize, count: usize) -> bool {
         #[cfg(target_os = "linux")]
         if let Self::Mapped(map) = self {
             let Some(bytes) = map.get(offset..offset.saturating_add(count)) else { return false };
-            // Pages have at least 4 KiB. With larger pages, only the first items are filled.
+            // Pages have at least 4 KiB, so 64 items are enough. With larger pages, the call fills
+            // only the first items, and the others keep the value 1.
             let mut pages = [1_u8; 64];
             if count > pages.len() * 4096 {
                 return false;

@@ -53,7 +53,7 @@ fn entries_of(listed: std::fs::ReadDir) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for entry in listed {
         let entry = entry?;
-        // Most file systems return the type with the entry.
+        // No extra system call on most file systems: they return the type with the entry.
         let kind = match entry.file_type() {
             Ok(kind) => kind,
             // The entry was removed after the folder was read: skip it.
@@ -156,8 +156,8 @@ pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     match storage.list(dir) {
         Ok(_) => {
             return match storage.sync_dir(parent) {
-                // Without the permission we cannot have created this folder, so syncing it is not
-                // our task.
+                // Without permission to open the parent, this process cannot have created the
+                // folder, so syncing its name is not our task.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 synced => synced,
             };

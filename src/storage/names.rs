@@ -141,7 +141,7 @@ pub(crate) fn parse(name: &str) -> Option<(u64, Ending)> {
         .find(|known| known.text() == ending)?;
     let number = digits.parse().ok()?;
     // Larger numbers are refused: the counter of file numbers continues after the largest number
-    // found.
+    // found, and must not overflow.
     let ours = number < NUMBER_MAX && format!("{number:010}") == digits;
     ours.then_some((number, ending))
 }

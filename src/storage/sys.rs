@@ -40,8 +40,8 @@ pub(crate) fn start_writing(file: &std::fs::File, offset: u64, bytes: u64) -> io
         // SAFETY: the descriptor belongs to `file`, which is borrowed until the call returns. The
         // call touches no memory.
         if unsafe { libc::sync_file_range(fd, offset, bytes, flags) } != 0 {
-            // If the file or the system does not support the call, or refuses or interrupts it,
-            // nothing has changed.
+            // Not an error: the file or the system does not support the call, or refuses or
+            // interrupts it. Nothing has changed.
             let none = [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::ESPIPE];
             let not_now = [libc::EPERM, libc::EINTR, libc::EAGAIN];
             let error = io::Error::last_os_error();

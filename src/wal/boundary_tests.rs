@@ -42,8 +42,8 @@ fn the_least_length_for_a_record_holds_it_beside_the_reserve() {
     for length in (13..27).map(|power| 1 << power) {
         let wal = log_of(&sim, length);
         let most = room(&wal, Reserve::Kept);
-        // Rounding must lose nothing: `length_for` a record of that size returns a length into
-        // which the record fits.
+        // Rounding must not make a log too small: a record of one of these sizes must fit into a
+        // log of the length that `length_for` returns for it.
         for record_bytes in most - 10..most + 10 {
             let least = Wal::length_for(record_bytes);
             assert!(least == length || least == 2 * length, "{record_bytes}: {least}");
@@ -212,8 +212,8 @@ fn salvage_takes_every_change_that_validates_and_nothing_else() {
 
 #[test]
 fn an_idle_record_of_another_change_ends_the_log() {
-    // After change 6, an idle record must name 6. The idle records here name the change before it,
-    // then one that is missing.
+    // After change 6, an idle record must name 6. The idle records here name 5, the change before
+    // it, and then 7, which is missing.
     for said in [5, 7] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);

@@ -2,8 +2,8 @@
 //! appends.
 //!
 //! The writer may append concurrently. Synced records never change, so no record below the last
-//! horizon found can be missed. At any time, the file may also be reused for another log: the
-//! identity in its header is read again after everything else.
+//! horizon found can be missed. At any time, the file may also be reused for another log, so the
+//! identity in its header is read once more after all other reads.
 
 use super::{
     WalIdentity, change_after, check_operations, decode_identity, headers_behind, record_in,
@@ -32,7 +32,7 @@ pub(crate) enum Believe {
 pub(crate) enum Look {
     /// The whole log is read: the bytes after the last record distinguish damage from a normal end.
     Thorough,
-    /// Only the records are read, unless they are followed by something else.
+    /// Only the records are read, unless the place of the next header is not zero.
     Quick,
 }
 
@@ -190,8 +190,8 @@ impl LogReader {
                 break bytes_cut;
             }
             planted!(DamageIsTornTail => if believe == Believe::Whole { break 0; });
-            // A second read has stopped at the same place. A record synced before that must be
-            // readable, so the log is damaged.
+            // The second read stopped at the same place, although a horizon that was read before
+            // says that the record there was synced. So the log is damaged.
             if stopped_before.replace(stop) == Some(stop) {
                 let what = format_args!(
                     "a record is damaged although everything below {behind} was synced"

@@ -7,7 +7,8 @@ use crate::storage::names::{Ending, Names};
 use crate::storage::sim::{Fault, Sim, What};
 
 impl Wal {
-    /// A planted bug: appends to a recovered log, after the last byte in it that is not zero.
+    /// For the planted bug `AppendAfterTornTail`: opens a recovered log for appending, after its
+    /// last byte that is not zero.
     pub(crate) fn resume(
         storage: &dyn Storage,
         path: &Path,
@@ -47,7 +48,7 @@ pub(super) fn path(number: u64) -> PathBuf {
 
 pub(super) fn new_log(sim: &Sim) -> Wal {
     storage::create_dirs(sim, storage::parent_of(&path(3))).expect("folder");
-    // The log of an earlier round, if the test has a loop.
+    // Removes the log of an earlier round, if the test has a loop.
     let _ = sim.remove(&path(3));
     Wal::create(sim, &path(3), None, &identity(3)).expect("created")
 }

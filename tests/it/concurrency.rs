@@ -62,8 +62,8 @@ impl History {
     }
 }
 
-/// Inserts, replaces and removes documents under its own keys, and checks after each write that it
-/// is visible.
+/// Inserts, replaces and removes documents under keys that only this writer uses, and checks after
+/// each write that it is visible.
 fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Model {
     let mut random = Random(u64::from(writer));
     let mut model = Model::default();

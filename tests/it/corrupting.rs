@@ -108,7 +108,7 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
 }
 
 /// `cp -r backup/. index/` keeps the lock file and the folder, so checking the lock cannot detect
-/// it.
+/// such a copy.
 #[test]
 fn a_backup_copied_over_an_open_index_is_found_by_the_next_commit() {
     let scratch = Scratch::new();

@@ -119,7 +119,8 @@ fn check(index: &Index, documents: &BTreeMap<Vec<u8>, Stored>) {
     assert!(index.verify().unwrap().problems.is_empty());
 }
 
-/// Opens a copy, checks it, writes to it, and checks everything again after reopening.
+/// Opens a copy of the fixture, checks it, writes to it, and checks everything again after
+/// reopening.
 fn live_with(name: &str, file: &str, changes_replayed: u64) {
     let normalise = if name == "fold" { "fold,diacritics" } else { "case" };
     let scratch = tempfile::tempdir().unwrap();

@@ -26,7 +26,8 @@ const BATCH: u64 = 32;
 const KEYS: u64 = 6_000;
 const SIGNATURES: u64 = 2_000;
 const THRESHOLD: f64 = 0.4;
-/// Number of queries between two refreshes. The last one is compared with brute force.
+/// Number of queries between two refreshes. The answer to the last query is compared with brute
+/// force.
 const QUERIES: u64 = 16;
 
 /// Determines the content of all changes.

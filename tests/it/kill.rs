@@ -39,7 +39,7 @@ pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
     batch
 }
 
-/// Applies the same operation to the model.
+/// Applies to the model the batch that `operation` returns for the same arguments.
 pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };

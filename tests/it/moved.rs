@@ -36,7 +36,7 @@ fn compact(index: &Index) -> Result<()> {
     index.compact()
 }
 
-/// A folder on each file system to test: that of the other tests, and tmpfs if there is one.
+/// A folder on each file system to test: the one for temporary files, and tmpfs if there is one.
 fn folders() -> Vec<tempfile::TempDir> {
     let on_tmpfs = tempfile::tempdir_in("/dev/shm");
     [tempfile::tempdir(), on_tmpfs].into_iter().flatten().collect()
@@ -128,13 +128,13 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
     }
 }
 
-/// Removes the lock file beside a writer at full speed. All acknowledged writes must be there
-/// afterwards.
+/// Removes the lock file repeatedly while a writer runs at full speed. All acknowledged writes must
+/// be there afterwards.
 #[test]
 fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
     for round in 0..12 {
         let scratch = Scratch::new();
-        // Every write also commits the catalog.
+        // With this limit, every write causes a flush, which commits the catalog.
         let options = inline().memtable_bytes_max(1);
         let first = Index::create(scratch.dir(), &params(), options).unwrap();
         let written = std::thread::scope(|scope| {
@@ -206,7 +206,7 @@ fn two_paths_to_one_folder_are_one_index() {
     index.insert("a", &run(0, 10)).unwrap();
     index.close().unwrap();
     let index = Index::open(&link, inline()).unwrap();
-    // The link was used only to find the folder.
+    // The index does not need the link any more: it was used only to find the folder.
     fs::remove_file(&link).unwrap();
     index.insert("b", &run(0, 10)).unwrap();
     assert_holds(index, &scratch.dir(), 2);

@@ -16,7 +16,7 @@ fn unsynced() -> nearkin::Options {
     inline().durability(Durability::OsBuffer)
 }
 
-/// Words that are unique to their number.
+/// Distinct words, one for each number.
 fn words(begin: u32, count: u32) -> String {
     (begin..begin + count).map(|word| format!("w{word} ")).collect::<Vec<_>>().concat()
 }
@@ -77,8 +77,9 @@ fn cover(
     (inside, (end - begin) - inside)
 }
 
-/// Pastes a paragraph into a text of ten times its length. Both must find each other, with the
-/// position of the paragraph.
+/// Pastes a paragraph of `donor` into `host`, which makes a text at least ten times as long as the
+/// paragraph. A query with this text must find its two sources, and a query with the paragraph must
+/// find this text. The answers must say where the paragraph is.
 fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, host: &str) {
     let scratch = Scratch::new();
     let index = PassageIndex::create(scratch.dir(), &params(40, 20), unsynced()).unwrap();

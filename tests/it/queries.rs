@@ -289,7 +289,8 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
         }
     }
     index.remove("k7").unwrap();
-    // More keys than one batch of look-ups, in random order, with one key twice.
+    // More look-ups than one batch holds: 43 signatures with 16 bands each. The last signature
+    // equals the first.
     let asked: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
     let snapshot = index.snapshot();
     for (threshold, limit) in [(0.5, usize::MAX), (0.0, 2), (0.9, 1)] {
@@ -303,7 +304,8 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
 }
 
-/// More segments than one batch of look-ups: 41 segments with 16 bands each, in rounds of 14.
+/// More look-ups than one batch holds: 41 segments with 16 bands each, which makes rounds of 14
+/// segments.
 #[test]
 fn many_segments_are_asked_as_one_is() {
     let scratch = Scratch::new();

@@ -132,8 +132,8 @@ fn a_torn_tail_is_cut_and_counted() {
         index.insert(format!("k{at}"), &run(at, 30)).unwrap();
     }
     drop(index);
-    // Truncates the last record, which has 32 bytes of record header, 20 of operation header, 64 of
-    // signature, then the key.
+    // Overwrites the end of the last record with zeros, as if it had never been written. A record
+    // has 32 bytes of record header, 20 of operation header, 64 of signature, then the key.
     let wal = only_wal(&scratch);
     let mut bytes = std::fs::read(&wal).unwrap();
     let record = 120;

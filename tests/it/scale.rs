@@ -144,13 +144,15 @@ fn live_through(options: &Options) {
     let odd = || (1..10_000).step_by(2);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     index.flush().unwrap();
-    // The second half stays unchanged, so that the compaction has runs of the maximum length.
+    // The second half stays unchanged, so that the compaction copies some runs of consecutive
+    // documents in full length (`RUN_DOCS_MAX`).
     let fourth = || (2..10_000).step_by(4);
     write(&index, &model.remove(fourth()), Outcome::Removed);
     write(&index, &model.insert(odd()), Outcome::Replaced);
     model.check(&index.snapshot());
     index.flush().unwrap();
-    // The keys of these documents are in segments, but their dead files list the documents.
+    // The keys of these documents are still in segments, whose dead files list the documents as
+    // dead.
     write(&index, &model.insert(fourth()), Outcome::Inserted);
     model.check(&index.snapshot());
     index.compact().unwrap();

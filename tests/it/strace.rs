@@ -1,9 +1,10 @@
 //! Fault injection at system calls, with strace: the process is killed at its n-th call of a given
 //! kind, or that call fails.
 //!
-//! A first run without faults lists the calls on the index, by name and by their count in the
-//! thread. A case consists of one of these calls and a fault. `NEARKIN_SYSCALLS` is the number of
-//! cases to run, spread evenly, or `all`. The tests of the command-line tool use this file, too.
+//! A first run without faults lists the system calls on the index. Each is identified by its name,
+//! and by its number among the calls of this name in its thread. A case consists of one of these
+//! calls and a fault. `NEARKIN_SYSCALLS` is the number of cases to run, spread evenly, or `all`.
+//! The tests of the command-line tool use this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -74,7 +74,7 @@ pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
     circles_without(files, |_, _| false)
 }
 
-/// The circles without those imports by which a module uses what an enclosing module declares.
+/// The circles that remain if imports from enclosing modules are ignored.
 pub(crate) fn circles_of_siblings(files: &[(String, String)]) -> Vec<String> {
     circles_without(files, |from, to| from.starts_with(to))
 }

@@ -16,7 +16,7 @@ const CIRCLE_FILES_MAX: usize = 21;
 /// The numbers of code lines, files and types.
 type Numbers = [usize; 3];
 
-/// The number of lines with code, that is neither blank lines nor comments.
+/// The number of lines with code: neither blank nor only a comment.
 fn code_lines(code: &str) -> usize {
     code.lines().filter(|line| !line.trim().is_empty()).count()
 }

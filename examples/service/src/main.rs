@@ -30,7 +30,7 @@ use tokio::sync::Semaphore;
 const COPY: f64 = 0.9;
 
 /// Documents with at least this similarity are recommended. The bands of the index are chosen for
-/// it.
+/// this similarity.
 const RELATED: f64 = 0.4;
 
 /// Maximum number of recommendations in an answer.
@@ -95,8 +95,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
 
-    // If a client hangs up, its call keeps running. All permits are available only when no call
-    // runs.
+    // Wait until no call runs: the call of a client that hung up keeps running. Only then are all
+    // permits available.
     let _all = calls.acquire_many(CALLS_MAX).await?;
     let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
     index.close()?;
@@ -112,7 +112,8 @@ async fn signal() {
         use tokio::signal::unix::{SignalKind, signal};
         match signal(SignalKind::terminate()) {
             Ok(mut signal) => signal.recv().await,
-            // Without a handler, SIGTERM ends the process immediately. The index survives that.
+            // If no handler can be installed, SIGTERM ends the process immediately, which does not
+            // damage the index. So wait for Ctrl-C only.
             Err(_) => std::future::pending().await,
         }
     };

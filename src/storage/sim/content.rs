@@ -141,7 +141,7 @@ impl Content {
         }
     }
 
-    /// The page `number` modulo the number of pages, as a source of stale bytes.
+    /// Some page of the file: `number` modulo the number of pages. A source of stale bytes.
     pub(super) fn some_page(&self, number: u64) -> Page {
         match wide(self.pages.len()) {
             0 => None,

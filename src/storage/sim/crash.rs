@@ -48,7 +48,8 @@ enum Length {
     Natural,
     /// The length that the program saw.
     Live,
-    /// Any length since the last sync, including lengths within a write that extends the file.
+    /// Any length that the file had since the last sync, including those while a write was
+    /// extending the file.
     Between,
 }
 

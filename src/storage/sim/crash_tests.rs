@@ -266,8 +266,8 @@ fn the_states_of_a_small_case_are_those_of_a_naive_enumeration() {
 /// A protocol that replaces `/kept` generation by generation.
 type Protocol = fn(&Sim, u8) -> io::Result<()>;
 
-/// Cuts a protocol at every operation and returns the first wrong state: a partial generation, or a
-/// lost acknowledged one.
+/// Runs a protocol once for each of its operations, with a power cut at that operation. Returns the
+/// first wrong state: a partial generation, or a lost acknowledged one.
 fn wrong_state(protocol: Protocol) -> Option<String> {
     for cut in 0.. {
         let sim = Sim::new();

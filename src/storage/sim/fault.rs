@@ -65,7 +65,7 @@ pub(crate) enum Moment {
     BeforeLink,
 }
 
-/// What a visit does. Returns true when it is done and must not be called again.
+/// The closure that a visit calls. It returns true when the visit is over and must not be repeated.
 pub(crate) type Visit = Box<dyn FnMut() -> bool + Send>;
 
 /// The planned visit of another process.
@@ -78,7 +78,7 @@ impl std::fmt::Debug for Visitor {
     }
 }
 
-/// The calls of both traits.
+/// The calls of the traits `Storage` and `File`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     CreateDir,

@@ -40,7 +40,7 @@ pub(super) struct Machine {
     pub(super) is_down: bool,
 }
 
-/// The holders of a lock.
+/// The holders of a lock: one exclusive holder, or the number of shared holders.
 #[derive(Debug)]
 pub(super) enum Holders {
     One,
@@ -380,8 +380,8 @@ impl File for SimFile {
         Ok(result?)
     }
 
-    /// Checks that the range was written. A successful call changes nothing here, because even
-    /// without it unsynced bytes may be durable.
+    /// Checks that the range was written. A successful call has no other effect here: unsynced
+    /// bytes may become durable at any time anyway.
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let mut machine = self.enter_writable()?;
         let length = machine.disk.inode(self.id).live.bytes();

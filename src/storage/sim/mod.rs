@@ -8,8 +8,8 @@
 //!   sector of 512 bytes holds the old bytes or the new ones (powersafe overwrites).
 //! - `File::sync` makes bytes and length durable, never the name. `sync_dir` makes the names in
 //!   one folder durable, never bytes, nor the folder's own name.
-//! - A name is atomic: it refers to the old file, the new one, or one that it referred to in
-//!   between.
+//! - Name operations are atomic: after a power cut, a name refers to the old file, the new one, or
+//!   one that it referred to in between.
 //! - Setting a length is atomic; a length that grows by a write may stop on the way.
 //! - A rename never loses the file: the old name disappears only after the new one exists.
 //!
@@ -122,8 +122,9 @@ impl Sim {
         self.shared.peek().faults.plan(fault);
     }
 
-    /// Plans a visit, which stands for another thread or process: `visit` is called at this moment
-    /// of every call, until it returns true. `None` cancels it.
+    /// Plans a visit, which stands for another thread or process: `visit` is called whenever an
+    /// operation reaches this moment (for example, before a sync), until it returns true. `None`
+    /// cancels the plan.
     pub(crate) fn visit_syncs(&self, visitor: Option<(Moment, Visit)>) {
         self.shared.peek().visitor.0 = visitor;
     }

@@ -196,8 +196,9 @@ impl State {
         self.forget_unreachable();
     }
 
-    /// `dir`, and the folders into which names were moved from it: an old name must not disappear
-    /// durably before the new name is durable.
+    /// The folders that a sync of `dir` makes durable: `dir`, and the folders into which names were
+    /// moved from it, because an old name must not disappear durably before the new name is
+    /// durable.
     fn synced_with(&self, dir: &Path) -> BTreeSet<PathBuf> {
         let mut folders = BTreeSet::from([dir.to_path_buf()]);
         let mut count = 0;
