@@ -67,17 +67,17 @@ pub(crate) enum RequiredState {
 }
 
 /// Reads and checks the catalog while another process may be writing it. Returns the row and the
-/// hash of the file. `None` if the file changed meanwhile, or is not in the state `rest`: try
+/// hash of the file. `None` if the file changed meanwhile, or is not in the state `required`: try
 /// again.
 pub(crate) fn load_beside(
     storage: &dyn Storage,
     path: &Path,
-    rest: RequiredState,
+    required: RequiredState,
 ) -> Result<Option<(Row, u64)>> {
     let Some(hash) = hash(storage, path)? else { return Ok(None) };
     let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
     // Checked before redb reads the copy, which may be a mixture of two states.
-    if xxh3_64(&copy.bytes()) != hash || rest == RequiredState::Closed && !copy.is_closed() {
+    if xxh3_64(&copy.bytes()) != hash || required == RequiredState::Closed && !copy.is_closed() {
         return Ok(None);
     }
     match load_copy(copy, path) {
