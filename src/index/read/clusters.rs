@@ -19,7 +19,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The clusters, one at a time, in the storage order of their first documents.
 pub struct Clusters {
     snapshot: Snapshot,
-    /// Members of all clusters: (number of the root, place), in that order.
+    /// Members of all clusters, sorted: the number of the cluster's root, and the place of the
+    /// member.
     members: std::iter::Peekable<std::vec::IntoIter<(u32, Place)>>,
 }
 

@@ -11,8 +11,8 @@ const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
 /// Maximum number of candidates: per query, and of all queries together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
 const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
-/// With fewer dissimilar candidates per query than this, nothing can be predicted for a larger
-/// index.
+/// Minimum average number of dissimilar candidates per query for which [`Comparisons::is_scan`]
+/// makes a prediction for a larger index.
 const IN_VAIN_MIN: f64 = 10.0;
 
 /// How many comparisons queries at the index's own threshold cost: see
@@ -62,7 +62,8 @@ impl Comparisons {
 }
 
 impl Snapshot {
-    /// Queries with a sample of the stored documents, and counts what the queries compare.
+    /// Queries with a sample of the stored documents, and counts the documents that these queries
+    /// compare.
     ///
     /// The cost is bounded: 64 queries, and about 100,000 comparisons at most.
     ///
