@@ -80,8 +80,8 @@ impl Index {
     /// Creates a new index at `out` from the stored signatures of another index. Returns its number
     /// of documents.
     ///
-    /// The new index may have other bands, another threshold, or narrower rows (8 bits from 16; 8
-    /// or 16 from whole rows; 64 from 32).
+    /// The new index may have other bands, another threshold, or rows of another width: 8 bits from
+    /// 16; 8 or 16 from whole rows (32 or 64); 64 from 32.
     ///
     /// The new index answers exactly as if it had been made from the texts. Other changes of the
     /// parameters need the texts: the error `Mismatch` names them. Everything is durable on return.

@@ -107,7 +107,7 @@ impl Merge {
         Ok(Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 })
     }
 
-    /// Does about `budget` bytes of work; true if only `finish` is left.
+    /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.
     pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
         match self.copy(budget)? {
             Some(left) => self.builder.step(left.max(1)),
