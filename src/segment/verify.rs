@@ -310,7 +310,8 @@ fn tables(
             Need::Done => return Ok(()),
             Need::Keys { .. } if !keys_are_whole => return Ok(()),
             Need::Keys { from } => {
-                // So far whole bases were fed, so `from` is a multiple of 64.
+                // Keys are always fed in whole groups of 64 documents, so `from` is a multiple of
+                // 64.
                 documents.read(segment, from).map(|()| {
                     documents.hashes(segment.shape.key_seed, &mut hashes);
                     rebuild.keys(&hashes);
