@@ -1,6 +1,6 @@
 //! The windows of a passage index: length and stride in words.
 //!
-//! `passages` cuts the texts.
+//! This module only defines the windows; `passages` cuts the texts.
 
 use std::fmt;
 use std::str::FromStr;

@@ -39,7 +39,7 @@ impl BlockFile {
     }
 
     /// The bytes of these blocks, which are not verified yet, from the map or from the disk.
-    /// Returns `None` only for `Resident`, if not all of them are in memory.
+    /// Returns `None` only for [`BlockFetch::Resident`], if not all of the blocks are in memory.
     fn bring<'a>(
         &'a self,
         blocks: Range<usize>,

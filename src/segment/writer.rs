@@ -52,7 +52,8 @@ struct BlockPart {
     crc: u32,
 }
 
-/// A unit of writing, aligned in the file. Several streams may fill it; each byte is written once.
+/// An aligned range of the file, `write_bytes` long, that is written as a whole. Several streams
+/// may fill it; each byte is written once.
 #[derive(Debug)]
 struct Unit {
     number: usize,

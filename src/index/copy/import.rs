@@ -15,7 +15,8 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Maximum bytes of the documents of one batch: a compromise between syncs and memory.
+/// Maximum bytes of the documents of one batch: a compromise between the number of syncs and
+/// memory.
 const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
 /// Size of a document in a batch, not counting key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;

@@ -181,7 +181,8 @@ impl Core {
         if !open::exists(storage, self.names.root())? {
             return Err(open::missing(self.names.root()));
         }
-        // `Any`: the catalog may be in the middle of a commit, or its writer may have died there.
+        // `Any`: the catalog may be in the middle of a commit, or its writer may have died during
+        // one.
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, RequiredState::Any)? else {
             return patience.wait(None).map(|()| false);
         };
@@ -255,8 +256,9 @@ impl Follower {
         }
     }
 
-    /// `hash` is the hash of the catalog; it is updated to that of the catalog that was used.
-    /// Returns false while the catalog is being changed and no copy of its previous row exists.
+    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog; it is updated to
+    /// that of the catalog that was used. Returns false while the catalog is being changed and no
+    /// copy of its previous row exists.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;

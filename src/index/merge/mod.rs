@@ -2,8 +2,8 @@
 //! segments.
 //!
 //! A merge copies the live documents of its inputs in order, section by section, then builds the
-//! tables. It can be interrupted at any point. It does not know what it is done for, and commits
-//! nothing.
+//! tables. It can be interrupted at any point. It does not know whether it serves a flush or a
+//! compaction, and commits nothing.
 
 mod beside;
 pub(crate) mod compaction;

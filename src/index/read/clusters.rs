@@ -1,7 +1,8 @@
 //! Clusters: documents connected by pairs of similar documents.
 //!
 //! Documents with the same signature are united first, and only one document of each such crowd is
-//! compared with others: a crowd of n copies costs n log n. `connect.rs` unites the rest.
+//! compared with others: a crowd of n copies takes n log n comparisons. `connect.rs` unites the
+//! rest.
 
 use crate::format::bytes::{index, wide};
 use crate::index::read::alike::Alike;

@@ -1,9 +1,9 @@
 //! Long look-ups. A *crowd* is a set of documents that share most of their bands with the query.
 //! Each of them is compared once, in storage order.
 //!
-//! Without this special case, each document would be compared once per shared band. Here the
-//! ordinals of all bands are marked in a window of the segment, and the marked signatures are read
-//! sequentially.
+//! Without this special case, each document would be compared once per shared band. Here a segment
+//! is processed in windows of consecutive documents: the ordinals of all bands are marked in a
+//! window, and then the marked signatures are read sequentially.
 
 use super::search::{Found, SearchTerms};
 use super::terms::Stop;
