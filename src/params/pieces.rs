@@ -1,6 +1,6 @@
 //! The windows of a passage index: length and stride in words.
 //!
-//! `passages` cuts the texts.
+//! This module only defines the windows; `passages` cuts the texts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -74,7 +74,7 @@ impl Windows {
     }
 }
 
-/// Maximum number of positions within a stride at which the estimate lets a quotation start.
+/// Maximum number of start positions within a stride over which the estimate averages.
 const BEGINS: usize = 8;
 
 impl Params {
@@ -123,12 +123,14 @@ impl Params {
     fn quotation_chance(&self, windows: Windows, words: usize, threshold: f64) -> f64 {
         let (window, stride) = (windows.window(), windows.stride());
         let units = self.shingles().units();
-        // The query window is at most half the query stride away from the stored window.
+        // Number of words that a stored window has in common with the nearest query window, which
+        // starts at most half the query stride away.
         let aligned = window.saturating_sub(windows.query_stride() / 2);
         let all = (window + 1).saturating_sub(units).max(1) as f64;
         let chance = |begin: usize| {
             let ends_before = |from: usize| (from + window).min(begin + words);
-            // The windows that start before the quotation, at its start, and after its start.
+            // The stored windows that start at 0, at one stride and at two strides. The quotation
+            // starts within the first stride.
             let shared = [0, stride, 2 * stride].map(|from| {
                 let words = ends_before(from).saturating_sub(from.max(begin)).min(aligned);
                 let shingles = (words + 1).saturating_sub(units) as f64;
@@ -192,7 +194,8 @@ mod tests {
         }
         let documents = Params::for_threshold(0.5).build().unwrap();
         assert_eq!(documents.quotation_words(0.5), None);
-        // Two windows that start several words apart have too few shingles in common.
+        // A query window and the nearest stored window may start several words apart, and then have
+        // too few shingles in common to reach 0.98.
         assert_eq!(needed("40:40", 0.98), None);
     }
 

@@ -20,8 +20,9 @@ pub(super) struct Stored {
     pub(super) lane_bits: u32,
     pub(super) shingles: StoredShingles,
     pub(super) bag: bool,
-    /// With `no_nfc`, the values `KeepCase(false)` and `KeepCase(true)` mean the same as when this
-    /// field was a boolean.
+    /// The normalisation, together with `no_nfc`: see [`StoredNormalise::with`]. In older versions
+    /// this field was a boolean; `KeepCase(false)` and `KeepCase(true)` mean what `false` and
+    /// `true` meant.
     pub(super) keep_case: StoredNormalise,
     pub(super) keep_space: bool,
     pub(super) no_nfc: bool,

@@ -218,7 +218,8 @@ fn a_stop_list_that_makes_no_sense_is_refused() {
     for builder in refused {
         assert_eq!(builder.build().unwrap_err().kind(), ErrorKind::Invalid);
     }
-    // No version of this code stores such lists.
+    // Forges stored stop lists that no version of this code writes: not in order, separated by a
+    // space, with a word twice, and with an empty word. Decoding must refuse them.
     let config = bincode::config::standard();
     let params = with_stop(&["abc", "def"]).build().unwrap();
     let bytes = bincode::serde::encode_to_vec(&params, config).unwrap();

@@ -40,7 +40,8 @@ use crate::{Batch, Error, Index, Key, Options, Outcome, Params, Result, Snapshot
 pub struct PassageIndex {
     index: Index,
     cutter: PassageCutter,
-    /// Held from the time when a key's number of passages is read until they are replaced.
+    /// Locked from the time when the number of a text's passages is read until the passages are
+    /// replaced.
     writing: Mutex<()>,
 }
 
@@ -157,8 +158,8 @@ impl PassageIndex {
         let key = key.as_bytes();
         cut::check_key(key)?;
         cut::check_payload(payload)?;
-        // The position and the number of passages precede the payload in the stored bytes: they
-        // must not change until these are written.
+        // Locked until the write below: the stored bytes begin with the position and the number of
+        // passages, and no other write may change those in between.
         let _writing = self.lock();
         let first = cut::inner_key(key, 0);
         let Some(stored) = self.index.snapshot().get(&first[..])? else {

@@ -325,7 +325,7 @@ impl QuotationQuery<'_> {
         Ok(PassageGroup { runs: self.rules.runs(hits), places })
     }
 
-    /// The answer for one run of words.
+    /// Makes the match of one run of words.
     fn passage(
         &self,
         run: &WordRun,
@@ -377,7 +377,7 @@ impl PassageGroup {
     }
 
     /// Byte ranges of the passages that contain the shingle ending at `word`. They must also
-    /// contain enough of the other hits, so that this is not an accident.
+    /// contain enough of the other hits, so that the hit at `word` is not an accident.
     fn with<'a>(
         &'a self,
         word: usize,

@@ -89,8 +89,8 @@ impl QuotationRules {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;
-        // Over such a length, matching words have no hit with a probability of 1/50 (gap) or 1/20
-        // (fill).
+        // Lengths over which matching words have no hit with a probability of only 1/50 (gap) or
+        // 1/20 (fill).
         let (gap, fill) = (whole(4.0 / hits_per_word), whole(3.0 / hits_per_word));
         let has_stop_words = params.stop_words().next().is_some();
         Self {
@@ -101,7 +101,7 @@ impl QuotationRules {
             equal_rows_min: whole(EQUAL_ROWS_MIN + 2.0 * accidents),
             hits_per_word,
             gap: units + 2 + gap,
-            // No shingle ends at a stop word.
+            // No shingle ends at a stop word, so hits in matching text lie further apart.
             fill: if has_stop_words { fill.max(2 * units) } else { fill },
         }
     }
@@ -191,13 +191,14 @@ impl<'a> Tracer<'a> {
     /// Indexes of the pieces that contain any of these words.
     pub(super) fn pieces(&self, words: &Range<usize>) -> Range<usize> {
         let (step, piece) = (self.rules.step(), self.rules.piece);
-        // The last piece ends with the text.
+        // Number of pieces. The last piece ends with the text.
         let all = self.places.len().saturating_sub(piece).div_ceil(step) + 1;
         let first = (words.start + 1).saturating_sub(piece).div_ceil(step).min(all - 1);
         first..words.end.div_ceil(step).clamp(first + 1, all.max(first + 1))
     }
 
-    /// Adds the hits to `out`: the rows of a piece that equal rows of a stored passage.
+    /// Compares a piece with a stored passage. Adds to `out` one hit for each equal row and each
+    /// word at which the row's shingle ends; adds nothing if too few rows are equal.
     pub(super) fn hits(
         &mut self,
         piece: usize,
@@ -259,7 +260,7 @@ impl<'a> Tracer<'a> {
         Ok(Some(Traced { signature: whole, ends }))
     }
 
-    /// The words of a piece at which the shingle that ends at `word` occurs, `word` included.
+    /// The words of a piece at which the same shingle ends as at `word`, including `word` itself.
     fn repeats(&self, word: usize, piece: Range<usize>) -> Vec<usize> {
         let shingle = |word: usize| {
             let begin = (word + 1).checked_sub(self.rules.units)?;

@@ -2,8 +2,8 @@
 //! verified.
 //!
 //! Blocks are verified in the map after the system has loaded their pages. So a failing disk causes
-//! an error instead of a signal, and the pages stay mapped. If the system cannot load them, the
-//! blocks are read by system calls.
+//! an error instead of a signal (SIGBUS), and the pages stay mapped. If the system cannot load
+//! them, the blocks are read by system calls.
 
 use super::blocks::{Block, BlockFile};
 use super::verified_blocks::BlockFetch;
@@ -39,7 +39,7 @@ impl BlockFile {
     }
 
     /// The bytes of these blocks, which are not verified yet, from the map or from the disk.
-    /// Returns `None` only for `Resident`, if not all of them are in memory.
+    /// Returns `None` only for [`BlockFetch::Resident`], if not all of the blocks are in memory.
     fn bring<'a>(
         &'a self,
         blocks: Range<usize>,
@@ -136,7 +136,8 @@ impl BlockFile {
         blocks
     }
 
-    /// Where a warm-up starts: at the end of the body, or at 0 if there is nothing to do.
+    /// The first `end` to pass to `warm_up`, which runs from the last block to the first: the
+    /// number of blocks, or 0 if the file is not mapped or all blocks are verified.
     pub(super) fn warm_up_end(&self) -> usize {
         if self.map.is_some() && self.verified.any_missing() { self.blocks() } else { 0 }
     }
@@ -156,8 +157,8 @@ impl BlockFile {
         begin
     }
 
-    /// Whether the checksum of `block` is at hand: its block of the CRC table is verified, or it is
-    /// resident and valid.
+    /// Whether the checksum of `block` can be used without reading the disk: its block of the CRC
+    /// table is verified, or it is resident and valid.
     fn are_crcs_resident(&self, block: usize) -> bool {
         let index = block / CRCS_PER_BLOCK;
         let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };

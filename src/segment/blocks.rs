@@ -1,9 +1,9 @@
 //! A published block file. Opening reads only its ends; each block is verified before its bytes are
 //! used.
 //!
-//! Independent of the content of sections. The file has one of two faces. Once every block of the
-//! map was verified, it is plain memory: [`Verified`]. Before that, and without a map, reads can
-//! fail and verify what they return.
+//! Independent of the content of sections. The file is read in one of two ways. Once every block of
+//! the map was verified, it is plain memory: [`Verified`]. Before that, and without a map, reads
+//! can fail and verify what they return.
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
@@ -125,7 +125,7 @@ impl BlockFile {
         self.body_bytes / BLOCK_BYTES
     }
 
-    /// The verified face; `None` until every block was verified.
+    /// The body as plain memory; `None` until every block of the map was verified.
     #[inline]
     pub(super) fn verified(&self) -> Option<Verified<'_>> {
         let map = self.map.as_ref().filter(|_| !self.verified.any_missing())?;

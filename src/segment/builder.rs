@@ -57,7 +57,7 @@ enum BuildPhase {
 #[derive(Debug)]
 struct TableProgress {
     layout: SegmentLayout,
-    /// `None` before the first `step`. The caller may push its own runs instead.
+    /// `None` before the first `step`. The caller may push its own runs instead of calling `step`.
     rebuild: Option<Rebuild>,
     /// Number of finished tables.
     ended: u32,

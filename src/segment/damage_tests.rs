@@ -175,8 +175,8 @@ fn verify_names_every_damaged_block() {
     }
 }
 
-/// Overwrites up to three places from `from` on, mostly with extreme or random numbers. The whole
-/// body except signatures and payloads matters.
+/// Overwrites one to three places from `from` on, mostly with extreme or random numbers. Nearly
+/// every place matters: readers follow all parts of the body except signatures and payloads.
 fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
     for _ in 0..=random.below(3) {
         let width = [1, 2, 4, 8][random.below(4)];
@@ -287,7 +287,8 @@ fn a_forged_body_is_found_by_computing_it_again() {
         at += payload.len() as u64;
     }
     for at in 64..footer.body_bytes {
-        // Other data does not depend on these bytes, so only the checksums protect them.
+        // Nothing else in the file depends on these bytes, so only their checksums protect them,
+        // and this test repairs the checksums.
         if free.iter().any(|range| range.contains(&at)) {
             continue;
         }
@@ -413,7 +414,8 @@ fn damage_beyond_the_first_block_of_checksums_is_found() {
         file.read_at(&mut byte, at).expect("read");
         file.write_at(&[byte[0] ^ 1], at).expect("written");
     };
-    // Some keys occur twice, which is not damage.
+    // Some keys of the model occur twice. `verify` reports that, but it is not the damage that this
+    // test makes.
     let found = || {
         let mut found = problems(|watch| open(ReadMode::Mmap).verify(None, watch));
         found.retain(|problem| !problem.to_string().contains("another live"));

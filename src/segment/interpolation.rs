@@ -17,8 +17,8 @@ use std::ops::Range;
 pub(super) const LINE: u64 = 64;
 const _: () = assert!(size_of::<BitWindow>() == 64, "a window is as long as a line");
 
-/// A quarter of a cache line: 8 fingerprints.
-/// Minimum slack around the predicted position: the rank of the median among 64 random
+/// A quarter of a cache line: 8 fingerprints. The predicted position is at least this far from both
+/// ends of the window. The slack is needed because the rank of the median among 64 random
 /// fingerprints has a standard deviation of 4.
 const QUARTER: u64 = LINE / 4;
 
@@ -119,7 +119,8 @@ mod tests {
     fn a_window_tells_the_truth_or_nothing() {
         let mut random = Random(5);
         for round in 0..3_000 {
-            // From all distinct to all equal, at both ends of the range and in the middle.
+            // Groups of fingerprints from all distinct to all equal, at both ends of the range of
+            // values and in the middle.
             let (bits, least) = (random.below(17), random.next());
             let mut group = |entries: usize| {
                 let mut value = || short((random.next() % (1 << bits)).wrapping_add(least));

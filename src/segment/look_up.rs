@@ -16,7 +16,8 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longer groups belong to crowds; only the beginning of such a group is prefetched.
+/// Maximum number of entries of a group for which all fingerprints are prefetched. Longer groups
+/// belong to crowds; only their beginning is prefetched.
 const GROUP_MAX: u32 = 128;
 
 /// Maximum number of ordinals to prefetch. A longer list is read sequentially anyway.
@@ -41,7 +42,7 @@ pub(crate) struct LookUp {
     /// Offset of the bytes that the next step reads: the two words of the group in the directory,
     /// or the group's fingerprints.
     at: u64,
-    /// Start of the window in which the fingerprint is predicted.
+    /// File offset of the window in which the fingerprint is predicted.
     window: u64,
     /// The range of the group's entries in its table.
     begin: u32,
@@ -173,7 +174,7 @@ impl Segment {
     }
 
     /// Step 3: finds the entries with the fingerprint, usually none, and prefetches their ordinals.
-    /// `first` is the index of the first look-up.
+    /// The look-ups are numbered from `first` on, for [`Entries::number`].
     #[inline(never)]
     pub(crate) fn match_fingerprints(
         &self,
@@ -210,7 +211,8 @@ impl Segment {
         self.blocks.check_extents(look_ups.iter().map(LookUp::group))?;
         let before = out.len();
         for (look_up, number) in look_ups.iter().zip(first..) {
-            // A window may extend beyond the body even if the group does not.
+            // At the end of the body, a window may extend beyond the body even if the group does
+            // not. Then the whole group is searched.
             let window = self.blocks.array(look_up.window).ok();
             let run = match window.and_then(|window| look_up.presumed_run(&window)) {
                 Some(run) => run,

@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-/// Maximum total length of 64 documents for which they are read in one piece to get their keys.
+/// Keys are read 64 documents at a time, together with the payloads, if these documents have at
+/// most this many bytes in total. Otherwise they are read one by one.
 const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 
 /// An open segment.
@@ -80,8 +81,8 @@ impl Segment {
         self.blocks.request_section(directories);
     }
 
-    /// Where a warm-up starts: the number of blocks. 0 without a map, or once all blocks are
-    /// verified.
+    /// The first `end` to pass to `warm_up`, which runs from the last block to the first: the
+    /// number of blocks, or 0 if the segment is not mapped or all blocks are verified.
     pub(crate) fn warm_up_end(&self) -> usize {
         self.blocks.warm_up_end()
     }
@@ -202,8 +203,8 @@ impl Segment {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Start offsets and bytes of consecutive documents that share a base. Returns `None` if there
-    /// are too many bytes.
+    /// Start offsets and bytes of consecutive documents that share a base. Returns `None` if they
+    /// have more than `NEAR_BYTES_MAX` bytes.
     #[expect(clippy::type_complexity, reason = "two pieces of a file")]
     fn starts_and_documents(
         &self,

@@ -37,7 +37,7 @@ impl EntryHash {
     }
 }
 
-/// Combines both halves of the product by exclusive or.
+/// Multiplies two words, and combines both halves of the 128-bit product by exclusive or.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = (u128::from(a) * u128::from(b)).to_le_bytes();
@@ -59,8 +59,8 @@ impl ExpectedSums {
         Self { hash: EntryHash::random(), groups: segment.groups, sums }
     }
 
-    /// Adds the entries that consecutive documents have in the table of keys. `hashes` are the
-    /// hashes of their keys.
+    /// Adds the entries of consecutive documents to the sum of the table of keys. `first` is the
+    /// ordinal of the first document; `hashes` are the hashes of the keys.
     pub(super) fn add_keys(&mut self, first: u32, hashes: &[u64]) {
         if let Some(sum) = self.sums.last_mut() {
             for (ordinal, &key) in (first..).zip(hashes) {
@@ -69,8 +69,8 @@ impl ExpectedSums {
         }
     }
 
-    /// Adds the entries of all signatures. After an error, which it reports to `watch`, it returns
-    /// false.
+    /// Adds the entries that follow from all signatures to the sums of the band tables. After an
+    /// error, which it reports to `watch`, it returns false.
     pub(super) fn add_signatures(
         &mut self,
         segment: &Segment,
@@ -160,7 +160,7 @@ impl TableWalk {
         !self.is_disordered
     }
 
-    /// Checks and adds consecutive entries of one group.
+    /// Checks the order of consecutive entries of one group, and adds their hashes to the sum.
     #[inline]
     fn group(
         &mut self,

@@ -59,7 +59,7 @@ pub(crate) struct Run {
     pub(super) table: u32,
     /// The first group that starts in this run.
     pub(super) first_group: u32,
-    /// Index of the first entry in the table.
+    /// Index of the run's first entry in the table.
     pub(super) first_entry: u32,
     /// The bytes of this run for each of the three sections of the file.
     pub(super) directory: Vec<u8>,
@@ -91,8 +91,8 @@ impl Run {
     }
 }
 
-/// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries; its two
-/// copies (collected and sorted) fit into the cache.
+/// Binary logarithm of the number of groups per slice, for groups of 64 entries. A slice has about
+/// 32,768 entries; its two copies (collected and sorted) fit into the cache.
 const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
 /// Like `SLICE_BITS_BY_64`, for groups of 20 entries.
 const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
@@ -136,8 +136,8 @@ pub(crate) struct Rebuild {
     entries: Vec<u64>,
     /// The end of each part in `entries`.
     ends: Vec<u32>,
-    /// Where the output is: the slice, numbered across all tables, and the next group and entry in
-    /// its table.
+    /// The position of the output: the slice, numbered across all tables, and the next group and
+    /// entry in its table.
     slice: usize,
     group: u32,
     entry: u32,
@@ -274,7 +274,7 @@ impl Rebuild {
         }
         let bands = self.slices_of(self.bands);
         let left = if self.slice < bands { bands - self.slice } else { all - self.slice };
-        // The sizes of slices vary by chance.
+        // With some room to spare, because the sizes of slices vary by chance.
         let expected = index(self.docs) / self.slices;
         let slice_entries = expected + expected / 16 + 64;
         let fit = (self.entries_max / slice_entries).clamp(1, left);
@@ -398,8 +398,8 @@ mod tests {
         ]
     }
 
-    /// Computes the same data with `Rebuild` and limited memory, for both tables of an index with
-    /// one band. Checks the positions of the runs.
+    /// Computes with `Rebuild` and limited memory what `by_definition` returns, for both tables of
+    /// an index with one band. Checks the positions of the runs.
     fn computed(mut rebuild: Rebuild, signatures: &[u8], hashes: &[u64]) -> [[Vec<u8>; 3]; 2] {
         let mut out: [[Vec<u8>; 3]; 2] = Default::default();
         let mut run = Run::default();

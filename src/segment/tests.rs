@@ -108,7 +108,7 @@ impl Model {
         let _ = disk.remove(path);
         let builder = Builder::create(disk, path, 7, &self.shape, self.docs(), memory, write_bytes);
         let mut builder = builder.expect("created");
-        // Pushed in parts of 37 signatures, the last of which may be shorter.
+        // Signatures are pushed 37 at a time; the last part may be shorter.
         for part in self.signatures.chunks(self.shape.signature_bytes * 37) {
             builder.push_signatures(part).expect("pushed");
         }
@@ -481,7 +481,8 @@ fn ranks_count_the_live() {
     assert_eq!(Ranks::all_live(100).live(), 100);
 }
 
-/// Whether the file system of this folder must report which pages of a file are in memory.
+/// Whether the file system of this folder is known to report which pages of a file are in memory.
+/// Tests that rely on such reports are skipped on other file systems.
 pub(super) fn must_tell(folder: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     let of_folder = mounts.lines().filter_map(|line| {

@@ -24,7 +24,7 @@ use std::ops::Range;
 const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
 
 impl Segment {
-    /// Verifies every block again, but not the content of blocks.
+    /// Compares every block with its checksum again. Does not check what the blocks contain.
     pub(crate) fn verify_blocks(&self, watch: &mut Watch<'_>) -> Result<()> {
         blocks(&self.blocks, watch).map(drop)
     }
@@ -59,7 +59,7 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
     Ok(whole)
 }
 
-/// Checks that a gap of the body is zero.
+/// Checks that the padding in this range of the body is zero.
 pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
     let mut bytes = [0; BLOCK_BYTES];
     let count = usize::try_from(gap.end.saturating_sub(gap.start)).unwrap_or(usize::MAX);
@@ -310,7 +310,8 @@ fn tables(
             Need::Done => return Ok(()),
             Need::Keys { .. } if !keys_are_whole => return Ok(()),
             Need::Keys { from } => {
-                // So far whole bases were fed, so `from` is a multiple of 64.
+                // Keys are always fed in whole groups of 64 documents, so `from` is a multiple of
+                // 64.
                 documents.read(segment, from).map(|()| {
                     documents.hashes(segment.shape.key_seed, &mut hashes);
                     rebuild.keys(&hashes);

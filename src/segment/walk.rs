@@ -11,7 +11,8 @@ use crate::format::bytes::index;
 /// Number of groups per read: a few blocks of each section.
 const GROUPS: u32 = if cfg!(test) { 3 } else { 80 };
 
-/// Ranges of keys are computed with a reciprocal, and may be too wide by up to this number.
+/// Bounds of keys are computed with a rounded reciprocal instead of a division, which makes them
+/// too low by less than this number.
 const SLACK: u64 = 1 << 16;
 
 /// A table entry: a document and the range that contains its key.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Buffer size of a stream. Checksums are computed when the buffer is full.
 const BUFFER_BYTES: usize = if cfg!(test) { BLOCK_BYTES } else { 64 * 1024 };
-/// Number of bytes after which the file is synced. Without these syncs, the final sync would write
-/// gigabytes, and concurrent syncs of the log would wait for it.
+/// Number of written bytes after which the file is synced. Without these syncs, the final sync
+/// would write gigabytes, and concurrent syncs of the log would wait for it.
 const UNSYNCED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
 
 /// A block file being written through [`Stream`]s. After an error it can only be dropped.
@@ -24,15 +24,17 @@ pub(super) struct Output {
     path: PathBuf,
     tmp: PathBuf,
     file: Arc<dyn File>,
-    /// CRCs per block, of blocks that one stream wrote completely.
+    /// CRC of each block, by the number of the block. Set for the blocks that one stream wrote
+    /// completely.
     crcs: Vec<u32>,
-    /// CRCs of pieces, for blocks that several streams share.
+    /// CRCs of the pieces of blocks that several streams share.
     pieces: Vec<BlockPart>,
     /// Size and alignment of a write.
     write_bytes: usize,
-    /// Units that are not fully written yet. There are at most five, for any number of bands: at
-    /// the current and the final position of the fingerprints, at the ordinals, and at the start
-    /// and the current position of the directories.
+    /// Units that are not fully written yet. There are at most five, for any number of bands. Three
+    /// hold the current positions of the fingerprints, the ordinals and the directories. One is
+    /// shared by the end of a table's fingerprints and the start of its ordinals, and one by the
+    /// end of the tables and the start of the directories.
     units: Vec<Unit>,
     /// Buffers of written units, for reuse.
     spare: Vec<Vec<u8>>,
@@ -50,11 +52,12 @@ struct BlockPart {
     crc: u32,
 }
 
-/// A unit of writing, aligned in the file. Several streams may fill it; each byte is written once.
+/// An aligned range of the file, `write_bytes` long, that is written as a whole. Several streams
+/// may fill it; each byte is written once.
 #[derive(Debug)]
 struct Unit {
     number: usize,
-    /// Number of leading bytes that an earlier write has covered.
+    /// Number of bytes at the start of the unit that were written to the file earlier.
     written: usize,
     /// Number of bytes added since then.
     filled: usize,
@@ -206,8 +209,8 @@ impl Output {
         self.units.len() - 1
     }
 
-    /// Writes all buffered bytes. `end` is the end of the data received so far: of the sections
-    /// whose bytes are to be read back, or of the whole body.
+    /// Writes all buffered bytes. `end` must be the end of the bytes that the streams have pushed
+    /// without a gap: of the sections that will be read back, or of the whole body.
     pub(super) fn write_until(&mut self, end: u64) -> Result<()> {
         for unit in std::mem::take(&mut self.units) {
             let begin = unit.number * self.write_bytes + unit.written;

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 /// A row of the band join: this document is in the bucket (`band`, `band_key`).
 ///
-/// A row has 17 bytes for band numbers below 256, otherwise 18. Documents that share a band are in
-/// the same bucket. Because of hash collisions, documents of a bucket need not share the band:
-/// [`Verifier`](super::Verifier) checks this.
+/// A row can be stored in 17 bytes if band numbers are below 256, otherwise in 18. Documents that
+/// share a band are in the same bucket. Because of hash collisions, documents of a bucket need not
+/// share the band: [`Verifier`](super::Verifier) checks this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct BandEntry {

@@ -221,7 +221,8 @@ fn a_cluster_of_any_number_of_shards_finds_what_one_index_finds() {
             for block in [1_000, 16] {
                 let (found, cut) = job.pairs(threshold, block);
                 assert_eq!(cut > 0, block == 16, "hot buckets are cut");
-                // No pair is found twice: `expand` would return it twice, too.
+                // This also checks that no pair is found twice, because `expand` would return it
+                // twice, too.
                 assert_eq!(job.expand(&found), pairs, "{shards} shards at {threshold}");
                 let edges = job.edges(&found);
                 // Each partition is reduced to star edges, then one task combines them.
@@ -256,7 +257,7 @@ fn a_pair_counts_at_its_first_shared_band_only() {
     }
     let similarity = verifier.bucket(1, &[a, b].concat()).expect("sound")[0].similarity;
     assert!((similarity - params.similarity(15)).abs() < f64::EPSILON);
-    // Too few rows are equal.
+    // Now too few rows are equal for a pair.
     b[4..16].fill(7);
     assert_eq!(verifier.pair(1, &a, &b).expect("sound"), None);
 }
@@ -274,7 +275,8 @@ fn a_long_path_becomes_a_star_in_few_rounds() {
 }
 
 fn name(at: u32) -> Vec<u8> {
-    // The order of the names differs from that of the path, except for the first.
+    // Makes the order of the names differ from the order along the path; only node 0 is first in
+    // both.
     format!("{:08}", u64::from(at) * 7_919 % 10_007).into_bytes()
 }
 

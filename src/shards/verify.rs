@@ -18,13 +18,15 @@ pub struct Verifier {
     equal_rows_min: u32,
 }
 
-/// A pair of documents of a call.
+/// A pair of documents that [`Verifier::bucket`] or [`Verifier::between`] found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct VerifiedPair {
-    /// Index of the first document, in the first batch if there are two.
+    /// Index of the first document in its batch: in `signatures`, or in `left` if there are two
+    /// batches.
     pub a: usize,
-    /// Index of the second document, in the second batch if there are two.
+    /// Index of the second document in its batch: in `signatures`, or in `right` if there are two
+    /// batches.
     pub b: usize,
     /// Number of equal rows, by which answers are ordered.
     pub equal_rows: u32,

@@ -15,7 +15,8 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Maximum bytes of the documents of one batch: a compromise between syncs and memory.
+/// Maximum bytes of the documents of one batch: a compromise between the number of syncs and
+/// memory.
 const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
 /// Size of a document in a batch, not counting key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
@@ -80,8 +81,8 @@ impl Index {
     /// Creates a new index at `out` from the stored signatures of another index. Returns its number
     /// of documents.
     ///
-    /// The new index may have other bands, another threshold, or narrower rows (8 bits from 16; 8
-    /// or 16 from whole rows; 64 from 32).
+    /// The new index may have other bands, another threshold, or rows of another width: 8 bits from
+    /// 16; 8 or 16 from whole rows (32 or 64); 64 from 32.
     ///
     /// The new index answers exactly as if it had been made from the texts. Other changes of the
     /// parameters need the texts: the error `Mismatch` names them. Everything is durable on return.

@@ -169,7 +169,8 @@ fn numbered(storage: &dyn Storage, names: &Names) -> Result<Vec<(u64, Ending)>> 
 }
 
 impl Wreck {
-    /// The numbers of the segments that count.
+    /// The numbers of the segments to copy: those that the catalog lists, or all that exist if the
+    /// catalog is lost.
     fn segments(&self, report: &mut Salvaged) -> Result<Vec<u64>> {
         if let Some(row) = &self.row {
             return Ok(row.segments.iter().map(|entry| entry.number).collect());
@@ -288,7 +289,7 @@ impl Wreck {
                     continue;
                 }
             };
-            // A forged log may contain any number.
+            // `saturating_add`: a forged log may contain any change number.
             let mut expected = log.identity.floor.saturating_add(1);
             for (change, operations) in log.changes(self.shape.signature_bytes) {
                 if change != expected {

@@ -40,7 +40,8 @@ pub(crate) struct Follower {
     /// The hash of the catalog that the reader's state was read from. `None` if a commit was under
     /// way.
     catalog_hash: Option<u64>,
-    /// Whether some records that were taken from the log have not been applied.
+    /// Whether records were read from the log but not all of them applied, for example after an
+    /// error.
     torn: bool,
     /// The log, if it exists and may grow.
     tail: Option<LogReader>,
@@ -86,7 +87,8 @@ pub(crate) fn open(
     }
 }
 
-/// Reads which files exist, and whether a process writes them. `None` if this is just changing.
+/// Reads which files exist, and whether a process writes them. `None` while a commit changes the
+/// catalog and there is no copy of its previous row.
 fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
     let beside = is_locked(storage, names)?;
     let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
@@ -130,8 +132,8 @@ fn load(
 ) -> Result<(Core, Follower)> {
     let Sight { row, catalog_hash, locked } = sight;
     if !locked {
-        // Without a writer, no unlisted file may be newer than the catalog. (A writer creates files
-        // before it lists them.)
+        // Without a writer, an unlisted file that is newer than the catalog proves that the catalog
+        // is an older copy. (A writer creates files before it lists them.)
         open::refuse_older(&*storage, &names, &row)?;
     }
     let (wal, floor) = (row.wal, row.floor);
@@ -153,8 +155,8 @@ impl Core {
         LogReader::open(&*self.storage, &path, &self.wal_identity(entry, floor))
     }
 
-    /// Checks the files other than segments, as far as a writer does not change them: the catalog,
-    /// and the log that it lists. Adds an error to `problems` if they cannot be read or have
+    /// Checks the files other than segments, while a writer may be changing them: the catalog, and
+    /// the log that it lists. Adds an error to `problems` if one of them cannot be read or has
     /// disappeared.
     pub(crate) fn verify_beside(&self, problems: &mut Vec<Error>) -> Result<()> {
         let mut patience = Patience::new(&self.names);
@@ -173,13 +175,14 @@ impl Core {
         }
     }
 
-    /// Returns false if the files changed during the check.
+    /// One attempt of [`Core::verify_beside`]. Returns false if the files changed during the check.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
         let (storage, catalog) = (&*self.storage, self.names.catalog());
         if !open::exists(storage, self.names.root())? {
             return Err(open::missing(self.names.root()));
         }
-        // `Any`: the catalog may be in the middle of a commit, or its writer may have died there.
+        // `Any`: the catalog may be in the middle of a commit, or its writer may have died during
+        // one.
         let Some((row, hash)) = catalog::load_beside(storage, &catalog, RequiredState::Any)? else {
             return patience.wait(None).map(|()| false);
         };
@@ -209,7 +212,7 @@ impl Follower {
     fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
         let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
         let signature_bytes = core.shape.signature_bytes;
-        // If its writer is gone, the log is checked thoroughly this once, and not read again.
+        // If the log's writer is gone, the log is checked thoroughly this once, and not read again.
         let (believe, look) =
             if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
         let taken = tail.read(believe, look, signature_bytes)?;
@@ -253,8 +256,9 @@ impl Follower {
         }
     }
 
-    /// `hash` is the hash of the catalog; it is updated to that of the catalog that was used.
-    /// Returns false while the catalog is being changed and no copy of its previous row exists.
+    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog; it is updated to
+    /// that of the catalog that was used. Returns false while the catalog is being changed and no
+    /// copy of its previous row exists.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
@@ -283,7 +287,7 @@ impl Follower {
     }
 }
 
-/// How long a reader retries.
+/// Counts the retries of a reader, and ends them.
 struct Patience<'a> {
     names: &'a Names,
     attempts: u32,

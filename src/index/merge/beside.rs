@@ -18,8 +18,9 @@ const DOCS_MIN: usize = if cfg!(test) { 32 } else { 8 * 1024 };
 /// Maximum number of documents fed per step. It is small enough that the signatures read for one
 /// band are still in the processor cache for the next band.
 const FED_DOCS_MAX: u32 = if cfg!(test) { 7 } else { 2 * 1024 };
-/// Inverse of the share of a merge's memory that is used to compute tables. If a single table needs
-/// more, it may take up to half of the memory. The other half is for runs that wait to be written.
+/// At most 1 / `COMPUTING_SHARE_INVERSE` of a merge's memory is used to compute tables. If a single
+/// table needs more, it may take up to half of the memory. The other half is for runs that wait to
+/// be written.
 const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.
@@ -39,8 +40,8 @@ impl Merge {
         let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
         let (sender, receiver) = mpsc::sync_channel(runs_ahead);
         thread::scope(|scope| {
-            // Moved into this closure, so that it is dropped with it, even after a failure: this
-            // ends the other thread.
+            // Moved into this closure, so that the receiver is dropped when the closure ends, even
+            // after an error. Then sending fails, which ends the other thread.
             let receiver = receiver;
             let (spares_in, spares) = mpsc::channel::<Run>();
             let give = move |run: &mut Run| {
@@ -145,9 +146,9 @@ mod tests {
         params_id: 5,
     };
 
-    /// The bytes of a segment with these documents. `memory` is the memory for computing the
-    /// tables, and whether a second thread does it. If it is `None`, the tables come from
-    /// signatures that are read back.
+    /// The bytes of a segment with these documents. `memory` holds the number of bytes for
+    /// computing the tables from the memtable, and whether a second thread computes them. If it is
+    /// `None`, the tables are computed from signatures that are read back.
     fn built(
         path: &Path,
         memtable: &Memtable,

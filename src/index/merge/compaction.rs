@@ -263,8 +263,8 @@ impl Core {
         let made = draft.last_made();
         draft.commit(self, &mut writer)?;
         if !self.options.keep_mapped {
-            // Releases the pages now, because deleting the files takes longer; meanwhile queries
-            // map pages of the output.
+            // Releases the mapped pages of the inputs now, because deleting their files takes
+            // longer, and meanwhile queries already map pages of the output.
             for input in &inputs {
                 input.live.segment.release();
             }

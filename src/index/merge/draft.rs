@@ -1,7 +1,7 @@
 //! The next state of the index while it is being prepared, and its commit. This is the only place
 //! where the catalog changes.
 //!
-//! Files made for a draft are deleted on drop until it is committed, so that a failure leaves
+//! Until a draft is committed, the files made for it are deleted on drop, so that a failure leaves
 //! nothing behind.
 
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
@@ -50,7 +50,8 @@ impl Draft {
         }
     }
 
-    /// Drops a file of this draft: it is deleted when its last reference is dropped.
+    /// Removes a file from this draft, so that the file is deleted when its last reference is
+    /// dropped.
     pub(crate) fn discard(&mut self, file: &Arc<HeldFile>) {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }

@@ -30,7 +30,8 @@ pub(crate) enum NextWal {
 }
 
 impl NextWal {
-    /// Inserts never use the reserve, nor does work done for inserts.
+    /// Whether this flush may use the reserve for a full disk. An insert may not, nor may a flush
+    /// that makes room for one.
     fn may_use_reserve(self) -> bool {
         !matches!(self, Self::Ready { reserve: Reserve::Kept, .. })
     }
@@ -40,8 +41,8 @@ impl NextWal {
 /// is large because each flush before the final length costs some ten syncs, and leaves a segment
 /// to be merged.
 const LOG_GROWTH: u64 = 4;
-/// The inverse of the fraction of its maximum size that a memtable must have reached so that an
-/// idle index flushes it.
+/// An idle index flushes its memtable only if the memtable has at least 1 / `IDLE_FLUSH_INVERSE` of
+/// its maximum size.
 const IDLE_FLUSH_INVERSE: usize = 16;
 /// Estimated log lengths are rounded up to multiples of this.
 const LOG_UNIT_BYTES: u64 = 4096;
@@ -115,21 +116,22 @@ impl Core {
         }
     }
 
-    /// Estimates how long a log must be so that the memtable fills up first. The estimate is based
-    /// on the use of both so far, and on this record. A longer log would waste disk space and page
-    /// cache on zeros.
+    /// Estimates how long a log must be so that the memtable fills up before the log does. The
+    /// estimate is based on how much of both is used so far, and on this record. A longer log would
+    /// waste disk space and page cache on zeros.
     fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
         let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
         // Includes the record that fills the memtable, which may exceed the memtable's limit by
         // far.
         let used_then =
             u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
-        // A quarter more: an eighth of the log is the reserve, and memtables vary.
+        // A quarter more, because an eighth of the log is the reserve, and because memtables differ
+        // in how much log they need.
         let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
         bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
     }
 
-    /// Lists a first WAL and changes nothing else.
+    /// Creates the first WAL and commits it to the catalog. Changes nothing else.
     fn begin_wal(&self, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
         let mut draft = Draft::of(self, writer);
         let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
@@ -455,7 +457,7 @@ mod tests {
             let logs = logs(options, 10_000, 1);
             assert!(logs.len() > 5, "{logs:?}");
             let length = logs.last().unwrap().0;
-            // All logs but the last were used until a flush was due.
+            // Every log but the last was used until a flush was due.
             let settled = logs.iter().rev().skip(1).take_while(|log| log.0 == length);
             let used: Vec<u64> = settled.map(|log| log.1).collect();
             assert!(used.len() > 1, "{logs:?}");

@@ -2,8 +2,8 @@
 //! segments.
 //!
 //! A merge copies the live documents of its inputs in order, section by section, then builds the
-//! tables. It can be interrupted at any point. It does not know what it is done for, and commits
-//! nothing.
+//! tables. It can be interrupted at any point. It does not know whether it serves a flush or a
+//! compaction, and commits nothing.
 
 mod beside;
 pub(crate) mod compaction;
@@ -107,7 +107,7 @@ impl Merge {
         Ok(Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 })
     }
 
-    /// Does about `budget` bytes of work; true if only `finish` is left.
+    /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.
     pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
         match self.copy(budget)? {
             Some(left) => self.builder.step(left.max(1)),

@@ -221,7 +221,8 @@ pub(crate) fn assemble(
         has_logged: false,
         wal_bytes: first_log_bytes(&row, &options),
         merging: Vec::new(),
-        // An index that was just opened has no merge due.
+        // Nothing was added and nothing died through this handle yet, so idle merging may not
+        // rewrite anything.
         idle_bytes: 0,
         record: RecordBuilder::default(),
         catalog: Catalog::new(Arc::clone(&storage), names.catalog(), row),
@@ -278,7 +279,7 @@ impl Core {
         Ok(())
     }
 
-    /// Requests the parts of the `wanted` segments that the first queries will read.
+    /// Starts read-ahead of the directories of the `wanted` segments: every query reads them first.
     pub(crate) fn request_directories(&self, wanted: impl Fn(&LiveSegment) -> bool) {
         for live in self.state().segments.iter().filter(|live| wanted(live)) {
             live.segment.request_directories();

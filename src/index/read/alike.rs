@@ -17,7 +17,8 @@ use std::fmt;
 pub struct Alike {
     threshold: f64,
     contained: Option<f64>,
-    /// Whether the caller compares the documents afterwards.
+    /// Whether the caller verifies the pairs with the documents themselves, so that the search goes
+    /// below the minimum: see [`Alike::for_verification`].
     #[cfg_attr(feature = "serde", serde(default))]
     is_verified: bool,
 }
@@ -138,7 +139,7 @@ impl Alike {
         Ok(self)
     }
 
-    /// The minimum similarity and the minimum containment, as given.
+    /// The minimum similarity and the minimum containment, as the caller gave them.
     pub(super) fn asked(self) -> (Option<f64>, Option<f64>) {
         (Some(self.threshold), self.contained)
     }
@@ -147,7 +148,7 @@ impl Alike {
         self.is_verified
     }
 
-    /// The minimum similarity, as given.
+    /// The minimum similarity, as the caller gave it.
     pub(crate) fn least(self) -> f64 {
         self.threshold
     }
@@ -173,7 +174,8 @@ impl Alike {
             || self.reached_by(params.containment(equal_rows, counts.0, counts.1))
     }
 
-    /// Whether an estimate reaches the minimum containment.
+    /// Whether an estimated containment reaches the minimum, or, for verification, comes within
+    /// three standard errors of it.
     pub(crate) fn reached_by(self, told: Option<Containment>) -> bool {
         let Some(least) = self.contained else { return true };
         let errors = if self.is_verified { ERRORS_BELOW } else { 0.0 };

@@ -260,12 +260,14 @@ pub enum Maintained {
     Compacting,
     /// A compaction finished and its input files were deleted.
     Compacted,
-    /// The changes of an interval were synced.
+    /// The changes of the last interval were synced: see
+    /// [`Durability::Interval`](crate::Durability::Interval).
     Synced,
     /// Up to 1,000 documents older than [`Options::ttl`](crate::Options::ttl) were removed; there
     /// may be more.
     Expired,
-    /// The horizon was recorded in the WAL.
+    /// The horizon, which is the offset up to which the WAL is known to be synced, was recorded in
+    /// the WAL.
     Noted,
 }
 
@@ -308,7 +310,7 @@ pub struct Stats {
     pub durable_change: u64,
     /// The number of the last change that segments and catalog contain.
     pub floor: u64,
-    /// Bytes read since open, except those read through memory maps.
+    /// Bytes that were read by system calls since open. Reads through memory maps do not count.
     pub bytes_read: u64,
     /// Bytes written since open: WAL, segments, dead files and catalog.
     pub bytes_written: u64,

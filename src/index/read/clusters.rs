@@ -1,7 +1,8 @@
 //! Clusters: documents connected by pairs of similar documents.
 //!
 //! Documents with the same signature are united first, and only one document of each such crowd is
-//! compared with others: a crowd of n copies costs n log n. `connect.rs` unites the rest.
+//! compared with others: a crowd of n copies takes n log n comparisons. `connect.rs` unites the
+//! rest.
 
 use crate::format::bytes::{index, wide};
 use crate::index::read::alike::Alike;
@@ -19,7 +20,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The clusters, one at a time, in the storage order of their first documents.
 pub struct Clusters {
     snapshot: Snapshot,
-    /// Members of all clusters: (number of the root, place), in that order.
+    /// Members of all clusters, sorted: the number of the cluster's root, and the place of the
+    /// member.
     members: std::iter::Peekable<std::vec::IntoIter<(u32, Place)>>,
 }
 

@@ -14,8 +14,8 @@ const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
 /// Number of documents examined to find a live one for a query. With most documents dead, each query
 /// still has one; a longer run of dead documents costs the sample one query.
 const DEAD_MAX: u32 = if cfg!(test) { 4 } else { 1_000 };
-/// With fewer dissimilar candidates per query than this, nothing can be predicted for a larger
-/// index.
+/// Minimum average number of dissimilar candidates per query for which [`Comparisons::is_scan`]
+/// makes a prediction for a larger index.
 const IN_VAIN_MIN: f64 = 10.0;
 
 /// How many comparisons queries at the index's own threshold cost: see
@@ -65,7 +65,8 @@ impl Comparisons {
 }
 
 impl Snapshot {
-    /// Queries with a sample of the stored documents, and counts what the queries compare.
+    /// Queries with a sample of the stored documents, and counts the documents that these queries
+    /// compare.
     ///
     /// The cost is bounded: 64 queries, and about 100,000 comparisons at most.
     ///

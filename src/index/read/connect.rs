@@ -15,11 +15,11 @@ use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// Entries between two progress reports.
+/// Number of entries that are handled between two progress reports.
 const REPORT: usize = 1 << 12;
 /// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
-/// Smaller buckets are not pruned.
+/// Minimum number of documents in a bucket that is pruned.
 const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
 
 /// Unites all documents that are connected by pairs, except skipped ones. Returns the number of
@@ -158,9 +158,9 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Whether any document of a component is a pair with the given one; also returns the number of
-    /// comparisons. The first comparison usually succeeds, so the other signatures are prefetched
-    /// only if it fails.
+    /// Whether the document of an entry is a pair with any document of a component; also returns
+    /// the number of comparisons. The first comparison usually succeeds, so the signatures of the
+    /// other documents are prefetched only if it fails.
     fn is_like(&self, entry: RangeEntry, component: &Component) -> Result<(bool, u64)> {
         let mut compared = 0;
         let params = self.snapshot.params();
@@ -234,9 +234,9 @@ mod tests {
         }
     }
 
-    /// `c` joins `a` and `b`. `d` shares a band with all three but is similar to `b` alone. Test:
-    /// `d` is united with them only if `b` is still in the bucket, whichever component absorbed the
-    /// other.
+    /// `c` joins the components of `a` and `b`. `d` shares a band with all three but is similar to
+    /// `b` alone. Test: `d` is united with them only if `b` is still in the bucket, whichever of
+    /// the two components absorbed the other.
     #[test]
     fn what_a_component_took_in_is_met_by_those_that_follow() {
         let params = crate::Params::builder().hashes(16).bands(4, 3).lane_bits(8).build();

@@ -1,9 +1,9 @@
 //! Long look-ups. A *crowd* is a set of documents that share most of their bands with the query.
 //! Each of them is compared once, in storage order.
 //!
-//! Without this special case, each document would be compared once per shared band. Here the
-//! ordinals of all bands are marked in a window of the segment, and the marked signatures are read
-//! sequentially.
+//! Without this special case, each document would be compared once per shared band. Here a segment
+//! is processed in windows of consecutive documents: the ordinals of all bands are marked in a
+//! window, and then the marked signatures are read sequentially.
 
 use super::search::{Found, SearchTerms};
 use super::terms::Stop;
@@ -36,7 +36,8 @@ pub(super) struct Crowd<'a, 's> {
 }
 
 impl Crowd<'_, '_> {
-    /// Compares the documents of some look-ups in a segment. Returns false if it stopped early.
+    /// Compares the query with every document that these entries list, once per document. Returns
+    /// false if it stopped early.
     pub(super) fn compare(&mut self, segment: &Segment, entries: &[Entries]) -> Result<bool> {
         let lists = entries.iter().map(|entries| segment.ordinals(entries));
         let lists = lists.collect::<Result<Vec<Cow<'_, [u8]>>>>()?;
@@ -68,13 +69,13 @@ impl Crowd<'_, '_> {
         Ok(true)
     }
 
-    /// Compares the marked documents of the memtable: a bit per ordinal. Returns false if it
-    /// stopped early.
+    /// Compares the query with the documents of the memtable whose bits are set in `marks`, which
+    /// has one bit per ordinal. Returns false if it stopped early.
     pub(super) fn compare_recent(&mut self, memtable: &Memtable, marks: &[u64]) -> bool {
         let words = index(WINDOW) / 64;
         for (words, begin) in marks.chunks(words).zip((0..).step_by(index(WINDOW))) {
-            // The lock is released in between: writers wait for it, and `stop` may call the
-            // caller's code.
+            // The lock is released between two windows: writers wait for it, and `stop` may call
+            // the caller's code.
             if self.stop.is_due() {
                 return false;
             }

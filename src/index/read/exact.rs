@@ -42,7 +42,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `Invalid` (`alike` not from 0 to 1), the errors of `fetch`, and those of reading signatures.
+    /// `Invalid` if `alike` is outside 0 to 1; the errors of `fetch`; errors of reading signatures.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -83,7 +83,6 @@ impl Snapshot {
 
     /// The keys that begin with these bytes, in ascending order. Like [`Snapshot::keys`], this
     /// reads every key, but it needs memory only for the keys that match.
-    /// [`Snapshot::keys`]: every key is looked at, but memory is for those that begin so.
     ///
     /// # Errors
     ///
@@ -237,7 +236,8 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// A bit for each document of a segment that is dead in a snapshot.
+/// Bitmap of the documents of a segment: set bits are documents that are dead in the snapshot.
+/// Empty if `source` is the memtable.
 pub(super) fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
     let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
     let mut bits = match &live.dead {

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 /// Number of bytes of a key in the sort integer. The byte after them holds their count.
 const HEAD: usize = 11;
-/// Fewer keys than this are compared directly.
+/// Minimum number of keys that are sorted by heads. Fewer keys are compared directly.
 const FEW: usize = if cfg!(test) { 3 } else { 16 };
 /// Number of documents of the memtable that are read each time its lock is taken.
 const HOLD: u32 = if cfg!(test) { 5 } else { 1_024 };
@@ -232,8 +232,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Uses keys over a small alphabet that includes zero, many of them prefixes of others. They
-    /// are inserted so that the common prefix gets shorter only late.
+    /// Uses keys over a small alphabet that includes zero, many of them prefixes of others. The
+    /// longest keys are added first, so the prefix that all keys have in common becomes shorter
+    /// only at the end.
     #[test]
     fn keys_are_in_order_whatever_they_have_in_common() {
         let mut random = 1_u64;

@@ -76,14 +76,15 @@ impl<'a> Queries<'a> {
         self
     }
 
-    /// Stops at this time: see [`Query::deadline`]. Answers that were not reached are empty.
+    /// Stops at this time: see [`Query::deadline`]. The answers for signatures that were not
+    /// searched yet are empty.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.terms.stop.deadline = Some(deadline);
         self
     }
 
-    /// Stops when this returns true: see [`Query::cancel_if`]. Answers that were not reached are
-    /// empty.
+    /// Stops when this returns true: see [`Query::cancel_if`]. The answers for signatures that were
+    /// not searched yet are empty.
     pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
         self.terms.stop.cancel = Some(Arc::new(cancel));
         self

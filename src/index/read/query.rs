@@ -379,8 +379,8 @@ impl Snapshot {
         Ok(self.params().equal_rows_min(threshold))
     }
 
-    /// Makes the answer from the findings. `counts` holds the number of shingles of each query
-    /// document, by probe.
+    /// Makes the answer from the findings. `counts[probe]` is the number of shingles of the query
+    /// document with the index `probe`: see [`Found::probe`].
     pub(super) fn answer(
         &self,
         found: &mut [Found],

@@ -23,8 +23,8 @@ const ROWS_MAX: usize = 1_024;
 
 impl Snapshot {
     /// Moves the findings with sufficient containment to the front. Returns their number, and
-    /// whether all findings were checked before the query had to stop. `counts` holds the number of
-    /// shingles of each query document, by probe.
+    /// whether all findings were checked before the query had to stop. `counts[probe]` is the
+    /// number of shingles of the query document with the index `probe`: see [`Found::probe`].
     pub(super) fn keep_contained(
         &self,
         found: &mut [Found],
@@ -132,7 +132,8 @@ impl Snapshot {
         stop: &Stop<'_>,
     ) -> Result<(Vec<Match>, bool)> {
         let (best, mut is_whole) = self.best(found, limit, stop)?;
-        // This helps even with a single candidate: the disk gets all its reads at once.
+        // Starts the disk reads of the first keys before any of these keys is read, so that the
+        // disk gets all of the reads at once. This helps however few candidates there are.
         for candidate in best.iter().take(AHEAD) {
             self.prefetch_key(candidate.place)?;
         }

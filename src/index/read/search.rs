@@ -28,7 +28,7 @@ const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The index of the signature.
+    /// The index of the signature in the call of [`Search::run`].
     pub(crate) probe: u32,
     pub(crate) place: Place,
     pub(crate) equal_rows: u32,
@@ -53,7 +53,7 @@ impl<'s> SearchTerms<'s> {
     /// `last_band`, in every band that it really shares.
     ///
     /// Returns `None` if there are too few equal rows, or if the first band that is really equal
-    /// lies outside this range: the candidate counts at the look-up of that band.
+    /// lies outside this range: then the candidate is counted by the look-up of that band.
     #[inline]
     pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
@@ -311,7 +311,8 @@ impl<'a> Search<'a> {
         score(segments, asked, candidates, found)
     }
 
-    /// Drops the documents that were dead at the floor.
+    /// Drops the findings in segments that were dead at the floor: the segment's dead file lists
+    /// them.
     fn drop_dead(&mut self) -> Result<()> {
         let found = &mut self.scratch.found;
         let mut kept = 0;

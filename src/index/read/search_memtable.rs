@@ -36,12 +36,13 @@ impl Search<'_> {
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // One band at a time if candidates are limited: a document met before its first shared band
-        // would be compared for nothing. Or if the query may stop: no lock is held between bands.
+        // All bands at once, unless candidates are limited (a document met before its first shared
+        // band would use up the limit for nothing), or the query may stop (no lock is held between
+        // bands).
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
-        // A document found in one band usually shares other bands: the last is not compared again.
+        // The document found last is often met again in the next bands: it is not compared again.
         let mut last_found = u32::MAX;
         let (mut met, mut marks, mut mark_all) = (0, Vec::new(), false);
         for begin in (0..self.bands).step_by(together) {

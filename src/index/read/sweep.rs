@@ -56,7 +56,7 @@ pub(super) struct Sweep {
     /// The number of entries, at the beginning of `entries`, that only overlap entries already
     /// collected.
     complete: usize,
-    /// The first entry of the next pair.
+    /// Indices in `entries` of the next pair to compare.
     first: usize,
     second: usize,
     found: Vec<PlacePair>,
@@ -92,8 +92,8 @@ impl Sweep {
 
     /// The progress in documents.
     pub(super) fn progress(&self) -> Progress {
-        // The memtable may have grown since the snapshot; the snapshot does not contain the new
-        // documents.
+        // The memtable may hold documents that are newer than the snapshot. `total` counts them,
+        // but the sweep never collects them.
         let bands = wide(self.snapshot.params().bands());
         Progress { done: (self.collected / bands).min(self.total), total: self.total }
     }
@@ -350,8 +350,8 @@ pub(super) mod tests {
         pairs
     }
 
-    /// Test: holds for every width of the collected ranges, even if it is less than the width of an
-    /// entry's own range.
+    /// Test: the sweep finds the same pairs for every width of the collected ranges, even if it is
+    /// less than the width of an entry's own range.
     #[test]
     fn no_pair_is_lost_between_two_ranges_of_keys() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -17,7 +17,8 @@ type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,
     pub(super) contained: Option<f64>,
-    /// Whether the caller compares the documents afterwards.
+    /// Whether the caller verifies the matches with the documents themselves, so that the search
+    /// goes below the minimum.
     pub(super) is_verified: bool,
     pub(super) limit: usize,
     pub(super) candidates_max: usize,

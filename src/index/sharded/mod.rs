@@ -74,7 +74,8 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     Ok(manifest)
 }
 
-/// A core with open files: those that a manifest lists. Segments that are already open are reused.
+/// A core that has opened the files that a manifest lists. Segments that are open already are
+/// reused.
 fn core_of(
     storage: &Arc<dyn Storage>,
     names: &Names,
@@ -99,7 +100,7 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: &Options) ->
     core_of(&storage, &names, options, &manifest, &[])
 }
 
-/// Moves on to the newest generation.
+/// Moves a reader on to the newest generation.
 pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
     let generation = newest_generation(&*core.storage, &core.names)?;
     if generation.is_some_and(|generation| generation <= core.snapshot().change()) {
@@ -118,7 +119,7 @@ pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
 }
 
 impl Core {
-    /// Checks the newest manifest.
+    /// Checks that the newest manifest is intact and belongs to this index.
     pub(crate) fn verify_manifest(&self, problems: &mut Vec<Error>) -> Result<()> {
         match newest(&*self.storage, &self.names) {
             Ok(manifest) if manifest.row.uuid == self.shape.uuid => Ok(()),

@@ -26,9 +26,9 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Number of bits in a file number for the number of the task within its job.
+/// Number of bits in a file number that hold the number of the task within its job.
 const TASK_BITS: u32 = 24;
-/// Number of bits for the job. With the task's bits, file numbers stay below 2^61.
+/// Number of bits for the number of the job. File numbers stay below 2^61 with both.
 const JOB_BITS: u32 = 37;
 
 /// The writer of a sharded index. [`Reader`](crate::Reader) reads it like any other index.
@@ -120,7 +120,7 @@ impl Shards {
         Ok(Self { storage, names, options, manifest })
     }
 
-    /// Moves on to the newest generation: needed if a commit failed because another was first.
+    /// Moves this handle on to the newest generation: needed if another commit was first.
     /// # Errors
     /// Those of [`Shards::open`].
     pub fn refresh(&mut self) -> Result<()> {
@@ -149,8 +149,8 @@ impl Shards {
         &self.manifest.note
     }
 
-    /// The ticket of a task. A job draws a random number once, and numbers its tasks. Each attempt
-    /// at a task gets the same ticket; no other job gets it.
+    /// The ticket of task number `task` of a job. `job` is a random number that the job draws once.
+    /// Each attempt at a task gets the same ticket; no other job gets it.
     /// # Errors
     /// `Invalid` (a task of 2^24 or above).
     pub fn ticket(&self, job: u64, task: u32) -> Result<Ticket> {
@@ -479,7 +479,7 @@ impl Shards {
             }
         }
         let folder = self.names.manifest_dir();
-        // The manifest exists, but a power cut may lose it, as after a failed sync.
+        // If this sync fails, the manifest exists, but a power cut may lose it.
         self.storage.sync_dir(&folder).map_err(|error| {
             let message = format!(
                 "{}: a power cut may lose the generation; refresh to check",

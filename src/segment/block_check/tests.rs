@@ -1,5 +1,5 @@
-//! Tests that both faces of a segment give the same answers, that damage is an error, and that the
-//! warm-up loads nothing.
+//! Tests that a segment gives the same answers before and after all its blocks were verified, that
+//! damage is an error, and that the warm-up loads nothing from the disk.
 
 use super::super::tests::{MODES, Model, Place, must_tell, shape};
 use super::super::verified_blocks::VerifiedBlocks;
@@ -92,8 +92,8 @@ fn damage_to_what_is_touched_together_is_an_error() {
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let built = model.build(&disk, &path, 1 << 20, 1 << 20);
         let errors = damaged_in_turn(&model, &*disk, &path, &built.listed, &expected);
-        // These blocks matter: directory, fingerprints and ordinals of the table of keys, the
-        // starts of documents, and the documents.
+        // The look-ups read these blocks, so damage to them is noticed: directory, fingerprints and
+        // ordinals of the table of keys, the starts of documents, and the documents.
         assert!(errors > 40, "only {errors} blocks mattered");
     }
 }
