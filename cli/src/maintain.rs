@@ -109,7 +109,8 @@ struct ComparisonsObject {
     compared_per_query: f64,
     /// Comparisons with documents whose similarity is below the index's threshold.
     in_vain_per_query: f64,
-    /// Whether the averages are lower bounds.
+    /// Whether the averages are lower bounds, because a query had more candidates than the
+    /// measurement compares.
     at_least: bool,
     /// Whether the bands are so unselective that a query is in effect a scan.
     scan: bool,

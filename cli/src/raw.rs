@@ -105,7 +105,7 @@ impl Reason {
             Self::Taken => {
                 "its document has a payload that mirror did not write, and is kept".to_owned()
             }
-            // The detail may quote untrusted input.
+            // The detail may quote the file, which is untrusted: control characters are escaped.
             Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
                 output::visible(detail.as_bytes())
             }

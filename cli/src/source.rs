@@ -254,8 +254,8 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     })
 }
 
-/// Reads all members of a gzip file. `flate2::MultiGzDecoder` reports short trailing bytes as a
-/// truncated member.
+/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if a file ends in a few
+/// bytes that are no member, it reports a truncated member, although the header is invalid.
 struct Members<R> {
     /// `None` at the end of the file.
     member: Option<GzDecoder<R>>,

@@ -35,7 +35,7 @@ pub(super) struct StatsObject {
     change: u64,
     /// The last change that survives power loss.
     durable_change: u64,
-    /// Older states held by snapshots.
+    /// Number of older states of the index that snapshots still hold.
     snapshots_pinning: u64,
     /// Error of the last maintenance, if it failed.
     #[schema(nullable = false)]
