@@ -174,7 +174,8 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
                 "give the file by name: Parquet needs random access",
             ));
         }
-        // How many lines a compressed block holds is unknown until it is decompressed.
+        // Which compressed blocks contain a line end is unknown until they are decompressed, so
+        // there is no count for them.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
