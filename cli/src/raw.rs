@@ -67,7 +67,7 @@ pub(crate) enum Reason {
     Failed(String),
     /// The document has no content to compare.
     Empty,
-    /// The message of the operating system.
+    /// The file cannot be read. Holds the message of the operating system.
     Unreadable(String),
     TooLarge,
     /// A link or a device inside a folder.

@@ -110,7 +110,8 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     }))
 }
 
-/// The fields that all methods of a path share.
+/// The part of a path's description that all its HTTP methods share: the parameter `key`, if the
+/// path has it.
 fn item_of(path: &str) -> Value {
     if !path.contains("{key}") {
         return json!({});

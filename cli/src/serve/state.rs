@@ -53,7 +53,7 @@ pub(super) struct StatsObject {
 struct ServerObject {
     /// Name of the index folder.
     index: String,
-    /// Whether `/v1/texts/{key}` reads texts.
+    /// Whether clients may read texts at `/v1/texts/{key}`.
     texts: bool,
     version: &'static str,
     uptime_seconds: u64,
