@@ -63,9 +63,10 @@ impl Counts {
     pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
         let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count() as u64;
         self.inserted += count(Outcome::Inserted);
-        // `Superseded`: a later document of the same batch replaced this one. If a batch had ended
-        // between the two, this one would have counted as inserted and the later one as replaced.
-        // The sums are the same.
+        // `Superseded`: a later document of the same batch replaced this one. It counts as
+        // replaced, so that the totals do not depend on where batches end: if a batch had ended
+        // between the two documents, this one would have counted as inserted and the later one as
+        // replaced.
         self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
         self.unchanged += count(Outcome::Unchanged);
     }

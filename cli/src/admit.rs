@@ -176,7 +176,8 @@ struct AdmissionObject<'a> {
     duplicates: Vec<MatchObject>,
     related: Vec<MatchObject>,
     removed: Vec<MatchObject>,
-    /// The decision was made on the state after this change.
+    /// Number of the last change before the decision: the decision takes all changes up to this one
+    /// into account.
     change: u64,
     /// The document has so few distinct shingles that unrelated texts of the same kind look like
     /// copies.

@@ -125,10 +125,10 @@ pub(crate) struct Create {
 /// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it;
 /// symbolic links in it are not followed. Text is extracted from HTML, PDF and e-mail, and old
 /// encodings are detected (docs/guide/MIRROR.md). Some files are skipped, counted and named: binary
-/// files (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. So are
-/// lines that are not a JSON object, lack a field, or are nested more than 127 levels deep.
-/// Integers from -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding a key again
-/// replaces its document.
+/// files (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. Lines
+/// are skipped in the same way if they are not a JSON object, lack a field, or are nested more than
+/// 127 levels deep. Integers from -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding
+/// a key again replaces its document.
 ///
 /// Documents are written in batches; each batch is durable before the next one. After an
 /// interruption run the same command again: it skips what is already stored.
@@ -212,8 +212,8 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// In an index of passages: print the quoted words of the query, and of the stored text if it
-    /// can be read again (a file by its path, a line with --from)
+    /// In an index of passages: print the quoted words, both of the query and of the stored text;
+    /// the latter only if it can be read again (a file by its path, a line with --from)
     #[arg(long, group = "read_again")]
     pub(crate) show: bool,
 
@@ -293,8 +293,8 @@ pub(crate) struct Pairs {
     #[arg(long)]
     pub(crate) sort: bool,
 
-    /// Merge documents with equal signatures into one crowd, printed as its smallest key and its
-    /// size; other pairs are then pairs of crowds
+    /// Treat all documents with equal signatures as one crowd, printed as its smallest key and its
+    /// number of documents; pairs are then pairs of crowds
     ///
     /// Without it, n copies make n (n - 1) / 2 pairs. Takes 4 bytes of memory per document.
     #[arg(long, conflicts_with = "exact")]

@@ -116,7 +116,8 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     Ok(Ended::Well)
 }
 
-/// The first `limit` clusters in the requested order; ties are ordered by key.
+/// The first `limit` clusters in the requested order. Clusters of equal similarity are ordered by
+/// size, clusters of equal size by key.
 fn in_order(
     index: &Reader,
     args: &Clusters,

@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     let mut work = Work::open(&asked)?;
     if let Err(failure) = passes(&asked, &mut work) {
         if failure.is_of_wrong_input() || work.ledger.count == 0 {
-            // There is nothing to continue, so the work folder is deleted.
+            // The work folder holds nothing from which the next run could continue, so it is
+            // deleted.
             work.finish()?;
             return Err(failure);
         }

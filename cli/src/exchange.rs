@@ -37,7 +37,8 @@ impl Format {
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
             Some("jsonl" | "ndjson") => Ok(Self::Lines),
-            // When the file is opened, its content decides how it is compressed.
+            // The suffix only says that the lines are compressed: the method is detected from the
+            // content when the file is opened.
             Some("gz" | "zst" | "zstd") if reads => Ok(Self::Lines),
             Some("parquet") => Ok(Self::Parquet),
             _ => Err(Failure::new(
@@ -109,7 +110,8 @@ impl Reader {
         }
     }
 
-    /// Whether a truncated file looks like a complete one.
+    /// Whether a truncated file of this format cannot be told from a complete one: JSON lines have
+    /// no end mark.
     pub(crate) fn may_be_cut(&self) -> bool {
         matches!(self, Self::Lines(_))
     }

@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(key, b"-7");
     }
 
-    /// Found by a reader of the code: deduplication left out a line because of a huge number in a
-    /// field that it does not use.
+    /// Found in a code review: deduplication left out a line because of a huge number in a field
+    /// that it does not use.
     #[test]
     fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
         let (key, content) = parse(r#"{"n":1e400,"id":"k","text":"a","m":[-1e999]}"#).unwrap();

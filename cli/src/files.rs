@@ -143,7 +143,8 @@ fn is_folder(entry: &DirEntry) -> bool {
 }
 
 /// Whether a folder is `index` (a canonical path). Compares the names first, because resolving a
-/// path costs system calls. A root is always resolved: its name may be different.
+/// path costs system calls. A folder given by the user is always resolved: its name may be a link
+/// or `.`, and thus differ from that of the index.
 fn is_same(entry: &DirEntry, index: &Path) -> bool {
     (entry.depth() == 0 || Some(entry.file_name()) == index.file_name())
         && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)

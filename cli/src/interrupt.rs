@@ -72,7 +72,8 @@ fn say(text: &str) {
     }
 }
 
-/// Number of stdin blocks to read ahead: about the size of a chunk of documents.
+/// Number of stdin blocks to read ahead; together they are as large as a full chunk of documents (4
+/// MiB).
 const BLOCKS_AHEAD: usize = 64;
 
 /// Stdin that reports the end of the file after a signal. A plain read would block until the next

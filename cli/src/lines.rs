@@ -235,7 +235,7 @@ mod tests {
         assert!(bodies == [&one, "b", &other, &one]);
     }
 
-    /// Found by a reader of the code: 7 MB of compressed blank lines took 1 GiB of memory.
+    /// Found in a code review: 7 MB of compressed blank lines took 1 GiB of memory.
     #[test]
     fn a_short_line_among_skipped_ones_does_not_keep_their_block() {
         let (blank, long) = (" ".repeat(2_000), "x".repeat(2_000));

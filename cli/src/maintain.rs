@@ -109,7 +109,8 @@ struct ComparisonsObject {
     compared_per_query: f64,
     /// Comparisons with documents whose similarity is below the index's threshold.
     in_vain_per_query: f64,
-    /// Whether the averages are lower bounds.
+    /// Whether the averages are lower bounds, because a query had more candidates than the
+    /// measurement compares.
     at_least: bool,
     /// Whether the bands are so unselective that a query is in effect a scan.
     scan: bool,
@@ -281,7 +282,7 @@ fn chances(params: &Params) -> String {
     for step in [0.0, 0.05, 0.1, 0.2] {
         let similarity = threshold + step;
         if similarity <= 1.0 {
-            // Rounded down, so that 100 % never appears.
+            // Rounded down, so that a chance below 1 is never printed as 100 %.
             let chance = (1000.0 * params.expected_recall(similarity, threshold)).floor() / 10.0;
             chances.push(format!("{chance:.1} % at similarity {similarity:.2}"));
         }

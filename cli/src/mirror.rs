@@ -47,7 +47,8 @@ use walk::{Found, Rules, Scope};
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let folder = Folder::new(&args.folder)?;
-    // With `--force` a missing folder empties the index. If there is no index, nothing can be lost.
+    // A folder may be missing only with `--force`, which then removes all its documents, and only
+    // if the index exists: otherwise there is nothing to remove.
     let may_be_missing = args.force && opened::exists(&args.index)?;
     if !folder.is_there() && !may_be_missing {
         return Err(Failure::new(

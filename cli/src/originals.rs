@@ -214,7 +214,7 @@ impl Originals {
 }
 
 fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
-    // The line number is not used here.
+    // The number of the line is unknown, and only messages would name it: 0 stands in for it.
     Lines::open_at(path, &[], (0, at))
 }
 
@@ -226,7 +226,8 @@ pub(crate) fn cell(exact: Exact) -> String {
         }
         Exact::Stale => "stale".to_owned(),
         Exact::Missing => "missing".to_owned(),
-        // Rows of the remaining kinds are not printed. The enum may also get new kinds.
+        // `Below` is never printed, because such matches are dropped. The enum may also get new
+        // variants.
         _ => "-".to_owned(),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "B", requires = "rows_per_band")]
     bands: Option<usize>,
 
-    /// Rows of a band [default: from threshold and recall]
+    /// Rows per band [default: from threshold and recall]
     #[arg(long, value_name = "R", requires = "bands")]
     rows_per_band: Option<usize>,
 
@@ -64,13 +64,14 @@ pub(crate) struct Given {
     #[arg(value_parser = |text: &str| text.parse::<Windows>())]
     passages: Option<Windows>,
 
-    /// Ignore the words in FILE, for shingles of words: words that occur in every text
+    /// Ignore the words listed in FILE, such as words that occur in every text; only for shingles
+    /// of words
     ///
     /// The words are stored with the index. Lines that begin with # are comments.
     #[arg(long, value_name = "FILE", value_parser = StopWords::read)]
     stop: Option<StopWords>,
 
-    /// Count repeated shingles
+    /// Count a repeated shingle as often as it occurs, not once
     #[arg(long)]
     bag: bool,
 
@@ -84,7 +85,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "N", value_parser = |text: &str| text.parse::<Normalise>())]
     normalise: Option<Normalise>,
 
-    /// Distinguish upper and lower case: --normalise nfc
+    /// Distinguish upper and lower case: the same as --normalise nfc
     #[arg(long, conflicts_with = "normalise")]
     keep_case: bool,
 
@@ -92,7 +93,7 @@ pub(crate) struct Given {
     #[arg(long)]
     keep_space: bool,
 
-    /// Skip Unicode normalisation form C: --normalise lower
+    /// Skip Unicode normalisation form C: the same as --normalise lower
     #[arg(long, conflicts_with = "normalise")]
     no_nfc: bool,
 
@@ -186,8 +187,8 @@ impl Given {
         Ok(given.apply(builder).build()?)
     }
 
-    /// The parameters of an index, changed by the given options. If an option that determines the
-    /// bands was given, but no bands, then the bands are chosen again.
+    /// The parameters of an index, changed by the given options. A new threshold, recall or number
+    /// of rows also chooses new bands, unless bands are given as well.
     pub(crate) fn changed(&self, params: &Params) -> Result<Params, Failure> {
         let (given, mut builder) = (self.filled(), params.to_builder());
         if given.threshold.is_some() || given.recall.is_some() || given.hashes.is_some() {

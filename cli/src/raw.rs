@@ -67,7 +67,7 @@ pub(crate) enum Reason {
     Failed(String),
     /// The document has no content to compare.
     Empty,
-    /// The message of the operating system.
+    /// The file cannot be read. Holds the message of the operating system.
     Unreadable(String),
     TooLarge,
     /// A link or a device inside a folder.
@@ -105,7 +105,7 @@ impl Reason {
             Self::Taken => {
                 "its document has a payload that mirror did not write, and is kept".to_owned()
             }
-            // The detail may quote untrusted input.
+            // The detail may quote the file, which is untrusted: control characters are escaped.
             Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
                 output::visible(detail.as_bytes())
             }

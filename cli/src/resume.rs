@@ -26,8 +26,8 @@ const VERSION: u32 = 2;
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Identity of the index; `folder` identifies its folder. During the run, another index or a
-    /// copy may take the index's place.
+    /// Identity of the index; `folder` is that of its folder. They reveal that another index, or a
+    /// copy, has meanwhile taken its place.
     index: [u8; 16],
     folder: Identity,
     files: Vec<InputFile>,

@@ -157,7 +157,7 @@ async fn serve(
     let (stop, stopping) = oneshot::channel::<()>();
     let server = axum::serve(LimitedListener::new(listener, patience), routes);
     let server = server.with_graceful_shutdown(async move {
-        // An error means that the sender is gone, which also means: stop.
+        // Nothing is ever sent: dropping `stop` stops the server, and arrives here as an error.
         let _ = stopping.await;
     });
     let server = tokio::spawn(async move { server.await });
@@ -183,8 +183,9 @@ async fn serve(
     ended
 }
 
-/// Waits until the server has ended, but no longer than the maximum time of a request. Connections
-/// that are still sending a request do not count.
+/// Waits until the server has ended, but no longer than the maximum time of a request. Returns
+/// earlier if no request has been running for [`GRACE`]: connections that are idle, or whose
+/// request has not arrived yet, are not waited for.
 async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
     let end = Instant::now() + shared.limits.timeout + GRACE;
     let mut busy = Instant::now();

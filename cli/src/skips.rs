@@ -11,7 +11,7 @@ use crate::output::{self, counted, grouped};
 use crate::progress::Progress;
 use crate::raw::{self, Origin, Reason, Skipped};
 
-/// The run stops when the first 1,000 lines are all unusable.
+/// The run stops after this many lines if all of them are malformed.
 const GIVE_UP: u64 = 1_000;
 
 /// Maximum number of skipped documents to name per kind of reason without `--verbose`.
@@ -49,7 +49,8 @@ impl Skips {
         Self { lenient, ..Self::default() }
     }
 
-    /// Counts a chunk. Fails if enough lines were read and all of them are malformed.
+    /// Counts the lines of a chunk. Unless `lenient` is set, fails if at least [`GIVE_UP`] lines
+    /// were read so far and all of them are malformed.
     pub(crate) fn count<T>(
         &mut self,
         chunk: &[Result<T, Skipped>],

@@ -15,8 +15,8 @@ use crate::source;
 /// Bytes inspected at the beginning of a file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// Minimum number of rows of a table (below: of columns), if the file name does not end in .csv,
-/// .tsv or .tab.
+/// If the file name does not end in .csv, .tsv or .tab, a table must have at least this many rows,
+/// and [`COLUMNS_MIN`] columns.
 const ROWS_MIN: usize = 5;
 const COLUMNS_MIN: usize = 3;
 

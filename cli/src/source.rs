@@ -174,7 +174,8 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
                 "give the file by name: Parquet needs random access",
             ));
         }
-        // How many lines a compressed block holds is unknown until it is decompressed.
+        // Which compressed blocks contain a line end is unknown until they are decompressed, so
+        // there is no count for them.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
@@ -254,8 +255,8 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     })
 }
 
-/// Reads all members of a gzip file. `flate2::MultiGzDecoder` reports short trailing bytes as a
-/// truncated member.
+/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if a file ends in a few
+/// bytes that are no member, it reports a truncated member, although the header is invalid.
 struct Members<R> {
     /// `None` at the end of the file.
     member: Option<GzDecoder<R>>,

@@ -16,7 +16,7 @@ use crate::opened;
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
 
-/// Well below the 16 MiB that the library accepts by default.
+/// Maximum size of a batch, well below the library's default maximum of 16 MiB.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Serialize)]

@@ -31,22 +31,23 @@ pub(crate) struct Admit {
     #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Minimum similarity to a stored document that makes a duplicate, 0 to 1 [default: 0.9, with
-    /// --contained 0]
+    /// Reject a document whose similarity to a stored one is at least this, 0 to 1 [default: 0.9,
+    /// with --contained 0]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) reject: Option<f64>,
 
-    /// Reject by estimated containment: a duplicate contains at least this share of the smaller
-    /// document, 0 to 1 or in percent
+    /// Reject by estimated containment: a document is a duplicate if, of it and a stored one, the
+    /// larger contains at least this share of the smaller, 0 to 1 or in percent
     ///
-    /// Half of a document has a similarity of only 0.5 to the whole; a new index is built to find
-    /// such pairs. Documents that share boilerplate may be mistaken for parts of each other,
-    /// because only signatures are compared.
+    /// Half of a document has a similarity of only 0.5 to the whole; if the index is created by
+    /// this command, its parameters are chosen to find such pairs. Documents that share boilerplate
+    /// may be mistaken for parts of each other, because only signatures are compared.
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
 
     /// Minimum similarity of documents named as related to an admitted one, 0 to the value of
-    /// --reject [default: none are named]; a new index is built for it unless --threshold is given
+    /// --reject [default: none are named]; the parameters of a new index are chosen to find them,
+    /// unless --threshold is given
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) relate: Option<f64>,
 

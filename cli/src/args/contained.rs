@@ -13,8 +13,8 @@ pub(crate) struct ContainedGiven {
     /// documents); --threshold is then 0 unless given
     ///
     /// Half of a document has a similarity of only 0.5 to the whole, and so has a document with as
-    /// much boilerplate around it. The index must have been created for such similarities, for
-    /// example with --threshold 0.4.
+    /// much boilerplate around it. The index must have been created to find such low similarities,
+    /// for example with --threshold 0.4.
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
 }
@@ -26,7 +26,9 @@ pub(crate) struct Likeness {
     pub(crate) sought: Alike,
     /// With `--exact`: the condition that the documents themselves must fulfil.
     pub(crate) verified: Alike,
-    /// The condition that connects documents to clusters. It does not depend on `--at-least`.
+    /// With `--exact`: the condition on a pair of documents to connect them in a cluster. Its
+    /// minimum similarity is `--at-least`, else `--threshold`, else the index's own (0 with
+    /// `--contained`).
     pub(crate) connecting: Alike,
     /// Whether the exact comparison may drop matches that the index found.
     pub(crate) is_decided_later: bool,
@@ -54,8 +56,8 @@ impl Likeness {
         };
         let is_decided_later = is_exact && (contained.is_some() || at_least.is_some());
         let sought = match (threshold, contained) {
-            // The search starts at an explicit threshold, whatever condition the documents must
-            // fulfil later.
+            // An explicit --threshold alone determines what the index is searched for, even if the
+            // exact comparison then applies another minimum (--at-least).
             (Some(threshold), None) => Alike::similar(threshold),
             _ if is_decided_later => alike.for_verification(),
             _ => alike,

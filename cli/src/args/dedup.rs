@@ -7,7 +7,7 @@ use nearkin::Keep;
 use super::values::{keep, similarity};
 use crate::params_args::Given;
 
-/// Copy JSON lines, or table rows, without near-duplicates of each other or of an index
+/// Copy JSON lines or table rows, without near-duplicates of each other or of documents in an index
 ///
 /// Visits the documents in order of preference (--keep) and drops each one that is similar to a
 /// kept document, or to one in --index, which is not changed. Kept lines are written byte for byte,
@@ -34,8 +34,8 @@ pub(crate) struct Dedup {
     #[arg(long, short)]
     pub(crate) out: PathBuf,
 
-    /// File for the dropped lines and the reasons, compressed by the same rule [default:
-    /// OUT.dropped.jsonl]
+    /// File for the dropped lines and the reasons, compressed if its name ends in .gz or .zst
+    /// [default: OUT.dropped.jsonl]
     #[arg(long, value_name = "FILE")]
     pub(crate) dropped: Option<PathBuf>,
 
@@ -48,9 +48,9 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = keep())]
     pub(crate) keep: Keep,
 
-    /// Drop documents that contain, or are contained in, a kept one: the larger one contains at
-    /// least this share of the smaller one, 0 to 1 or in percent; --threshold is then 0 unless
-    /// given
+    /// Drop documents that contain, or are contained in, a kept document: the larger of the two
+    /// contains at least this share of the smaller, 0 to 1 or in percent; --threshold is then 0
+    /// unless given
     ///
     /// Half of a document has a similarity of only 0.5 to the whole. By estimates, documents that
     /// share boilerplate are mistaken for parts of each other: add --exact.
@@ -60,8 +60,8 @@ pub(crate) struct Dedup {
     /// Decide by the documents themselves, not by estimates: only documents that are similar by
     /// their shingles are dropped
     ///
-    /// Searches from three standard errors below the threshold, so that hardly any is missed. Takes
-    /// 8 bytes of disk per shingle while it runs.
+    /// Searches down to three standard errors below the threshold, so that hardly any duplicate is
+    /// missed. Takes 8 bytes of disk per shingle while it runs.
     #[arg(long)]
     pub(crate) exact: bool,
 

@@ -8,9 +8,10 @@ use super::values::similarity;
 ///
 /// Prints exact copies (of any files, also pictures and archives) and near-copies (of files with
 /// text: plain, HTML, PDF, e-mail) separately, largest groups first, with the bytes freed by
-/// keeping one file per group. The first file of a group is the one to keep: folders count in the
-/// given order, then names. Names that begin with a dot are skipped, symbolic links are not
-/// followed, empty files are ignored, and hard links count as one file. Files are never removed.
+/// keeping one file per group. The first file of a group is the one to keep: files are ordered by
+/// folder (those of --against first, then as given), then by name. Names that begin with a dot are
+/// skipped, symbolic links are not followed, empty files are ignored, and hard links count as one
+/// file. Files are never removed.
 ///
 /// Signatures of texts are kept in an index in the user's cache folder ($XDG_CACHE_HOME, or
 /// ~/.cache/nearkin), so that the next run reads only changed files; --no-cache keeps nothing.
@@ -25,8 +26,8 @@ pub(crate) struct Dups {
     #[arg(value_name = "FOLDER", required = true)]
     pub(crate) folders: Vec<PathBuf>,
 
-    /// Find files of FOLDER that also exist in this folder, whose files are always kept; may be
-    /// repeated
+    /// Reference folder, whose files are always kept: find files of the searched folders that also
+    /// exist here; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub(crate) against: Vec<PathBuf>,
 

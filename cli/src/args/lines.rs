@@ -55,8 +55,8 @@ pub(crate) struct LinesGiven {
     #[arg(long, value_name = "NAME", requires = "jsonl", conflicts_with = "text_field")]
     pub(crate) items_field: Option<String>,
 
-    /// Field that holds the rows of a signature of another program, an array of integers from 0 to
-    /// 2^64 - 1, for an index with `--scheme external:NAME` [default for such an index: rows]
+    /// Field that holds the rows of a signature made by another program, an array of integers from
+    /// 0 to 2^64 - 1, for an index with `--scheme external:NAME` [default for such an index: rows]
     #[arg(long, value_name = "NAME", requires = "jsonl")]
     #[arg(conflicts_with_all = ["text_field", "items_field"])]
     pub(crate) rows_field: Option<String>,

@@ -6,11 +6,11 @@ use crate::params_args::Given;
 
 /// Make an index follow a folder: add new files, replace changed ones, remove deleted ones
 ///
-/// Creates the index if there is none. Prints a line per changed file, and its near-duplicates at
-/// the index's threshold among stored documents and files before it. Unchanged files (same size and
-/// times) are not read. Skipped are names that begin with a dot, and what .gitignore, .ignore and
-/// .nearkinignore exclude. Only documents that this command added from this folder are ever
-/// removed.
+/// Creates the index if there is none. Prints a line per changed file, and its near-duplicates (at
+/// the index's threshold) among the stored documents and the files printed before. Unchanged files
+/// (same size and times) are not read. Skipped are names that begin with a dot, and what
+/// .gitignore, .ignore and .nearkinignore exclude. Only documents that this command added from this
+/// folder are ever removed.
 ///
 /// May be killed at any time: run it again to continue. docs/guide/MIRROR.md says which formats are
 /// read, what counts as changed, and how to run it every night.

@@ -30,7 +30,8 @@ pub(crate) struct Report {
     #[arg(long, short, value_name = "T", value_parser = super::values::similarity)]
     pub(crate) threshold: Option<f64>,
 
-    /// Maximum clusters to show, 1 to 10,000, largest first; above 1,000, fewer documents of each
+    /// Maximum clusters to show, 1 to 10,000, largest first; with more than 1,000, fewer documents
+    /// are shown of each
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub(crate) clusters: usize,
@@ -58,7 +59,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Where the texts are read, as the options of `--exact`.
+    /// The options that say where texts are read again, as an [`ExactGiven`]: the code that reads
+    /// documents again for `--exact` reads these texts, too.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

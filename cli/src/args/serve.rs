@@ -75,7 +75,8 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Where the texts are read, as the options of `--exact`.
+    /// The options that say where texts are read again, as an [`ExactGiven`]: the code that reads
+    /// documents again for `--exact` reads these texts, too.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

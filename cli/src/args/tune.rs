@@ -9,9 +9,9 @@ use crate::params_args::Given;
 ///
 /// Creates nothing. Without documents it shows what follows from the parameters: the probability
 /// that two documents are compared, by similarity (the S-curve), and bytes per document. With
-/// documents it also counts how many others each document is compared with; only the texts
-/// determine that. With --known it counts how many of your known duplicates are found. It
-/// recommends one setting and prints the command that creates such an index.
+/// documents it also counts how many others each document is compared with, which depends on the
+/// texts. With --known it counts how many of your known duplicates are found. It recommends one
+/// setting and prints the command that creates such an index.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "nearkin tune [OPTIONS] [PATH]...\n       \
     nearkin tune [OPTIONS] --jsonl <FILE> [--known <FILE>]")]
@@ -26,8 +26,9 @@ pub(crate) struct Tune {
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 
-    /// Pairs of keys that you consider duplicates, two per line with a tab between; further columns
-    /// are ignored. Without --threshold, one is chosen that most of these pairs reach
+    /// File of known duplicates: one pair of keys per line, with a tab between the two keys;
+    /// further columns are ignored. Without --threshold, a threshold is chosen that most of these
+    /// pairs reach
     #[arg(long, value_name = "FILE")]
     pub(crate) known: Option<PathBuf>,
 

@@ -177,8 +177,8 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
 
 fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
-    // The output is first written to a file of this temporary name. If such a file exists, its
-    // content is lost.
+    // OUT is first written under this temporary name, which overwrites any file of that name. So an
+    // input file must have neither of the two names.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
     if let Some(input) = args.files.iter().find(is_written) {

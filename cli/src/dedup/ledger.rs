@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Size of an entry without its signature.
 const HEAD_BYTES: usize = 40;
-/// Flag in the field of the kind: the text has few distinct shingles.
+/// A flag bit in the field that stores the kind of a line: the text has few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
 
 /// Number of entries to read at a time when they are read in order.
@@ -39,7 +39,8 @@ pub(super) struct Entry {
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
-    /// Number of rows that are equal to those of the archive's document.
+    /// Number of rows that are equal to those of the similar document in the archive (the index
+    /// given by `--index`).
     pub(super) equal_rows: u32,
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
@@ -119,7 +120,7 @@ pub(super) struct Ledger {
     entries: BufWriter<File>,
     texts: BufWriter<File>,
     signature_bytes: usize,
-    /// The number of entries; and below, the size of the texts.
+    /// `count` is the number of entries, `texts_bytes` the size of the file of texts.
     pub(super) count: u64,
     pub(super) texts_bytes: u64,
     buffer: Vec<u8>,
@@ -204,8 +205,8 @@ impl Ledger {
         Entry::decode_head(&head).ok_or_else(damaged)
     }
 
-    /// Like [`Ledger::head`], for ascending numbers: reads several entries ahead. Only to be used
-    /// once no entry is appended any more.
+    /// Like [`Ledger::head`], for ascending numbers: reads several entries ahead. Call this only
+    /// after the last entry was appended.
     pub(super) fn next_head(&mut self, number: u64) -> io::Result<Entry> {
         let (first, ahead) = &self.ahead;
         let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());

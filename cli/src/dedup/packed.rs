@@ -100,13 +100,13 @@ impl Packed {
         };
         block.extend_from_slice(line);
         block.push(b'\n');
-        // This limits the size of a single block: a few long lines must not take more memory than
-        // many short ones.
+        // End a block that long lines have made this large: a few long lines must not take more
+        // memory than many short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 
-    /// Writes all blocks, including the last one, and so ends it: data added later does not depend
-    /// on earlier data.
+    /// Compresses and writes all blocks, also the last one if it is not full. Lines added later go
+    /// into a new block, so the file can be truncated here and continued.
     pub(super) fn end_block(&mut self) -> Result<(), Failure> {
         let blocks = std::mem::take(&mut self.blocks);
         let packing = self.packing;

@@ -97,8 +97,8 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure
     }
     let lines = LineFiles::new(asked.args.files.clone())?.with_stdin_in(copy);
     match (asked.format, asked.args.files.first()) {
-        // The rows are copied later as they are stored, so only the columns to compare are read
-        // here.
+        // The third pass copies whole rows from the input files, so only the columns to compare are
+        // read here.
         (Format::Parquet, Some(first)) => {
             let there = source::column_names(first)?;
             let [key, content] = asked.fields.names();
@@ -192,7 +192,7 @@ fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     let Origin::Line { file: name, number } = origin else { return (0, 0) };
     let (file, line) = &mut work.state.place;
     let is_of = |file: u32| *asked.name(file) == **name;
-    // The line number does not increase: the same file was given again.
+    // If the line number does not increase, the same file was given again.
     if !is_of(*file) || number <= line {
         *file += 1;
         while (*file as usize) < asked.args.files.len() && !is_of(*file) {

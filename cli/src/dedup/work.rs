@@ -75,7 +75,8 @@ impl Plan {
     }
 }
 
-/// Identity and state of the archive. With another state, the results would differ.
+/// Identity and state of the archive (the index given by `--index`). With another state, the
+/// results would differ.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Archive {
     path: PathBuf,
@@ -122,7 +123,7 @@ pub(super) struct State {
     pub(super) ledger: (u64, u64),
     /// The number of ranks decided, or of lines written.
     pub(super) done: u64,
-    /// Size of OUT so far; and below, of DROPPED.
+    /// Size of OUT so far; `dropped_bytes` is that of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
 }

@@ -32,7 +32,8 @@ pub(super) struct Cached {
 /// Opens the cached index of these folders, or creates it. Uses a temporary index if the cache
 /// folder is not writable or if another run uses the index.
 pub(super) fn open(args: &Dups, folders: &[&Path]) -> Result<Cached, Failure> {
-    // With bands for a lower threshold, everything would be compared with everything.
+    // Below 0.1, the bands stay those for 0.1: with bands for a lower threshold, almost every text
+    // would be compared with every other.
     let params = Params::for_threshold(args.threshold.clamp(0.1, 1.0)).build()?;
     if !args.no_cache
         && let Some(folder) = folder()

@@ -61,7 +61,7 @@ impl Groups {
     }
 
     /// Computes the bytes that could be freed. With `two_sides` (`--against`), keeps only groups
-    /// that have files on both sides.
+    /// that have files both inside and outside the reference folders.
     pub(super) fn across(mut self, files: &Files, two_sides: bool) -> Self {
         for groups in [&mut self.exact, &mut self.near] {
             if two_sides {

@@ -45,8 +45,8 @@ impl Header {
         ];
         let stop: Vec<&str> = params.stop_words().collect();
         let stop = (!stop.is_empty()).then(|| ("stop", stop.join("\n")));
-        // Omitted if the older booleans express the same, so that older versions of nearkin can
-        // read the file.
+        // This entry is written only if the older boolean entries cannot express the normalisation,
+        // so that older versions of nearkin can read all other exports.
         let fold = matches!(params.normalise(), Normalise::Fold(_));
         let fold = fold.then(|| ("normalise", params.normalise().to_string()));
         let pairs = pairs.into_iter().chain(stop).chain(fold);

@@ -206,7 +206,8 @@ impl Run<'_> {
         let own = Some(memo::hash(&signature));
         let (maker, place) = (texts::maker(), file.place);
         let memo = Memo { stat, settled, maker, place, content, signature: own };
-        // Only a document whose text is unchanged keeps its time.
+        // Whether the text is unchanged, and the time of the stored document. If the text is
+        // unchanged, the document keeps this time.
         let (same, time) = match file.known {
             Known::Nothing => (false, 0),
             Known::Ours { memo: old, time } if old.content != content => (false, time),
@@ -231,8 +232,8 @@ impl Run<'_> {
         Ok(batch)
     }
 
-    /// Handles a file without a text. Its document is removed only if the file has been deleted or
-    /// is empty; other reasons may be temporary.
+    /// Handles a file without a text. Its document is removed only if the file is empty, has been
+    /// deleted, or is no longer a regular file; other reasons may be temporary.
     fn without_text(
         &mut self,
         batch: Batch,

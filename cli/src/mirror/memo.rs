@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearkin::Signature;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Magic numbers of payloads: of the current version; and below, of an earlier version that stored
-/// no hash of the signature.
+/// Magic numbers of payloads: `MAGIC` of the current version, `MAGIC_BEFORE` of an earlier version
+/// that stored no hash of the signature.
 const MAGIC: [u8; 4] = *b"NKM2";
 const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 

@@ -107,8 +107,10 @@ pub(crate) fn check_folder(
         if folder.place(&key) == Some(memo.place) {
             continue;
         }
-        // Keys inside the folder are checked, too: when the command runs in `docs`, the file
-        // `docs/a` is `a`.
+        // Keys that seem to lie in the folder are checked, too. Example: an earlier run followed
+        // `docs` from its parent directory and stored the key `docs/a`. If the command now runs
+        // inside `docs` and follows `.`, the key of the same file is `a`, although `docs/a` looks
+        // like a key in `.`.
         if folder.holds_under_another_name(&key, memo.place) {
             return Err(Failure::new(
                 format!("the index has files of {here} under another name: {}", visible(&key)),

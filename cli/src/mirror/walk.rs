@@ -110,7 +110,8 @@ pub(crate) enum Found {
 /// All entries of the folder that are in the scope and not excluded, in name order.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
-    // Reported once per run, and not again for every event.
+    // Unreadable lines of ignore files are reported only when the whole folder is scanned: not
+    // again for every event of `--watch`.
     let says_unread = !rules.no_ignore && scope.is_all();
     entries(folder, rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {

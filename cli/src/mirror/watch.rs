@@ -36,7 +36,8 @@ const PATHS_MAX: usize = 200;
 #[derive(Debug, Default)]
 struct Happened {
     paths: BTreeSet<PathBuf>,
-    /// Whether events were lost, so that everything must be scanned.
+    /// Whether the next pass must scan the whole folder: events were lost, too many paths changed,
+    /// or the folder itself or an ignore file did.
     all: bool,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -97,7 +98,8 @@ impl Happened {
     }
 }
 
-/// Whether this build supports `--watch`: it does.
+/// Checks that this build supports `--watch`. Always succeeds here: this file is compiled only into
+/// builds that do.
 #[expect(clippy::unnecessary_wraps, reason = "other builds cannot")]
 pub(super) fn check(_: &Mirror) -> Result<(), Failure> {
     Ok(())

@@ -17,8 +17,8 @@ pub(crate) struct Data {
     pub(super) hashes: usize,
     /// Probability that two rows are equal by chance.
     pub(super) collision: f64,
-    /// Minimum similarity that connects two documents on this page; and below, the threshold of the
-    /// index.
+    /// Minimum similarity that connects two documents on this page. `threshold_index` is the
+    /// index's own threshold.
     pub(crate) threshold: f64,
     pub(super) threshold_index: f64,
     pub(crate) totals: Totals,
@@ -47,8 +47,8 @@ pub(crate) struct Totals {
     pub(crate) copies: u64,
     /// Number of pairs at or above the threshold; a lower bound if counting stopped early.
     pub(crate) pairs: u64,
-    /// Bytes that would be freed by removing the redundant documents. Only the sizes of
-    /// `free_known` of them are known.
+    /// Bytes that would be freed by removing the redundant documents. Counts only those whose size
+    /// is known: `free_known` documents.
     pub(crate) free: u64,
     pub(crate) free_known: u64,
 }
@@ -67,7 +67,8 @@ pub(crate) struct Shown {
     pub(super) members_max: usize,
     /// Maximum number of bytes shown per text.
     pub(super) text_bytes_max: usize,
-    /// Whether texts were requested; and below, whether the documents can have texts.
+    /// `texts_asked`: whether texts were requested. `texts_possible`: whether the documents can
+    /// have texts.
     pub(super) texts_asked: bool,
     pub(super) texts_possible: bool,
     /// Whether the documents are sets. Their texts are then lists of items, one per line.
@@ -98,7 +99,8 @@ pub(crate) struct ClusterShown {
     /// The documents in key order; the first is the representative. If the cluster is large, this
     /// is a sample.
     pub(super) documents: Vec<DocumentShown>,
-    /// Numbers of equal rows, for the pairs of documents (1, 0), (2, 0), (2, 1), (3, 0), ...
+    /// For each pair of documents, the number of equal rows of their signatures. Order of the
+    /// pairs: (1, 0), (2, 0), (2, 1), (3, 0), ...
     pub(super) rows: Vec<u32>,
 }
 
@@ -165,8 +167,8 @@ pub(super) struct Curve {
     pub(super) returned: f64,
     /// Standard error of the estimate at the threshold.
     pub(super) error: f64,
-    /// A lower threshold, which would return nearly all pairs whose similarity is at the page's
-    /// threshold; and below, the probability of this.
+    /// A lower threshold, at which nearly all pairs are returned whose similarity is at the page's
+    /// threshold; `returned_safe` is the probability that such a pair is returned.
     pub(super) safe: f64,
     pub(super) returned_safe: f64,
 }
@@ -198,8 +200,8 @@ pub(super) struct FolderPair {
     pub(super) b: String,
     /// Number of clusters with documents in both folders.
     pub(super) clusters: u64,
-    /// Documents of each folder that are in these clusters; and below, all documents of each
-    /// folder.
+    /// `documents_a` and `documents_b`: documents of each folder that are in these clusters.
+    /// `all_a` and `all_b`: all documents of each folder.
     pub(super) documents_a: u64,
     pub(super) documents_b: u64,
     pub(super) all_a: u64,

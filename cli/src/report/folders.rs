@@ -26,7 +26,8 @@ fn folder_of(key: &[u8]) -> &[u8] {
 #[derive(Default)]
 struct Shared {
     clusters: u64,
-    /// Documents of the first and of the second folder that have a near-duplicate in the other.
+    /// Number of documents of the first and of the second folder that are in clusters with
+    /// documents of both.
     documents: [u64; 2],
 }
 

@@ -23,7 +23,8 @@ use crate::row_count::EqualRows;
 
 /// Approximate number of documents on a page. They are divided among its clusters.
 const DOCUMENTS_MAX: usize = 30_000;
-/// Minimum and maximum number of documents shown per cluster.
+/// The more clusters a page has, the fewer documents it shows of each: at most `MEMBERS_MAX`, down
+/// to `MEMBERS_MIN`.
 const MEMBERS_MIN: usize = 3;
 const MEMBERS_MAX: usize = 30;
 /// Maximum number of characters shown per key.
@@ -34,7 +35,8 @@ const PAIRS_MAX: u64 = 20_000_000;
 /// Pairs up to this much below the threshold are counted as well, to show where the threshold cuts
 /// the distribution.
 const BELOW: f64 = 0.2;
-/// Maximum number of bars in the growth chart of the index; and below, in that of a cluster.
+/// Maximum number of bars in the growth chart: `SPANS_MAX` for the index, `CLUSTER_SPANS_MAX` for a
+/// cluster.
 const SPANS_MAX: u64 = 60;
 const CLUSTER_SPANS_MAX: u64 = 24;
 

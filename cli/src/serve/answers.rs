@@ -30,7 +30,8 @@ pub(super) struct TextRead {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Written {
     pub(super) outcome: Word,
-    /// Number of the change; if nothing was written, of the change that was examined.
+    /// Number of the change. If nothing had to be written: number of the last change before, whose
+    /// state the outcome describes.
     pub(super) change: u64,
 }
 
@@ -95,7 +96,8 @@ pub(super) struct Admitted {
     pub(super) related: Vec<Found>,
     /// The duplicates that the document replaced.
     pub(super) removed: Vec<Found>,
-    /// The decision was made on the state after this change.
+    /// Number of the last change before the decision: the decision takes all changes up to this one
+    /// into account.
     pub(super) change: u64,
 }
 

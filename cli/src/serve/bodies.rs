@@ -21,8 +21,8 @@ use super::base64;
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
-/// A request body whose type is JSON and whose size is within the limit. It is not parsed yet,
-/// because parsing takes time.
+/// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
+/// thread that may block, because parsing takes time.
 pub(super) struct Body {
     bytes: Bytes,
     /// The memory reserved for this body, out of the memory for all bodies.
@@ -326,7 +326,8 @@ pub(super) struct Admit {
     pub(super) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
     pub(super) payload: Option<Blob>,
-    /// Minimum similarity to a stored document, of another key, that makes a duplicate.
+    /// The document is rejected if its similarity to a stored document with another key is at least
+    /// this.
     #[schema(minimum = 0, maximum = 1, default = 0.9)]
     pub(super) reject: Option<f64>,
     /// Minimum similarity of documents returned as related to the admitted one; at most `reject`.

@@ -35,9 +35,9 @@ pub(super) enum Content {
     Media(&'static str),
 }
 
-/// Error statuses that any route may return; and below, those of routes that need a token, work on
-/// the index, take a key (which may be unknown), return a text (which may have changed or be too
-/// large), have a body, or write.
+/// The error statuses that routes may return. `ANY`: any route. The others: routes that need a
+/// token, work on the index, take a key (which may be unknown), return a text (which may have
+/// changed or be too large), have a body, or write.
 pub(super) const ANY: &[u16] = &[403];
 pub(super) const TOKEN: &[u16] = &[401];
 pub(super) const INDEX: &[u16] = &[500, 503, 504];
@@ -110,7 +110,8 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     }))
 }
 
-/// The fields that all methods of a path share.
+/// The part of a path's description that all its HTTP methods share: the parameter `key`, if the
+/// path has it.
 fn item_of(path: &str) -> Value {
     if !path.contains("{key}") {
         return json!({});

@@ -80,7 +80,7 @@ impl ErrorResponse {
         self
     }
 
-    /// Puts the part of the request that the error is about before the message.
+    /// Prefixes the message with the part of the request that the error is about.
     pub(super) fn of(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self

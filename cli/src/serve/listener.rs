@@ -125,7 +125,8 @@ impl AsyncRead for DeadlineStream {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this.wait(context),
             read @ Poll::Ready(_) => {
-                // Only the first bytes of a request move the deadline.
+                // Only the first bytes of a request move the deadline, so a client cannot extend it
+                // by sending slowly.
                 if !this.request_began && buffer.filled().len() > before {
                     this.renew(true);
                 }

@@ -35,7 +35,7 @@ pub(super) struct StatsObject {
     change: u64,
     /// The last change that survives power loss.
     durable_change: u64,
-    /// Older states held by snapshots.
+    /// Number of older states of the index that snapshots still hold.
     snapshots_pinning: u64,
     /// Error of the last maintenance, if it failed.
     #[schema(nullable = false)]
@@ -53,7 +53,7 @@ pub(super) struct StatsObject {
 struct ServerObject {
     /// Name of the index folder.
     index: String,
-    /// Whether `/v1/texts/{key}` reads texts.
+    /// Whether clients may read texts at `/v1/texts/{key}`.
     texts: bool,
     version: &'static str,
     uptime_seconds: u64,

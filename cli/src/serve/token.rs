@@ -82,7 +82,8 @@ impl Token {
         false
     }
 
-    /// Compares tokens. The time depends only on the length of the given token.
+    /// Compares tokens. The time depends only on the length of the given token, so that it reveals
+    /// nothing about the right one.
     fn is(&self, given: &[u8]) -> bool {
         let mut differences = usize::from(given.len() != self.0.len());
         for (byte, own) in given.iter().zip(self.0.iter().cycle()) {

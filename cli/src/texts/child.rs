@@ -46,8 +46,8 @@ pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {
 /// Whether a parser is running.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 
-/// Interval at which the processor time is checked; and below, the number of intervals without any
-/// use of the processor after which a parser counts as deadlocked.
+/// The processor time is checked at intervals of `PAUSE`. After `PAUSES` intervals without any use
+/// of the processor, a parser counts as deadlocked.
 const PAUSE: Duration = Duration::from_secs(5);
 const PAUSES: u32 = 12;
 

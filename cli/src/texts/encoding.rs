@@ -13,8 +13,8 @@ const HEAD_BYTES: usize = 8 << 10;
 /// every other position prove nothing.
 const UNMARKED_MIN: usize = 8;
 
-/// Limit on control characters in data that is not UTF-8: if more than one byte in this many is
-/// one, the data is binary.
+/// In data that is not UTF-8, up to one byte in this many may be a control character. With more,
+/// the data is binary.
 const CONTROLS_ONE_IN: usize = 50;
 
 /// Decodes a file of unknown encoding. `said` is the encoding that the file declares; a byte order

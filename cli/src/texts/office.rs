@@ -12,7 +12,7 @@ use super::format::failed;
 use super::zipped::{Archive, part};
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// What a ZIP archive is.
+/// The document format of a ZIP archive.
 enum Kind {
     Word,
     Slides,

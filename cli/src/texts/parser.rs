@@ -161,7 +161,8 @@ impl Process {
         // When memory runs out, a backtrace would also fail to allocate, and then wait for its own
         // lock.
         command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
-        // Ctrl-C in the terminal is sent to this process only. When it ends, its parsers end, too.
+        // Because the parser is in a process group of its own, Ctrl-C in the terminal is sent to
+        // this process only. When this process ends, its parsers end, too.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;

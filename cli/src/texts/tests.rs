@@ -68,7 +68,7 @@ fn html_is_what_a_person_sees() {
 fn deep_html_neither_hangs_nor_overflows() {
     for tag in ["<div>", "<b>", "<table><tr><td>", "<ul><li>", "<blockquote>"] {
         let page = tag.repeat(3_000) + "deep";
-        // It may return the text or an error, but the process must survive.
+        // The result may be the text or an error, but the process must survive.
         let _ = read("a.html", page.as_bytes());
     }
 }

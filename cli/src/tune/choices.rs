@@ -8,8 +8,8 @@ use crate::failure::Failure;
 /// Maximum difference of the rows per band from the default.
 const ROWS_AROUND: usize = 2;
 
-/// Sizes from `docs/reference/FILE_FORMAT.md`: bytes per document in one bucket table; and below,
-/// bytes per document besides its signature, key and payload.
+/// Sizes from `docs/reference/FILE_FORMAT.md`. `ENTRY_BYTES`: bytes per document in one bucket
+/// table. `FIXED_BYTES`: bytes per document besides its signature, key and payload.
 const ENTRY_BYTES: f64 = 6.2;
 const FIXED_BYTES: f64 = 20.0;
 
@@ -17,8 +17,8 @@ const FIXED_BYTES: f64 = 20.0;
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     pub(super) params: Params,
-    /// Whether this is the library's default: the longest bands that find enough, and as few of
-    /// them as possible.
+    /// Whether this is the library's default: the longest bands that reach the wanted recall, and
+    /// as few of them as that takes.
     pub(super) is_default: bool,
 }
 
@@ -45,8 +45,9 @@ impl Choice {
     }
 }
 
-/// The default, and bands of more and of fewer rows, longest first. Each has the fewest bands that
-/// find enough; if the hashes do not allow as many, it has as many as they allow.
+/// The default, and choices with up to [`ROWS_AROUND`] rows per band more or less, longest bands
+/// first. Each has the fewest bands that reach the wanted recall; if the signature has too few rows
+/// for them, it has as many bands as fit.
 pub(super) fn around(params: &Params) -> Result<Vec<Choice>, Failure> {
     let chosen = params.rows_per_band();
     let (threshold, enough) = (params.threshold(), params.recall_target());

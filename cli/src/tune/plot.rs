@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Size of the plot on the terminal: columns for the x axis; and below, lines for the y axis from 0
-/// to 1.
+/// Size of the plot on the terminal: `COLUMNS` characters for the x axis, and `LINES` lines for the
+/// y axis from 0 to 1.
 const COLUMNS: usize = 61;
 const LINES: usize = 13;
 

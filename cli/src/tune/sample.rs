@@ -170,7 +170,7 @@ impl Agreement {
     pub(super) fn shares_a_band(&self, choice: &Choice) -> bool {
         let words = self.of_choice(choice);
         let rows = choice.params.rows_per_band();
-        // Fast exit: most pairs have nothing in common.
+        // Fast exit for most pairs: with fewer equal rows than a band has, no band can be equal.
         if (self.equal_rows(choice) as usize) < rows {
             return false;
         }
