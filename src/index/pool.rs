@@ -89,7 +89,7 @@ struct Work {
     due: Instant,
     /// Due times are multiples of a fraction of the patience, counted from this instant.
     epoch: Instant,
-    /// Whether more steps are due.
+    /// Whether another step may be due at once, because the last one did some work.
     goes_on: bool,
     has_asked: bool,
 }
