@@ -82,7 +82,8 @@ struct Work {
     core: Weak<Core>,
     ahead: WarmUp,
     quiet: Option<Quiet>,
-    /// The last change, as of the last check for an idle merge.
+    /// The last change at the time when idle merging had nothing to do, or failed: it is not tried
+    /// again before the next change.
     quiet_change: Option<u64>,
     patience: Duration,
     /// When the next step runs if there is no wakeup.

@@ -51,7 +51,7 @@ pub(super) fn signature(version: u8) -> Signature {
     Signature::from_parts(&params, u32::from(version), bytes.into())
 }
 
-/// Small logs, and merges only by explicit calls. Scenarios change the options that they need.
+/// Small logs, and merges only by explicit calls. Scenarios that need other options override these.
 pub(super) fn options() -> Options {
     let random = AtomicU64::new(1);
     Options {
