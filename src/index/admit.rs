@@ -76,9 +76,9 @@ pub enum Keep {
 
 impl Admit {
     /// Rejects newcomers with a duplicate: a stored document, under another key, that reaches this
-    /// threshold. A number is a similarity, from 0 to 1. With [`Alike::contained`], the threshold
-    /// is the share of the smaller document contained in the larger one, whichever of the two is
-    /// stored.
+    /// threshold. A plain number is a minimum similarity, from 0 to 1. With [`Alike::contained`],
+    /// the threshold is the share of the smaller document contained in the larger one, whichever of
+    /// the two is stored.
     ///
     /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
     /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
@@ -159,7 +159,7 @@ struct AdmitTerms {
     reject_min: u32,
     /// Minimum equal rows of a related document; `None` if none are requested.
     relate_min: Option<u32>,
-    /// Minimum equal rows for the search.
+    /// Minimum equal rows of a match of the search: the smaller of the two minimums above.
     search_min: u32,
     keep: Keep,
     limit: usize,

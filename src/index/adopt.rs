@@ -1,9 +1,9 @@
 //! Adoption: sealed segments become segments of an index in one commit.
 //!
-//! The files are copied outside the write lock, under headers of this index. Under the lock, their
-//! keys are looked up among the live documents; then a single draft lists all segments and all
-//! deaths, and its commit is one change. A failure before the commit leaves files that are not
-//! listed.
+//! The files are copied outside the write lock, each with a new header that names this index. Under
+//! the lock, the keys of the segments are looked up among the live documents; then a single draft
+//! lists all segments and all deaths, and its commit is one change. A failure before the commit
+//! leaves files that are not listed.
 
 use crate::index::Index;
 use crate::index::copy::{Imported, check_of_documents};
@@ -35,9 +35,9 @@ impl Index {
     /// Takes sealed segments into the index in one commit. After a crash at any moment, the index
     /// has either all of them or none.
     ///
-    /// Each file is copied under a header of this index; no document is sketched again, and no
-    /// table is recomputed. The files themselves are unchanged; deleting them is up to the caller.
-    /// The adoption is one change, and is durable on return under every
+    /// Each file is copied with a new header that names this index; no document is sketched again,
+    /// and no table is recomputed. The files themselves are unchanged; deleting them is up to the
+    /// caller. The adoption is one change, and is durable on return under every
     /// [`Durability`](crate::Durability). The field `unchanged` of the result is always 0. Writers
     /// wait while keys are looked up; readers continue. See [`seal`](crate::shards::seal) for an
     /// example.

@@ -49,8 +49,8 @@ pub(crate) struct Core {
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.
     pub(crate) wakeup: Wakeup,
-    /// Held until the handle is closed; files are deleted only under this lock. `None` for a
-    /// reader.
+    /// The lock of the index's folder, held until the handle is closed; files are deleted only
+    /// while it is held. `None` for a reader.
     pub(crate) lock: Mutex<Option<Arc<Lock>>>,
     /// Whether the handle was shut down, or is about to be: new calls are refused.
     pub(crate) shut_down: AtomicBool,
@@ -64,7 +64,7 @@ pub(crate) struct Core {
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) catalog: Catalog,
-    /// `None` after a clean close or a recovery: the first write makes a log.
+    /// `None` after a clean close or a recovery: the first write starts a log.
     pub(crate) wal: Option<Wal>,
     /// The number of the spare WAL file, if there is one.
     pub(crate) spare: Option<u64>,
@@ -74,13 +74,15 @@ pub(crate) struct Writer {
     pub(crate) documents: u64,
     /// The number of the next file.
     pub(crate) file_next: u64,
-    /// Whether this handle has made a log.
+    /// Whether this handle has started a log.
     pub(crate) has_logged: bool,
     /// Length of the next WAL. It adapts to how much of the last one was used.
     pub(crate) wal_bytes: u64,
-    /// The inputs of the running compaction: a flush does not drop them from the catalog.
+    /// The numbers of the segments that the running compaction merges. A flush keeps them listed in
+    /// the catalog, even if all their documents are dead.
     pub(crate) merging: Vec<u64>,
-    /// Bytes that idle merging may rewrite.
+    /// The number of bytes that idle merging may still rewrite. Grows with the bytes that are added
+    /// or die.
     pub(crate) idle_bytes: u64,
     /// A buffer for records, which is reused.
     pub(crate) record: RecordBuilder,
@@ -130,7 +132,8 @@ impl Core {
         std::process::id() != self.process
     }
 
-    /// The writer's lock, while it is held.
+    /// The lock of the index's folder, while this handle holds it. (Not the write lock: that is
+    /// `Core::writer`.)
     pub(crate) fn lock(&self) -> Option<Arc<Lock>> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

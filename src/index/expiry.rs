@@ -36,7 +36,8 @@ impl Core {
                 }
             }
         }
-        // Also with an empty batch: the answer depends on changes that may not be durable yet.
+        // Called even if no keys are left, because it also waits for the sync: the number of
+        // removed documents depends on changes that may not be durable yet.
         removed += self.remove_older(&mut keys, time)?;
         self.after_write();
         Ok(removed)
@@ -74,7 +75,7 @@ impl Core {
             queue.renew(limit);
             looks = queue.look(&snapshot, source, looks)?;
             if looks == 0 {
-                break; // the next step continues here
+                break; // out of budget: the next step continues with this source
             }
             while queue.least < limit && !keys.are_enough() {
                 for ordinal in queue.take(limit, keys.room()) {
@@ -137,12 +138,13 @@ impl QueuedKeys {
     }
 
     fn push(&mut self, key: Vec<u8>) {
-        // The approximate size of the remove in the WAL.
+        // Approximate size of the remove operation in the WAL.
         self.bytes += key.len() + 20;
         self.found.push(key);
     }
 
-    /// The number of keys that can still be added, whatever their lengths; at least one.
+    /// The number of keys that can still be added to the batch if all have the maximum length; at
+    /// least one.
     fn room(&self) -> usize {
         let count = self.count_max.saturating_sub(self.found.len());
         count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)
@@ -159,5 +161,5 @@ impl QueuedKeys {
     }
 }
 
-/// The approximate maximum size of a remove in the WAL.
+/// Approximate size in the WAL of a remove operation whose key has the maximum length.
 const KEY_OPERATION_BYTES: usize = crate::format::wal::KEY_BYTES_MAX + 20;

@@ -8,7 +8,7 @@ use crate::memtable::Memtable;
 use crate::sync::{Arc, Weak};
 use std::collections::{BinaryHeap, HashMap};
 
-/// Maximum number of places in a queue.
+/// Maximum number of documents in a queue.
 const QUEUE_MAX: usize = 4_096;
 
 /// The documents that expire next: one queue per source. May be emptied at any time.
@@ -64,7 +64,8 @@ impl Queue {
         Ok(looks - (end - begin))
     }
 
-    /// Starts over if documents below `limit` had found no place in the queue.
+    /// Starts over if the queue is empty and documents whose time is below `limit` had found no
+    /// place in it.
     pub(super) fn renew(&mut self, limit: u64) {
         if self.oldest.is_empty() && self.rest < limit {
             *self = Self::default();

@@ -94,8 +94,9 @@ impl Core {
             .segments
             .iter()
             .map(|live| live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length));
-        // A segment is read once for its checksums and once for its tables. Checking a key counts
-        // as 64 bytes.
+        // `total` counts the length of each file once, and 64 bytes per key. A segment is read
+        // twice, for its checksums and then for its tables, and both times the bytes are reported:
+        // `advance` therefore limits `done` to `total`.
         let mut progress = Progress { done: 0, total: files.sum::<u64>() + keys * 64 };
         for live in &snapshot.state.segments {
             let mut watch = Watch {

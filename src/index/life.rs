@@ -204,7 +204,8 @@ impl Core {
         if !writer.has_logged {
             return;
         }
-        // The empty file stays: its number identifies an older copy of the catalog.
+        // The spare file is truncated, but not deleted: the number in its name reveals a catalog
+        // that is an older copy (see `open/litter.rs`).
         self.shorten_spare(writer, 0);
         // redb needs room for two states, and every second commit leaves the free pages at the end
         // of the file. This commit does not change the content, so a failure does not matter.

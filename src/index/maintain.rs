@@ -82,8 +82,9 @@ impl Core {
         })
     }
 
-    /// Runs after a write: does the maintenance step of the writer, or wakes the background thread.
-    /// If this fails, the write is complete all the same; `stats` reports the failure.
+    /// Runs after a write: does a maintenance step on the writing thread, or wakes the background
+    /// thread, or neither. If the step fails, the write is complete all the same; `stats` reports
+    /// the failure.
     pub(crate) fn after_write(&self) {
         match self.options.maintenance {
             // The background thread cannot keep up: the writer waits for the running step and does
@@ -94,9 +95,9 @@ impl Core {
                 self.events.note_stall(begun);
                 self.note_maintenance(failure.as_ref());
             }
-            // If the memtable is not full, the thread would find nothing to do: a flush wakes it
-            // for the steps that it makes due, and the horizon is recorded when the sleep of the
-            // thread ends.
+            // Wake the thread only for a full memtable. It needs no wakeup for the other steps: a
+            // flush wakes it for those that the flush makes due, and the horizon is recorded when
+            // its sleep ends.
             Maintenance::Shared | Maintenance::Background if self.memtable_is_full() => {
                 self.wakeup.wake();
             }
@@ -204,8 +205,8 @@ impl Background {
                     // A listener drops the last handle on the maintenance thread itself: the thread
                     // ends when the listener returns.
                     Some(thread) if thread.thread().id() == thread::current().id() => {}
-                    // Only a bug in this library panics there; it must not cause a second panic
-                    // here.
+                    // Only a bug in this library makes the maintenance thread panic; that must not
+                    // cause a second panic here.
                     Some(thread) => drop(thread.join()),
                     None => {}
                 }

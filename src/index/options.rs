@@ -72,9 +72,9 @@ pub struct Options {
     pub(crate) memtable_bytes_max: usize,
     pub(crate) batch_bytes_max: usize,
     pub(crate) merge_bytes_max: usize,
-    /// Size and alignment of the writes of a flush. Small, because the segment will soon be merged,
-    /// and because a virtual machine that gave its huge pages back to the host gets them again only
-    /// slowly.
+    /// Size and alignment of the writes of a flush. Smaller than a huge page for two reasons: the
+    /// segment will soon be merged, and a virtual machine that gave its huge pages back to the host
+    /// gets them again only slowly.
     pub(crate) flush_write_bytes: usize,
     /// Size and alignment of the writes of a compaction: a huge page. After such a write, the
     /// system can keep a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16). It takes

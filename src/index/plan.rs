@@ -26,10 +26,11 @@ pub(crate) struct Plan<'a> {
     /// For each operation, the place of the live version of its key, if there is one. If the
     /// operation takes effect, that version dies.
     pub(crate) places: Vec<Option<Place>>,
-    /// Documents that no single operation gives completely, in the order of the operations.
+    /// Documents that are composed of several sources (see [`Merged`]), in the order of the
+    /// operations.
     merged: Vec<Merged>,
-    /// For each operation, its position in `merged`, counted from 1 (0: none). Empty as long as
-    /// `merged` is.
+    /// For each operation, the position of its resulting document in `merged`, counted from 1; 0 if
+    /// it is not in there. Empty as long as `merged` is.
     merged_of: Vec<u32>,
     /// Payloads and signatures of stored documents that are kept.
     kept: Vec<u8>,
@@ -66,7 +67,7 @@ struct KeyOutcome {
 enum Payload {
     Stored,
     Empty,
-    /// The payload of this operation.
+    /// The payload of the operation with this position.
     Given(usize),
 }
 
@@ -182,7 +183,9 @@ impl Plan<'_> {
         match (&self.operations[at], self.places[at]) {
             (Operation::Remove { .. }, None) => Ok(Outcome::Missing),
             (Operation::Remove { .. }, Some(_)) => Ok(Outcome::Removed),
-            // Fast path: most documents are new and complete.
+            // Fast path for most documents: the key is new, and the insert alone gives the complete
+            // document, because it has a payload or because no two operations of the batch have the
+            // same key.
             (Operation::Insert { payload, .. }, None)
                 if payload.is_some() || earlier.is_empty() =>
             {

@@ -82,14 +82,15 @@ struct Work {
     core: Weak<Core>,
     ahead: WarmUp,
     quiet: Option<Quiet>,
-    /// The last change, as of the last check for an idle merge.
+    /// The last change at the time when idle merging had nothing to do, or failed: it is not tried
+    /// again before the next change.
     quiet_change: Option<u64>,
     patience: Duration,
     /// When the next step runs if there is no wakeup.
     due: Instant,
     /// Due times are multiples of a fraction of the patience, counted from this instant.
     epoch: Instant,
-    /// Whether more steps are due.
+    /// Whether another step may be due at once, because the last one did some work.
     goes_on: bool,
     has_asked: bool,
 }

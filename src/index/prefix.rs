@@ -23,7 +23,8 @@ impl Core {
             }
             let operations: Vec<_> =
                 some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
-            // Also with an empty batch: the answer depends on changes that may not be durable yet.
+            // Called even if there are no operations, because it also waits for the sync: the
+            // number of removed documents depends on changes that may not be durable yet.
             removed += self.write_checked(&operations)?.count(Outcome::Removed);
             if keys.peek().is_none() {
                 return Ok(removed);

@@ -18,8 +18,8 @@ use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
-/// The index and the number that the header of a file names. They are fixed before the file is
-/// made, so that every attempt of a task makes the same file.
+/// The identity of the index and the file number, which go into the header of a sealed file. They
+/// are fixed before the file is made, so that every attempt of a task makes the same file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(crate) uuid: [u8; 16],

@@ -74,8 +74,8 @@ impl WarmUp {
             return;
         }
         let state = core.state();
-        // Comparing with the largest number is not enough: the output of a compaction got its
-        // number when the compaction started.
+        // A segment is new if its number is not in `entered`. Comparing with the largest number is
+        // not enough: the output of a compaction got its number when the compaction started.
         for live in state.segments.iter().filter(|live| !self.entered.contains(&live.number())) {
             self.segments.push((Arc::downgrade(&live.segment), Arc::downgrade(&live.file)));
         }
@@ -169,7 +169,7 @@ mod tests {
         index.compact().unwrap();
         ahead.enter_new(core);
         assert!(ahead.entered != before && ahead.segments.len() == 1);
-        // Also a segment with a lower number than one entered before.
+        // A segment is entered even if its number is lower than one that was entered before.
         ahead.segments.clear();
         ahead.entered = vec![u64::MAX];
         ahead.enter_new(core);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn after_opening_what_is_in_memory_is_checked_unasked() {
         let sim: Arc<dyn Storage> = Arc::new(Sim::new());
-        // The expected result, from a warm-up by hand.
+        // The expected result, from calling `Segment::warm_up` directly.
         let index = two_segments(&sim);
         let by_hand = |live: &Arc<LiveSegment>| {
             assert!(!checked(&live.segment).contains(&true));

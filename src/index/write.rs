@@ -40,7 +40,8 @@ impl Core {
         planted!(IdleNotAwaited => if !crate::index::plan::take_effect(&written.outcomes) {
             return Ok(written);
         });
-        // Also if nothing was written: the answer depends on changes that may not be durable yet.
+        // Wait for the sync even if nothing was written: the outcomes depend on changes that may
+        // not be durable yet.
         self.settle(written.change)?;
         self.after_write();
         Ok(written)
@@ -104,7 +105,8 @@ impl Core {
         let mut record = std::mem::take(&mut writer.record);
         lay_out(&plan, &mut record);
         if self.make_room(writer, record.record_bytes(), plan.reserve())? {
-            // The outcomes stay the same, but the flush has moved the stored documents.
+            // Plan again: the outcomes stay the same, but the flush has moved the stored documents
+            // to other places.
             let old = Arc::clone(&before.state.memtable);
             before = self.applied(writer);
             before.state.memtable.reuse(old);

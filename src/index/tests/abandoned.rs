@@ -18,7 +18,8 @@ fn two_segments(sim: &Sim) -> Index {
     index
 }
 
-/// A flush drops a segment whose documents are all dead, unless a compaction still reads it.
+/// Checks that no compaction is left running: a flush drops a segment whose documents are all dead,
+/// unless a compaction still reads it.
 fn is_dropped_when_all_are_dead(index: &Index) {
     assert_eq!(index.stats().expect("sound").segments, 2);
     let remove = |batch: Batch, key: u8| batch.remove([b'a', key]);

@@ -1,5 +1,6 @@
-//! The sample of comparisons: it counts what queries compare, stays within its bounds, and
-//! distinguishes a scan from a crowd.
+//! The sample of comparisons (`sample_comparisons`): it counts what queries compare, stays within
+//! its bounds, and distinguishes band tables that amount to a scan from a crowd of documents that
+//! really are similar.
 
 use crate::index::options::{Durability, Maintenance};
 use crate::{Comparisons, Index, Options, Params, Shingles, Signature};
@@ -69,8 +70,8 @@ fn dead_documents_do_not_use_up_the_sample() {
 #[test]
 fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
-    // In the scan, the first bands are equal and everything else differs, so documents are compared
-    // in vain.
+    // In `scan`, all documents agree in the first two bands and differ in everything else, so they
+    // are compared in vain.
     let scan = index(&dir.path().join("scan"));
     let crowd = index(&dir.path().join("crowd"));
     for number in 10..110 {
@@ -84,8 +85,8 @@ fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
         }
         let told = sampled(&scan);
         assert!(told.is_scan() && !told.is_cut, "{told:?}");
-        // Each query compares 99 other documents. After two queries, the bound for all queries is
-        // not reached; the third goes beyond it.
+        // Each query compares 99 other documents. The sample ends once it has made at least 200
+        // comparisons, so after the third query.
         assert_eq!((told.queries, told.compared, told.in_vain), (3, 297, 297));
         assert!((told.in_vain_per_query() - 99.0).abs() < 1e-9);
         let told = sampled(&crowd);

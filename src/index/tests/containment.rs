@@ -161,8 +161,8 @@ fn pairs_and_clusters_are_those_of_brute_force() {
     assert!(clusters.len() > 5 && pairs.len() > 200, "{} {}", clusters.len(), pairs.len());
 }
 
-/// Two documents with the same signature but different counts are not interchangeable: only one of
-/// them may contain a third.
+/// Two documents with the same signature but different shingle counts are not interchangeable: only
+/// one of them may contain a third.
 #[test]
 fn documents_of_one_signature_with_other_counts_are_compared_each() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,8 +199,8 @@ fn what_is_not_from_0_to_1_is_refused() {
     }
 }
 
-/// The counts of a crowd of candidates are read in blocks. A query may be stopped between two
-/// blocks.
+/// The shingle counts of a crowd of candidates are read in blocks. A query may be stopped between
+/// two blocks.
 #[test]
 fn a_query_can_be_stopped_while_it_reads_counts() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -228,7 +228,7 @@ fn a_query_can_be_stopped_while_it_reads_counts() {
     }
 }
 
-/// Only documents with equal signatures and equal counts are collapsed into a crowd.
+/// Only documents with equal signatures and equal shingle counts are collapsed into a crowd.
 #[test]
 fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
     let params = {
@@ -389,8 +389,9 @@ fn newcomers_are_admitted_as_by_brute_force() {
     assert!(contained_only > 50, "{contained_only}");
 }
 
-/// The search that precedes an exact comparison finds everything down to three standard errors
-/// below the minimum.
+/// An exact comparison is preceded by a search with a lower minimum, which allows for the error of
+/// the estimates: the search finds everything down to three standard errors below the requested
+/// minimum.
 #[test]
 fn what_is_to_be_verified_is_looked_for_from_below() {
     let folder = tempfile::tempdir().unwrap();

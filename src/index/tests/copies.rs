@@ -78,7 +78,8 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
     drop(begun);
-    // The same with the roles swapped: a new index consists only of its lock at first.
+    // The reverse: another process is creating an index in the folder. At first, such an index
+    // consists only of its lock.
     let lock = sim.lock(&dir.join("lock")).expect("free");
     let before = sim.snapshot_of_files();
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);
@@ -89,8 +90,9 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
 
 #[test]
 fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
-    // Regression: as soon as the new index had a file, it was mistaken for an incomplete one that
-    // could be deleted. In addition, another process could write there before the second check.
+    // Regression: as soon as the copy had a file, other processes took it for an incomplete index
+    // that could be deleted. In addition, they could write to its folder until the backup checked
+    // the folder a second time.
     for moment in [Moment::BeforeLink, Moment::BeforeSync] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -120,8 +122,9 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
 
 #[test]
 fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
-    // Leftovers of a backup that failed between the two checks; the lock is held during the second
-    // check.
+    // The leftovers of a failed backup: files without a catalog. In its second check of the folder,
+    // a caller holds the lock and passes it, so the check knows that no other process is at work
+    // there.
     let sim = Sim::new();
     let index = index(&sim);
     index.backup(COPY).expect("backed up");
@@ -192,8 +195,8 @@ fn readers_and_a_writer_keep_nobody_out() {
 
 #[test]
 fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
-    // Damages the first record, which is below the horizon that the second one carries, or the
-    // second.
+    // Damages one of the two records of the log. The first record is below the horizon that the
+    // second one carries.
     for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
         let sim = Sim::new();
         let index = index(&sim);
@@ -232,7 +235,8 @@ fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
         let index = index(&sim);
         let expected = answers(&index.snapshot());
         sim.power_cut_at(sim.ops() + cut);
-        // May succeed: if only the copy of the catalog remained to be written.
+        // The flush may succeed, namely if the power cut comes when only the copy of the catalog
+        // remains to be written.
         let _ = index.flush();
         drop(index);
         let sim = sim.kill();
@@ -390,8 +394,9 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
             }
         }
         if made.is_err() {
-            // There is an index already, or the folder must be deleted first, or the backup
-            // succeeds.
+            // A second backup succeeds, or the folder has an index already (`Exists`) or leftovers
+            // that must be deleted first (`Invalid`), or the failed call has poisoned the handle
+            // (`Poisoned`).
             let again = index.backup(COPY).map_err(|error| error.kind());
             let kinds = [ErrorKind::Invalid, ErrorKind::Exists, ErrorKind::Poisoned];
             assert!(again.map_or_else(|kind| kinds.contains(&kind), |()| true), "call {at}");

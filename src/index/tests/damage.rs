@@ -1,6 +1,6 @@
 //! Damage to every file of a small index: each flipped bit and each truncation must cause an error,
 //! or leave the answers exact. Damage to the WAL at or beyond the last surviving horizon must leave
-//! the exact answers of the changes before it, and a recovery report that says so.
+//! the exact answers of the changes before the damage, and a recovery report that says so.
 //!
 //! One bit of every byte is flipped, or all eight with `NEARKIN_DAMAGE=all`. In the catalog, the
 //! spare and the zeros of the WAL, only a sample of the bytes is flipped by default.
@@ -315,7 +315,8 @@ fn damage_beside_a_log_to_replay_is_an_error_or_changes_no_answer() {
     tally.say("flips of segments and dead files beside a WAL");
 }
 
-/// The records of a log: begin, end, content, and the number of changes up to and including it.
+/// For each record of a log: its begin, its end, its header, and the number of changes up to and
+/// including this record.
 fn records(subject: &Subject, bytes: &[u8]) -> Vec<(usize, usize, RecordHeader, usize)> {
     let mut records = Vec::new();
     let (mut at, mut changes) = (usize::try_from(RECORDS_BEGIN).expect("small"), 0);

@@ -122,8 +122,8 @@ fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
         own.set(Arc::downgrade(&index)).unwrap();
         index.insert("k", &text("the quick brown fox")).unwrap();
         index.flush().unwrap();
-        // The maintenance thread may be the one that delivers the event. The call does not wait for
-        // it, so wait here.
+        // The event may be delivered by the maintenance thread. The calls above do not wait for
+        // that thread, so wait here.
         let begun = std::time::Instant::now();
         while written.load(Ordering::SeqCst) <= 3 && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(1));

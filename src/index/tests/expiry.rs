@@ -117,14 +117,14 @@ fn a_step_of_the_expiry_removes_a_batch_at_most() {
     aging.index.flush().expect("flushed");
     many(aging.at(1_000), 8..10);
     aging.insert(2_000, "young", 1);
-    // The insert itself has already run one step.
+    // The last insert has already run one step, which removed a batch of three.
     assert_eq!(aging.index.len(), 8);
     let change = aging.index.snapshot().change();
     assert_eq!(aging.steps(), [3, 3, 1]);
     assert_eq!(aging.index.snapshot().change(), change + 3, "a batch is one change");
 }
 
-/// More documents than fit into a queue, all with one time, or with many.
+/// More documents than fit into a queue: all with the same time, or with ten different times.
 #[test]
 fn everything_expires_however_many_there_are() {
     for spread in [0, 1] {

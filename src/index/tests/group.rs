@@ -199,8 +199,8 @@ fn writers_that_wait_at_the_same_time_share_one_sync() {
 }
 
 /// Starts three writers. The second and the third arrive during the sync of the first. When the
-/// first has returned, calls `then` with the index, the gate and the number of syncs started
-/// before. Returns when all are done.
+/// first has returned, calls `then` with the index, the gate, and the number of syncs started so
+/// far, including that of the first writer. Returns when all writers are done.
 fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: pause, ..Options::default() };

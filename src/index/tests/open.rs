@@ -1,4 +1,5 @@
-//! The cost of opening, counted at the disk. And copies of the catalog that mislead.
+//! The cost of opening, counted at the disk; and opening with a copy of the catalog that is stale,
+//! torn or from another index.
 
 #![expect(clippy::disallowed_methods, reason = "damages files on purpose")]
 

@@ -82,7 +82,7 @@ pub(crate) fn cut(payload: &[u8]) -> &[u8] {
     &payload[..payload.len().min(32 << 10)]
 }
 
-/// Shifts a run of full length, so that it begins one document too early.
+/// Shifts a run of documents to begin one document too early, if the run has the maximum length.
 pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
     let is_full = run.len() == index(RUN_DOCS_MAX) && run.start > 0;
     run.start - u32::from(is_full)..run.end - u32::from(is_full)

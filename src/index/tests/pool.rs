@@ -239,7 +239,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
         }
     });
     let index = temporary(with_it);
-    // The write below wakes the thread.
+    // Kept for the write below, which wakes the maintenance thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
     core.write(&Batch::new().insert("k", &text(1))).unwrap();

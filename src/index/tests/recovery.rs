@@ -185,21 +185,22 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
             let files = sim.snapshot_of_files();
             assert!(litter.iter().all(|path| !files.contains_key(path)), "swept");
             assert!(at_call > 20, "an opening takes more than {at_call} calls");
-            // The calls that may fail: looking for the catalog (then the folder is read), hashing
-            // it, and reading its copy.
+            // Opening succeeds in spite of a failed call in these cases: looking for the catalog
+            // (then the folder is read instead), hashing the catalog, and reading its copy.
             assert!(of_the_copy <= 8, "{of_the_copy} failed calls were no error");
             return;
         }
         let error = match opened {
             Err(error) => error,
             Ok(index) => {
-                // Most of these calls concern the copy of the catalog, which may be missing.
+                // The failed call was not needed: most such calls concern the copy of the catalog,
+                // which may be missing.
                 of_the_copy += 1;
                 assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
                 continue;
             }
         };
-        // An unreadable redb file cannot be told from a damaged one.
+        // A failed read of the catalog is reported as `Io`, not as `Corrupt`.
         assert_eq!(error.kind(), ErrorKind::Io, "call {at_call}: {error:?}");
         let index = open(&sim).expect("the fault is over");
         assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");

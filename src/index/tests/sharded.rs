@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const DIR: &str = "/lake/papers.nearkin";
 const PLAIN: &str = "/plain/papers.nearkin";
 
-/// Options with a random sequence of their own.
+/// Options whose random numbers are determined by the seed, and differ between seeds.
 fn own_options(seed: u64) -> Options {
     let next = AtomicU64::new(seed << 32);
     let random = move || {
@@ -106,8 +106,8 @@ fn all(snapshot: &Snapshot) -> Vec<String> {
     said
 }
 
-/// A compacted segment must stay in the shard of its keys, where they are found, replaced or
-/// removed.
+/// Replaces and removes documents in both indexes. In the sharded one they are found only if a
+/// compaction has left the segments in the shards of their keys.
 fn replace_and_remove(sim: &Sim, shards: &mut Shards, plain: &Index) {
     let newer: Vec<_> = (0..40).map(|at| document(at, 3)).collect();
     let sealed = seal_all(sim, shards, 10, &newer).expect("sealed");
@@ -267,7 +267,7 @@ fn what_does_not_belong_there_is_refused() {
     assert_eq!(kind(shards.append(&sealed, Adopt::Refuse, None)), Err(ErrorKind::Invalid));
     let again = seal_all(&sim, &shards, 2, &[document(1, 1)]).expect("sealed");
     assert_eq!(kind(shards.append(&again, Adopt::Refuse, None)), Err(ErrorKind::Exists));
-    // A segment that was sealed, but never placed.
+    // A segment that was sealed but never placed cannot be listed.
     let ticket = shards.ticket(5, 0).expect("small");
     let path = Path::new("/lake/loose");
     let loose = seal_on(&disk(&sim), &params(), vec![document(1, 3)], &ticket, path);
@@ -360,7 +360,8 @@ fn every_planted_bug_of_shards_is_caught() {
     }
 }
 
-/// From the list of files in the lake, copies only those that a manifest lists, and opens the copy.
+/// Fetches a generation of a sharded index: copies to another disk only the files that its manifest
+/// lists, checks them, and opens the copy.
 #[test]
 fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
     let sim = Sim::new();

@@ -18,7 +18,8 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of very few")).unwrap()
 }
 
-/// The options as they are outside of tests.
+/// Options with the limit of a tiny index that applies outside of tests; in tests, the default is
+/// 0.
 fn options() -> Options {
     Options {
         tiny_bytes_max: 64 << 10,
@@ -63,8 +64,7 @@ fn a_tiny_index_takes_64_kib_at_most_however_often_it_is_opened() {
         assert!(bytes(&closed) <= 64 << 10, "session {session}: {closed:?}");
         let index = Index::open(&dir, options()).unwrap();
         assert_eq!((index.len(), index.verify().unwrap().problems.len()), (10, 0));
-        // A different number of commits in each session, since each leaves a different catalog
-        // file.
+        // The number of commits differs between sessions, because the catalog file depends on it.
         ten(&index, session % 2);
         for _ in 0..session % 3 {
             index.flush().unwrap();

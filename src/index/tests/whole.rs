@@ -66,7 +66,8 @@ fn check(index: &crate::Snapshot, lane_bits: u32, all: &BTreeMap<u64, Vec<u64>>)
             assert!(stored.rows().eq(query));
         }
         for found in &answer.matches {
-            // No correction for rows that agree by chance.
+            // Whole rows hardly agree by chance, so the estimate is the plain share of equal rows,
+            // without a correction.
             let exact = f64::from(found.equal_rows) / 70.0;
             assert!((found.similarity - exact).abs() < f64::EPSILON);
         }

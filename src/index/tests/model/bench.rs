@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub(super) const DIR: &str = "/a/folder/x.nearkin";
 
-/// Number of earlier models that are kept: more than one log of a crash script has changes.
+/// Number of earlier models that are kept: more than the changes in one log of a crash script.
 const PAST_MAX: usize = 80;
 
 /// The settings of an index that no answer may depend on: layout and maintenance.
@@ -97,7 +97,8 @@ impl Layout {
             maintenance: Maintenance::Inline,
             memtable_bytes_max: self.memtable_bytes_max,
             merge_bytes_max: self.merge_bytes_max,
-            // Small, so that a segment takes several writes: 4,096 or 65,536 bytes in a compaction.
+            // Small, so that a segment takes several writes. (A compaction writes 4 or 64 KiB at a
+            // time.)
             flush_write_bytes: 5_000,
             compaction_write_bytes: self.merge_bytes_max >> 4,
             wal_bytes_min: self.wal_bytes.0,
@@ -132,7 +133,7 @@ pub(super) struct Bench {
     pub(super) law: Law,
     /// The model after the last durable change, and after every later change.
     pub(super) history: BTreeMap<u64, Model>,
-    /// Earlier models, as many as a reader in another process may lag behind.
+    /// Earlier models, at most `PAST_MAX`: a reader in another process may still see one of them.
     pub(super) past: BTreeMap<u64, Model>,
     /// The last change known to be durable.
     pub(super) durable: u64,
@@ -146,7 +147,7 @@ pub(super) struct Bench {
     pub(super) stops_by: End,
     /// The hashes of all answers; `None` if they are not compared.
     pub(super) answers: Option<Vec<u64>>,
-    /// Whether no call is planned to fail. Then a close must leave no needless file.
+    /// Whether no call is planned to fail. If so, a close must leave no needless file.
     pub(super) sound: bool,
     /// Number of unclean ends so far.
     pub(super) ends: u64,

@@ -19,7 +19,8 @@ impl Bench {
         let index = self.open(&self.sim)?;
         let stats = index.stats()?;
         assert_eq!(stats.recovery.changes_replayed, 0, "a clean close leaves nothing to replay");
-        // The only exception is the copy of the catalog, if a failing disk had not taken it.
+        // Opening writes nothing, with one exception: the copy of the catalog, if a failing disk
+        // had prevented its writing.
         let opening = self.sim.counters().bytes_written - written;
         assert!(opening == 0 || !self.sound, "opening writes {opening} bytes");
         self.index = Some(index);
@@ -134,8 +135,8 @@ impl Bench {
         model.unwrap_or_else(|| panic!("change {found} never happened")).clone()
     }
 
-    /// Opens one of the disks that this disk could have become, and compares the index with the
-    /// model. Returns the change that it shows.
+    /// Opens a disk that a crash of this bench's disk could leave, and compares the index with the
+    /// model. Returns the change that the index shows.
     pub(super) fn check_disk(&self, disk: &Sim, acknowledged: u64) -> u64 {
         let index = self.open(disk).unwrap_or_else(|error| panic!("does not open: {error:?}"));
         let model = self.survivor(&index, acknowledged);

@@ -134,8 +134,8 @@ impl Bench {
         let complete = answer.complete;
         let likes = self.likes(answer);
         assert!(likes.len() == expected.len() || !complete, "it says so if something is missing");
-        // A query of several keys may not have compared a document with the most similar of them,
-        // so the match may have fewer equal rows.
+        // If a query of several keys stops early, it may not have compared a document with the most
+        // similar of the keys, so the match may have fewer equal rows.
         let part_of = |like: &Like, whole: &Like| {
             (&like.0, &like.1, like.2) == (&whole.0, &whole.1, whole.2) && like.3 <= whole.3
         };

@@ -323,7 +323,7 @@ impl Author {
                 (self.lanes(), self.rng.percent(60).then_some(payload))
             }
         };
-        // Also if the newcomer is rejected: later signatures are drawn near this one.
+        // Recorded even if the newcomer is rejected: later signatures are drawn near this one.
         self.last[number] = Some((lanes.clone(), payload.clone()));
         (key(number), lanes, payload)
     }

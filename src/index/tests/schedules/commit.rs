@@ -142,7 +142,8 @@ fn failing_sync(world: &World, at: u64) {
         }
     }
     drop(index);
-    // The process has ended, but the system keeps running.
+    // Reopens the index as after the end of the process: without a power cut, so the system still
+    // has all appended bytes.
     let index = world.open(options());
     for key in refused.into_inner().expect("nobody panicked") {
         if index.contains(key).expect("sound") || visible.contains(key).expect("sound") {

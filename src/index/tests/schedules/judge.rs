@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// Key and version of every live document.
 pub(super) type Docs = BTreeMap<String, u8>;
 
-/// The version that every look queries. Its signature shares a half with many others.
+/// The version whose signature every look at a snapshot queries. Many other versions share one half
+/// of this signature.
 const ASKED: u8 = 5;
 
 /// A write that returned `Ok`.
@@ -23,7 +24,8 @@ pub(super) struct Wrote {
     pub(super) written: Written,
 }
 
-/// A claim that all changes up to `change` are on a disk that lost all unsynced data.
+/// A claim that all changes up to `change` are on the disk `left`: the disk at that moment, without
+/// any unsynced data.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) who: &'static str,

@@ -137,7 +137,8 @@ fn removes_by_age(world: &World) {
         scope.spawn(|| merge(world, &index));
         removers.map(|remover| remover.join().expect("it went well")).into_iter().sum()
     });
-    // In either order, the young version of "a" remains, and "b" and "c" were removed only once.
+    // Whichever thread came first, the young version of "a" remains, and "b" and "c" were removed
+    // only once.
     let found: Vec<u8> = index.snapshot().iter().map(|d| d.expect("sound").key[0]).collect();
     if found != [b'a'] || !(2..=3).contains(&removed) {
         world.problems.say(format!("{removed} were removed, {found:?} stayed"));

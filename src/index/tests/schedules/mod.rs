@@ -41,7 +41,8 @@ const HUNT_SCHEDULES: usize = 50;
 type Scenario = dyn Fn(&World) + Send + Sync;
 
 thread_local! {
-    /// The violations found by a hunt. There they do not fail the test.
+    /// The violations found in a hunt, where a violation does not fail the test: it means that the
+    /// planted bug was caught.
     static WRONG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -51,7 +51,7 @@ pub(super) fn signature(version: u8) -> Signature {
     Signature::from_parts(&params, u32::from(version), bytes.into())
 }
 
-/// Small logs, and merges only by explicit calls. Scenarios change the options that they need.
+/// Small logs, and merges only by explicit calls. Scenarios that need other options override these.
 pub(super) fn options() -> Options {
     let random = AtomicU64::new(1);
     Options {
@@ -176,7 +176,8 @@ impl World {
     pub(super) fn claim(&self, who: &'static str, change: u64) {
         let op = self.sim.ops();
         self.judge_mut(|judge| {
-            // The disk is still the same as at the last claim: only the larger change counts.
+            // If the disk has not changed since the last claim, only the larger change of the two
+            // counts.
             match judge.claims.last_mut().filter(|claim| claim.op == op) {
                 Some(claim) if claim.change >= change => {}
                 Some(claim) => (claim.who, claim.change) = (who, change),
@@ -219,7 +220,8 @@ impl World {
                 let written = Written { change: change + 1, outcomes: vec![*outcome] };
                 (vec![(key, Some(version))], written)
             }
-            // The rejection depends on the documents that the newcomer was compared with.
+            // A rejection depends on stored documents, so the last change before it must be
+            // durable.
             Decision::Rejected { .. } => {
                 (Vec::new(), Written { change: *change, outcomes: Vec::new() })
             }

@@ -1,6 +1,7 @@
-//! I/O faults: one call of the script fails, in every way it can fail, once or from then on; every
-//! call takes its turn. Acknowledged changes must stay, refused ones must be absent, and unknown
-//! ones may be either. Only a failed sync has to poison the handle.
+//! I/O faults. A script is run again and again; in each run another of its calls fails, in one of
+//! the ways in which a call can fail, either only once or from then on. Acknowledged changes must
+//! stay, refused ones must be absent, and unknown ones may be either. Only a failed sync has to
+//! poison the handle.
 
 use super::super::bench::{Bench, End, Layout};
 use super::super::power::script;
@@ -17,9 +18,9 @@ fn roomy(durability: Durability) -> Layout {
     Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..layout() }
 }
 
-/// Whether the operation ends the process. Such operations are skipped if the fault stays: the next
-/// process would start from data that the system dropped after a failed sync, or on a disk that
-/// keeps failing.
+/// Whether the operation ends the process. Such operations are skipped if the fault persists: the
+/// next process would start from data that the system dropped after a failed sync, or on a disk
+/// that keeps failing.
 fn reopens(op: &Op) -> bool {
     matches!(op, Op::CloseAndReopen | Op::DropAndReopen)
 }

@@ -23,7 +23,8 @@ pub(super) struct Figures {
     pub(super) cuts: u64,
     /// Possible disks after those cuts, of all kinds.
     pub(super) states: u64,
-    /// The disks that differ from all earlier disks with the same script and promise.
+    /// Disks that had to be judged: no earlier disk of the script had the same content, promised
+    /// change and last possible change.
     pub(super) distinct: u64,
     /// Cuts during the recovery from a cut.
     pub(super) second_cuts: u64,
@@ -32,7 +33,8 @@ pub(super) struct Figures {
     pub(super) damaged: u64,
     /// Disks whose index was salvaged.
     pub(super) salvaged: u64,
-    /// Readers: `beside` a writer that stopped there, and `alone` on a disk without a writer.
+    /// Readers that were opened at a cut: `beside` a writer that still holds the lock, and `alone`,
+    /// on a disk without a writer.
     pub(super) beside: u64,
     pub(super) alone: u64,
     /// Backups that could be opened, and incomplete backups that were detected.
@@ -60,7 +62,7 @@ impl Figures {
 /// may be there.
 pub(super) type Seen = HashSet<(u64, u64, u64)>;
 
-/// Number of disk states per kind of crash.
+/// Number of disk states that are judged after a kill, and after a second cut.
 const AFTER_KILL: usize = 4;
 const AFTER_SECOND_CUT: usize = 6;
 
@@ -82,7 +84,7 @@ fn copy_of(files: &Files) -> Sim {
         sim.overwrite(path, bytes);
     }
     for folder in ["wal", "segments"] {
-        // The folder exists already, or was empty.
+        // Fails if the folder exists, which is so if it had files. An empty folder must be created.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
     // The folders are durable, as on the original disk: an index syncs the folders that it creates.
@@ -126,8 +128,8 @@ impl Judge<'_> {
         let reader = match Reader::open_on(Arc::new(disk), Path::new(DIR), Options::default()) {
             Ok(reader) => reader,
             Err(error) => {
-                // The disk stopped during a commit, and an earlier fault had prevented the writing
-                // of the catalog's copy.
+                // Allowed only if the disk stopped during a commit, and an earlier fault had
+                // prevented the writing of the catalog's copy.
                 assert!(error.kind() == ErrorKind::Unsettled && !bench.sound, "{error:?}");
                 return 0;
             }

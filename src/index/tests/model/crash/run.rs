@@ -24,7 +24,7 @@ pub(super) struct Run {
     pub(super) poisoned: bool,
     /// Whether a sync is planned to fail.
     sync_fails: bool,
-    /// Number of disk operations before the last process started.
+    /// Number of disk operations of the processes before the current one.
     before: u64,
     cut: u64,
     /// Number of backups started.
@@ -36,7 +36,7 @@ fn written(core: &Core, batch: &Batch) -> Result<u64> {
 }
 
 /// How the second caller fared: `None` if it did not run, `Some(None)` if it had to wait, otherwise
-/// the result of its call, which is a change.
+/// the result of its call; `Ok` has the number of a change.
 type Came = Arc<Mutex<Option<Option<Result<u64>>>>>;
 
 impl Run {
@@ -106,7 +106,8 @@ impl Run {
         self.bench.durable = self.bench.durable.max(promised);
     }
 
-    /// Continues after a failure that is allowed. Returns `None` for any other failure.
+    /// Handles an error that the script may cause, so that the run can continue. Returns `None` if
+    /// the error is not allowed.
     fn survive(&mut self, error: &Error, was_in_doubt: bool) -> Option<()> {
         match error.kind() {
             ErrorKind::Io => self.bench.in_doubt = None,

@@ -41,7 +41,7 @@ pub(super) enum Step {
     LoseLock {
         second: bool,
     },
-    /// A call fails from here on.
+    /// Plans a fault: one of the next calls fails.
     Fail(Fault),
     /// The disk now has this many free bytes.
     Shrink {
@@ -165,7 +165,8 @@ impl Author {
             49..64 => Step::Do(Op::Maintain),
             64..66 => Step::Do(Op::Sync),
             66..67 => Step::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
-            // The documents with one key, or all documents.
+            // Removes by prefix. Most keys are single letters, so a letter matches few documents;
+            // the empty prefix matches all.
             92..93 => Step::Do(Op::RemovePrefix(vec![b'a' + self.byte(10)])),
             93..94 => Step::Do(Op::RemovePrefix(Vec::new())),
             67..68 => Step::Do(Op::Wait { ms: 200 }),

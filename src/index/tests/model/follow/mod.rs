@@ -54,14 +54,15 @@ fn options(number: u64) -> Options {
 struct Told {
     /// The documents after each change that the writer has begun.
     models: Mutex<BTreeMap<u64, Model>>,
-    /// A reader that starts now must see at least this change.
+    /// A reader that opens or refreshes now must see at least this change.
     least: AtomicU64,
-    /// Whether what a reader sees is durable, because the writer has not been killed.
+    /// Whether all changes that a reader sees are durable. False between a kill of the writer and
+    /// the end of its next opening.
     durable: AtomicBool,
     done: AtomicBool,
 }
 
-/// The writer: runs one operation after the other, and reports each.
+/// The writer: runs one operation after the other, and notes in `told` what readers must see.
 struct Writer<'a> {
     seat: &'a Seat,
     options: Options,

@@ -188,7 +188,8 @@ impl Storage for Disk {
     }
 }
 
-/// A lock that the other thread may find held, just before its release.
+/// A lock that, with `while_locked`, lets the other thread run just before the release and find it
+/// held.
 struct Held {
     lock: Lock,
     shared: Shared,
