@@ -151,8 +151,8 @@ fn dual(sets: &Sets) -> Sets {
     dual
 }
 
-/// All pairs whose exact Jaccard similarity is at least `least` (above 0). Brute force over the
-/// sets of each item.
+/// All pairs whose exact Jaccard similarity is at least `least` (above 0). Brute force: counts the
+/// shared items of every two sets that have one in common.
 fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     let all: Vec<_> = sets.iter().collect();
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
