@@ -71,7 +71,8 @@ pub(crate) struct ClustersSource {
     clusters: Clusters,
     keys: KeyType,
     number: i64,
-    /// The remainder of a cluster that is larger than a batch.
+    /// Full batches that were not returned yet, the next one at the end. There are several only
+    /// after a cluster too large for one batch.
     rest: Vec<Batch>,
 }
 
@@ -184,7 +185,7 @@ fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
             return;
         }
     }
-    // Sending fails if the iterator is gone: nobody needs more keys.
+    // If sending fails, the iterator is gone, and the final `None` is not needed.
     if sender.send(Ok(Some(some))).is_ok() {
         drop(sender.send(Ok(None)));
     }
