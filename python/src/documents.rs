@@ -90,8 +90,8 @@ impl<'py> Documents<'py> {
         Err(PyValueError::new_err(format!("{} documents, but {other} {name}", self.len())))
     }
 
-    /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with the
-    /// number of the first row and the result, and checks for signals in between.
+    /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with a range
+    /// of rows and the sinks that hold its signatures, in order, and checks for signals in between.
     pub(crate) fn sketch<S: Sink>(
         &self,
         py: Python<'py>,

@@ -15,7 +15,7 @@ use crate::table::{BatchSource, Failed};
 /// Number of rows computed at a time.
 const ROWS: usize = 8_192;
 
-/// A key for a column; columns of text require UTF-8.
+/// Checks that a key can be a value of a column: a column of text requires UTF-8.
 fn shown(keys: KeyType, key: &[u8]) -> Result<Option<&[u8]>, Failed> {
     if keys == KeyType::Text && str::from_utf8(key).is_err() {
         return Err(Failed::Key(key.to_vec()));

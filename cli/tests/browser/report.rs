@@ -282,7 +282,7 @@ fn lines_of(count: usize) -> Vec<String> {
 fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    // The text is longer than an earlier limit of the page. An inserted block moves everything
+    // The text is longer than the limit that the page once had. An inserted block moves everything
     // after it, and the last line differs.
     let one = lines_of(2_000);
     let mut other = one.clone();

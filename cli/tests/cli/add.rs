@@ -259,7 +259,8 @@ fn texts_are_compared_without_the_words_of_a_stop_list() {
     let ran = scratch.run(add).ends_with(0).says(&["skipped c.txt: empty"]);
     assert!(ran.stdout.starts_with("2 documents inserted"), "{}", ran.stdout);
     assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
-    // The stop list is stored: later commands need not name it, and another one is refused.
+    // The index stores the stop list: later commands need not name it, and a different stop list is
+    // refused.
     let ran = scratch.run_split(&["query", "i", "--json", "--text", "of house, dog and cat"]);
     assert_eq!(ran.ends_with(0).objects()[0]["similarity"], 1.0);
     assert_eq!(scratch.run("stats i --json").objects()[0]["stop_words"], 3);
