@@ -42,7 +42,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Measures queries whose candidates share nothing but one band of two rows, by accident.
+/// Measures queries whose candidates are not similar: each shares only one band of two rows with
+/// the query, as unrelated documents do by accident.
 fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
     let params = Params::for_threshold(0.3).shingles(Shingles::Items).build()?;
     let index = Index::create(dir, &params, Options::default())?;

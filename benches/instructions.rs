@@ -114,7 +114,7 @@ fn count(operation: &str, times: u64) -> u64 {
     instructions / times
 }
 
-/// callgrind counts this function: everything inside it and nothing else.
+/// The function whose instructions callgrind counts: everything that `work` does, and nothing else.
 #[inline(never)]
 fn on_the_scale(work: &mut dyn FnMut()) {
     black_box(work)();
@@ -131,7 +131,8 @@ fn run(operation: &str) {
     }
 }
 
-/// A text with the same number of letters, all beyond ASCII, and the same separators.
+/// Replaces each ASCII letter by a Cyrillic one. So the text keeps its length in characters and its
+/// separators.
 fn cyrillic(text: &str) -> String {
     let letter = |c: char| match c {
         'a'..='z' => char::from_u32(u32::from(c) - u32::from('a') + 0x430).unwrap_or(c),
@@ -151,7 +152,7 @@ fn sketch(times: u64, change: fn(&str) -> String) {
     });
 }
 
-/// Inserts batches of 1,000 documents without a sync, which would execute hardly any instructions
+/// Inserts batches of 1,000 documents. They are not synced: a sync executes hardly any instructions
 /// of this process.
 fn insert(times: u64) {
     let folder = tempfile::tempdir().unwrap();

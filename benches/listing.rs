@@ -1,5 +1,5 @@
-//! The calls of a typical server: a comparison of all keys with all documents, and a query
-//! restricted to one of twenty tenants.
+//! Calls that a server typically makes: listing all keys, in comparison with iterating over all
+//! documents; and a query restricted to one of twenty tenants.
 //!
 //! `cargo bench --bench listing -- DIR [DOCUMENTS]`. DIR must not exist.
 

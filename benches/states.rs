@@ -2,13 +2,13 @@
 //! just opened, and short of memory.
 //!
 //! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR.
-//! It measures the index during the load, just loaded, after a wait as long as the load, and
-//! compacted. `open DIR DOCUMENTS SECONDS [pread]` opens the index and measures it at once and
-//! after SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR DOCUMENTS
-//! BYTES` loads documents with payloads, replaces half of them at random, compacts and verifies; it
-//! prints the bytes written, the bytes on disk, and the time of each step. `verify DIR NAME`
-//! verifies the index NAME three times. To limit memory and processors, start the program that
-//! `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
+//! It measures the index during the load, just loaded, after waits of up to twice the time of the
+//! load, and compacted. `open DIR DOCUMENTS SECONDS [pread]` opens the index and measures it at
+//! once and after SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR
+//! DOCUMENTS BYTES` loads documents with payloads, replaces half of them at random, compacts and
+//! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `verify DIR
+//! NAME` verifies the index NAME three times. To limit memory and processors, start the program
+//! that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
@@ -86,7 +86,8 @@ fn load(folder: &Path, documents: u64, tier: u64) {
         let written = Instant::now();
         index.write(batch).unwrap();
         longest = longest.max(written.elapsed());
-        // Five measurements are made during the load. Their time counts as part of the load.
+        // Measures after each fifth of the load, except the last. The time of these measurements
+        // counts as part of the load.
         if first > 0 && first % (documents / 5).next_multiple_of(support::BATCH) == 0 {
             tell(&index, first, first, &format!("loading, {first}"));
         }

@@ -37,9 +37,11 @@ enum Document {
 
 /// Minimum number of pairs that a bin needs for a line in the report.
 const BIN_PAIRS_MIN: usize = 1_000;
-/// Number of pairs per document that are sampled before any document contributes more.
+/// Each document contributes up to this many pairs to a sample before any document contributes
+/// more.
 const DOCUMENT_PAIRS: u32 = 3;
-/// Lower edges of the bins. The last bin holds only identical pairs.
+/// Edges of the bins: each bin ends where the next one begins. The last bin holds only identical
+/// pairs.
 const EDGES: [f64; 8] = [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.999_999_5, 2.0];
 
 impl Corpus {
@@ -86,8 +88,8 @@ impl Corpus {
         Ok(Self { name: name.to_owned(), bins: kept, documents })
     }
 
-    /// The same pairs, with their exact similarities under the parameters of a sketcher. Its seed
-    /// and its rows do not matter.
+    /// The same pairs, with the exact similarities that follow from a sketcher's shingles and
+    /// normalisation. Its seed and its number of rows have no influence on these.
     pub(crate) fn by(&self, sketcher: &Sketcher, name: &str) -> Result<Self, nearkin::Error> {
         let original = |document: &Document| match document {
             Document::Text(text) => sketcher.original_text(text),
@@ -136,8 +138,8 @@ impl Corpus {
     }
 }
 
-/// Moves the pairs of a document after its first few to the end: thousands of pairs within one
-/// crowd of similar documents carry little more information than one pair.
+/// Sorts pairs so that the first few of each document come before all others: thousands of pairs
+/// within one crowd of similar documents carry little more information than one pair.
 fn seldom_first(lines: &mut [(u64, &str)]) {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     lines.sort_by_cached_key(|(_, line)| {

@@ -24,7 +24,8 @@ use report::{Line, Report};
 const SEEDS: u64 = 40;
 /// Maximum number of pairs sampled from each bin.
 const PAIRS: usize = 4_000;
-/// Accepted deviation of the fast scheme from the formulas. (It is more precise than they say.)
+/// Accepted deviation of the fast scheme from the formulas. It deviates because it is more precise
+/// than the formulas say.
 const FAST_SLACK: f64 = 0.03;
 /// Accepted deviation of a mean, in standard errors across seeds.
 const FAR: f64 = 4.0;
@@ -163,7 +164,8 @@ fn between(recalls: &[f64], jaccard: f64) -> f64 {
     recalls[below as usize] * (1.0 - share) + recalls[below as usize + 1] * share
 }
 
-/// Shares and means, their expected values, and whether each passes.
+/// Compares the measured shares and means of a bin with their expected values, and checks whether
+/// each is close enough.
 fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
     let pairs = &bin.pairs;
     let expect = |of: &dyn Fn(f64) -> f64| {

@@ -137,8 +137,9 @@ fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counte
     Ok(counted)
 }
 
-/// Queries with copies that contain their original or are a part of it. Makes a table of the
-/// fraction that find the original, the number of claims, and the number of wrong ones.
+/// Queries with copies that contain their original or are a part of it, and with hard negatives.
+/// Makes a table: per kind of copy, the fraction of queries that find the original; for all queries
+/// together, the number of matches, and how many of these are wrong.
 fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error>> {
     let kinds = [Edit::Boilerplate, Edit::Half, Edit::Joined];
     let mut lines = String::from("| asked for | looked in an index for |");

@@ -25,9 +25,9 @@ const FORM: [&str; 9] = [
     ", who has read the rules and follows them.",
 ];
 
-/// One document per text, of two kinds in turn. The first kind starts with a common notice, which
-/// is about half as long as the words from the text, up to as long. The second kind is a report: a
-/// common template filled in with words from the text.
+/// One document per text, of two kinds in turn. The first kind consists of a common notice and
+/// words from the text; the notice has about half as many words, up to about as many. The second
+/// kind is a report: a common template filled in with words from the text.
 pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     let mut state = 7;
     let mut all = Vec::new();

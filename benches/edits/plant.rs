@@ -1,4 +1,5 @@
-//! Edits of a text, of the kinds that distinguish copies of real documents.
+//! Makes edited copies of a text. The kinds of edits are the differences between copies that occur
+//! in real collections.
 
 use super::support::random;
 

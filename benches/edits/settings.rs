@@ -9,7 +9,7 @@ pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) params: Params,
     cut: Option<Cut>,
-    /// The minimum similarity; 0 if every candidate counts.
+    /// The minimum similarity of a match; 0 if every candidate is a match.
     pub(crate) threshold: f64,
 }
 
@@ -30,7 +30,7 @@ impl Setting {
         Ok(Self { name, threshold: params.threshold(), params, cut: None })
     }
 
-    /// A setting of another program. Every candidate counts, which is the default of these
+    /// A setting of another program. Every candidate is a match, which is the default of these
     /// programs.
     fn theirs(name: &'static str, cut: Cut, bands: usize, rows: usize) -> Result<Self> {
         let builder = Params::builder().shingles(Shingles::Items).hashes(bands * rows);

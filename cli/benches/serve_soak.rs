@@ -79,8 +79,8 @@ impl Random {
         self.0 % end
     }
 
-    /// 20 to 200 words from a vocabulary of a few thousand; sometimes a near-duplicate from a
-    /// family.
+    /// A text: usually 20 to 200 random words from a vocabulary of a few thousand; one in four is a
+    /// near-duplicate of the texts of one of 2,000 families.
     fn text(&mut self) -> String {
         if self.below(4) > 0 {
             let words = 20 + self.below(180);
@@ -148,7 +148,8 @@ impl Client {
     }
 }
 
-/// A request of the mix, and the response statuses that are not errors.
+/// A random request of the mix: method, path and body, with the response statuses that are not
+/// errors.
 fn request(random: &mut Random, owner: u64) -> (&'static str, String, String, &'static [u16]) {
     let key = format!("{owner}-{}", random.below(KEYS));
     let document = format!("/v1/documents/{key}");

@@ -42,9 +42,10 @@ pub(crate) enum Fate {
     InIndex(Vec<u8>, f64),
 }
 
-/// The parameters of the index of kept rows.
+/// The parameters of the index of kept rows, in which each row searches for a duplicate.
 pub(crate) fn of_kept(params: &Params, alike: Alike, exact: bool) -> nearkin::Result<Params> {
     // A containment search finds pairs of low similarity, for which the estimate has a large error.
+    // So it needs the same parameters as exact comparison.
     if exact || alike.asks_for_containment() {
         return Dedup::params(params, alike);
     }
@@ -137,7 +138,8 @@ type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 pub(crate) struct Estimate<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) signatures: &'a Signatures,
-    /// Rows to decide, in order of preference. The first one has the rank `first_rank`.
+    /// Rows to decide, in order of preference. The rank of a row is its place in that order; the
+    /// first one here has the rank `first_rank`.
     pub(crate) order: &'a [usize],
     pub(crate) first_rank: usize,
     /// Maps a rank to a row.
@@ -146,7 +148,8 @@ pub(crate) struct Estimate<'a> {
 }
 
 impl Estimate<'_> {
-    /// Drops rows that are similar to a kept one. `done` is called with the number of decided rows.
+    /// Drops rows that are similar to a kept one. `done` is called with the number of rows of
+    /// `order` decided so far.
     pub(crate) fn decide(
         &self,
         py: Python<'_>,

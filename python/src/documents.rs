@@ -12,19 +12,20 @@ use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
 
-/// Rows sketched per call of the consumer.
+/// Number of sketched rows after which the consumer is called.
 const ROWS_TAKEN: usize = 16_384;
-/// Texts held per thread at a time: few enough to stay in the processor's cache until they are
-/// sketched.
+/// Number of texts that a single thread holds at a time: few enough to stay in the processor's
+/// cache until they are sketched.
 const TEXTS_HELD: usize = 256;
-/// Sets held per thread at a time. Fewer than texts, because each item is a separate Python object.
+/// Number of sets that a single thread holds at a time. Fewer than texts, because each item is a
+/// separate Python object.
 const SETS_HELD: usize = 32;
-/// With several threads, this many times more rows are sketched per call, because starting threads
-/// takes time.
+/// If several threads sketch, this many times more texts or sets are held at a time, because
+/// starting threads takes time.
 const FOR_THREADS: usize = 32;
 /// Bytes of text sketched between two checks for signals: about 10 ms on one processor.
 const BYTES_BETWEEN_SIGNALS: usize = 8 << 20;
-/// Rows that a thread takes at a time.
+/// Number of rows that each of several threads takes at a time.
 const ROWS_OF_A_PART: usize = 128;
 
 /// A column of documents.
@@ -89,8 +90,8 @@ impl<'py> Documents<'py> {
         Err(PyValueError::new_err(format!("{} documents, but {other} {name}", self.len())))
     }
 
-    /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with the
-    /// number of the first row and the result, and checks for signals in between.
+    /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with a range
+    /// of rows and the sinks that hold its signatures, in order, and checks for signals in between.
     pub(crate) fn sketch<S: Sink>(
         &self,
         py: Python<'py>,
@@ -155,7 +156,7 @@ fn texts<S: Sink>(
     Ok(sum)
 }
 
-/// Sketches sets. Returns their total weight.
+/// Sketches sets. Returns their total weight, which is their approximate size in bytes.
 fn sets<S: Sink>(
     py: Python<'_>,
     items: &Items<'_>,
@@ -178,8 +179,8 @@ fn sets<S: Sink>(
     Ok(sum)
 }
 
-/// Splits rows into parts whose weight fits between two checks for signals. Returns the parts and
-/// the total weight.
+/// Splits rows into parts. A part ends when its weight reaches the amount that may be sketched
+/// between two checks for signals. Returns the parts and the total weight.
 fn by_weight(count: usize, weight: impl Fn(usize) -> usize) -> (Vec<Range<usize>>, usize) {
     let (mut parts, mut begin, mut sum, mut all) = (Vec::new(), 0, 0, 0);
     for row in 0..count {
@@ -206,7 +207,8 @@ fn sketched<S: Sink>(
         for row in rows {
             match sketch(row) {
                 Ok(signature) => sink.push(signature),
-                // Nothing to compare: the sink gets `None`, and the caller decides.
+                // The document has nothing to compare: the sink gets `None`, and the caller of
+                // `sketch` decides what that means.
                 Err(error) if error.kind() == ErrorKind::Empty => sink.push(None),
                 Err(error) => return Err(error),
             }

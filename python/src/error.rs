@@ -80,7 +80,8 @@ where
     F: Send + FnOnce() -> R,
     R: Send,
 {
-    // A panic can only leave the library's own state broken, and the library guards that itself.
+    // This is unwind safe: after a panic, only the library's own state can be inconsistent, and the
+    // library checks that itself.
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     done.map_err(|panic| {
         let text = panic_text(&*panic);

@@ -356,7 +356,7 @@ impl Index {
         if Self::closed(slf) {
             return Ok(());
         }
-        // Fails in a forked child.
+        // In a forked child this fails, because the index belongs to the parent.
         base.writer(py)?;
         let Source::Writer(place) = &base.source else { return Ok(()) };
         let Some(mut index) = lock(place).take() else { return Ok(()) };
@@ -365,7 +365,8 @@ impl Index {
                 Ok(index) => return engine(py, || index.close()),
                 Err(shared) => index = shared,
             }
-            // Running calls of other threads continue; new ones find the index closed.
+            // Other threads may still be inside calls: waits until these have ended. New calls
+            // already find the index closed.
             unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
             if let Err(interrupted) = py.check_signals() {
                 *lock(place) = Some(index);
@@ -407,7 +408,7 @@ impl Index {
 #[pyfunction]
 fn exists(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     let look = |path: &Path| match nearkin::Index::exists(path) {
-        // A file, or a folder with other content.
+        // The path is a file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
         looked => looked,
     };

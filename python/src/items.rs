@@ -195,11 +195,13 @@ impl Sets<'_> {
         }
     }
 
-    /// Approximate bytes of a row's items, for dividing the work.
+    /// Approximate size of a row's items in bytes. It limits how many rows are sketched between two
+    /// checks for signals.
     pub(crate) fn weight(&self, row: usize) -> usize {
         let count = match self {
             Self::Objects(_, rows) => rows.get(row).cloned().flatten().map_or(0, |row| row.len()),
-            // Exact lengths would cost as much to read as hashing the items.
+            // The exact lengths of the items would take as long to read as hashing the items, so 8
+            // bytes per item are assumed.
             Self::Arrow(chunks, range) => chunk_at(chunks, range.start + row)
                 .and_then(|(chunk, row)| chunk.list(row))
                 .map_or(0, |list| list.len()),

@@ -182,7 +182,8 @@ impl Params {
         self.inner.passages().map(|windows| windows.to_string())
     }
 
-    /// Whether repeated shingles count.
+    /// Whether a repeated shingle counts each time it occurs (a multiset), and not only once (a
+    /// set).
     #[getter]
     fn bag(&self) -> bool {
         self.inner.bag()

@@ -40,8 +40,8 @@ pub(crate) struct PassageIndex {
 impl Drop for PassageIndex {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // In a forked child: the parent's threads do not exist here, and its lock belongs to
-            // the parent.
+            // In a forked child, the index is leaked and not closed: the parent's threads do not
+            // exist here, and the lock of the index belongs to the parent.
             std::mem::forget(lock(&self.inner).take());
         }
     }

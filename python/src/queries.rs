@@ -12,7 +12,7 @@ use crate::readable::Readable;
 use crate::table::Table;
 
 /// The condition under which two documents match: their similarity is at least `threshold`
-/// (default: `own`). With `contained`, their containment must also be at least that, and the
+/// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
 /// default of `threshold` is 0.
 pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
     match contained {
@@ -69,7 +69,7 @@ pub(crate) fn key_kind(keys: KeyType) -> Kind {
     if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
 }
 
-/// The rows that have a signature, with their numbers.
+/// Collects the rows that have a signature, with their numbers.
 #[derive(Debug, Default)]
 struct Numbered {
     rows: Vec<usize>,

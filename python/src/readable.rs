@@ -26,7 +26,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The object that provides snapshots.
 pub(crate) enum Source {
-    /// A writer, until it is closed.
+    /// A writer; `None` once it is closed.
     Writer(Mutex<Option<Arc<nearkin::Index>>>),
     Reader(Box<ReaderState>),
     Frozen(nearkin::Snapshot),
@@ -49,8 +49,8 @@ impl Drop for Readable {
         if self.process == std::process::id() {
             return;
         }
-        // In a forked child: the parent's threads do not exist here, and its locks belong to the
-        // parent.
+        // In a forked child, the objects are leaked and not closed: the parent's threads do not
+        // exist here, and the locks of the objects belong to the parent.
         match &self.source {
             Source::Writer(index) => std::mem::forget(lock(index).take()),
             Source::Frozen(snapshot) => std::mem::forget(snapshot.clone()),
@@ -104,7 +104,7 @@ impl Readable {
         }
     }
 
-    /// The signature of one document given to a query or a write.
+    /// The signature of one document that was passed to a query or a write.
     pub(crate) fn sketched(
         &self,
         py: Python<'_>,

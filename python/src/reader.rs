@@ -16,7 +16,7 @@ use crate::readable::{Readable, Source, lock};
 pub(crate) struct ReaderState {
     pub(crate) options: Options,
     pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
-    /// `None` while a thread refreshes or uses it.
+    /// `None` while a thread refreshes the reader or calls one of its methods, and after `close`.
     pub(crate) reader: Mutex<Option<nearkin::Reader>>,
     process: AtomicU32,
 }
@@ -46,9 +46,9 @@ impl ReaderState {
     }
 }
 
-/// An index opened for reading only: while a writer has it open or not, from other processes, and
-/// on read-only media. A reader shows one state until :meth:`refresh`. It can be pickled, and used
-/// after a fork; both open the index again.
+/// An index opened for reading only. This works whether or not a writer has the index open, from
+/// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. It can
+/// be pickled, and used after a fork; both open the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Reader {}
 

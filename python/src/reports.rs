@@ -10,7 +10,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("nearkin._types")?.getattr(name)
 }
 
-/// `nearkin.Stats`.
+/// Converts to a `nearkin.Stats`.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     fields.set_item("documents", stats.documents)?;
@@ -32,7 +32,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
     class(py, "Stats")?.call((), Some(&fields))
 }
 
-/// `nearkin.Verification`.
+/// Converts to a `nearkin.Verification`.
 pub(crate) fn verification<'py>(
     py: Python<'py>,
     found: &Verification,
@@ -62,7 +62,7 @@ impl Added {
         }
     }
 
-    /// `nearkin.Added`.
+    /// Converts to a `nearkin.Added`.
     pub(crate) fn into_py(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let Self { inserted, replaced, unchanged, superseded, empty } = self;
         let empty = PyTuple::new(py, empty)?;
@@ -70,7 +70,7 @@ impl Added {
     }
 }
 
-/// `nearkin.Imported`.
+/// Converts to a `nearkin.Imported`.
 pub(crate) fn imported(py: Python<'_>, done: nearkin::Imported) -> PyResult<Bound<'_, PyAny>> {
     class(py, "Imported")?.call1((done.inserted, done.replaced, done.unchanged))
 }

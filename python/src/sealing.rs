@@ -9,8 +9,9 @@ use crate::error::{engine, from_engine};
 use crate::params::Params;
 use crate::writing::Columns;
 
-/// The identity of a sealed file, stored in its header: an index (16 bytes) and the number of the
-/// file. :meth:`Shards.ticket` makes one; for :meth:`Index.adopt`, any ticket will do. Picklable.
+/// The identity of a sealed file, stored in its header: the id of an index (16 bytes) and the
+/// number of the file. :meth:`Shards.ticket` makes one; for :meth:`Index.adopt`, any ticket will
+/// do. Picklable.
 ///
 /// >>> from nearkin.shards import Ticket
 /// >>> Ticket(bytes(16), 7).number
@@ -54,7 +55,8 @@ impl Ticket {
     }
 }
 
-/// A sealed segment as listed in a manifest: 72 bytes, which a task returns. Picklable.
+/// The description of a sealed segment file, as a manifest lists it. A task returns it, as an
+/// object or as 72 bytes, to the process that commits. Picklable.
 #[pyclass(frozen, eq, module = "nearkin.shards")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sealed {

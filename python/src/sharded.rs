@@ -17,7 +17,7 @@ use crate::reports;
 use crate::sealing::{Sealed, Ticket};
 use crate::table::Table;
 
-/// Parses what happens to keys that are already live.
+/// Parses `how`: what to do with keys that are already live.
 pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
     match how {
         "refuse" => Ok(Adopt::Refuse),

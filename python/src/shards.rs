@@ -238,8 +238,9 @@ fn verify_between(
     Ok(table_of_pairs(found.into_iter().filter_map(documents).collect()))
 }
 
-/// The candidates (band, signature, signature) that are pairs and count at this band. Returns their
-/// row number in the batch, their equal rows and their similarity.
+/// Compares candidates. Each row is a candidate: a band, and the signatures of two documents that
+/// share a bucket of that band. Returns the candidates that reach the threshold and share no
+/// earlier band: their row number in the batch, their equal rows and their similarity.
 #[pyfunction]
 fn verify(
     py: Python<'_>,
@@ -299,7 +300,7 @@ fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
     keys.map(key).collect::<PyResult<Vec<_>>>().map(Nodes::Keys)
 }
 
-/// The operation on edges.
+/// An operation on edges that returns pairs of nodes.
 #[derive(Clone, Copy)]
 enum Step {
     Components,
@@ -391,8 +392,10 @@ fn dropped(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<T
     Step::Dropped.run(a, b, keys, ["node", "kept"])
 }
 
-/// The large-star step, for batches with all neighbours of a node, in which each edge occurs in
-/// both directions. Returns edges (node, neighbour), the larger node first.
+/// The first half of a round that finds connected components (large-star): connects each larger
+/// neighbour of a node to the smallest node among the node and its neighbours. A batch must contain
+/// all neighbours of a node, and each edge in both directions. Returns edges (node, neighbour), the
+/// larger node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
 fn large_star(
@@ -403,8 +406,10 @@ fn large_star(
     Step::LargeStar.run(nodes, neighbours, keys, ["node", "neighbour"])
 }
 
-/// The small-star step, for batches with all edges from a node to smaller ones, as
-/// :func:`large_star` returns them. Returns edges (node, neighbour), the larger node first.
+/// The second half of a round that finds connected components (small-star): connects a node and its
+/// smaller neighbours to the smallest of these. A batch must contain all edges from a node to
+/// smaller ones, as :func:`large_star` returns them. Returns edges (node, neighbour), the larger
+/// node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
 fn small_star(

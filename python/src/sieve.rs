@@ -25,8 +25,8 @@ pub(crate) struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    /// Decides the rows of a column; `first` is the number of its first row. Calls `done` with the
-    /// number of rows decided so far.
+    /// Decides the rows of a column; `first` is the number of its first row in the stream. Calls
+    /// `done` with the number of rows of the column decided so far.
     pub(crate) fn decide(
         &self,
         py: Python<'_>,
@@ -53,7 +53,7 @@ impl Sieve<'_> {
                 signatures: &signatures,
                 order: &order,
                 first_rank: first + begin,
-                // Ranks are row numbers.
+                // Rows are decided in input order, so the rank of a row is its number.
                 row_of: &|rank| rank,
                 alike: self.alike,
             };
@@ -85,7 +85,8 @@ pub(crate) struct RowSieve {
 impl Drop for RowSieve {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // In a forked child: the index belongs to the parent.
+            // In a forked child, the index is leaked and not closed, because it belongs to the
+            // parent.
             std::mem::forget(lock(&self.open).take());
         }
     }
@@ -120,8 +121,8 @@ impl RowSieve {
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        // Taken during the call, and not put back after an exception: the rows of this call would
-        // be missing.
+        // Taken for the duration of the call, and put back only if it succeeds: after an exception,
+        // the index of kept rows may lack rows of this call.
         let taken = lock(&self.open).take().filter(|_| self.process == std::process::id());
         let mut open = taken.ok_or_else(|| {
             PyValueError::new_err("the stream of rows was closed, failed, or is read elsewhere")

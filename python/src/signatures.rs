@@ -82,7 +82,8 @@ impl Signature {
         Ok(Self { params, inner })
     }
 
-    /// The rows as numbers; unchanged if ``lane_bits`` is 32 or 64.
+    /// The rows as numbers: whole values if ``lane_bits`` is 32 or 64, otherwise the stored 8 or 16
+    /// bits.
     #[getter]
     fn rows(&self) -> Vec<u64> {
         self.inner.rows().collect()

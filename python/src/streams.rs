@@ -15,7 +15,7 @@ use crate::table::{BatchSource, Failed};
 /// Number of rows computed at a time.
 const ROWS: usize = 8_192;
 
-/// A key for a column; columns of text require UTF-8.
+/// Checks that a key can be a value of a column: a column of text requires UTF-8.
 fn shown(keys: KeyType, key: &[u8]) -> Result<Option<&[u8]>, Failed> {
     if keys == KeyType::Text && str::from_utf8(key).is_err() {
         return Err(Failed::Key(key.to_vec()));
@@ -71,7 +71,8 @@ pub(crate) struct ClustersSource {
     clusters: Clusters,
     keys: KeyType,
     number: i64,
-    /// The remainder of a cluster that is larger than a batch.
+    /// Full batches that were not returned yet, the next one at the end. There are several only
+    /// after a cluster too large for one batch.
     rest: Vec<Batch>,
 }
 
@@ -184,7 +185,7 @@ fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
             return;
         }
     }
-    // Sending fails if the iterator is gone: nobody needs more keys.
+    // If sending fails, the iterator is gone, and the final `None` is not needed.
     if sender.send(Ok(Some(some))).is_ok() {
         drop(sender.send(Ok(None)));
     }

@@ -52,7 +52,7 @@ impl<'py> Columns<'py> {
         Self::of(py, &readable.params, keys, documents, payloads, times)
     }
 
-    /// Like [`Columns::new`], for an index that is not open.
+    /// Like [`Columns::new`], but needs no open index, only its parameters.
     pub(crate) fn of(
         py: Python<'py>,
         params: &nearkin::Params,
@@ -79,8 +79,8 @@ impl<'py> Columns<'py> {
         Ok(Self { keys, documents, payloads, times })
     }
 
-    /// All rows as documents. A missing payload is empty, a missing time is 0. A document without
-    /// anything to compare is an error.
+    /// All rows as documents, for a sealed file. A missing payload is empty, a missing time is 0. A
+    /// document without anything to compare is an error.
     pub(crate) fn sealable(
         &self,
         py: Python<'py>,

@@ -11,7 +11,7 @@ const WORDS_MIN: usize = 190;
 const REPLACED_MAX: u64 = 6;
 /// Corpora of English prose. If a folder has none of them, every file in it is used.
 const PROSE: [&str; 4] = ["inaugural", "state_union", "reuters21578", "debian_descriptions"];
-/// No more sentences than this are needed.
+/// With more sentences than this, no further file is read.
 const SENTENCES_MAX: usize = 400_000;
 
 /// The sentences from which texts are made.

@@ -16,8 +16,8 @@ const MIB: f64 = (1 << 20) as f64;
 const CAUGHT_UP_S: u64 = 5;
 const FIRST_LATER: &str = "hit p50, the first 1,000, 5 s after opening";
 
-/// Three runs as usual, or only one above three million documents: ten million take a minute or
-/// two.
+/// Makes the usual number of runs, but only one above three million documents: ten million take a
+/// minute or two.
 pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let documents = options.large;
     if documents == 0 {
@@ -55,8 +55,8 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
     let charged = (disk_traffic().0 - before) as f64;
     let disk = disk_bytes(&folder)? as f64;
     note("disk", "bytes/document", disk / count);
-    // The bytes passed to the system. What the kernel charges is more: it counts whole folios even
-    // for small writes, and a log writes a little to many of them.
+    // The bytes that Nearkin has passed to write calls. The kernel charges more: it counts whole
+    // folios (groups of pages) even for small writes, and a log makes many small writes.
     let (load, all) = (load.bytes_written as f64, all.bytes_written as f64);
     note("written by the load", "bytes/document", load / count);
     note("written by load and compaction", "bytes/document", all / count);

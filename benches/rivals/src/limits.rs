@@ -17,15 +17,16 @@ mod removals;
 pub use lines::Tables;
 use removals::removals_alone;
 
-/// Measured in turn with the queries of stage `tables`; at the largest size, in this stage.
+/// Measured in turn with the queries of stage `tables`. (`LINES_OF_HIT` is measured in this stage,
+/// too, at the largest size.)
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
-/// Measured with a cold page cache.
+/// Measured in stage `tables`, with a cold page cache.
 pub const BLOCKS_OF_MISS: &str = "the blocks of a miss, cold cache";
 pub const LINES_ON_ONE: &str = "the lines of memory of hits, one thread";
 pub const LINES_ON_TWO: &str = "the lines of memory of hits, two threads";
 pub const OPENED: &str = "files opened and mapped, blocks of a hit read and checked";
-/// Measured with the number of documents of stage `text`.
+/// Measured with as many documents as stage `text` uses.
 pub const REMOVALS_ALONE: &str = "1,000 removals: blocks read and checked, a record synced";
 
 /// Bytes per record of one document: signature, key, time and lengths.
@@ -93,8 +94,9 @@ fn log_alone(path: &Path, documents: u32) -> Result<f64> {
     Ok(batches as f64 * f64::from(BATCH) / seconds)
 }
 
-/// Creates a file of zeros with at least this length. It is written in small pieces: for each
-/// record appended later, the system walks the whole piece that contains it.
+/// Creates a file of zeros with at least this length. It is written in pieces of 64 KiB: for each
+/// record appended later, the system walks the whole piece that contains it, so large pieces would
+/// be slow.
 pub fn prepared(path: &Path, bytes: u64) -> Result<File> {
     let file = File::create(path)?;
     let zeros = vec![0; 64 << 10];
@@ -131,7 +133,8 @@ struct State {
     appended: u64,
     synced: u64,
     led: bool,
-    /// Records that waited, or were being synced, when the last sync ended.
+    /// Number of records that were synced by the last sync or waited when it ended. The next sync
+    /// waits until as many have been appended again.
     expected: u64,
 }
 
@@ -147,8 +150,8 @@ impl Log {
                 continue;
             }
             state.led = true;
-            // Other threads were notified together with this one, and will append their next
-            // records soon.
+            // The other threads were woken together with this one, and will soon append their next
+            // records: yields to them, so that one sync covers these records, too.
             let mut patience = PATIENCE;
             while state.appended - state.synced < state.expected && patience > 0 {
                 let before = state.appended;

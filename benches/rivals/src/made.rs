@@ -93,7 +93,8 @@ pub fn equal_rows(a: &Signature, b: &Signature) -> u32 {
     a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
-/// The bytes of a band as a number: a perfect hash, because a band has eight one-byte rows.
+/// The bytes of a band as a number. It serves as a hash without collisions, because a band has
+/// exactly eight one-byte rows.
 pub fn band(signature: &Signature, band: usize) -> u64 {
     u64::from_be_bytes(signature.as_chunks::<BAND_ROWS>().0[band])
 }

@@ -48,8 +48,8 @@ impl Ours<'_> {
         self.results.note(of, measure, unit, value);
     }
 
-    /// Measures in turn: syncs of the bare disk, single inserts, and in some turns the inserts of
-    /// eight threads.
+    /// Measures in turn: syncs of the bare disk, single inserts of one thread, and in every third
+    /// turn those of eight threads.
     fn syncs(&mut self) -> Result<()> {
         let folder = self.folder.join("syncs");
         let index = Nearkin::open(&folder)?;
@@ -285,9 +285,9 @@ fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
     (first..first + count).map(one).collect()
 }
 
-/// Fills a memtable until it is one batch short of full, and returns without closing the index. The
-/// log starts short and grows with use, so the first memtables are flushed half full. Returns the
-/// number of documents in the last memtable, and the total.
+/// Fills a memtable until it is one or two batches short of full, and returns without closing the
+/// index. The log starts short and grows with use, so the first memtables are flushed half full and
+/// do not count. Returns the number of documents in the last memtable, and the total.
 fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     let options = nearkin::Options::default().durability(Durability::OsBuffer);
     let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;

@@ -14,11 +14,12 @@ use std::hint::black_box;
 use std::time::Instant;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Whether this build was compiled for the machine that runs it.
+/// Whether this build may use AVX2 everywhere, as a build with `-C target-cpu=native` does.
 pub const NATIVE: bool = cfg!(target_feature = "avx2");
-/// File name, without `.json`, of the results of such a build.
+/// File name, without `.json`, of the results of a build in which `NATIVE` is true.
 pub const NATIVE_RESULTS: &str = "scripts-native";
-/// The name of the texts with which the others are compared.
+/// The name of the texts that are the reference: the report shows the other texts' times relative
+/// to theirs.
 pub const ASCII: &str = "English, ASCII";
 
 /// Number of characters per document.
@@ -47,12 +48,12 @@ const LANGUAGES: [(&str, &str); 18] = [
     ("cmn_hans", "Chinese"),
 ];
 
-/// Documents that are measured together.
+/// The documents of one kind of text, which are timed together.
 struct Texts {
     name: String,
     documents: Vec<String>,
     sketcher: Sketcher,
-    /// The time of a document is divided by this.
+    /// Divides the time of a document: the times of long documents are reported per `CHARS` bytes.
     parts: f64,
 }
 

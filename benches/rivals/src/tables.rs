@@ -46,8 +46,9 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Measures all engines at one size, once. The engines that take seconds run before each engine
-/// that takes minutes, because the machine's speed changes meanwhile; their median counts.
+/// Measures all engines at one size, once. The engines that take seconds run before and after each
+/// engine that takes minutes, because the machine's speed changes meanwhile; the median of their
+/// results counts.
 fn one_run(
     options: &Options,
     kinds: &[Kind],
@@ -194,7 +195,8 @@ impl Measured<'_> {
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
-    /// The batch size of a second load, and the name of its rate. Nothing but the rate is measured.
+    /// The batch size of a second load, and the name of the rate that is measured in it. That load
+    /// measures nothing else.
     fn other_batches(&self) -> Option<(u32, &'static str)> {
         if self.documents > SMALL_BATCHES_MAX {
             self.kind.is_durable().then_some((LARGEST_BATCH, IN_LARGEST_BATCHES))
@@ -265,7 +267,8 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// The cache lines of a query alone, if this run measures the limits.
+    /// The tables from which the bare cache lines of a query are read, if this run measures the
+    /// limits.
     fn lines(&self, options: &Options) -> Result<Option<Tables>> {
         if self.kind != Kind::Nearkin || self.documents != options.ours {
             return Ok(None);
@@ -320,7 +323,8 @@ impl Measured<'_> {
         self.cold(options)
     }
 
-    /// Misses with a cold cache. With bare blocks, several rounds alternate with reads of these.
+    /// Measures misses with a cold cache. If this run measures the limits, several rounds alternate
+    /// with reads of the bare blocks that a miss needs.
     fn cold(&mut self, options: &Options) -> Result<Box<dyn Engine>> {
         let misses = made::misses(1_000);
         let lines = self.lines(options)?;
@@ -333,8 +337,8 @@ impl Measured<'_> {
                 bare.push(lines.ask_cold(misses.len())?);
             }
             evict(&self.folder)?;
-            // The reads that opening has requested arrive only while queries run, so they count
-            // here.
+            // Reads that opening has requested may arrive only while queries run, so they count as
+            // reads of the queries.
             let before = disk_traffic().1;
             let engine = self.kind.open(&self.folder)?;
             let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
@@ -389,7 +393,7 @@ pub fn load(engine: &mut dyn Engine, documents: u32, batch: u32) -> Result<f64> 
     Ok(seconds)
 }
 
-/// Number of reopenings.
+/// Number of reopenings per measurement.
 pub const REOPENINGS: usize = 7;
 
 /// The median time in seconds from a closed index to an answer. There is one reopening per query;

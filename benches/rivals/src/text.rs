@@ -71,8 +71,8 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let sketched = &texts.documents[..texts.documents.len().min(SKETCHED_MAX)];
     let mut with_python = true;
     for run in 0..options.runs {
-        // Like in stage `tables`: contenders that take seconds run before and after those that take
-        // a minute, and their median counts.
+        // As in stage `tables`, contenders that take seconds run before and after those that take a
+        // minute, and the median of their results counts.
         let (mut repeated, mut once) = (Results::default(), Results::default());
         let mut measure_quick = || -> Result<()> {
             sketching::run(sketched, &mut repeated)?;
@@ -133,7 +133,8 @@ fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> R
     })?;
     results.note(of, "reopen to first answer, warm", "ms", seconds * 1e3);
     asked(&open, texts, of, results)?;
-    // This may create a log, which is not part of the later measurements.
+    // The first write of a session may create a log. It is measured by itself, so that the later
+    // measurements do not include that.
     let (seconds, ()) = time(|| open.insert(texts.documents.len() as u32, &texts.misses[..1]))?;
     results.note(of, "first write of a session", "ms", seconds * 1e3);
     let removed: Vec<u32> = (0..REMOVED.min(texts.documents.len() / 2) as u32).collect();

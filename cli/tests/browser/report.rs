@@ -282,13 +282,14 @@ fn lines_of(count: usize) -> Vec<String> {
 fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    // The text is longer than an earlier limit of the page. An inserted block moves everything
+    // The text is longer than the limit that the page once had. An inserted block moves everything
     // after it, and the last line differs.
     let one = lines_of(2_000);
     let mut other = one.clone();
     other.splice(3..3, lines_of(2_300).split_off(2_000));
     other.push("the end is another".to_owned());
-    // Longer than the page's limit per text: the page does not compare the part beyond the limit.
+    // A text longer than the page's limit per text: the page does not compare the part beyond the
+    // limit, and must not show it as a difference.
     let huge = lines_of(20_000);
     let mut shifted = huge.clone();
     shifted.splice(3..3, (0..50).map(|at| format!("shifted by {at}")));
@@ -328,7 +329,7 @@ fn clusters_are_stepped_through_and_downloaded() {
     browser.value("document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 2 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.text(FOCUS), "next");
-    // The current row moves beyond the part of the list that was drawn.
+    // Moves the current row beyond the part of the list that is drawn at first.
     browser.value("for (let at = 0; at < 60; at += 1) document.getElementById('next').click()");
     assert!(browser.shown(".steps").contains("Cluster 62 of 176"), "{}", browser.shown(".steps"));
     assert_eq!(browser.count("tr.current button.row"), 1);

@@ -46,7 +46,8 @@ impl Drop for Server {
     }
 }
 
-/// An index `i` with two near-duplicates and one unrelated document, and their lines.
+/// Adds two near-duplicates and one unrelated document to an index `i`. Their JSON lines are in
+/// `all.jsonl`.
 fn documents() -> Scratch {
     let scratch = Scratch::new();
     let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();

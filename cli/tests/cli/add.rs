@@ -94,7 +94,7 @@ fn files_that_cannot_be_read_are_named_and_counted() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", "some words of text");
     std::os::unix::fs::symlink("a.txt", scratch.path("docs/link")).unwrap();
-    // Opens, but the first read fails, even for root.
+    // `/proc/self/mem` can be opened, but the first read fails, even for root.
     let ran = scratch.run("add i /proc/self/mem docs").ends_with(0);
     let ran = ran.says(&["/proc/self/mem: unreadable", "docs/link: not a file (a symbolic link)"]);
     assert!(ran.stdout.contains("(1 not a file, 1 unreadable)"), "{}", ran.stdout);
@@ -225,7 +225,8 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
         scratch.run(arguments).ends_with(2);
     }
     scratch.run("remove i a").says(&["wait"]);
-    // Commands that only detect the format must not block on the pipe.
+    // Commands that only read the index must not wait for the writer, which runs until its stdin
+    // ends.
     let looks =
         ["stats i", "pairs i", "clusters i", "verify i", "query i --text words", "backup i copy"];
     for arguments in looks {
@@ -258,7 +259,8 @@ fn texts_are_compared_without_the_words_of_a_stop_list() {
     let ran = scratch.run(add).ends_with(0).says(&["skipped c.txt: empty"]);
     assert!(ran.stdout.starts_with("2 documents inserted"), "{}", ran.stdout);
     assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
-    // The stop list is stored: later commands need not name it, and another one is refused.
+    // The index stores the stop list: later commands need not name it, and a different stop list is
+    // refused.
     let ran = scratch.run_split(&["query", "i", "--json", "--text", "of house, dog and cat"]);
     assert_eq!(ran.ends_with(0).objects()[0]["similarity"], 1.0);
     assert_eq!(scratch.run("stats i --json").objects()[0]["stop_words"], 3);

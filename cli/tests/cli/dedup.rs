@@ -62,8 +62,8 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
         "{\"key\":\"7\",\"file\":\"in.jsonl\",\"line\":6,\"of_key\":\"a\",\"of_file\":\"in.jsonl\",\
          \"of_line\":1,\"similarity\":1.0,\"in_index\":false}"
     );
-    // The file is named twice: its documents come again, with equal keys, and count as other
-    // documents.
+    // The input file is named twice. So each document comes a second time under the same key,
+    // counts as another document, and is dropped as a copy of the first.
     assert!(
         dropped[3].starts_with("{\"key\":\"a\",\"file\":\"in.jsonl\",\"line\":1,\"of_key\":\"a\"")
     );
@@ -121,7 +121,7 @@ fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTre
 #[test]
 fn the_kept_lines_are_those_of_the_definition() {
     let scratch = Scratch::new();
-    // More documents than `dedup` decides on in one batch.
+    // Makes more documents than `dedup` decides on in one batch.
     let usable = |line: &&str| line.starts_with("{\"id\":\"k");
     let made: String = lines(9_000).split_inclusive('\n').filter(usable).collect();
     let documents = objects(&(fs::read_to_string(data("spdx.jsonl")).unwrap() + &made));
@@ -326,7 +326,7 @@ fn of_runs_that_begin_at_once_for_one_file_one_works() {
 #[test]
 fn no_file_of_another_is_written_over() {
     let scratch = Scratch::new();
-    // The input has a name that other tools give to unfinished files.
+    // The name `o.tmp` is one that other tools give to unfinished files; here it is an input.
     scratch.write("o.tmp", lines(10));
     scratch.write("o.nearkin-tmp", lines(10));
     for arguments in [

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A text that is long enough to be compared. Its last `others` words differ from those of other
-/// texts.
+/// A text long enough to be compared: 200 words that only texts of this `number` contain, then the
+/// first `others` words of a list that all numbers share. Two texts of one number are near-copies.
 fn text(number: usize, others: usize) -> String {
     let word = |at: usize| format!("w{} ", number * 1_000 + at);
     (0..200).map(word).chain((0..others).map(|at| format!("o{at} "))).collect()
@@ -51,7 +51,8 @@ fn copies_and_near_copies_are_told_apart() {
     let ran = scratch.run("dups d").ends_with(0);
     assert!(ran.stdout.starts_with("exact  2 files, 97.7 KiB could be freed\n  d/a.png\n"));
     ran.says(&["7 files looked at, 2 empty, 1 more hard link", "2 exact copies in 2 groups"]);
-    // A second run uses the index of the first one: from another folder, and after a change.
+    // Later runs use the index that the first run has cached: one from another folder, and one
+    // after a change of two files.
     let mut command = scratch.command(&["dups", ".", "--json"]);
     let ran = Ran::new(command.current_dir(scratch.path("d")).output().unwrap()).ends_with(0);
     assert!(ran.stdout.contains("\"one more\""), "{}", ran.stdout);
@@ -93,7 +94,8 @@ fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
         .says(&["read the script before you run it"]);
     scratch.run("dups d --script link.sh --link").ends_with(0);
     assert_eq!(count(&scratch), before, "the script was run");
-    // A file that changed after the script was written is not a copy any more.
+    // A file that has changed since the script was written is not a copy any more; the script must
+    // leave it alone.
     scratch.write("d/one copy", text(1, 0).replace("w1007", "w1008"));
     let run = |script: &str| {
         let mut command = Command::new("sh");

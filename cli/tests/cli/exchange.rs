@@ -101,7 +101,8 @@ fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
     scratch.write("half.jsonl", &lines[..lines.len() - 30]);
     let ran = scratch.run("import k half.jsonl").ends_with(2);
     ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);
-    // A header without the number of documents: the lines were removed on purpose.
+    // A header without the number of documents is valid: whoever removes lines on purpose also
+    // removes the number.
     let header = cut[0].replace("\"documents\":5,", "");
     scratch.write("some.jsonl", format!("{header}\n{}\n", cut[2]));
     let ran = scratch.run("import l some.jsonl").ends_with(0);
@@ -157,7 +158,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
     scratch.write("q", line("q", rows(4)));
     let found = scratch.run("query i --jsonl q --rows-field rows --json").ends_with(0).objects();
     assert_eq!((&found[0]["key"], &found[0]["similarity"]), (&"b".into(), &1.0.into()));
-    // A text cannot become a signature in such an index.
+    // An index of signatures from another program cannot turn texts into signatures.
     scratch.write("text", "some words of text");
     let elsewhere = ["from another program (external:maker-1)", "--rows-field"];
     scratch.run("add i text").ends_with(2).says(&elsewhere);

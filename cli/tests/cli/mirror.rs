@@ -106,12 +106,13 @@ fn a_file_read_right_after_it_was_modified_is_read_again() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
     let file = fs::File::options().write(true).open(scratch.path("d/a")).unwrap();
-    // A busy machine may take too long; then the attempt is repeated.
+    // Runs `mirror` less than 1.5 s after the modification. A busy machine may be slower; then the
+    // attempt is repeated.
     let right_after = || {
         let began = std::time::Instant::now();
         file.set_modified(std::time::SystemTime::now()).unwrap();
-        // The change time has a finer resolution: after this pause it is old enough, and only the
-        // modification time is recent.
+        // `mirror` requires a change time that is 0.1 s old and a modification time that is 2 s
+        // old, before it relies on them. After this pause only the modification time is too recent.
         std::thread::sleep(Duration::from_millis(150));
         scratch.mirror("i d");
         began.elapsed() < Duration::from_millis(1_500)
@@ -235,7 +236,8 @@ fn what_was_added_in_the_place_of_a_file_is_replaced_by_it() {
     assert_eq!(lines, ["replaced d/a"]);
     assert_eq!(count(&counts, &["unchanged", "read"]), [1, 1]);
     assert_eq!(scratch.documents("i"), mirrored);
-    // Without a file of this name, the document counts as somebody else's and stays.
+    // If the file is gone, the document stays: its text was added by another command, so `mirror`
+    // does not count it as its own.
     scratch.run("add i --jsonl x.jsonl").ends_with(0);
     fs::remove_file(scratch.path("d/a")).unwrap();
     assert!(scratch.mirror("i d").0.is_empty());
@@ -390,8 +392,8 @@ fn watching_goes_on_with_what_happens() {
         }
     };
     assert_eq!(next(), "added d/a");
-    // Without this setting, memory that was read and freed would count as this process's memory for
-    // another second.
+    // Without this setting, the allocator would keep the memory of files that were read for another
+    // second, and this process would seem larger than it is.
     let environment = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
     let environment = String::from_utf8_lossy(&environment);
     assert!(environment.contains("MIMALLOC_PURGE_DELAY=0\0"), "{environment}");
@@ -427,7 +429,8 @@ fn watching_ends_where_the_folder_does_and_is_not_kept_awake_by_its_index() {
     while !told.contains("watching d") {
         assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
     }
-    // Long enough for another pass, if the index files that the first run wrote had triggered one.
+    // A pause long enough for another pass, in case the index files written by the first run
+    // wrongly trigger one.
     std::thread::sleep(Duration::from_secs(2));
     fs::rename(scratch.path("d"), scratch.path("e")).unwrap();
     stderr.read_to_string(&mut told).unwrap();

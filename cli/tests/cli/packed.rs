@@ -12,7 +12,8 @@ fn lines(count: usize) -> String {
     (0..count).map(line).collect()
 }
 
-/// Compresses like `nearkin dedup`: several members or frames.
+/// Compresses `plain` with `nearkin dedup`, which drops nothing here, and ends a gzip member or
+/// Zstandard frame after every MiB of lines.
 fn pack(scratch: &Scratch, plain: &str, packed: &str) {
     let arguments = format!("dedup {plain} --out {packed} --threshold 1 --hashes 512");
     scratch.run(&arguments).ends_with(0);
@@ -30,8 +31,8 @@ fn packed_lines_are_read_wherever_lines_are() {
         pack(&scratch, "l.jsonl", packed);
         let bytes = fs::read(scratch.path(packed)).unwrap();
         let index = format!("i-{packed}");
-        // The file name does not matter, and a file may have several members: here the data comes
-        // twice.
+        // The format is recognised without a file name ending, and all members or frames are read:
+        // this file has the data twice.
         scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
         let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
         assert_eq!(inserted(&ran), 300);
@@ -199,7 +200,7 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
     assert!(unchanged > 0);
-    // The index is older than the checkpoint beside it.
+    // The index does not contain what the checkpoint beside it claims: it is older.
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("backup empty i").ends_with(0);
     killed(&scratch, "l.jsonl");
@@ -210,7 +211,8 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     // The checkpoint does not apply if the fields or the lines differ.
     let ran = scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0);
     assert!(!ran.stderr.contains("resuming"), "{}", ran.stderr);
-    // An index that lost its catalog is still recognised beside a checkpoint.
+    // An index without its catalog is recognised as damaged, not taken for a new one, although a
+    // checkpoint lies in its folder.
     fs::copy(scratch.path("empty/parameters"), scratch.path("i/adding")).unwrap();
     fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
     scratch.run("add i --jsonl l.jsonl").ends_with(2).says(&["lost its catalog"]);

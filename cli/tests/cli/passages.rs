@@ -121,7 +121,7 @@ fn quoted_words_are_shown_from_both_sides() {
     assert!(shown.contains("measure of every"), "{shown}");
     let shown = scratch.run("query lines q.txt --show").ends_with(0).stdout;
     assert!(shown.contains("stored: not readable"), "{shown}");
-    // Without --show no words are printed, and an index of documents has none.
+    // Without --show no words are printed. In an index of documents, --show is refused.
     assert!(!scratch.run("query i q.txt").ends_with(0).stdout.contains("GRINDS"));
     scratch.run("add d texts").ends_with(0);
     scratch.run("query d q.txt --show").ends_with(2).says(&["holds documents", "--for quotes"]);

@@ -116,7 +116,7 @@ fn lines_are_answered_as_they_come() {
     for (id, name) in [("a", "ISC"), ("b", "Zlib")] {
         let line = serde_json::json!({ "id": id, "text": licence(name) });
         writeln!(stdin, "{line}").unwrap();
-        // Blocks forever if the tool does not answer before the next line.
+        // If the tool answers only after the next line, this blocks forever.
         let mut answer = String::new();
         stdout.read_line(&mut answer).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();

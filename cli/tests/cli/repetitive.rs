@@ -34,7 +34,8 @@ fn dedup_marks_counts_and_names_them_and_says_what_to_do() {
         "--shingles words:9",
         "--bag",
     ]);
-    // The tables are not copies of each other but were dropped as such; the entry is marked.
+    // The tables were dropped as copies although they are not copies of each other, so their
+    // entries in the report of dropped documents are marked as repetitive.
     let dropped = fs::read_to_string(scratch.path("out.jsonl.dropped.jsonl")).unwrap();
     assert_eq!(dropped.lines().count(), 7);
     assert!(dropped.lines().all(|line| line.contains("\"repetitive\":true")), "{dropped}");

@@ -67,7 +67,7 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
-    // The total size of b and c; a is kept.
+    // Removing the copies b and c would free their total size; a is kept.
     let free: u64 =
         ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
     assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));
@@ -126,7 +126,8 @@ fn hostile_keys_stay_data() {
     let folder = scratch.path("docs");
     fs::create_dir(&folder).unwrap();
     for key in keys {
-        // A path with `</` in it: a folder and a file.
+        // The slash in a key such as `</script>` separates a folder from a file, so the folder is
+        // created, too.
         let path = folder.join(std::ffi::OsStr::from_bytes(key));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, words(0)).unwrap();

@@ -56,7 +56,7 @@ fn the_examples_of_the_help_work() {
         examples.lines().filter_map(|line| line.strip_prefix("  nearkin serve ")).collect();
     assert_eq!(examples.len(), 3);
     for example in examples {
-        // Fixed ports may be in use on this machine.
+        // The ports of the examples may be in use on this machine, so each server takes a free one.
         let mut words: Vec<_> = example.split(' ').collect();
         match words.iter().position(|word| *word == "--listen") {
             Some(at) if words[at + 1].starts_with("0.0.0.0") => words[at + 1] = "0.0.0.0:0",

@@ -32,7 +32,8 @@ fn rows_become_sets_in_whatever_order_they_come() {
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [(("ann".into(), "cid".into()), 1.0)]);
     let ran = scratch.run(&format!("{add} --json")).ends_with(0);
     assert_eq!(ran.objects()[0]["unchanged"], 3);
-    // The same sets as JSON lines, and the same rows with other column names and numbers.
+    // Nothing changes if the same sets are added as JSON lines, or the same rows with columns that
+    // are numbered or named in other ways.
     let lines = "{\"id\":\"ann\",\"items\":[\"Casino\",\"Alien\",\"Brazil\"]}\n\
         {\"id\":\"bob\",\"items\":[\"Drive\",\"Heat\"]}\n";
     let ran = scratch.run_with_stdin("add users --jsonl - --json", lines.as_bytes()).ends_with(0);
@@ -151,8 +152,8 @@ fn dual(sets: &Sets) -> Sets {
     dual
 }
 
-/// All pairs whose exact Jaccard similarity is at least `least` (above 0). Brute force over the
-/// sets of each item.
+/// All pairs whose exact Jaccard similarity is at least `least` (above 0). Brute force: counts the
+/// shared items of every two sets that have one in common.
 fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     let all: Vec<_> = sets.iter().collect();
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -120,7 +120,8 @@ impl Chunk {
         self.array.len()
     }
 
-    /// The array and the row that contain the value of row `row`; `None` if it is null.
+    /// The array that contains the value of row `row`, and the value's row there; in a dictionary
+    /// column, that is the array of the dictionary's values. `None` if the value is null.
     fn place(&self, row: usize) -> Option<(&ArrowArray, usize)> {
         if self.layout == Layout::Null || !self.array.is_valid(row) {
             return None;
@@ -163,7 +164,7 @@ impl Chunk {
         Some(integer(array, width, row))
     }
 
-    /// The items of the list in row `row`, as a range of rows for `item`.
+    /// The items of the list in row `row`, as a range of item numbers for `item`.
     pub(crate) fn list(&self, row: usize) -> Option<Range<usize>> {
         let (array, row) = self.place(row)?;
         let at = array.offset() + row;

@@ -175,7 +175,8 @@ impl ArrowColumn {
         self.nulls > 0 && self.validity.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 0)
     }
 
-    /// Size of the collected text or bytes. It is limited because the offsets have 32 bits.
+    /// Number of bytes of text in this column so far. A batch ends before this number exceeds what
+    /// 32-bit offsets can express.
     fn string_bytes(&self) -> usize {
         if let Values::Strings(strings) = &self.values { strings.data.len() } else { 0 }
     }
@@ -212,7 +213,7 @@ impl Builder {
         self.columns.first().map_or(0, |column| column.length)
     }
 
-    /// Must be called after each row.
+    /// Must be called after the values of each row were added. Ends the batch if it is full.
     pub(crate) fn row_ended(&mut self) {
         let long = self.columns.iter().any(|column| column.string_bytes() >= STRING_BYTES_MAX);
         if long || self.rows() >= ROWS_MAX {

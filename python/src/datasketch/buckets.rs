@@ -1,4 +1,5 @@
-//! Hash tables of bands: they find the documents that agree with a row in at least one band.
+//! Hash tables of bands: they find the documents whose values equal those of a query in at least
+//! one band.
 //!
 //! A table has one 64-bit slot per bucket: a tag, which is half of the hash of the band's values,
 //! and the newest document of the bucket. All documents of a bucket form a ring. The values of the
@@ -41,8 +42,8 @@ impl Table {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    /// Returns the slot with this tag for whose newest document `same` holds, or else a free slot
-    /// for a new bucket.
+    /// Returns the slot that has this tag and whose newest document satisfies `same`, or else a
+    /// free slot for a new bucket.
     fn find(&self, tag: u32, mut same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
         let mut at = self.home(tag);
         loop {
@@ -90,10 +91,11 @@ impl Table {
 
 /// One row. The fields that a query reads are adjacent.
 struct Document<K> {
-    /// The values that the bands cover; `None` if this number is free.
+    /// The values that the bands cover; `None` if the document was removed and its number can be
+    /// used again.
     row: Option<Box<[u8]>>,
     key: Option<K>,
-    /// The number of the last query that found this document.
+    /// The number of the last query that found this document: a query returns it only once.
     found: u32,
 }
 
@@ -107,8 +109,8 @@ pub(super) struct Buckets<K> {
     previous: Vec<u32>,
     free: Vec<u32>,
     query: u32,
-    /// The tag of each band of the current query. `slots` holds the contents of the tags' first
-    /// slots.
+    /// Buffers of the current query: `tags` holds the tag of each band, and `slots` the first slot
+    /// that each tag leads to.
     tags: Vec<u32>,
     slots: Vec<u64>,
 }
@@ -121,8 +123,9 @@ fn folded(a: u64, b: u64) -> u64 {
     u64::try_from(low ^ high).unwrap_or(0)
 }
 
-/// A tag for the values of a band. Collisions do not change answers. The multiplications are
-/// independent of each other, so the processor overlaps them.
+/// A tag for the values of a band. Collisions do not change answers, because the values themselves
+/// are compared, too. The multiplications are independent of each other, so the processor overlaps
+/// them.
 #[inline]
 fn tag_for(seed: u64, values: &[u8]) -> u32 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -260,8 +263,8 @@ impl<K> Buckets<K> {
             let next_of = |one: u32| next[one as usize * bands + band];
             let same = |newest: u32| {
                 let document = &documents[newest as usize];
-                // A document that is alone in its bucket and already found: its values need not be
-                // compared.
+                // If a document is alone in its bucket and was already found in another band, this
+                // bucket adds nothing, so its values need not be compared.
                 let known = document.found == *query && next_of(newest) == newest;
                 !known && document.has(bands, band, own)
             };

@@ -116,7 +116,8 @@ impl Hasher {
         Err(PyValueError::new_err("Numbers of hash values and permutations mismatch"))
     }
 
-    /// The minima of the given hash values and the permuted SHA-1 hashes of items.
+    /// For each permutation, the minimum of the given hash value and of the permuted SHA-1 hashes
+    /// of all items.
     fn hash_items(&self, values: &[u8], items: &[&[u8]]) -> Vec<u8> {
         match &self.permutations {
             Permutations::Affine32(a, b) => {
@@ -141,7 +142,7 @@ impl Hasher {
         }
     }
 
-    /// The minima of the given hash values and permuted hashes.
+    /// For each permutation, the minimum of the given hash value and of all permuted hashes.
     fn permute(&self, values: &[u8], hashes: &[u8]) -> Vec<u8> {
         match &self.permutations {
             Permutations::Affine32(a, b) => {

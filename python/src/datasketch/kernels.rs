@@ -2,7 +2,8 @@
 
 use super::random::MERSENNE_61;
 
-/// Minima of `a * mix(h) + b` modulo 2^32 into `out`.
+/// Lowers each value of `out` to the minimum of itself and of `a * mix(h) + b` modulo 2^32 over all
+/// hashes `h`. `mix` is the finalizer of MurmurHash3.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once more with AVX2 by its caller")]
 fn affine32(a: &[u32], b: &[u32], hashes: &[u32], out: &mut [u32]) {
@@ -17,7 +18,7 @@ fn affine32(a: &[u32], b: &[u32], hashes: &[u32], out: &mut [u32]) {
     }
 }
 
-/// Minima of `a * mix(h) + b` modulo 2^64 into `out`.
+/// As `affine32`, modulo 2^64.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once more with AVX2 by its caller")]
 fn affine64(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
@@ -32,8 +33,8 @@ fn affine64(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Minima of the legacy permutations into `out`. datasketch lets `a * h + b` wrap modulo 2^64
-/// before it takes the remainder by 2^61 - 1.
+/// Lowers `out` in the same way, with the legacy permutations. datasketch lets `a * h + b` wrap
+/// modulo 2^64 before it takes the remainder by 2^61 - 1.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once more with AVX2 by its caller")]
 fn legacy(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {

@@ -22,7 +22,8 @@ type Keys = Buckets<Py<PyAny>>;
 #[pyclass(frozen, name = "_Tables", module = "nearkin._nearkin")]
 pub(crate) struct Tables {
     bands: usize,
-    /// Number of values per band; 0 if a band is stored as one Python integer instead of values.
+    /// Number of values per band; 0 if the caller has a hash function of its own: Python then
+    /// numbers the results of that function, and a band is stored as such a number.
     lanes: usize,
     buckets: Mutex<Keys>,
 }
@@ -32,7 +33,8 @@ impl Tables {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reverses the bytes of each value of `part`: converts bucket keys to values, and back.
+    /// Converts bucket keys to values, and back. A bucket key is what datasketch calls the bytes of
+    /// a band's values, each with its bytes reversed.
     fn swapped(&self, part: &[u8], lanes: usize) -> Vec<u8> {
         let mut part = part.to_vec();
         if self.lanes > 0 && part.len() >= lanes {
@@ -52,7 +54,8 @@ impl Tables {
     }
 
     /// The bytes of the hash values, and how many of these bytes the bands cover. `None` if the
-    /// MinHash does not fit, or if only Python can hash it.
+    /// MinHash has another length or scheme, or if the caller's hash function has to compute the
+    /// bucket keys.
     fn values_of<'py>(
         &self,
         minhash: &Bound<'py, PyAny>,
@@ -177,7 +180,8 @@ impl Tables {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Another call holds the lock: the keys then count as referenced, and are not collected.
+        // If another call holds the lock, no key is visited. The garbage collector then takes the
+        // keys for referenced from elsewhere, and keeps them.
         let Ok(buckets) = self.buckets.try_lock() else { return Ok(()) };
         buckets.keys().try_for_each(|key| visit.call(key))
     }

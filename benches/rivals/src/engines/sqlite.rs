@@ -47,7 +47,7 @@ fn signature(connection: &Connection, document: u32) -> Result<Option<Signature>
     }
 }
 
-/// The same 64 bits as a signed integer, which is SQLite's integer type.
+/// Reinterprets the 64 bits of a hash as a signed integer, because SQLite has no unsigned ones.
 fn integer(hash: u64) -> i64 {
     hash.cast_signed()
 }

@@ -29,7 +29,7 @@ pub struct Tables {
     documents: usize,
     /// For each band, one word per group.
     directories: Column<4>,
-    /// One per band and document, like `ordinals`.
+    /// One fingerprint per band and document. `ordinals` has the ordinal of each.
     fingerprints: Column<2>,
     ordinals: Column<4>,
     signatures: Column<ROWS>,
@@ -131,8 +131,8 @@ impl Tables {
         Ok(median(&taken))
     }
 
-    /// Latencies of `count` misses or hits, after one warm-up pass over the same queries, as for
-    /// the engines.
+    /// Latencies of `count` misses or hits, after one warm-up pass over the same queries. The
+    /// engines are measured in the same way.
     pub fn ask(&self, count: usize, hits: bool) -> Latencies {
         self.ask_once(count, hits);
         self.ask_once(count, hits)
@@ -186,8 +186,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Hits per second with this many threads. Each thread runs all `count` queries, as a single
-    /// thread does, several times after one warm-up pass.
+    /// Hits per second with this many threads. After a warm-up pass, each thread runs all `count`
+    /// queries `ROUNDS` times, and not only a share of them, so that it touches as much memory as a
+    /// single thread does.
     pub fn rate(&self, threads: usize, count: usize) -> f64 {
         let mut random = Random(4);
         let asked = || std::array::from_fn(|_| random.number());
@@ -225,9 +226,11 @@ impl Tables {
         let mut begins = [0; BANDS];
         for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
             let group = place(*key, groups);
-            // Using one bit of the word is enough to depend on the read.
+            // The address of the next read must depend on this word, as in a real query; one bit of
+            // it is enough for that.
             let word = self.directories.at::<FIRST>(band * groups + group)[0];
-            // A fingerprint's position in its group is predicted from its value.
+            // As in a real query, a fingerprint's position in its group is predicted from its
+            // value.
             let place = group * GROUP + usize::from(*key as u16) * GROUP / (1 << 16);
             let begins_at = band * self.documents + place + usize::from(word & 1);
             *begin = begins_at.min(self.last(LINE));
@@ -262,7 +265,7 @@ impl Tables {
     }
 }
 
-/// One of `of` positions, chosen by a key.
+/// Maps a key to one of `of` positions.
 #[inline]
 fn place(key: u64, of: usize) -> usize {
     ((u128::from(key) * of as u128) >> 64) as usize

@@ -72,7 +72,7 @@ impl Figures {
     }
 }
 
-/// The median of the ratios within each run.
+/// The ratio of two measures: computed for each run, then the median over the runs.
 pub fn ratio(above: Option<&Row>, below: Option<&Row>) -> Option<f64> {
     let (above, below) = (above?, below?);
     let ratios: Vec<f64> =
@@ -80,7 +80,7 @@ pub fn ratio(above: Option<&Row>, below: Option<&Row>) -> Option<f64> {
     Some(median(&ratios))
 }
 
-/// The smaller of two figures. One of them may be missing.
+/// The smaller of two figures; `None` if either is missing.
 pub fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -8,8 +8,8 @@ use crate::results::{Result, Row, figure};
 use crate::scripts::ASCII;
 use std::fmt::Write;
 
-/// Above this load, the page warns that the machine was busy. Compiling this program leaves behind
-/// a smaller load on two processors.
+/// If the load average at the start was above this, the page warns that the machine was busy. On
+/// two processors, compiling this program just before leaves behind a smaller load than this.
 const LOAD_MAX: f64 = 3.0;
 
 const HEAD: &str = "\

@@ -9,7 +9,8 @@ pub struct Plot {
     pub file: &'static str,
     pub title: &'static str,
     pub unit: &'static str,
-    /// Alternatives: of these, the first one that an engine has at a size is shown.
+    /// Names of a measure, in order of preference: for each engine and size, the plot shows the
+    /// first that has been measured.
     pub measures: &'static [&'static str],
 }
 

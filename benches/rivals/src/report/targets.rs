@@ -22,11 +22,13 @@ pub struct Target {
     bound: Bound,
     unit: &'static str,
     measured: Option<f64>,
-    /// The figure of a program that does only what the machine requires.
+    /// The figure of a program that does only the reads and writes that no similar design can
+    /// avoid: see `limits.rs`.
     limit: Option<f64>,
 }
 
-/// If the limit itself misses the target, the figure must be within this factor of the limit.
+/// If even the limit misses the target, the report calls the target out of reach, provided that the
+/// figure is within this factor of the limit.
 const OF_LIMIT: f64 = 1.5;
 
 impl Target {

@@ -72,9 +72,10 @@ fn words(text: &str) -> Vec<&str> {
     text.split(other).filter(|word| !word.is_empty()).collect()
 }
 
-/// Splits ASCII words, hashes eight bytes at a time and combines three hashes in a row: the front
-/// end of any sketch of `words:3`, without rows. Written for speed alone: it converts blocks of 64
-/// bytes to lower case, classifies them at once, and finds words in the resulting bits.
+/// Splits text into ASCII words, hashes them eight bytes at a time, and combines the hashes of
+/// every three words in a row: all that any sketch of `words:3` must do before it computes rows.
+/// Written for speed alone: it converts blocks of 64 bytes to lower case, classifies them at once,
+/// and finds words in the resulting bits.
 #[derive(Debug, Default)]
 struct Splitter {
     /// The text in lower case, padded beyond its end.
@@ -90,7 +91,8 @@ impl Splitter {
         self.class(text);
         let (mut all, mut one, mut two) = (0_u64, 0_u64, 0_u64);
         let (mut block, mut at) = (0, 0);
-        // The loop ends after the last word at the latest: the last block has a spare bit.
+        // At least one byte of padding follows the text, so the end of the last word is found like
+        // that of any other. After it, no word begins, and the loop ends.
         while let Some(from) = self.next(&mut block, at, false) {
             let to = self.next(&mut block, from, true).unwrap_or(text.len());
             let three = self.hash(from, to);

@@ -9,9 +9,9 @@ use sketchir::BlockingConfig;
 use sketchir::store::UpdatableIndex;
 use std::path::Path;
 
-/// Number of documents that are buffered before a segment is sealed. This is the minimum with one
-/// checkpoint per batch. More would be slower, because every query sketches unsealed documents
-/// again.
+/// Number of buffered documents at which sketchir seals a segment: one batch. A smaller buffer
+/// would gain nothing, because only the checkpoint at the end of a batch makes it durable. A larger
+/// one would slow down queries, because every query sketches the unsealed documents again.
 const BUFFERED: usize = super::BATCH;
 
 pub struct SketchirStore {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Texts with a common template; some are copies, halves, or concatenations. Words are numbers.
+/// Texts made from a common template; some are copies, halves, or concatenations of earlier texts.
+/// Each word is a number.
 fn texts(count: u64) -> Vec<Vec<u64>> {
     let mut state = 11_u64;
     let mut random = move |below: u64| {
@@ -81,7 +82,8 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
     let mut longest = first.clone();
     let distinct = |at: usize| texts[at].iter().collect::<BTreeSet<_>>().len();
     longest.sort_by_key(|at| std::cmp::Reverse(distinct(*at)));
-    // Bands of one row: every pair with a common word is compared.
+    // With bands of one row, practically every pair with common words is a candidate, so that none
+    // is missed.
     let how =
         "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16 --exact";
     let similar: &dyn Fn(f64, f64) -> bool = &|similarity, _| similarity >= 0.7;

@@ -27,7 +27,7 @@ impl Scratch {
     /// Runs a command and interrupts it after a delay; `None` if it had no handler yet.
     fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {
         let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
-        // Not to a pipe: a full pipe would block the command.
+        // Stdout is discarded and not a pipe, because a full pipe would block the command.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         thread::sleep(delay);
@@ -64,7 +64,8 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         let scratch = Scratch::new();
         let text = lines(10_000);
         let mut child = scratch.start(arguments);
-        // `admit` prints while it works; it must not hold a lock meanwhile.
+        // `admit` prints a line per document. This thread reads them, because a full pipe would
+        // block the command.
         let mut stdout = child.stdout.take().unwrap();
         let reader = thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let mut stdin = child.stdin.take().unwrap();
@@ -104,8 +105,8 @@ fn a_second_signal_ends_at_once() {
         assert!(child.try_wait().unwrap().is_none(), "it waits for more");
         thread::sleep(Duration::from_millis(2));
     }
-    // The process is stopped while both signals are sent, so that they arrive together. After a
-    // single signal, the command would end regularly.
+    // Both signals are sent while the process is stopped, so that they arrive together. If the
+    // first arrived alone, the command would end regularly before the second.
     for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
         signal(child.id(), name);
     }
@@ -117,8 +118,8 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(scratch.count("i"), 40_000);
 }
 
-/// Interrupts a command repeatedly, each time a little later, then runs it to the end. The result
-/// equals that of an undisturbed run. Returns the number of interruptions.
+/// Interrupts a command repeatedly, each time a little later, until it runs to the end. The result
+/// must equal that of an undisturbed run. Returns the number of interruptions.
 fn disturbed(scratch: &Scratch, arguments: &str, index: Option<&str>) -> usize {
     let mut interrupted = 0;
     let mut delay = Duration::from_millis(8);
@@ -173,7 +174,8 @@ fn writers_that_are_interrupted_go_on_as_if_undisturbed() {
             assert!(disturbed == whole, "{arguments}");
         }
     }
-    // Keys removed before the interruption are missing in the next run, so its status is 1.
+    // An interrupted `remove` has already removed some keys. The next run reports these as missing,
+    // so its status may be 1.
     let again = scratch.interrupted_after("remove i --from keys", Duration::from_millis(15));
     if let Some(ran) = again.filter(|ran| ran.status == INTERRUPTED) {
         ran.says(&["before that: ", "documents removed", "same command"]);

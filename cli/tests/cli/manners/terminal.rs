@@ -56,7 +56,8 @@ fn only_help_and_errors_of_a_terminal_are_coloured() {
 fn tables_fit_the_terminal_and_are_whole_elsewhere() {
     let scratch = Scratch::new();
     let folder = format!("docs/{}", "a-long-name-".repeat(8));
-    // Characters that are two columns wide.
+    // Two of the names have characters that are two columns wide, or combining characters of width
+    // zero.
     let names = ["first", "second", &"\u{6f22}".repeat(40), &"e\u{301}".repeat(60)];
     for name in names {
         scratch.write(&format!("{folder}/{name}.txt"), licence("MIT"));
@@ -127,7 +128,8 @@ fn help_fits_forty_columns() {
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    // More lines follow, so that some arrive after the first second even if the start is slow.
+    // The bar is drawn when a line arrives after the first second. More lines follow, so that some
+    // do even if the start is slow.
     let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
     scratch.run("create i").ends_with(0);
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");

@@ -24,12 +24,13 @@ fn a_document_stays_whatever_keeps_its_file_from_being_read() {
     assert_eq!(lines, ["removed d/empty empty"]);
     assert_eq!(count(&counts, &["removed", "kept", "skipped", "waiting"]), [1, 3, 4, 1]);
     assert_eq!(scratch.documents("i").len(), 3);
-    // A failure is not a result: the next run tries the file again, later runs wait.
+    // After a failure, the next run tries the file once more. If that fails too, the runs after it
+    // wait.
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 1, 1]);
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 0, 1]);
     let ran = scratch.run("mirror i d").ends_with(0);
     ran.says(&["3 documents kept although their files could not be read", "tried again"]);
-    // A changed file is read without waiting.
+    // A changed file is tried at once.
     scratch.write_old(&[("d/damaged", &text(5)), ("d/binary", &text(1))]);
     let (lines, counts) = scratch.mirror("i d");
     assert_eq!(lines, ["replaced d/damaged"]);
@@ -60,7 +61,8 @@ fn a_parser_that_fails_once_is_asked_again() {
     assert_eq!(count(&counts, &["added", "replaced", "kept", "waiting"]), [1, 1, 0, 0]);
 }
 
-/// The program that reads PDF is stored with a document: another program reads the file again.
+/// The document records the program that extracted the text of its PDF. With another program, the
+/// file is read again.
 #[cfg(unix)]
 #[test]
 fn pdf_is_read_by_the_program_that_is_asked_for() {
