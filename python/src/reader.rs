@@ -31,6 +31,16 @@ impl ReaderState {
         }
     }
 
+    /// Returns a reader that was taken out, and a newer snapshot of it, if there is one. Drops both
+    /// if `close` was called meanwhile.
+    fn put_back(&self, reader: nearkin::Reader, newer: Option<nearkin::Snapshot>) {
+        let mut snapshot = lock(&self.snapshot);
+        if snapshot.is_some() {
+            *snapshot = newer.or_else(|| snapshot.take());
+            *lock(&self.reader) = Some(reader);
+        }
+    }
+
     /// The current snapshot; a forked child opens the index again.
     pub(crate) fn snapshot(&self, py: Python<'_>, path: &PathBuf) -> PyResult<nearkin::Snapshot> {
         let process = std::process::id();
@@ -86,8 +96,8 @@ impl Reader {
             let refreshed = reader.refresh();
             (reader, refreshed)
         })?;
-        *lock(&state.snapshot) = Some(reader.snapshot());
-        *lock(&state.reader) = Some(reader);
+        let snapshot = reader.snapshot();
+        state.put_back(reader, Some(snapshot));
         refreshed.map_err(|error| from_engine(py, &error))
     }
 
@@ -178,7 +188,7 @@ impl Reader {
             let done = work(&reader);
             (reader, done)
         })?;
-        *lock(&state.reader) = Some(reader);
+        state.put_back(reader, None);
         done.map_err(|error| from_engine(py, &error))
     }
 }

@@ -1,6 +1,7 @@
 """Eight threads in one index."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -96,3 +97,22 @@ def test_a_reader_is_refreshed_while_others_ask(tmp_path, params):
         ix.flush()
         reader.refresh()
         assert len(reader) == 50 and reader.verify().ok
+
+
+def test_a_reader_that_is_closed_during_a_refresh_stays_closed(tmp_path, params):
+    with nk.Index(tmp_path / "a", params) as ix:
+        ix.add(["k"], [made_text(1)])
+    for _ in range(20):
+        reader = nk.Reader(tmp_path / "a")
+
+        def refresh(reader=reader):
+            with pytest.raises(nk.ClosedError):
+                for _ in range(1_000_000):
+                    reader.refresh()
+
+        thread = threading.Thread(target=refresh)
+        thread.start()
+        time.sleep(0.002)
+        reader.close()
+        thread.join(5)
+        assert not thread.is_alive()

@@ -89,14 +89,12 @@ impl Core {
         let snapshot = self.snapshot();
         let mut problems = Vec::new();
         let keys = snapshot.place_count();
-        let files = snapshot
-            .state
-            .segments
-            .iter()
-            .map(|live| live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length));
-        // `total` counts the length of each file once, and 64 bytes per key. A segment is read
-        // twice, for its checksums and then for its tables, and both times the bytes are reported:
-        // `advance` therefore limits `done` to `total`.
+        // A segment is read twice: for its checksums, and then for its content. A key counts as 64
+        // bytes. `total` is approximate, so `advance` limits `done` to it.
+        let files =
+            snapshot.state.segments.iter().map(|live| {
+                2 * live.entry.length + live.entry.dead_file.map_or(0, |dead| dead.length)
+            });
         let mut progress = Progress { done: 0, total: files.sum::<u64>() + keys * 64 };
         for live in &snapshot.state.segments {
             let mut watch = Watch {
