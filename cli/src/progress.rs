@@ -31,7 +31,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts a bar. `doing` is the text at its left.
+    /// Starts a bar, with the text `doing` to its left.
     pub(crate) fn start(doing: &'static str, unit: Unit, total: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = match (unit, total) {

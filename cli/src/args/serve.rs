@@ -75,8 +75,8 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// The options that say where texts are read again, as an [`ExactGiven`]: the code that reads
-    /// documents again for `--exact` reads these texts, too.
+    /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
+    /// code as for `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

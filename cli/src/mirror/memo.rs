@@ -37,7 +37,7 @@ impl Stat {
         Self { bytes: metadata.len(), modified_ns, changed_ns: changed_ns(metadata) }
     }
 
-    /// Whether any change of the file after `now_ns` would alter the metadata.
+    /// Whether every change to the file after `now_ns` would show in its metadata.
     pub(crate) fn is_settled(&self, now_ns: i64) -> bool {
         self.modified_ns < now_ns.saturating_sub(MODIFIED_STEP_NS)
             && self.changed_ns < now_ns.saturating_sub(CHANGED_STEP_NS)

@@ -41,7 +41,7 @@ pub(crate) struct Planned {
     pub(crate) path: PathBuf,
     pub(crate) key: Vec<u8>,
     pub(crate) stat: Stat,
-    /// Whether any change of the file after `stat` was read would alter the metadata.
+    /// Whether every change to the file after `stat` was read would show in its metadata.
     pub(crate) settled: bool,
     pub(crate) place: u64,
     pub(crate) known: Known,

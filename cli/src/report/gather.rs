@@ -42,7 +42,7 @@ const CLUSTER_SPANS_MAX: u64 = 24;
 
 const SECOND_MS: u64 = 1_000;
 const DAY_MS: u64 = 86_400 * SECOND_MS;
-/// Possible lengths of a bar: common units of time.
+/// Possible time spans of a bar: common units of time.
 const SPANS_MS: [u64; 13] = [
     SECOND_MS,
     10 * SECOND_MS,
@@ -120,7 +120,7 @@ struct Found {
     totals: Totals,
     /// The largest clusters so far, as a min-heap: the smallest is on top.
     largest: BinaryHeap<Reverse<Candidate>>,
-    /// Number of clusters and of documents, by powers of two of the cluster size.
+    /// Number of clusters and of documents, indexed by the binary logarithm of the cluster size.
     sizes: Vec<(u64, u64)>,
     /// The times of all clustered documents except the first of each cluster.
     later: Vec<u64>,
@@ -231,7 +231,8 @@ fn sample(count: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..shown).map(move |at| if shown == count { at } else { at * (count - 1) / (shown - 1) })
 }
 
-/// The shortest bar length with which `spans_max` bars are enough to cover the time.
+/// Returns the shortest time span per bar for which at most `spans_max` bars cover `first` to
+/// `last`.
 fn span_ms(first: u64, last: u64, spans_max: u64) -> u64 {
     let few = |span: &u64| last / span - first / span < spans_max;
     SPANS_MS.into_iter().find(few).unwrap_or((last - first) / (spans_max - 1) + 1)

@@ -35,17 +35,24 @@ pub(super) enum Content {
     Media(&'static str),
 }
 
-/// The error statuses that routes may return. `ANY`: any route. The others: routes that need a
-/// token, work on the index, take a key (which may be unknown), return a text (which may have
-/// changed or be too large), have a body, or write.
+// Error statuses, by what a route does.
+/// Any route.
 pub(super) const ANY: &[u16] = &[403];
+/// Needs a token.
 pub(super) const TOKEN: &[u16] = &[401];
+/// Uses the index.
 pub(super) const INDEX: &[u16] = &[500, 503, 504];
+/// Takes a key.
 pub(super) const KEY: &[u16] = &[400];
+/// Takes a key that may not be stored.
 pub(super) const UNKNOWN_KEY: &[u16] = &[404];
+/// Returns a text that may have changed since it was added.
 pub(super) const CHANGED: &[u16] = &[409];
+/// Has a request body.
 pub(super) const BODY: &[u16] = &[400, 413, 415];
+/// Returns a text that may be too large.
 pub(super) const TOO_LARGE: &[u16] = &[413];
+/// Writes to the index.
 pub(super) const WRITE: &[u16] = &[507];
 
 /// For each error status: its name and its meaning.

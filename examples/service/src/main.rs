@@ -104,7 +104,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns at Ctrl-C or SIGTERM.
+/// Waits for Ctrl-C or SIGTERM.
 async fn signal() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]

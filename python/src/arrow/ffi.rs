@@ -72,8 +72,9 @@ macro_rules! released_on_drop {
         impl Drop for $name {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
-                    // SAFETY: a release callback that is not null may be called once with its own
-                    // struct; it sets itself to null.
+                    // SAFETY: the struct is not yet released (its `release` is not null), so the
+                    // callback may be called once with it; the callback then sets `release` to
+                    // null.
                     unsafe { release(self) };
                 }
             }

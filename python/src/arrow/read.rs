@@ -213,8 +213,8 @@ fn bytes(array: &ArrowArray, layout: Layout, row: usize) -> &[u8] {
     }
 }
 
-/// The bytes of a view. Up to 12 bytes are stored in the view itself; a longer view contains the
-/// buffer's number and the offset.
+/// The bytes of a view element. Values of up to 12 bytes are stored inline; for longer ones the
+/// view contains the buffer's number and the offset.
 fn view(array: &ArrowArray, at: usize) -> &[u8] {
     let view = array.view(at);
     let part = |begin: usize| {

@@ -87,19 +87,26 @@ impl Core {
         match &*slot {
             None => {
                 let mut writer = self.writer();
-                if let Some(chosen) = self.due(&writer) {
-                    *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
-                } else if let Some(chosen) = self.idle_merge(&mut writer, quiet) {
+                let due = self.due(&writer);
+                if let Some(chosen) = self.idle_merge(&mut writer, quiet, due.as_deref()) {
                     let merge = self.begin_compaction(&mut writer, &chosen)?;
                     *slot = Some(Compaction { is_idle: true, ..merge });
+                } else if let Some(chosen) = due {
+                    *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
                 } else {
                     return Ok(None);
                 }
             }
             Some(compaction) if compaction.is_idle => {
-                let writer = self.writer();
-                if quiet != Some(writer.change) && self.due(&writer).is_none() {
-                    return Ok(None);
+                let mut writer = self.writer();
+                if quiet != Some(writer.change) {
+                    let Some(due) = self.due(&writer) else { return Ok(None) };
+                    if let Some(unused) = compaction.bytes_if_abandoned() {
+                        writer.idle_bytes = writer.idle_bytes.saturating_add(unused);
+                        writer.merging.clear();
+                        *slot = None;
+                        *slot = Some(self.begin_compaction(&mut writer, &due)?);
+                    }
                 }
             }
             Some(_) => {}
@@ -113,14 +120,23 @@ impl Core {
     }
 
     /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
-    /// of idle merging.
-    fn idle_merge(&self, writer: &mut Writer, quiet: Option<u64>) -> Option<Vec<u64>> {
+    /// of idle merging. If another merge is due, the idle merge must contain its segments: it then
+    /// takes the place of that merge, whose output it would rewrite.
+    fn idle_merge(
+        &self,
+        writer: &mut Writer,
+        quiet: Option<u64>,
+        due: Option<&[u64]>,
+    ) -> Option<Vec<u64>> {
         // There may have been a write while this thread waited for the lock.
         if quiet != Some(writer.change) || !self.options.merge_when_idle {
             return None;
         }
         let entries = &writer.catalog.row().segments;
         let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
+        if !due.unwrap_or_default().iter().all(|number| chosen.contains(number)) {
+            return None;
+        }
         let inputs = entries.iter().filter(|entry| chosen.contains(&entry.number));
         let bytes: u64 = inputs.map(|entry| entry.length).sum();
         writer.idle_bytes = writer.idle_bytes.saturating_sub(bytes);
@@ -301,6 +317,16 @@ impl Core {
 }
 
 impl Compaction {
+    /// For an idle merge that holds up a due one: the bytes that it would still write. `None` if it
+    /// is at least half done; it is finished then.
+    pub(crate) fn bytes_if_abandoned(&self) -> Option<u64> {
+        let progress = self.progress();
+        let left = progress.total - progress.done;
+        let bytes: u64 = self.inputs.iter().map(|source| source.live.entry.length).sum();
+        let unused = u128::from(bytes) * u128::from(left) / u128::from(progress.total.max(1));
+        (left > progress.done).then(|| u64::try_from(unused).unwrap_or(u64::MAX))
+    }
+
     /// The progress in documents.
     fn progress(&self) -> Progress {
         let total = self.inputs.iter().map(|source| u64::from(source.live.entry.docs)).sum();

@@ -4,7 +4,7 @@ use crate::index::core::Core;
 use crate::index::options::{Durability, Maintenance};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
-use crate::{ErrorKind, Index, Maintained, Options, Params, Signature, Sketcher};
+use crate::{Batch, ErrorKind, Index, Maintained, Options, Params, Signature, Sketcher};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -85,6 +85,64 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     rest(&index);
     assert_eq!((segments(&index), index.len()), (1, 61));
     index.close().unwrap();
+}
+
+/// An index of a large segment and two small ones, which alone are due. Idle merging may rewrite
+/// all three.
+fn two_due_of_three(folder: &Path) -> Index {
+    let path = folder.join("an index");
+    let index = Index::create(&path, &params(), options(Maintenance::Inline)).unwrap();
+    for (segment, count) in [(0, 12_000), (1, 500), (2, 500)] {
+        let insert = |batch: Batch, nth: u32| {
+            batch.insert(format!("{segment} {nth}"), &text(segment * 20_000 + nth))
+        };
+        index.write((0..count).fold(Batch::new(), insert)).unwrap();
+        index.flush().unwrap();
+    }
+    index.close().unwrap();
+    let options = Options { step_bytes: 4_096, ..options(Maintenance::Inline) };
+    let index = Index::open(&path, options.tier_segments_max(2)).unwrap();
+    index.core().writer().idle_bytes = 1 << 30;
+    index
+}
+
+#[test]
+fn an_idle_merge_takes_the_place_of_a_due_merge_that_it_contains() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = two_due_of_three(folder.path());
+    let quiet = Some(index.core().snapshot().visible);
+    while index.core().compact_step(quiet).unwrap() == Some(false) {}
+    assert_eq!(segments(&index), 1, "after the first merge");
+    assert_eq!(index.len(), 13_000);
+}
+
+#[test]
+fn an_idle_merge_that_has_begun_makes_way_for_a_due_one_when_a_write_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = two_due_of_three(folder.path());
+    let core = index.core();
+    let quiet = core.snapshot().visible;
+    assert_eq!(core.compact_step(Some(quiet)).unwrap(), Some(false));
+    index.insert("new", &text(70)).unwrap();
+    while core.compact_step(None).unwrap().is_some() {}
+    assert_eq!(segments(&index), 2, "the small ones were merged");
+    assert!(
+        core.writer().idle_bytes > (1 << 30) - (1 << 17),
+        "what was not written may be written"
+    );
+    rest(&index);
+    assert_eq!((segments(&index), index.len()), (1, 13_001));
+    // One that is mostly done is finished, although a merge is due.
+    let folder = tempfile::tempdir().unwrap();
+    let index = two_due_of_three(folder.path());
+    let core = index.core();
+    let quiet = core.snapshot().visible;
+    while core.compaction().as_ref().is_none_or(|merge| merge.bytes_if_abandoned().is_some()) {
+        assert_eq!(core.compact_step(Some(quiet)).unwrap(), Some(false));
+    }
+    index.insert("new", &text(70)).unwrap();
+    while core.compact_step(None).unwrap() == Some(false) {}
+    assert_eq!(segments(&index), 1);
 }
 
 #[test]
