@@ -29,7 +29,7 @@ fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
         file.write_at(&[flipped], at as u64).expect("written");
         for mode in MODES {
             let Ok(segment) = place.segment(&path, &listed, &model.shape, mode) else { continue };
-            // Reading everything takes long, so only a sample of the flips is read completely.
+            // Reading the whole segment is slow, so only every 11th flip does it.
             if at % 11 == 0 {
                 model.check(&segment);
                 model.check_tables(&segment, 0);

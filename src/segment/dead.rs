@@ -13,7 +13,7 @@ use crate::format::header::FileKind;
 use crate::storage::{File, Storage};
 use std::path::Path;
 
-/// Size of a write, enough for most files.
+/// Size of a write. Most dead files fit into one.
 const WRITE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 
 /// An open dead file.

@@ -91,8 +91,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Mismatch` if the change of the parameters needs the texts, those of [`Index::create`], of
-    /// reading the other index, and of [`Index::write`].
+    /// `Mismatch` if the new parameters need the texts. Also the errors of [`Index::create`], of [`Index::write`], and of reading the other index.
     pub fn rebuild(
         from: &Snapshot,
         out: impl AsRef<Path>,

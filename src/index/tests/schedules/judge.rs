@@ -1,5 +1,4 @@
-//! Compares what the threads of a run saw and were told with the law: brute force on a list of
-//! changes. Shares no code with the engine.
+//! Checks the snapshots and results that the threads of a run got against the law, evaluated by brute force on a list of changes. Shares no code with the engine.
 
 use super::world::{DIR, Edit, FLOOR, base, options, signature};
 use crate::storage::Storage;
