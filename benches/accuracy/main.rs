@@ -182,7 +182,7 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
         expect(&|jaccard| between(&recalls, jaccard)),
     ];
     // An event can be so rare that it occurs under no seed. The standard error across seeds is then
-    // zero, too, and the binomial error of the expected share is used.
+    // zero, so the binomial error of the expected share replaces it.
     let share = |get, expected: f64| {
         let (mean, error) = over(tallies, pairs.len(), get);
         let rare = expected * (1.0 - expected) / (pairs.len() as f64 * SEEDS as f64);

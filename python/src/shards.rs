@@ -63,7 +63,7 @@ fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
 }
 
 /// The concatenated signatures of a column, and which rows have one. The column is a `Signatures`
-/// object, or holds the bytes of one signature per row, as from `Signatures.to_bytes`.
+/// object, or holds the bytes of one signature per row, as from `Signature.to_bytes`.
 fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, Vec<bool>)> {
     let mut data = Vec::new();
     let mut push = |row: usize, signature: Option<&[u8]>| {

@@ -157,7 +157,8 @@ impl Table {
         converted(slf, "to_pandas")
     }
 
-    /// Converts the table to a ``polars.DataFrame``.
+    /// Takes the source out; `None` once the stream has been read or handed over. Waits while
+    /// another thread is reading.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_polars")
     }

@@ -109,7 +109,7 @@ impl Ours<'_> {
         Box::new(engine).close()
     }
 
-    /// The operations on one large index, in sequence.
+    /// Runs the measurements on one large index, in sequence.
     fn large_index(&mut self) -> Result<()> {
         let folder = self.folder.join("large");
         std::fs::create_dir_all(&folder)?;
@@ -199,9 +199,10 @@ impl Ours<'_> {
         Ok(())
     }
 
-    /// The reference for the next measurement: the queried index is not written, but a copy of it
-    /// is, in the same way. The two indexes share the machine and, until the copy writes new files,
-    /// the file pages, but no lock and no memtable.
+    /// The reference for the next measurement, in which the queried index is written. Here another
+    /// thread writes to a copy of the queried index instead, in the same way. The two indexes share
+    /// the machine and, until the copy writes new files, the file pages, but no lock and no
+    /// memtable.
     fn beside(&mut self, engine: &Nearkin) -> Result<()> {
         let folder = self.folder.join("another");
         std::fs::create_dir_all(&folder)?;

@@ -216,7 +216,8 @@ impl Browser {
 
     /// Everything a page must not do: errors, console messages, requests to other hosts.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
-        // A round trip: all earlier events have arrived before its answer.
+        // A round trip to the browser: when its answer arrives, all earlier events have arrived,
+        // too.
         self.value("1");
         let complaint = |event: &Value| {
             let params = &event["params"];

@@ -210,7 +210,8 @@ impl ArrowArray {
         if begin.is_null() {
             return T::default();
         }
-        // SAFETY: the buffer holds such a value for every row; alignment is only recommended.
+        // SAFETY: the buffer holds a value of this type for every row. The read is unaligned,
+        // because the interface only recommends alignment.
         unsafe { begin.cast::<T>().wrapping_add(at).read_unaligned() }
     }
 
@@ -268,7 +269,7 @@ impl ArrowStream {
 
     fn failure(&mut self, code: c_int) -> String {
         if let Some(get_last_error) = self.get_last_error {
-            // SAFETY: a callback of a stream that is not released, called with its own struct.
+            // SAFETY: the stream is not released, so the callback may be called with it.
             let message = unsafe { get_last_error(self) };
             if !message.is_null() {
                 // SAFETY: a C string, valid until the stream is used again.
@@ -281,7 +282,8 @@ impl ArrowStream {
     pub(crate) fn schema(&mut self) -> Result<ArrowSchema, String> {
         let get_schema = self.get_schema.ok_or("an Arrow stream without get_schema")?;
         let mut schema = ArrowSchema::empty();
-        // SAFETY: a callback of a stream that is not released; it fills an empty schema.
+        // SAFETY: the stream is not released, so the callback may be called with it. It fills the
+        // empty schema.
         let code = unsafe { get_schema(self, &raw mut schema) };
         if code == 0 { Ok(schema) } else { Err(self.failure(code)) }
     }

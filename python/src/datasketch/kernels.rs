@@ -56,7 +56,7 @@ macro_rules! dispatched {
             $plain(a, b, hashes, out);
         }
 
-        /// The same result as the plain loop, with AVX2 if the processor has it.
+        /// Runs the plain loop, in the version compiled for AVX2 if the processor has it.
         #[cfg_attr(
             target_arch = "x86_64",
             expect(unsafe_code, reason = "calls a function compiled for AVX2")
