@@ -245,7 +245,7 @@ fn saved(browser: &mut Browser) -> String {
     browser.text("window.saved")
 }
 
-/// Every internal link leads to a visible element.
+/// Checks that every internal link leads to a visible element.
 #[track_caller]
 fn no_dead_links(browser: &mut Browser) {
     let dead = r#"[...document.querySelectorAll("nav a")].map((link) => link.hash)
