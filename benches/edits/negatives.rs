@@ -26,8 +26,8 @@ const FORM: [&str; 9] = [
 ];
 
 /// One document per text, of two kinds in turn. The first kind is a common notice, followed by 60
-/// to 120 words from the text; the notice is half as long as these words, or up to about as long.
-/// The second kind is a report: a common template filled in with words from the text.
+/// to 120 words from the text: the notice is about a third to a half of the document. The second
+/// kind is a report: a common template filled in with words from the text.
 pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     let mut state = 7;
     let mut all = Vec::new();

@@ -295,7 +295,7 @@ fn ocr(text: &str, share: u64, state: &mut u64) -> String {
                     length = from.len();
                     out.push_str(to);
                 }
-                // A character that is not in the table is lost, or gets a speck beside it.
+                // A character that `MISREAD` does not list is lost, or gets a speck beside it.
                 None if below(state, 2) == 0 => {}
                 None => out.extend([char, '.']),
             }

@@ -12,7 +12,7 @@ use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
 
-/// Number of sketched rows after which `take` is called.
+/// Number of sketched rows after which `Documents::sketch` calls `take`.
 const ROWS_TAKEN: usize = 16_384;
 /// Number of texts that a single thread holds at a time: few enough to stay in the processor's
 /// cache until they are sketched.
