@@ -206,8 +206,8 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
 
 /// Whether a measured share is close enough to the expected one: within `FAR` standard errors, or,
 /// for the fast scheme, within `FAST_SLACK`. The returned share of the fast scheme may also be
-/// *better* than expected, because its estimate is more precise: higher in a bin above the
-/// threshold, lower in a bin below it.
+/// *better* than expected (higher in a bin above the threshold, lower in a bin below it), because
+/// its estimate is more precise.
 fn fits([mean, expected, error]: [f64; 3], params: &Params, bin: Option<&Bin>) -> bool {
     let off = mean - expected;
     let near = off.abs() <= FAR * error + 1e-9;

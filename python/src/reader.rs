@@ -58,8 +58,9 @@ impl ReaderState {
 }
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
-/// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. It can
-/// be pickled, and used after a fork; both open the index again.
+/// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. A
+/// reader can be pickled, and used after a fork: the unpickled reader, or the one in the forked
+/// child, opens the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Reader {}
 

@@ -1,6 +1,6 @@
 //! The limits of the machine: programs without an index and without answers, which do only the
-//! reads and writes that no similar design can avoid. The report compares lines that miss their
-//! target with these.
+//! reads and writes that no similar design can avoid. If a figure misses its target, the report
+//! compares it with the limit, too.
 
 use crate::clock::{by_turns, time};
 use crate::made::ROWS;

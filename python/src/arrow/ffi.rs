@@ -197,14 +197,15 @@ impl ArrowArray {
             return true;
         }
         let bit = self.offset() + row;
-        // SAFETY: the validity buffer has one bit per row, and the offset counts as rows.
+        // SAFETY: the validity buffer has one bit per row, including the rows before the array's
+        // offset.
         let byte = unsafe { *validity.wrapping_add(bit / 8) };
         byte >> (bit % 8) & 1 == 1
     }
 
-    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller stays
-    /// within the array's rows (in an offsets buffer: one more), and the type `T` is that of the
-    /// array's format.
+    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller must stay
+    /// within the array's rows (an offsets buffer has one value more), and `T` must be the type of
+    /// the array's format.
     pub(crate) fn value<T: Primitive>(&self, buffer: usize, at: usize) -> T {
         let begin = self.buffer(buffer);
         if begin.is_null() {

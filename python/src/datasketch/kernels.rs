@@ -33,8 +33,8 @@ fn affine64(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Lowers `out` in the same way, with the legacy permutations. datasketch lets `a * h + b` wrap
-/// modulo 2^64 before it takes the remainder by 2^61 - 1.
+/// As `affine64`, but with the legacy permutations: datasketch lets `a * h + b` wrap modulo 2^64
+/// before it takes the remainder by 2^61 - 1.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once more with AVX2 by its caller")]
 fn legacy(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
