@@ -265,7 +265,7 @@ fn replace_words(text: &str, other: &str, count: usize, state: &mut u64) -> Stri
     words.join(" ")
 }
 
-/// Renames names. Each name is renamed either everywhere or nowhere.
+/// Renames identifiers: each of them either everywhere or nowhere.
 fn renamed(text: &str, share: u64, state: &mut u64) -> String {
     let salt = random(state);
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';

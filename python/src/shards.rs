@@ -1,7 +1,7 @@
 //! `nearkin.shards`: the steps of a job on a cluster, as functions of Arrow batches.
 //!
-//! Document numbers and BandKeys are signed 64-bit integers, as in Spark. A BandKey keeps its 64
-//! bits; only its sign differs.
+//! Document numbers and BandKeys are signed 64-bit integers, as in Spark. The 64 bits of a BandKey
+//! are unchanged, but read as a signed number.
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
