@@ -84,7 +84,7 @@ fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
 
 struct Crowd {
     documents: usize,
-    /// The documents are similar, not identical.
+    /// Whether the documents are only similar to each other; otherwise they are identical.
     alike: bool,
 }
 

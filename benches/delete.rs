@@ -16,7 +16,7 @@ fn main() {
     let mut group = criterion.benchmark_group("delete");
     group.throughput(Throughput::Elements(support::BATCH));
     group.bench_function("batch of 1,000, no sync", |bencher| {
-        // An index with all documents in a segment, and the batches that remove them.
+        // Stores all documents in a segment. Returns the batch that removes them.
         let stored = || {
             for batch in support::batches(&params, 0, support::BATCH) {
                 index.write(batch).unwrap();

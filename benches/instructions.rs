@@ -180,7 +180,7 @@ fn query(times: u64, first: u64) {
             found += snapshot.query(query).run().unwrap().found;
         }
     };
-    // A first run outside the measurement: a block is verified when it is first read.
+    // A first run outside the measurement, because a block is verified when it is first read.
     ask();
     on_the_scale(&mut ask);
     assert_eq!(found > 0, first == 0);

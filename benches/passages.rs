@@ -37,7 +37,7 @@ const EDITED: u64 = 3;
 /// Number of words per stored text.
 const BOOK: usize = 1_000;
 const BOOKS: usize = 400;
-/// Number of words of another text around a quotation.
+/// Number of words of another text in which a quotation is embedded, before and after it together.
 const AROUND: usize = 300;
 /// The legend of the table's columns.
 const LEGEND: &str = "\

@@ -41,7 +41,7 @@ const LANGUAGES: [&str; 20] = [
     "hye",
 ];
 
-/// A language, its documents, and the shortest time in seconds.
+/// A language, its documents, and the shortest time of a turn in seconds.
 struct Language {
     name: String,
     documents: Vec<String>,

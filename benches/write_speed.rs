@@ -15,8 +15,8 @@ use nearkin::{Batch, Index, Options, Params, Shingles, Signature, Sketcher};
 
 /// Items per document.
 const ITEMS: u64 = 40;
-/// Maximum number of signatures that are made before the run; a run with more documents makes them
-/// between writes.
+/// Up to this many documents, all signatures are made before the run; with more documents, they are
+/// made between writes.
 const MADE_MAX: u64 = 1_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

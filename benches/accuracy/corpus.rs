@@ -88,8 +88,8 @@ impl Corpus {
         Ok(Self { name: name.to_owned(), bins: kept, documents })
     }
 
-    /// The same pairs, with the exact similarities that follow from a sketcher's shingles and
-    /// normalisation. Its seed and its number of rows have no influence on these.
+    /// The same pairs, with the exact similarities that follow from the shingles and the
+    /// normalisation of a sketcher. The sketcher's seed and number of rows do not matter.
     pub(crate) fn by(&self, sketcher: &Sketcher, name: &str) -> Result<Self, nearkin::Error> {
         let original = |document: &Document| match document {
             Document::Text(text) => sketcher.original_text(text),

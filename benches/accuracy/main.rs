@@ -182,7 +182,7 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
         expect(&|jaccard| between(&recalls, jaccard)),
     ];
     // An event can be so rare that it occurs under no seed. The standard error across seeds is then
-    // zero, too, and the binomial error of the expected share is used.
+    // zero, so the binomial error of the expected share replaces it.
     let share = |get, expected: f64| {
         let (mean, error) = over(tallies, pairs.len(), get);
         let rare = expected * (1.0 - expected) / (pairs.len() as f64 * SEEDS as f64);
@@ -206,8 +206,8 @@ fn summarise(bin: &Bin, tallies: &[Tally], params: &Params) -> Line {
 
 /// Whether a measured share is close enough to the expected one: within `FAR` standard errors, or,
 /// for the fast scheme, within `FAST_SLACK`. The returned share of the fast scheme may also be
-/// *better* than expected, because its estimate is more precise: higher in a bin above the
-/// threshold, lower in a bin below it.
+/// *better* than expected (higher in a bin above the threshold, lower in a bin below it), because
+/// its estimate is more precise.
 fn fits([mean, expected, error]: [f64; 3], params: &Params, bin: Option<&Bin>) -> bool {
     let off = mean - expected;
     let near = off.abs() <= FAR * error + 1e-9;

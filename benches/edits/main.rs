@@ -33,7 +33,8 @@ const CORPORA: [(&str, usize); 5] = [
     ("state_union", 200),
     ("inaugural", 60),
 ];
-/// Marker of the tables on the page.
+/// Markers of the tables on the page: where those of the settings begin and end, and those of exact
+/// comparison.
 const BEGIN: &str = "<!-- benches/edits writes this: begin -->";
 const END: &str = "<!-- benches/edits writes this: end -->";
 const BEGIN_EXACT: &str = "<!-- benches/edits writes this of --exact: begin -->";
@@ -269,11 +270,13 @@ impl Report {
         self.kinds.push((setting.name, found.to_vec()));
     }
 
-    /// The table by kinds of edits, after the summary table.
+    /// The summary table, followed by the comparison with other programs and by the table by kinds
+    /// of edits.
     fn finish(mut self, stage: &Stage) -> String {
         self.lines.push('\n');
         self.lines.push_str(&against::table(&self.came, &CHOSEN));
-        // Beside other programs, only the settings with a name: the table would be too wide.
+        // If the settings of other programs are measured, too, the table leaves out those of our
+        // settings that have no name: with all of them it would be too wide.
         if self.kinds.iter().any(|(name, _)| name.ends_with(against::THEIRS)) {
             let has_name = |name: &str| CHOSEN.contains(&name) || name.ends_with(against::THEIRS);
             self.kinds.retain(|(name, _)| has_name(name));

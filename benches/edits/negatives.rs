@@ -25,8 +25,8 @@ const FORM: [&str; 9] = [
     ", who has read the rules and follows them.",
 ];
 
-/// One document per text, of two kinds in turn. The first kind consists of a common notice and
-/// words from the text; the notice has about half as many words, up to about as many. The second
+/// One document per text, of two kinds in turn. The first kind is a common notice, followed by 60
+/// to 120 words from the text: the notice is about a third to a half of the document. The second
 /// kind is a report: a common template filled in with words from the text.
 pub(crate) fn documents(texts: &[String]) -> Vec<String> {
     let mut state = 7;

@@ -265,7 +265,7 @@ fn replace_words(text: &str, other: &str, count: usize, state: &mut u64) -> Stri
     words.join(" ")
 }
 
-/// Renames names. Each name is renamed either everywhere or nowhere.
+/// Renames identifiers: each of them either everywhere or nowhere.
 fn renamed(text: &str, share: u64, state: &mut u64) -> String {
     let salt = random(state);
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
@@ -295,7 +295,7 @@ fn ocr(text: &str, share: u64, state: &mut u64) -> String {
                     length = from.len();
                     out.push_str(to);
                 }
-                // The character is not recognised at all, or gets a speck beside it.
+                // A character that `MISREAD` does not list is lost, or gets a speck beside it.
                 None if below(state, 2) == 0 => {}
                 None => out.extend([char, '.']),
             }

@@ -46,7 +46,7 @@ impl Setting {
     }
 }
 
-/// Our settings with one normalisation.
+/// Makes our settings from names, shingles and thresholds; all of them use the same normalisation.
 fn ours(normalise: Normalise, all: &[(&'static str, Shingles, f64)]) -> Result<Vec<Setting>> {
     let one = |(name, shingles, threshold): &(&'static str, _, _)| {
         Setting::ours(name, *shingles, *threshold, normalise)

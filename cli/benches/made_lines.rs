@@ -43,7 +43,8 @@ fn push_word(text: &mut String, mut word: u64) {
     }
 }
 
-/// Appends the text with this number; `noise` seeds the replacement of some words.
+/// Appends text number `number`, of `words` words on average. With `noise`, some words are
+/// replaced; `noise` is the seed.
 fn text(number: u64, words: u64, noise: Option<u64>, out: &mut String) {
     let mut numbers = Numbers(number.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let mut noise = noise.map(Numbers);

@@ -7,7 +7,8 @@
 //! admits repeatedly. The set of live documents is thus bounded, and any growth is a leak. The
 //! program prints a line per minute. At the end it compares the last sixth of the run with the
 //! second sixth (in an hour: minutes 50 to 60 with 10 to 20). It exits with status 1 if a request
-//! failed, or if memory or the number of files grew above 1.1 times. Connects to loopback only.
+//! failed, or if memory or the number of files grew by a factor of more than 1.1. Connects to
+//! loopback only.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -79,8 +80,9 @@ impl Random {
         self.0 % end
     }
 
-    /// A text: usually 20 to 200 random words from a vocabulary of a few thousand; one in four is a
-    /// near-duplicate of the texts of one of 2,000 families.
+    /// A text of random words from a vocabulary of a few thousand. Three in four texts have 20 to
+    /// 200 words and resemble no other. One in four belongs to one of 2,000 families: the texts of
+    /// a family have 60 words in common and are near-duplicates of each other.
     fn text(&mut self) -> String {
         if self.below(4) > 0 {
             let words = 20 + self.below(180);
@@ -102,7 +104,7 @@ struct Counts {
     requests: AtomicU64,
     errors: AtomicU64,
     micros: Mutex<Vec<u32>>,
-    /// The complete first error.
+    /// Full text of the first error.
     first: Mutex<Option<String>>,
 }
 

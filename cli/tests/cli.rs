@@ -56,7 +56,7 @@ mod serve;
 mod sharded;
 #[path = "cli/state.rs"]
 mod state;
-#[cfg(target_os = "linux")] // it uses strace
+#[cfg(target_os = "linux")] // needs strace
 #[path = "cli/syscalls.rs"]
 mod syscalls;
 #[cfg(target_os = "linux")] // elsewhere, a thread may start with a smaller stack instead
@@ -271,8 +271,8 @@ fn a_forgotten_index_is_an_error_and_changes_nothing() {
 fn a_closed_pipe_is_success() {
     use std::io::Read as _;
     let scratch = Scratch::new();
-    // Equal texts form more pairs than a pipe buffer holds, so the command still writes when the
-    // pipe is closed.
+    // The results for 600 equal texts do not fit into the buffer of a pipe, so the command still
+    // writes when the pipe is closed.
     scratch.run_with_stdin("add i --jsonl -", equal_lines(600).as_bytes()).ends_with(0);
     for arguments in [["pairs", "i"], ["clusters", "i"], ["pairs", "--json"]] {
         let mut arguments = arguments.to_vec();

@@ -39,7 +39,7 @@ pub(crate) fn not_utf8(key: &[u8]) -> String {
     format!("the key {} is not UTF-8: open the index with keys='bytes'", key.escape_ascii())
 }
 
-/// Milliseconds UTC as a `datetime`.
+/// Converts milliseconds since 1970 (UTC) to a `datetime`.
 pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
 }

@@ -2,8 +2,9 @@
 //! duplicates.
 //!
 //! The rule is described in `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it
-//! is similar to a kept row, or to a document of an index. The library decides: by estimates, it
-//! admits row after row to an index of kept rows; with `exact`, its `Dedup` compares shingles.
+//! is similar to a kept row, or to a document of an index. The library makes the decisions. By
+//! default it uses estimates: it admits row after row to an index of kept rows. With `exact`, its
+//! `Dedup` compares shingles.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
 
-/// Number of sketched rows after which the consumer is called.
+/// Number of sketched rows after which `Documents::sketch` calls `take`.
 const ROWS_TAKEN: usize = 16_384;
 /// Number of texts that a single thread holds at a time: few enough to stay in the processor's
 /// cache until they are sketched.
@@ -20,8 +20,8 @@ const TEXTS_HELD: usize = 256;
 /// Number of sets that a single thread holds at a time. Fewer than texts, because each item is a
 /// separate Python object.
 const SETS_HELD: usize = 32;
-/// If several threads sketch, this many times more texts or sets are held at a time, because
-/// starting threads takes time.
+/// If several threads sketch, the number of texts or sets held at a time is multiplied by this:
+/// threads are started for each of these ranges, and starting them takes time.
 const FOR_THREADS: usize = 32;
 /// Bytes of text sketched between two checks for signals: about 10 ms on one processor.
 const BYTES_BETWEEN_SIGNALS: usize = 8 << 20;

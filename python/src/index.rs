@@ -324,7 +324,7 @@ impl Index {
         engine(py, || index.backup(&path))
     }
 
-    /// Writes the documents in memory to a segment now.
+    /// Writes the documents that are in memory to a segment now.
     fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.flush())

@@ -200,8 +200,8 @@ impl Sets<'_> {
     pub(crate) fn weight(&self, row: usize) -> usize {
         let count = match self {
             Self::Objects(_, rows) => rows.get(row).cloned().flatten().map_or(0, |row| row.len()),
-            // The exact lengths of the items would take as long to read as hashing the items, so 8
-            // bytes per item are assumed.
+            // Reading the exact lengths of the items would take as long as hashing them, so 8 bytes
+            // per item are assumed.
             Self::Arrow(chunks, range) => chunk_at(chunks, range.start + row)
                 .and_then(|(chunk, row)| chunk.list(row))
                 .map_or(0, |list| list.len()),

@@ -21,8 +21,8 @@ fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-/// What a successful write guarantees: `sync`, `os`, or the maximum number of seconds of writes
-/// that may be lost.
+/// Parses what a successful write guarantees: `sync`, `os`, or a number of seconds, the maximum age
+/// of writes that may be lost.
 fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     let Ok(name) = value.cast::<PyString>() else {
         return duration(value, "durability").map(Durability::Interval);

@@ -273,7 +273,7 @@ impl PassageIndex {
         reports::verification(py, &found)
     }
 
-    /// The state of the index in numbers. They count passages as documents.
+    /// The state of the index in numbers. Each passage counts as a document.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let index = self.open_one(py)?;
         let stats = engine(py, || index.index().stats())?;

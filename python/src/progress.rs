@@ -62,7 +62,8 @@ pub(crate) fn run<R: Send>(
         }
     };
     let done = unlocked(py, || work(&mut tick))?;
-    // Raised even if the operation has finished: an interrupt must not be lost.
+    // The exception is raised even if the operation has finished, because an interrupt must not be
+    // lost.
     match raised {
         Some(raised) => Err(raised),
         None => done.map_err(|error| from_engine(py, &error)),

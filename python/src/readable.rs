@@ -341,9 +341,10 @@ impl Readable {
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
-    /// The clusters that are linked by pairs with a similarity of at least ``threshold`` (with
-    /// ``contained``, also a containment of at least that). Returns a :class:`Stream` with one row
-    /// per member: cluster, key, size of the cluster, time.
+    /// The clusters of documents linked by pairs with a similarity of at least ``threshold``
+    /// (default: that of the index). With ``contained``, a pair must also have a containment of at
+    /// least ``contained``; ``threshold`` is then 0 by default. Returns a :class:`Stream` with one
+    /// row per member: cluster, key, size of the cluster, time.
     #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
     fn clusters(
         &self,

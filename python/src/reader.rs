@@ -31,8 +31,8 @@ impl ReaderState {
         }
     }
 
-    /// Returns a reader that was taken out, and a newer snapshot of it, if there is one. Drops both
-    /// if `close` was called meanwhile.
+    /// Puts back a reader that was taken out, and shows its `newer` snapshot, if there is one. If
+    /// `close` was called meanwhile, both are dropped instead.
     fn put_back(&self, reader: nearkin::Reader, newer: Option<nearkin::Snapshot>) {
         let mut snapshot = lock(&self.snapshot);
         if snapshot.is_some() {
@@ -46,7 +46,8 @@ impl ReaderState {
         let process = std::process::id();
         if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
             let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
-            // The parent's objects are not touched: one of its threads may have held their locks.
+            // The parent's objects are leaked and not closed: a thread of the parent may have held
+            // their locks at the time of the fork.
             let snapshot = opened.snapshot();
             std::mem::forget(lock(&self.snapshot).replace(snapshot));
             std::mem::forget(lock(&self.reader).replace(opened));
@@ -57,8 +58,9 @@ impl ReaderState {
 }
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
-/// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. It can
-/// be pickled, and used after a fork; both open the index again.
+/// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. A
+/// reader can be pickled, and used after a fork: the unpickled reader, or the one in the forked
+/// child, opens the index again.
 #[pyclass(extends = Readable, frozen, module = "nearkin")]
 pub(crate) struct Reader {}
 
@@ -81,7 +83,8 @@ impl Reader {
         Ok(PyClassInitializer::from(base).add_subclass(Self {}))
     }
 
-    /// Moves on to the current state. Returns whether that state is newer than before.
+    /// Moves on to the current state. Returns whether that state is newer than the one shown
+    /// before.
     fn refresh(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, base) = (slf.py(), slf.as_super().get());
         // In a forked child this opens the reader again.

@@ -1,7 +1,7 @@
 //! `nearkin.shards`: the steps of a job on a cluster, as functions of Arrow batches.
 //!
-//! Document numbers and BandKeys are signed 64-bit integers, as in Spark. A BandKey keeps its 64
-//! bits; only its sign differs.
+//! Document numbers and BandKeys are signed 64-bit integers, as in Spark. The 64 bits of a BandKey
+//! are unchanged, but read as a signed number.
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
@@ -63,7 +63,7 @@ fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
 }
 
 /// The concatenated signatures of a column, and which rows have one. The column is a `Signatures`
-/// object, or holds the bytes of one signature per row, as from `Signatures.to_bytes`.
+/// object, or holds the bytes of one signature per row, as from `Signature.to_bytes`.
 fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, Vec<bool>)> {
     let mut data = Vec::new();
     let mut push = |row: usize, signature: Option<&[u8]>| {

@@ -121,8 +121,8 @@ impl RowSieve {
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        // Taken for the duration of the call, and put back only if it succeeds: after an exception,
-        // the index of kept rows may lack rows of this call.
+        // The state is taken out for the duration of the call, and put back only if the call
+        // succeeds: after an exception, the index of kept rows may lack rows of this call.
         let taken = lock(&self.open).take().filter(|_| self.process == std::process::id());
         let mut open = taken.ok_or_else(|| {
             PyValueError::new_err("the stream of rows was closed, failed, or is read elsewhere")

@@ -182,7 +182,8 @@ impl Sink for Flat {
     fn push(&mut self, signature: Option<nearkin::Signature>) {
         if let Some(signature) = &signature {
             if self.width == 0 {
-                // No row before this one had a signature, so the width was unknown.
+                // The first signature reveals the width. The null rows before it, which had no data
+                // yet, become zeros.
                 self.width = signature.as_bytes().len();
                 self.data.resize(self.counts.len() * self.width, 0);
             }
@@ -223,7 +224,8 @@ impl SignaturesBuilder {
             self.counts.push(*count);
         }
         self.data.extend_from_slice(&part.data);
-        // A part without any signature has no width yet.
+        // A part without any signature has no data, because its width is unknown. Its rows become
+        // zeros here.
         self.data.resize(self.counts.len() * self.params.signature_bytes(), 0);
     }
 

@@ -123,7 +123,7 @@ impl BatchSource for ClustersSource {
 /// A batch of keys; `None` at the end.
 type Keys = nearkin::Result<Option<Vec<Vec<u8>>>>;
 
-/// An iterator over keys. A separate thread walks the snapshot, slightly ahead.
+/// An iterator over keys. A separate thread walks the snapshot, slightly ahead of the iterator.
 #[pyclass(frozen, module = "nearkin", name = "KeyIterator")]
 pub(crate) struct KeysSource {
     state: Mutex<State>,

@@ -239,7 +239,8 @@ impl Stream {
         Self { fields: source.fields(), source: Mutex::new(Some(source)) }
     }
 
-    /// Takes the source; `None` at the end. Waits while another thread is reading.
+    /// Takes the source out; `None` once the stream has been read to its end or handed over. Waits
+    /// while another thread is reading.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn BatchSource>>> {
         unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
     }

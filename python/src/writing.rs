@@ -26,7 +26,7 @@ const REMOVES: usize = 10_000;
 /// Number of documents that are admitted per call.
 const NEWCOMERS: usize = 1_024;
 
-/// A time in milliseconds UTC.
+/// Converts a time to milliseconds since 1970 (UTC).
 pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
     time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
 }

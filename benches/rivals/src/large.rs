@@ -1,6 +1,6 @@
-//! Measures Nearkin alone at the largest size: memory, write amplification and latency. Also gaoya
-//! alone in its own process, because otherwise its memory cannot be told from that of other
-//! engines.
+//! Measures Nearkin alone at the largest size: memory, write amplification and latency. Also
+//! measures gaoya, in a process of its own, because in a shared process its memory could not be
+//! told from that of other engines.
 
 use crate::clock::{queries, time};
 use crate::engines::{Engine, Kind, Nearkin};

@@ -1,6 +1,6 @@
 //! The limits of the machine: programs without an index and without answers, which do only the
-//! reads and writes that no similar design can avoid. The report compares lines that miss their
-//! target with these.
+//! reads and writes that no similar design can avoid. If a figure misses its target, the report
+//! compares it with the limit, too.
 
 use crate::clock::{by_turns, time};
 use crate::made::ROWS;
@@ -17,8 +17,8 @@ mod removals;
 pub use lines::Tables;
 use removals::removals_alone;
 
-/// Measured in turn with the queries of stage `tables`. (`LINES_OF_HIT` is measured in this stage,
-/// too, at the largest size.)
+/// Measured in stage `tables`, in turn with the queries. (`LINES_OF_HIT` is also measured in stage
+/// `limits`, at the largest size.)
 pub const LINES_OF_MISS: &str = "the lines of memory of a miss";
 pub const LINES_OF_HIT: &str = "the lines of memory of a hit";
 /// Measured in stage `tables`, with a cold page cache.

@@ -1,6 +1,6 @@
-//! Synthetic signatures of 128 one-byte rows. One document in ten is a near-duplicate of known
-//! agreement. A signature is a function of the document's number, so ten million of them need no
-//! memory.
+//! Synthetic signatures of 128 one-byte rows. One document in ten is a near-duplicate; how many
+//! rows it shares with its original is known. A signature is a function of the document's number,
+//! so ten million of them need no memory.
 
 pub const ROWS: usize = 128;
 pub const BANDS: usize = 16;

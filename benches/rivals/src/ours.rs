@@ -93,8 +93,8 @@ impl Ours<'_> {
         Box::new(index).close()
     }
 
-    /// Reopening after a process ended without closing the index, with a memtable as full as
-    /// possible.
+    /// Measures reopening after a process ended without closing the index, with a memtable as full
+    /// as possible.
     fn crash(&mut self) -> Result<()> {
         let folder = self.folder.join("crash");
         let (held, all) = fill_memtable(&folder)?;
@@ -109,7 +109,7 @@ impl Ours<'_> {
         Box::new(engine).close()
     }
 
-    /// The operations on one large index, in sequence.
+    /// Runs the measurements on one large index, in sequence.
     fn large_index(&mut self) -> Result<()> {
         let folder = self.folder.join("large");
         std::fs::create_dir_all(&folder)?;
@@ -199,9 +199,10 @@ impl Ours<'_> {
         Ok(())
     }
 
-    /// The reference for the next measurement: the queried index is not written, but a copy of it
-    /// is, in the same way. The two indexes share the machine and, until the copy writes new files,
-    /// the file pages, but no lock and no memtable.
+    /// The reference for the next measurement, in which the queried index is written. Here another
+    /// thread writes to a copy of the queried index instead, in the same way. The two indexes share
+    /// the machine and, until the copy writes new files, the file pages, but no lock and no
+    /// memtable.
     fn beside(&mut self, engine: &Nearkin) -> Result<()> {
         let folder = self.folder.join("another");
         std::fs::create_dir_all(&folder)?;
@@ -287,7 +288,8 @@ fn staged(first: u32, count: u32) -> Result<Vec<(u32, nearkin::Signature)>> {
 
 /// Fills a memtable until it is one or two batches short of full, and returns without closing the
 /// index. The log starts short and grows with use, so the first memtables are flushed half full and
-/// do not count. Returns the number of documents in the last memtable, and the total.
+/// do not count. Returns the number of documents in the last memtable, and the number of documents
+/// in the whole index.
 fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     let options = nearkin::Options::default().durability(Durability::OsBuffer);
     let mut engine = Nearkin::open_with(folder, options.maintenance(Maintenance::Inline))?;
@@ -308,8 +310,8 @@ fn fill_memtable(folder: &Path) -> Result<(u32, u32)> {
     Ok((held, all))
 }
 
-/// Number of turns of bare syncs and single inserts. The disk's speed varies within seconds, so
-/// they alternate.
+/// Number of turns, in each of which bare syncs and single inserts are measured. The two alternate,
+/// because the disk's speed varies within seconds.
 const TURNS: u32 = 15;
 
 /// Appends 256 bytes and syncs, again and again, to an existing file of zeros: no log on this disk

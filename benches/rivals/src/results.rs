@@ -92,7 +92,8 @@ impl Results {
         });
     }
 
-    /// Records, for each measure, the median of the values that one run has measured.
+    /// Takes over the results of one run: records, for each measure, the median of the values that
+    /// the run has measured.
     pub fn note_medians(&mut self, run: &Self) {
         for row in &run.rows {
             let Row { stage, engine, durability, documents, .. } = row;

@@ -53,7 +53,8 @@ struct Texts {
     name: String,
     documents: Vec<String>,
     sketcher: Sketcher,
-    /// Divides the time of a document: the times of long documents are reported per `CHARS` bytes.
+    /// The time of a document is divided by this, so that the times of long documents are reported
+    /// per `CHARS` bytes.
     parts: f64,
 }
 

@@ -133,8 +133,8 @@ fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> R
     })?;
     results.note(of, "reopen to first answer, warm", "ms", seconds * 1e3);
     asked(&open, texts, of, results)?;
-    // The first write of a session may create a log. It is measured by itself, so that the later
-    // measurements do not include that.
+    // The first write of a session may create a log. So this write is measured by itself, and the
+    // later measurements do not include the log's creation.
     let (seconds, ()) = time(|| open.insert(texts.documents.len() as u32, &texts.misses[..1]))?;
     results.note(of, "first write of a session", "ms", seconds * 1e3);
     let removed: Vec<u32> = (0..REMOVED.min(texts.documents.len() / 2) as u32).collect();

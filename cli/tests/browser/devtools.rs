@@ -50,8 +50,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts a browser. Without one it returns `None` and prints that to stderr directly, so that
-    /// the test harness cannot hide it.
+    /// Starts a browser. If none is installed, returns `None`, and says so on stderr directly, so
+    /// that the test harness cannot hide the message.
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             let what = "SKIPPED: no Chromium on this machine (NEARKIN_CHROMIUM names one), so that \
@@ -214,9 +214,11 @@ impl Browser {
         word.chars().for_each(|letter| self.press(&letter.to_string()));
     }
 
-    /// Everything a page must not do: errors, console messages, requests to other hosts.
+    /// Lists what the page did although no page may do it: errors, console messages, requests to
+    /// other hosts.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
-        // A round trip: all earlier events have arrived before its answer.
+        // A round trip to the browser: when its answer arrives, all earlier events have arrived,
+        // too.
         self.value("1");
         let complaint = |event: &Value| {
             let params = &event["params"];

@@ -245,7 +245,7 @@ fn saved(browser: &mut Browser) -> String {
     browser.text("window.saved")
 }
 
-/// Every internal link leads to a visible element.
+/// Checks that every internal link leads to a visible element.
 #[track_caller]
 fn no_dead_links(browser: &mut Browser) {
     let dead = r#"[...document.querySelectorAll("nav a")].map((link) => link.hash)
@@ -282,14 +282,14 @@ fn lines_of(count: usize) -> Vec<String> {
 fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    // The text is longer than the limit that the page once had. An inserted block moves everything
-    // after it, and the last line differs.
+    // `one` is longer than the limit that the page once had for a text. In `other`, a block is
+    // inserted near the beginning, so everything after it is moved, and a line is added at the end.
     let one = lines_of(2_000);
     let mut other = one.clone();
     other.splice(3..3, lines_of(2_300).split_off(2_000));
     other.push("the end is another".to_owned());
-    // A text longer than the page's limit per text: the page does not compare the part beyond the
-    // limit, and must not show it as a difference.
+    // `huge` is longer than the page's limit per text: the page does not compare the part beyond
+    // the limit, and must not show it as a difference.
     let huge = lines_of(20_000);
     let mut shifted = huge.clone();
     shifted.splice(3..3, (0..50).map(|at| format!("shifted by {at}")));

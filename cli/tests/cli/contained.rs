@@ -39,7 +39,8 @@ fn a_half_is_found_by_what_contains_it() {
     assert!(!told.stdout.contains("docs/other.txt"), "{}", told.stdout);
 }
 
-/// The larger text contains 0.7 to 0.9 of the smaller one; the exact comparison decides.
+/// Each smaller text shares 0.7 to 0.9 of its words with the larger one. The exact comparison
+/// decides which of them reach the limit of 0.8.
 #[test]
 fn what_is_contained_is_verified_by_the_documents() {
     let scratch = Scratch::new();

@@ -51,8 +51,8 @@ fn copies_and_near_copies_are_told_apart() {
     let ran = scratch.run("dups d").ends_with(0);
     assert!(ran.stdout.starts_with("exact  2 files, 97.7 KiB could be freed\n  d/a.png\n"));
     ran.says(&["7 files looked at, 2 empty, 1 more hard link", "2 exact copies in 2 groups"]);
-    // Later runs use the index that the first run has cached: one from another folder, and one
-    // after a change of two files.
+    // Later runs use the index that the first run has cached: a run from another working directory,
+    // and a run after two files have changed.
     let mut command = scratch.command(&["dups", ".", "--json"]);
     let ran = Ran::new(command.current_dir(scratch.path("d")).output().unwrap()).ends_with(0);
     assert!(ran.stdout.contains("\"one more\""), "{}", ran.stdout);

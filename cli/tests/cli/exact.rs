@@ -73,7 +73,8 @@ fn a_text_with_the_same_signature_and_more_words_is_stale() {
     scratch.run("report ix --out r.html").ends_with(0).says(&["changed"]);
 }
 
-/// The pairs have a similarity of exactly 0.7. About half of their estimates are lower.
+/// The pairs have a similarity of exactly 0.7. About half of their estimates are lower, so the
+/// exact comparison must start from lower estimates to find all pairs.
 #[test]
 fn at_least_looks_from_three_standard_errors_below() {
     let scratch = Scratch::new();

@@ -178,7 +178,7 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
         .says(&["external:a"]);
 }
 
-/// Another program reads the export, and its rewritten file can be imported.
+/// pyarrow reads the exported file and writes a copy of it, and the copy can be imported.
 #[cfg(feature = "parquet")]
 #[test]
 fn pyarrow_reads_the_export_and_its_copy_is_imported() {

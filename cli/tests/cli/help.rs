@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Ordered so that each example finds what earlier ones created.
+/// The commands, ordered so that the examples of each command find what earlier examples created.
 const COMMANDS: [&str; 22] = [
     "create",
     "add",

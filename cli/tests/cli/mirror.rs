@@ -392,7 +392,7 @@ fn watching_goes_on_with_what_happens() {
         }
     };
     assert_eq!(next(), "added d/a");
-    // Without this setting, the allocator would keep the memory of files that were read for another
+    // Without this setting, the allocator would keep the memory of processed files for one more
     // second, and this process would seem larger than it is.
     let environment = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
     let environment = String::from_utf8_lossy(&environment);

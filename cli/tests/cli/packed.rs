@@ -200,7 +200,8 @@ fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
     assert!(unchanged > 0);
-    // The index does not contain what the checkpoint beside it claims: it is older.
+    // A checkpoint lies beside an index that is older than it, and so lacks the documents that the
+    // checkpoint lists as added.
     fs::remove_dir_all(scratch.path("i")).unwrap();
     scratch.run("backup empty i").ends_with(0);
     killed(&scratch, "l.jsonl");

@@ -32,7 +32,7 @@ fn both() -> Scratch {
     scratch
 }
 
-/// Lines in groups of four that differ in one or two words.
+/// Lines in groups of four. Any two lines of a group differ in two words.
 fn similar_lines(count: usize) -> String {
     let words = |group: usize| (0..60).map(|at| format!("g{group}w{at}")).collect::<Vec<_>>();
     let line = |at: usize| {

@@ -60,8 +60,8 @@ fn documents_are_removed_by_what_their_keys_begin_with() {
     assert_eq!(ran.stdout, "4 documents removed\n");
 }
 
-/// The tool cannot set payloads: adding keeps the stored payload, and an import sets its own, even
-/// an empty one.
+/// No command sets a payload directly: `add` and `admit` keep the stored payload, and `import`
+/// replaces it by that of the import, even by an empty one.
 #[test]
 fn payloads_stay_when_texts_are_added_again() {
     let scratch = Scratch::with_licences();

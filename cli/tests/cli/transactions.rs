@@ -183,8 +183,8 @@ fn exact(sets: &Sets, least: f64) -> BTreeMap<(String, String), f64> {
     pairs
 }
 
-/// Every estimate is within five standard errors of the exact value. Of the pairs two standard
-/// errors above the threshold, at least the promised fraction is found.
+/// Checks what was found: every estimate is within five standard errors of the exact value, and at
+/// least 95 % of the pairs that are two standard errors or more above the threshold are found.
 #[expect(clippy::print_stdout, reason = "figures are for people")]
 fn compare(found: &BTreeMap<(String, String), f64>, sets: &Sets, threshold: f64, what: &str) {
     let error = |jaccard: f64| (jaccard * (1.0 - jaccard) / 128.0).sqrt();

@@ -52,8 +52,8 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
     assert!(one["known_found"].as_f64().unwrap() > 0.9, "{one}");
     assert_eq!(one["sampled"], 350);
     ran.says(&["from your pairs: 5 % are below"]);
-    // The reported fraction of known pairs that are found is that of a real index with these
-    // parameters.
+    // A real index with the recommended parameters finds exactly the reported fraction of the known
+    // pairs.
     let given = format!(
         "add i --jsonl docs.jsonl --threshold {threshold} --bands {} --rows-per-band {}",
         one["bands"], one["rows_per_band"]

@@ -72,7 +72,7 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
     assert_eq!((bytes("kept"), bytes("skipped")), (2, 3));
     let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient").ends_with(0);
     assert!(ran.stdout.contains("saved: 0 bytes of "), "{}", ran.stdout);
-    // Exactly half of the lines unusable is still accepted.
+    // A file is still accepted if exactly half of its lines are unusable.
     scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
     scratch.run("add i --jsonl l.jsonl").ends_with(0);
     // Without any usable line, reading stops early.

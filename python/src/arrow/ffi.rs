@@ -197,20 +197,22 @@ impl ArrowArray {
             return true;
         }
         let bit = self.offset() + row;
-        // SAFETY: the validity buffer has one bit per row, and the offset counts as rows.
+        // SAFETY: the validity buffer has one bit per row, including the rows before the array's
+        // offset.
         let byte = unsafe { *validity.wrapping_add(bit / 8) };
         byte >> (bit % 8) & 1 == 1
     }
 
-    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller stays
-    /// within the array's rows (in an offsets buffer: one more), and the type `T` is that of the
-    /// array's format.
+    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller must stay
+    /// within the array's rows (an offsets buffer has one value more), and `T` must be the type of
+    /// the array's format.
     pub(crate) fn value<T: Primitive>(&self, buffer: usize, at: usize) -> T {
         let begin = self.buffer(buffer);
         if begin.is_null() {
             return T::default();
         }
-        // SAFETY: the buffer holds such a value for every row; alignment is only recommended.
+        // SAFETY: the buffer holds a value of this type for every row. The read is unaligned,
+        // because the interface only recommends alignment.
         unsafe { begin.cast::<T>().wrapping_add(at).read_unaligned() }
     }
 
@@ -268,7 +270,7 @@ impl ArrowStream {
 
     fn failure(&mut self, code: c_int) -> String {
         if let Some(get_last_error) = self.get_last_error {
-            // SAFETY: a callback of a stream that is not released, called with its own struct.
+            // SAFETY: the stream is not released, so the callback may be called with it.
             let message = unsafe { get_last_error(self) };
             if !message.is_null() {
                 // SAFETY: a C string, valid until the stream is used again.
@@ -281,7 +283,8 @@ impl ArrowStream {
     pub(crate) fn schema(&mut self) -> Result<ArrowSchema, String> {
         let get_schema = self.get_schema.ok_or("an Arrow stream without get_schema")?;
         let mut schema = ArrowSchema::empty();
-        // SAFETY: a callback of a stream that is not released; it fills an empty schema.
+        // SAFETY: the stream is not released, so the callback may be called with it. It fills the
+        // empty schema.
         let code = unsafe { get_schema(self, &raw mut schema) };
         if code == 0 { Ok(schema) } else { Err(self.failure(code)) }
     }

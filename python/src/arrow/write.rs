@@ -182,7 +182,8 @@ impl ArrowColumn {
     }
 }
 
-/// A record batch: columns of equal length. They are shared, so that an export copies nothing.
+/// A record batch: columns of equal length. The columns are shared, so that an export copies
+/// nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
     pub(crate) columns: Vec<Arc<ArrowColumn>>,

@@ -230,7 +230,8 @@ impl Hasher {
         Ok(PyByteArray::new(py, &out))
     }
 
-    /// The hash values of many sets: each row of items is added to the same initial values.
+    /// The hash values of many sets. Each row is the items of one set; every set starts from the
+    /// same initial values.
     fn bulk<'py>(
         &self,
         py: Python<'py>,

@@ -33,8 +33,9 @@ fn affine64(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Lowers `out` in the same way, with the legacy permutations. datasketch lets `a * h + b` wrap
-/// modulo 2^64 before it takes the remainder by 2^61 - 1.
+/// Lowers each value of `out` to the minimum of itself and of the legacy permutation of all hashes
+/// `h`: the low 32 bits of `a * h + b` modulo 2^61 - 1. As in datasketch, `a * h + b` wraps modulo
+/// 2^64 before the remainder is taken.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "compiled once more with AVX2 by its caller")]
 fn legacy(a: &[u64], b: &[u64], hashes: &[u64], out: &mut [u64]) {
@@ -56,7 +57,7 @@ macro_rules! dispatched {
             $plain(a, b, hashes, out);
         }
 
-        /// The same result as the plain loop, with AVX2 if the processor has it.
+        /// Runs the plain loop, in the version compiled for AVX2 if the processor has it.
         #[cfg_attr(
             target_arch = "x86_64",
             expect(unsafe_code, reason = "calls a function compiled for AVX2")

@@ -33,8 +33,8 @@ impl Tables {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Converts bucket keys to values, and back. A bucket key is what datasketch calls the bytes of
-    /// a band's values, each with its bytes reversed.
+    /// Converts bucket keys to values, and back. A bucket key, in datasketch, consists of the
+    /// values of a band, with the bytes of each value in reverse order.
     fn swapped(&self, part: &[u8], lanes: usize) -> Vec<u8> {
         let mut part = part.to_vec();
         if self.lanes > 0 && part.len() >= lanes {
@@ -105,7 +105,7 @@ impl Tables {
         Ok(Self { bands, lanes, buckets: Mutex::new(buckets) })
     }
 
-    /// Adds a MinHash and returns its number; `None` if it does not have this length and scheme.
+    /// Adds a MinHash and returns its number; `None` if `values_of` returns `None`.
     fn add<'py>(
         &self,
         key: Bound<'py, PyAny>,
@@ -119,8 +119,7 @@ impl Tables {
         self.insert_row(key, &values.as_bytes()[..covered]).map(Some)
     }
 
-    /// The keys of the rows that share a band with a MinHash; `None` if it does not have this
-    /// length and scheme.
+    /// The keys of the rows that share a band with a MinHash; `None` if `values_of` returns `None`.
     fn find<'py>(
         &self,
         minhash: &Bound<'py, PyAny>,
@@ -134,7 +133,8 @@ impl Tables {
         let mut found = Vec::new();
         let row = &values.as_bytes()[..covered];
         self.lock().query(row, |_, key| found.push(key.clone_ref(py)));
-        // The tables are unlocked here, because creating a list can start the garbage collector.
+        // The tables are unlocked here, because creating a list can start the garbage collector,
+        // which may need the lock.
         PyList::new(py, found).map(Some)
     }
 
@@ -180,8 +180,8 @@ impl Tables {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // If another call holds the lock, no key is visited. The garbage collector then takes the
-        // keys for referenced from elsewhere, and keeps them.
+        // If another call holds the lock, no key is visited. The garbage collector then treats the
+        // keys as referenced from elsewhere, and keeps them.
         let Ok(buckets) = self.buckets.try_lock() else { return Ok(()) };
         buckets.keys().try_for_each(|key| visit.call(key))
     }

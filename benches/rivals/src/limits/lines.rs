@@ -1,5 +1,5 @@
-//! The minimum cost of a query: it reads the cache lines that any query needs, and nothing else.
-//! Also the minimum time from closed files to the first query.
+//! The minimum cost of a query: measures the time to read the cache lines that any query needs,
+//! without anything else. Also the minimum time from closed files to the first query.
 
 use crate::clock::{Latencies, ROUNDS, time};
 use crate::made::{BANDS, ROWS, Random};

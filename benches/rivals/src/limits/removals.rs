@@ -73,9 +73,9 @@ impl Table {
         (self.keys + self.documents * KEY_BYTES).next_multiple_of(BLOCK_BYTES)
     }
 
-    /// Reads, step by step, the blocks to which the keys lead, each block once. The keys are those
-    /// of the first documents, which are adjacent, as in the removals that the stores are measured
-    /// with.
+    /// Reads, step by step, the blocks to which the keys lead, each block once. The keys belong to
+    /// the first documents, as in the removals that are measured with the stores. So the starts and
+    /// the keys are adjacent.
     fn find(&self, file: &File, keys: &[u64]) -> Result<u32> {
         let groups = self.documents / GROUP;
         let group = |key: &u64| ((u128::from(*key) * groups as u128) >> 64) as usize;

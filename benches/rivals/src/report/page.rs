@@ -8,8 +8,9 @@ use crate::results::{Result, Row, figure};
 use crate::scripts::ASCII;
 use std::fmt::Write;
 
-/// If the load average at the start was above this, the page warns that the machine was busy. On
-/// two processors, compiling this program just before leaves behind a smaller load than this.
+/// If the load average at the start was above this, the page warns that the machine was busy.
+/// Compiling this program just before the run is not enough for the warning on two processors: it
+/// leaves a smaller load behind.
 const LOAD_MAX: f64 = 3.0;
 
 const HEAD: &str = "\

@@ -54,8 +54,8 @@ const RIGHT: f64 = 110.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 52.0;
 
-/// Colours that colour-blind readers can tell apart on white, in the order of preference with
-/// Nearkin's first.
+/// The colour of each engine, in order of preference: the first one is Nearkin's. Colour-blind
+/// readers can tell the colours apart on white.
 const COLOURS: [(&str, &str); 6] = [
     ("nearkin", "#d55e00"),
     ("gaoya", "#0072b2"),

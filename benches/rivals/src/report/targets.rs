@@ -37,7 +37,7 @@ impl Target {
         self
     }
 
-    /// The ratio of the figure to the limit: 1 is at the limit.
+    /// How many times worse than the limit the figure is: 1 is at the limit.
     fn of_limit(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit?);
         Some(match self.bound {

@@ -5,8 +5,8 @@ use crate::options::{Options, home};
 use crate::results::{Result, Results};
 use std::process::Command;
 
-/// Runs the script once, if `--python` was given. Returns whether it ran. If it did not, later runs
-/// must skip it, too: figures are compared only within a run.
+/// Runs the script once. Returns false if there was no `--python`, or if the script failed. Later
+/// runs must then skip the script, too, because figures are compared only within a run.
 pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
     let Some(program) = &options.python else {
         println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");

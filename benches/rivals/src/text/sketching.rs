@@ -92,7 +92,7 @@ impl Splitter {
         let (mut all, mut one, mut two) = (0_u64, 0_u64, 0_u64);
         let (mut block, mut at) = (0, 0);
         // At least one byte of padding follows the text, so the end of the last word is found like
-        // that of any other. After it, no word begins, and the loop ends.
+        // that of any other. No word begins after the last one, so the loop ends.
         while let Some(from) = self.next(&mut block, at, false) {
             let to = self.next(&mut block, from, true).unwrap_or(text.len());
             let three = self.hash(from, to);

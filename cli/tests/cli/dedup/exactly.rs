@@ -15,7 +15,7 @@ fn texts(count: u64) -> Vec<Vec<u64>> {
         let own: Vec<u64> = (0..40 + random(30)).map(|word| at * 1_000 + word).collect();
         let other =
             texts.get(usize::try_from(random(at.max(1))).unwrap()).cloned().unwrap_or_default();
-        // The common template is about two thirds of a text.
+        // The common template. It is about two thirds of a text that is made from it.
         let form = 1_000_000_000..1_000_000_090;
         texts.push(match random(6) {
             0 if at > 0 => {

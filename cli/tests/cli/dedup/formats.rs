@@ -33,7 +33,7 @@ fn rows_of_a_table_stay_as_they_are() {
     assert_eq!((count("read"), count("kept"), count("skipped")), (5, 3, 1));
     let dropped = objects(&text(&scratch, "out.csv.dropped.jsonl"));
     assert_eq!((&dropped[0]["line"], &dropped[0]["of_key"]), (&2.into(), &"1".into()));
-    // The kept rows written to stdout, to a compressed file (from two inputs), and as JSON lines.
+    // Writes the kept rows to stdout, to a compressed file (from two inputs), and as JSON lines.
     let ran = scratch.run("dedup in.csv --out -").ends_with(0).says(&["5 lines read, 3 kept"]);
     assert_eq!(ran.stdout, expected);
     scratch.run("dedup in.csv in.csv --out two.csv.gz").ends_with(0);

@@ -24,7 +24,8 @@ impl Scratch {
         command.spawn().unwrap()
     }
 
-    /// Runs a command and interrupts it after a delay; `None` if it had no handler yet.
+    /// Runs a command and interrupts it after a delay; `None` if the command had not installed its
+    /// handler yet.
     fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {
         let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
         // Stdout is discarded and not a pipe, because a full pipe would block the command.

@@ -128,8 +128,8 @@ fn help_fits_forty_columns() {
 fn a_bar_is_only_where_it_can_be_seen() {
     let scratch = Scratch::new();
     let line = "{\"id\":1,\"text\":\"a b c d\"}";
-    // The bar is drawn when a line arrives after the first second. More lines follow, so that some
-    // do even if the start is slow.
+    // The bar is drawn when a line arrives after the first second. Several lines follow at
+    // intervals, so that at least one of them arrives late enough, even if the start is slow.
     let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
     scratch.run("create i").ends_with(0);
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");

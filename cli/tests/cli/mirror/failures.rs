@@ -24,8 +24,8 @@ fn a_document_stays_whatever_keeps_its_file_from_being_read() {
     assert_eq!(lines, ["removed d/empty empty"]);
     assert_eq!(count(&counts, &["removed", "kept", "skipped", "waiting"]), [1, 3, 4, 1]);
     assert_eq!(scratch.documents("i").len(), 3);
-    // After a failure, the next run tries the file once more. If that fails too, the runs after it
-    // wait.
+    // After a failure, the next run tries the file once more. If that fails, too, later runs wait
+    // before they try again.
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 1, 1]);
     assert_eq!(count(&scratch.mirror("i d").1, &["kept", "read", "waiting"]), [3, 0, 1]);
     let ran = scratch.run("mirror i d").ends_with(0);

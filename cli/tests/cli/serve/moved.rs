@@ -23,8 +23,8 @@ fn documents(scratch: &Scratch, index: &str) -> u64 {
     stats.objects()[0]["documents"].as_u64().unwrap()
 }
 
-/// Runs `serve`, `mv` and `add` in 36 variants, with each of which an earlier version damaged the
-/// second index.
+/// Runs `serve`, `mv` and `add` in 36 variants. In each of them, an earlier version of the server
+/// damaged the second index.
 fn move_in_36_ways(scratch: &Scratch) {
     scratch.write("first.jsonl", lines("first", 5));
     scratch.write("later.jsonl", lines("later", 3));
