@@ -30,7 +30,8 @@ pub(crate) struct Large {
 }
 
 impl Large {
-    /// Starts a text of `bytes` bytes. Returns `None` for kinds of units that may contain a space.
+    /// Starts a text of `bytes` bytes. `blank` is the hash of a space as a unit. Returns `None` for
+    /// kinds of units that may contain a space.
     pub(crate) fn new(shingles: Shingles, blank: u64, bytes: usize) -> Option<Self> {
         let (between, expected) = match shingles {
             Shingles::Words(_) | Shingles::Tokens(_) => (None, bytes / BYTES_OF_WORD),

@@ -11,7 +11,8 @@ use super::normalise::tokens;
 use super::simd::{Processor, blanks, masks};
 use super::unit::UnitHash;
 
-/// A text is processed in pieces that are little longer than this, so that buffers stay small.
+/// A text is processed in pieces that are only a little longer than this, so that buffers stay
+/// small.
 const PIECE_BYTES: usize = 8 << 10;
 
 /// Maximum length of a piece that is divided here, with 32-bit positions. A piece is longer only if
@@ -295,7 +296,8 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
     }
 }
 
-/// Bytes of `text`, padded with zeros at its end (units never extend into the padding).
+/// The `N` bytes of `text` from `at` on. After the start of a unit there are always as many,
+/// because the buffer is longer than its units; otherwise the result would be zeros.
 #[inline(always)]
 fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
     text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])

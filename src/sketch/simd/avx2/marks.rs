@@ -179,8 +179,8 @@ fn joints_and_bars(bytes: __m256i) -> __m256i {
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
 }
 
-/// Selects bytes from `first` to `last`. Shifts them to the low end of the signed range, so that
-/// one comparison suffices.
+/// Selects bytes from `first` to `last`. Moves this range to the low end of the signed bytes, so
+/// that one comparison suffices.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
