@@ -226,7 +226,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The matching entries in the group of a look-up.
+    /// Makes the [`Entries`] of look-up `number`. `run` is the range of the matching entries,
+    /// counted from the start of the group.
     #[inline]
     fn entries(&self, number: u32, look_up: &LookUp, run: Range<u32>) -> Entries {
         // Start of the table: `at` is the offset of the group's first fingerprint.
@@ -320,7 +321,8 @@ impl Segment {
     /// Prefetches the keys of many documents. In an unverified segment, also verifies their blocks.
     pub(crate) fn prefetch_keys(&self, ordinals: impl Iterator<Item = u32> + Clone) -> Result<()> {
         let [_, _, _, starts, ..] = &self.layout.sections;
-        // The start of the document, and that of the next document if there is one.
+        // The bytes that hold the start of the document, and that of the next document if there is
+        // one.
         let start = |ordinal: u32| {
             let bytes = if ordinal + 1 < self.docs() { 8 } else { 4 };
             (starts.offset + 4 * u64::from(ordinal), bytes)
@@ -344,8 +346,8 @@ impl Segment {
         self.look_up_all(table, &[key], &mut |_, ordinal| out.push(ordinal))
     }
 
-    /// Looks up many keys in one table, batch by batch. Calls `take` with the index of the key and
-    /// the ordinal of each candidate.
+    /// Looks up many keys in one table, batch by batch. Calls `take` for each candidate, with the
+    /// index of the key and the ordinal of the candidate.
     pub(crate) fn look_up_all(
         &self,
         table: usize,
