@@ -64,7 +64,7 @@ impl<'a> Verified<'a> {
 }
 
 impl BlockFile {
-    /// Opens the file and checks everything but the body. Reads the header and the tail only.
+    /// Opens the file. Reads and checks only the header and the tail.
     pub(super) fn open(
         storage: &dyn Storage,
         path: &Path,

@@ -100,7 +100,8 @@ impl LookUp {
         begin <= end && end <= docs
     }
 
-    /// The entries of the group with the fingerprint. `None` if the window does not determine them.
+    /// The range of the group's entries that have the fingerprint. `None` if the window does not
+    /// determine it.
     #[inline]
     fn presumed_run(&self, window: &BitWindow) -> Option<Range<u32>> {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
@@ -389,8 +390,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Finds the entries of a group with the fingerprint by binary search. They are consecutive,
-    /// because a group is sorted.
+    /// Finds the entries of the group that have the fingerprint, by binary search. They are
+    /// consecutive, because a group is sorted.
     fn match_group(&self, look_up: &LookUp) -> Result<Range<u32>> {
         let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
         let entries = end - begin;

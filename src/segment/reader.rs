@@ -43,8 +43,7 @@ impl Segment {
         self.blocks.file()
     }
 
-    /// Opens a published segment. Checks the header and everything after the body. Reads nothing
-    /// else of the body than the header.
+    /// Opens a published segment. Reads and checks only the header and the tail.
     pub(crate) fn open(
         storage: &dyn Storage,
         path: &Path,

@@ -208,8 +208,8 @@ impl KeyWindow {
         let held = self.begin..self.begin + wide(self.bytes.len());
         let end = at.saturating_add(count);
         if at < held.start || end > held.end {
-            // Reads ahead up to the end of the section, but at least the requested bytes. If the
-            // file is too short for them, the read returns the error.
+            // Reads ahead, but not beyond the section, and reads the requested bytes in any case.
+            // If the file is too short for them, the read returns the error.
             let rest = section.end().unwrap_or(end).saturating_sub(at);
             self.begin = at;
             let bytes = count.max(rest.min(wide(CHUNK_BYTES)));

@@ -15,8 +15,9 @@ use super::unit::UnitHash;
 /// small.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Maximum length of a piece that is divided here, with 32-bit positions. A piece is longer only if
-/// a unit is, or a run of units without white space; then slower code divides it.
+/// Maximum length of a piece that is divided here, with 32-bit positions. Only a unit of such a
+/// length, or such a run of units without white space, makes a piece longer; slower code divides
+/// that piece.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// The kind of the units.
@@ -40,12 +41,12 @@ pub(crate) struct Cut {
 pub(crate) struct Split {
     /// The text as it is hashed: in lower case or unchanged.
     text: Vec<u8>,
-    /// One bit per byte, set where a unit begins or has just ended. Then the positions of these
-    /// bits: begins and ends alternate.
+    /// `marks` has one bit per byte, set where a unit begins or has just ended. `edges` has the
+    /// positions of these bits: begins and ends alternate.
     marks: Vec<u64>,
     edges: Vec<u32>,
-    /// The first eight bytes of each unit (the AVX2 kernel stores lengths here), and the positions
-    /// of long units.
+    /// `heads` has the first eight bytes of each unit (the AVX2 kernel stores lengths here). `long`
+    /// has the positions of long units.
     heads: Vec<u64>,
     long: Vec<u32>,
     /// The folded text before it is divided; used by `units`.

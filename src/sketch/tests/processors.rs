@@ -234,7 +234,8 @@ fn a_carry_into_the_row_is_seen_on_every_processor() {
             let pair = [mixed ^ add, (mixed - 1) ^ add];
             let others = |count| (0..count).map(move |n: u64| split_mix(row, n));
             check_values(&pair.into_iter().chain(others(40)).collect::<Vec<_>>());
-            // Also with the pair after the first group of hashes that are processed together.
+            // Once more with the pair after 520 other hashes, because the AVX2 kernel processes 512
+            // hashes together.
             check_values(&others(520).chain(pair).collect::<Vec<_>>());
         }
     }

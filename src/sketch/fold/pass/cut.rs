@@ -25,8 +25,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Whether the character after this blank begins a new part of the text: see
-    /// `CharRecord::begins`.
+    /// Whether a word boundary and a normalisation boundary precede the character after this blank:
+    /// see `CharRecord::begins`.
     fn begins_after(&self, blank: usize) -> bool {
         match self.text.as_bytes().get(blank + 1) {
             None => false,
