@@ -141,7 +141,8 @@ impl BlockFile {
         if self.verified.any_missing() {
             self.check_range(begin, count)?;
         } else if count > LONG_READ_BYTES {
-            // Under memory pressure, some pages may have been evicted: request all of them at once.
+            // Under memory pressure, pages may have been evicted: request all pages of the read at
+            // once.
             map.will_need(begin / BLOCK_BYTES * BLOCK_BYTES, begin % BLOCK_BYTES + count);
         }
         // Cannot panic: the map is as long as the file, and `range` has checked the bounds.

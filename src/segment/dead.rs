@@ -224,7 +224,7 @@ impl Ranks {
                 let below = (1_u64 << (ordinal % 64)) - 1;
                 before + (!bits & below).count_ones()
             }
-            // `ordinal` is `docs`, and the last word is full: no word contains this bit.
+            // `ordinal` is `docs`, and the last word is full: no word contains bit `docs`.
             _ => self
                 .before
                 .last()

@@ -78,8 +78,8 @@ impl Large {
         if !is_last {
             units.extend(self.between);
         }
-        // Too few units for a window wait for the next section, or are dropped at the end. Only if
-        // the whole text has too few do they form one window.
+        // If there are too few units for a window, they wait for the next section; after the last
+        // section they are dropped. Only if the whole text has too few do they form one window.
         if units.len() < self.width && (self.begun || !is_last) {
             if is_last {
                 units.clear();

@@ -269,9 +269,9 @@ impl Processor {
         }
     }
 
-    /// Writes to `picked` the hashes that this round puts into one of the `open` rows of 128, and
-    /// perhaps others. They are written as they are before `fast::rehash`. Returns their number.
-    /// `picked` must have room for all hashes and eight more.
+    /// Finds the hashes that this round puts into one of the `open` rows of 128, and perhaps
+    /// others. Writes them to `picked` as they were given, not as `fast::rehash` changes them.
+    /// Returns their number. `picked` must have room for all hashes and eight more.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,

@@ -42,7 +42,7 @@ fn model() -> Model {
     Model::random(5, 2500, shape(24, 4), 3)
 }
 
-/// The same as `located`, but only for every tenth key, and the keys are looked up one by one, as
+/// The same as `located`, but only for every tenth key, and with the keys looked up one by one, as
 /// queries do.
 fn located_each(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;

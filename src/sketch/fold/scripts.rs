@@ -1,5 +1,5 @@
-//! Tables of letters for processors that can look up an entry of 128: one table per pair of leading
-//! bytes.
+//! Letter tables of 128 entries, one table per pair of leading bytes, for processors that look up
+//! many entries at once.
 //!
 //! `FoldTable::letter` and `CharRecord` define which letters are plain.
 

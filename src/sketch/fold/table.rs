@@ -73,10 +73,10 @@ pub(crate) mod class {
 const PAIR: u8 = 253;
 /// The value of `CharRecord::bytes` for a character that becomes a single one, perhaps itself.
 pub(crate) const MOVED: u8 = 254;
-/// A record is that of a letter that composes with nothing before it if its bits under this mask
-/// equal `MOVED << 32`. Then the character becomes a single one, of class `LETTER` or `HEBREW`
-/// (which differ in bit 0, which the mask leaves out), has combining class 0 and lacks the flag
-/// `MAYBE`.
+/// Mask to recognise a letter that composes with nothing before it: the bits of its record under
+/// this mask equal `MOVED << 32`. They say that the character becomes a single one, of class
+/// `LETTER` or `HEBREW` (which differ in bit 0, which the mask leaves out), has combining class 0
+/// and lacks the flag `MAYBE`.
 const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
 /// Flags: the character may compose with a preceding one; it has a canonical decomposition.
 const MAYBE: u8 = 1;
