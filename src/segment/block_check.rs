@@ -74,7 +74,7 @@ impl BlockFile {
     /// beyond the body, the later read returns the error.
     #[inline(never)]
     pub(super) fn check_extents(&self, extents: impl Iterator<Item = (u64, usize)>) -> Result<()> {
-        // Without a map every read verifies its blocks.
+        // Without a map, every read verifies its blocks itself.
         if self.map.is_none() {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl BlockFile {
 
     /// Starts reading the unverified blocks under these extents without waiting, so that all reads
     /// are in flight before the first block is needed. Also prefetches the first cache line of each
-    /// extent, for blocks that were verified before.
+    /// extent, which helps if its block is already verified.
     #[cold]
     pub(super) fn request(&self, extents: impl Iterator<Item = (u64, usize)>) {
         let blocks = self.unverified(extents.inspect(|(offset, _)| {
@@ -148,8 +148,9 @@ impl BlockFile {
     pub(super) fn warm_up(&self, end: usize) -> usize {
         let end = end.min(self.blocks());
         let begin = end.saturating_sub(1) / BLOCKS_PER_STEP * BLOCKS_PER_STEP;
-        // Checks whether all blocks are resident, not each one: pages that were not read recently
-        // are resident in runs. The blocks of a step share a block of the CRC table.
+        // Asks once for the whole step whether its pages are resident, not once per block, because
+        // pages that were not read recently are resident in long runs. One block of the CRC table
+        // is enough: the blocks of a step share it.
         if !(begin..end).all(|block| self.verified.has(block)) && self.are_crcs_resident(begin) {
             let checked = self.check(begin..end, BlockFetch::Resident);
             debug_assert!(checked.is_ok(), "an error is left to the read that needs the block");
@@ -157,8 +158,8 @@ impl BlockFile {
         begin
     }
 
-    /// Whether the checksum of `block` can be used without reading the disk: its block of the CRC
-    /// table is verified, or it is resident and valid.
+    /// Whether the checksum of `block` can be used without reading the disk: the block of the CRC
+    /// table that contains it is verified already, or is resident and valid.
     fn are_crcs_resident(&self, block: usize) -> bool {
         let index = block / CRCS_PER_BLOCK;
         let (Some(crcs), Some(map)) = (self.crc_table.get(index), &self.map) else { return false };

@@ -2,8 +2,8 @@
 //! used.
 //!
 //! Independent of the content of sections. The file is read in one of two ways. Once every block of
-//! the map was verified, it is plain memory: [`Verified`]. Before that, and without a map, reads
-//! can fail and verify what they return.
+//! the map was verified, the map is plain memory: [`Verified`]. Before that, and without a map, a
+//! read verifies the bytes that it returns, and can fail.
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 
 pub(super) type Block = [u8; BLOCK_BYTES];
 
-/// Longer reads come from sequential scans and merges. They would be slow through the map, which
-/// has no read-ahead.
+/// Reads longer than this come from sequential scans and merges. Their pages are requested all at
+/// once, because the map has no read-ahead.
 const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Number of blocks that are verified before their pages are released.
@@ -64,7 +64,7 @@ impl<'a> Verified<'a> {
 }
 
 impl BlockFile {
-    /// Opens the file and checks everything but the body. Reads the header and the tail only.
+    /// Opens the file. Reads and checks only the header and the tail.
     pub(super) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -132,7 +132,8 @@ impl BlockFile {
         map.bytes().get(..self.body_bytes).map(Verified)
     }
 
-    /// `count` verified bytes of the body. With a map this is a slice of it, otherwise a copy.
+    /// `count` verified bytes of the body. With a map they are a slice of the map, otherwise a
+    /// copy.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
@@ -140,7 +141,8 @@ impl BlockFile {
         if self.verified.any_missing() {
             self.check_range(begin, count)?;
         } else if count > LONG_READ_BYTES {
-            // Under memory pressure, some pages may have been evicted: request all of them at once.
+            // Under memory pressure, pages may have been evicted: request all pages of the read at
+            // once.
             map.will_need(begin / BLOCK_BYTES * BLOCK_BYTES, begin % BLOCK_BYTES + count);
         }
         // Cannot panic: the map is as long as the file, and `range` has checked the bounds.

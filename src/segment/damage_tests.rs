@@ -51,7 +51,8 @@ fn a_segment_that_is_read_back_is_checked_whole() {
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
     let open = |mode| place.segment(&path, &listed, &model.shape, mode);
     let body = open(ReadMode::Mmap).expect("opens").blocks.blocks() * BLOCK_BYTES;
-    // Changes a byte in each block, but not in the header, which opening reads.
+    // Changes one byte at a time, about three in each block, but none in the header, which opening
+    // reads.
     for at in (100..body).step_by(BLOCK_BYTES / 3) {
         file.write_at(&[bytes[at] ^ 1], at as u64).expect("written");
         let error = open(ReadMode::Mmap).expect("opens").read_back(true).expect_err("damaged");

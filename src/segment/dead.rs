@@ -213,8 +213,9 @@ impl Ranks {
         self.bits[index(ordinal / 64)] >> (ordinal % 64) & 1 == 1
     }
 
-    /// Number of live documents before `ordinal`: the ordinal that a live document gets by a merge.
-    /// For `docs` it is the number of all live documents.
+    /// Number of live documents before `ordinal`. A merge gives a live document this number as its
+    /// ordinal, counted from the first document of its segment. If `ordinal` is `docs`, this is the
+    /// number of all live documents.
     pub(crate) fn live_before(&self, ordinal: u32) -> u32 {
         assert!(ordinal <= self.docs, "no such ordinal");
         let word = index(ordinal / 64);
@@ -223,7 +224,7 @@ impl Ranks {
                 let below = (1_u64 << (ordinal % 64)) - 1;
                 before + (!bits & below).count_ones()
             }
-            // `ordinal` is `docs`, and the last word is full: no word contains this bit.
+            // `ordinal` is `docs`, and the last word is full: no word contains bit `docs`.
             _ => self
                 .before
                 .last()

@@ -5,7 +5,8 @@ use super::Listed;
 use crate::format::blocks::{BLOCK_BYTES, Footer};
 use crate::format::header::FileHeader;
 
-/// Recomputes all checksums. `was` is the footer of the undamaged file, whose lengths are used.
+/// Recomputes all checksums. `was` is the footer of the undamaged file: its lengths are used,
+/// because those in `bytes` may be damaged.
 pub(crate) fn repair(bytes: &mut [u8], was: &Footer, listed: &Listed) -> Listed {
     let crc = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
     let body = usize::try_from(was.body_bytes).expect("small");

@@ -17,8 +17,8 @@ pub(crate) struct Listed {
     pub(crate) tail_hash: u64,
 }
 
-/// Reads and checks the footer, the tail and the header, in this order, because the lengths in the
-/// footer validate the others.
+/// Reads and checks the footer, the tail and the header, in this order. The footer comes first,
+/// because it says where the tail is, and the tail and the header must agree with it.
 pub(super) fn read_header_and_footer(
     file: &dyn File,
     path: &Path,

@@ -37,9 +37,9 @@ pub(super) fn window_of(at: u64, entries: u32, fingerprint: u16) -> u64 {
     place.saturating_sub(QUARTER) / (LINE / 2) * (LINE / 2)
 }
 
-/// The entries of a group with this fingerprint, usually none. Returns `None` if some may lie
-/// outside the window that starts at `begin`. `group` is the byte range of the group's
-/// fingerprints.
+/// The entries of a group that have this fingerprint, usually none, as a range counted from the
+/// start of the group. Returns `None` if some of them may lie outside the window that starts at
+/// `begin`. `group` is the byte range of the group's fingerprints.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy one is a branch that nothing foretells")]
 pub(super) fn run_in(

@@ -100,7 +100,8 @@ impl LookUp {
         begin <= end && end <= docs
     }
 
-    /// The entries of the group with the fingerprint. `None` if the window does not determine them.
+    /// The range of the group's entries that have the fingerprint. `None` if the window does not
+    /// determine it.
     #[inline]
     fn presumed_run(&self, window: &BitWindow) -> Option<Range<u32>> {
         let group = self.at..self.at + 2 * u64::from(self.end - self.begin);
@@ -226,7 +227,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The matching entries in the group of a look-up.
+    /// Makes the [`Entries`] of look-up `number`. `run` is the range of the matching entries,
+    /// counted from the start of the group.
     #[inline]
     fn entries(&self, number: u32, look_up: &LookUp, run: Range<u32>) -> Entries {
         // Start of the table: `at` is the offset of the group's first fingerprint.
@@ -320,7 +322,8 @@ impl Segment {
     /// Prefetches the keys of many documents. In an unverified segment, also verifies their blocks.
     pub(crate) fn prefetch_keys(&self, ordinals: impl Iterator<Item = u32> + Clone) -> Result<()> {
         let [_, _, _, starts, ..] = &self.layout.sections;
-        // The start of the document, and that of the next document if there is one.
+        // The bytes that hold the start of the document, and that of the next document if there is
+        // one.
         let start = |ordinal: u32| {
             let bytes = if ordinal + 1 < self.docs() { 8 } else { 4 };
             (starts.offset + 4 * u64::from(ordinal), bytes)
@@ -344,8 +347,8 @@ impl Segment {
         self.look_up_all(table, &[key], &mut |_, ordinal| out.push(ordinal))
     }
 
-    /// Looks up many keys in one table, batch by batch. Calls `take` with the index of the key and
-    /// the ordinal of each candidate.
+    /// Looks up many keys in one table, batch by batch. Calls `take` for each candidate, with the
+    /// index of the key and the ordinal of the candidate.
     pub(crate) fn look_up_all(
         &self,
         table: usize,
@@ -387,8 +390,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Finds the entries of a group with the fingerprint by binary search. They are consecutive,
-    /// because a group is sorted.
+    /// Finds the entries of the group that have the fingerprint, by binary search. They are
+    /// consecutive, because a group is sorted.
     fn match_group(&self, look_up: &LookUp) -> Result<Range<u32>> {
         let LookUp { at, begin, end, fingerprint: wanted, .. } = *look_up;
         let entries = end - begin;

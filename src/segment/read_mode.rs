@@ -18,6 +18,6 @@ pub enum ReadMode {
     /// A query on resident blocks takes more than ten times as long as with `Mmap`. If the index is
     /// much larger than memory, a query takes about as long as with `Mmap`, because the blocks of a
     /// step are requested together before the first is read. (Linux, 1,500,000 documents, 64 MiB of
-    /// memory: a hit has a median of 0.5 ms, and of 0.6 ms with `Mmap`.)
+    /// memory: the median time of a hit is 0.5 ms, and 0.6 ms with `Mmap`.)
     Pread,
 }

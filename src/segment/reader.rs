@@ -17,7 +17,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 /// Keys are read 64 documents at a time, together with the payloads, if these documents have at
-/// most this many bytes in total. Otherwise they are read one by one.
+/// most this many bytes in total. Otherwise the keys are read one by one.
 const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
 
 /// An open segment.
@@ -43,8 +43,7 @@ impl Segment {
         self.blocks.file()
     }
 
-    /// Opens a published segment. Checks everything but the body, of which it only reads the
-    /// header.
+    /// Opens a published segment. Reads and checks only the header and the tail.
     pub(crate) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -73,9 +72,9 @@ impl Segment {
         Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
     }
 
-    /// Starts reading the directories without waiting, as much as the system accepts in one
-    /// request. Every query reads them first (4 bytes per table and group). Costs up to 100 us even
-    /// if all of them are resident.
+    /// Starts reading the directories (4 bytes per table and group), because every query reads them
+    /// first. Does not wait, and requests only as much as the system accepts at once. Costs up to
+    /// 100 us even if all of them are resident.
     pub(crate) fn request_directories(&self) {
         let [.., directories] = &self.layout.sections;
         self.blocks.request_section(directories);
@@ -305,8 +304,8 @@ impl Segment {
     }
 }
 
-/// The key of document `at` among those with these start offsets. `None` if the offsets or the
-/// length of the key are invalid.
+/// The key of document `at`, counted from the first of the documents that `starts` and `documents`
+/// hold. `None` if the offsets or the length of the key are invalid.
 #[inline]
 fn key_of<'d>(starts: &[u8], documents: &'d [u8], at: usize) -> Option<&'d [u8]> {
     let start = u32::from_le_bytes(*starts.as_chunks().0.get(at)?);

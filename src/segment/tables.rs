@@ -153,7 +153,7 @@ enum Stage {
 }
 
 impl Rebuild {
-    /// Uses about `memory_bytes` of memory, or more if less would not suffice to make progress.
+    /// Uses about `memory_bytes` of memory, or more if this is too little to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
         Self::of(shape, docs, Grouping::default(), memory_bytes)
     }
@@ -304,7 +304,8 @@ impl Rebuild {
             sum += *end;
             *end = sum;
         }
-        // At first, before its entries are placed, the end of a part is its start.
+        // Until entries are placed in a part, the part's element of `ends` is the part's start.
+        // Each entry moves it on, so that it is the end afterwards.
         self.entries.clear();
         self.entries.resize(collected.len(), 0);
         for &entry in &*collected {

@@ -1,8 +1,8 @@
 //! The full check of segments and dead files: verifies every block, and all data that is derived
 //! from other data.
 //!
-//! `table_check.rs` finds out whether the tables are right. Only if they are not, they are
-//! recomputed here, to report where they are wrong.
+//! `table_check.rs` finds out whether the tables are right. Only if they are wrong does this module
+//! recompute them, to report where.
 //!
 //! Reads from the disk instead of the map, so that it sees the same bytes as a reopen.
 
@@ -208,7 +208,8 @@ impl KeyWindow {
         let held = self.begin..self.begin + wide(self.bytes.len());
         let end = at.saturating_add(count);
         if at < held.start || end > held.end {
-            // If the section is shorter than its stated length, the read below returns the error.
+            // Reads ahead, but not beyond the section, and reads the requested bytes in any case.
+            // If the file is too short for them, the read returns the error.
             let rest = section.end().unwrap_or(end).saturating_sub(at);
             self.begin = at;
             let bytes = count.max(rest.min(wide(CHUNK_BYTES)));
@@ -220,7 +221,8 @@ impl KeyWindow {
 }
 
 impl DocumentWalk {
-    /// Reads and checks documents from `from` on, a multiple of 64.
+    /// Reads and checks up to 64 documents, starting at ordinal `from`, which must be a multiple of
+    /// 64.
     fn read(&mut self, segment: &Segment, from: u32) -> Result<()> {
         let [_, documents, bases, starts, ..] = &segment.layout.sections;
         let to = segment.docs().min(from.saturating_add(STARTS_PER_BASE));
@@ -310,8 +312,8 @@ fn tables(
             Need::Done => return Ok(()),
             Need::Keys { .. } if !keys_are_whole => return Ok(()),
             Need::Keys { from } => {
-                // Keys are always fed in whole groups of 64 documents, so `from` is a multiple of
-                // 64.
+                // `from` is a multiple of 64, because the keys of 64 documents are always fed
+                // together.
                 documents.read(segment, from).map(|()| {
                     documents.hashes(segment.shape.key_seed, &mut hashes);
                     rebuild.keys(&hashes);
@@ -350,7 +352,8 @@ fn tables(
     }
 }
 
-/// Compares a run with its directory, fingerprints and ordinals in the file.
+/// Compares the bytes of a run with the bytes of the same directory, fingerprints and ordinals in
+/// the file.
 fn compare(segment: &Segment, run: &Run, chunk: &mut Vec<u8>, watch: &mut Watch<'_>) {
     let layout = &segment.layout;
     let [.., tables, directories] = &layout.sections;

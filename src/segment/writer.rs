@@ -209,8 +209,8 @@ impl Output {
         self.units.len() - 1
     }
 
-    /// Writes all buffered bytes. `end` must be the end of the bytes that the streams have pushed
-    /// without a gap: of the sections that will be read back, or of the whole body.
+    /// Writes all buffered bytes. The streams must have pushed every byte before `end`, and none
+    /// after it. So `end` is the end of the sections that will be read back, or of the whole body.
     pub(super) fn write_until(&mut self, end: u64) -> Result<()> {
         for unit in std::mem::take(&mut self.units) {
             let begin = unit.number * self.write_bytes + unit.written;

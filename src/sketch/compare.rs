@@ -93,7 +93,8 @@ impl Agreement {
     }
 }
 
-/// The first band (of `rows` rows) that two signatures share, if it is not after `last`.
+/// The first band that two signatures share, or `None` if it comes after band `last`. A band has
+/// `rows` rows.
 #[inline]
 pub(crate) fn first_shared_band(agreement: &Agreement, last: usize, rows: usize) -> Option<usize> {
     (0..=last).find(|band| agreement.all_equal(band * rows, rows))
@@ -165,7 +166,7 @@ fn wide_of(rows: u32) -> usize {
     crate::format::bytes::index(rows)
 }
 
-/// The bytes of 32 little-endian integers of 16 bits, which are compared at once: one cache line.
+/// One cache line: 32 little-endian integers of 16 bits, which are compared at once.
 pub(crate) type BitWindow = [u8; 64];
 
 /// Sets bit i if integer i equals `wanted`.
@@ -243,7 +244,8 @@ mod sse2 {
         [i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1])]
     }
 
-    /// The number of equal bytes. Counters do not overflow: each counts at most 1,024 / 16 rows.
+    /// The number of equal bytes. The one-byte counters do not overflow: each counts at most 1,024
+    /// / 16 rows.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn count_narrow(a: &[BitWindow], b: &[BitWindow]) -> u32 {

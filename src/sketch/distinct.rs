@@ -13,8 +13,8 @@ const SLOTS: usize = 16 << 10;
 /// Maximum number of collisions in the table per set. With more, the repeats are dropped by another
 /// method.
 const OTHERS_MAX: usize = 64;
-/// Sets are numbered from 1. Before the set of this number, the table is cleared and the numbering
-/// restarts, so that the numbers of all hashes fit into 16 bits.
+/// Sets are numbered from 1. When this number is reached, the table is cleared and the numbering
+/// restarts at 1, so that the numbers of all hashes fit into 16 bits.
 const TURNS: u16 = 63;
 
 /// Number of hashes finalised per batch, chosen for the L1 cache.
@@ -54,8 +54,8 @@ impl Seen {
 }
 
 /// Finalises window sums and drops repeats. Costs a table access per hash, or a sort if the sums
-/// were crafted to collide. `each` is called with every hash, possibly repeatedly, to save a second
-/// loop.
+/// were crafted to collide. Also calls `each` with every hash, with some of them repeatedly, so
+/// that the caller needs no loop of its own.
 #[inline(always)]
 pub(crate) fn set(
     sums: &mut Vec<u64>,
@@ -121,9 +121,9 @@ pub(crate) fn drop_few(
     let first = seen.next();
     let Seen { slots, repeats, .. } = seen;
     let slots = slots.first_chunk_mut::<SLOTS>()?;
-    // 32 slots per hash, as far as the table allows (512 hashes), so that collisions are rare. With
-    // 64 slots the table displaces other data from the L1 cache: one process in four was 10 %
-    // slower. (From 257 hashes on the whole table is used.)
+    // 32 slots per hash, so that collisions are rare. More than 256 hashes get the whole table;
+    // more than 512 therefore get fewer slots each. With 64 slots per hash, the table displaces
+    // other data from the L1 cache: in measurements, one process in four was 10 % slower.
     let mask = ((32 * sums.len()).next_power_of_two() - 1) & (SLOTS - 1);
     let mut spare = OTHERS_MAX;
     for (place, sum) in (first..).zip(&*sums) {
@@ -144,8 +144,8 @@ pub(crate) fn drop_few(
     Some(())
 }
 
-/// Whether the hash at an index was seen before. If not, puts its index into the next free slot.
-/// Returns `None` after more than `spare` collisions.
+/// Whether the hash with the number `place` was seen before in this set. If not, writes `place` to
+/// the next free slot. Returns `None` after more than `spare` collisions.
 #[cold]
 #[inline(never)]
 fn put(
@@ -170,8 +170,8 @@ fn put(
     }
 }
 
-/// Finalises window sums for a bag. The n-th of several equal sums (n counts from 0) is increased
-/// by n golden steps first. For n = 0 the hash equals that of `set`.
+/// Finalises window sums for a bag. Before that, adds n times `GOLDEN` to the n-th of several equal
+/// sums (n counts from 0). For n = 0 the hash equals that of `set`.
 pub(crate) fn bag(sums: &mut [u64]) {
     sums.sort_unstable();
     let mut previous = None;

@@ -35,12 +35,12 @@ const fn round_constants() -> [(u64, u64); 2 * ROWS_MAX] {
     rounds
 }
 
-/// Minimum number of hashes for which it pays off to filter those that fall into empty slots.
+/// Minimum number of hashes for which it pays off to pick out those that fall into empty slots.
 const PICKED_FROM: usize = 24;
 
 /// Computes the 48-bit value of each row into `slots`, one slot per row. `hashes` must not be
-/// empty. They should be distinct: repeats cost time, but never change the result. Afterwards
-/// `hashes` is as before. `picked` is a buffer.
+/// empty. They should be distinct: repeats cost time, but never change the result. `hashes` is the
+/// same before and after the call. `picked` is a buffer.
 ///
 /// A slot holds round << 48 | value, so that a single comparison prefers the earlier round, and
 /// within a round the least value.
@@ -95,8 +95,8 @@ pub(crate) fn usual(
     Some((slots, processor))
 }
 
-/// Puts a hash into its row in round 0. The highest bits are the row, so that hashes of one row are
-/// ordered by value.
+/// Puts a hash into its row in round 0. The highest seven bits are the row, so among the hashes of
+/// a row, a smaller hash has a smaller value.
 #[inline(always)]
 pub(crate) fn begin(slots: &mut [u64; 128], hash: u64) {
     let slot = &mut slots[(hash >> 57) as usize];
@@ -113,8 +113,8 @@ pub(crate) fn go_on(
 ) {
     let mut open = processor.settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
-        // The hash with all bits set looks like an empty slot. It is the greatest value of the last
-        // row.
+        // The hash with all bits set cannot be told from an empty slot. It has the greatest value
+        // of the last row.
         slots[127] = VALUE;
         open[1] ^= 1 << 63;
     }
@@ -165,7 +165,8 @@ fn rounds(hashes: &[u64], slots: &mut [u64], picked: &mut [u64], entry: impl Fn(
             }
             continue;
         }
-        // Most slots are full, so most hashes have no effect: filter the others without branches.
+        // Most slots are full, so most hashes have no effect. Picks out the others without
+        // branches.
         let count = pick(hashes, *constants, slots, picked, &entry);
         for &hash in &picked[..count] {
             let entry = entry(hash);
@@ -211,7 +212,8 @@ fn rounds_of_128(
     }
 }
 
-/// Writes the hashes of this round that fall into empty slots, and returns their number.
+/// Writes the hashes of this round that fall into empty slots to `picked`, and returns their
+/// number.
 #[inline(always)]
 fn pick(
     hashes: &[u64],
@@ -230,8 +232,8 @@ fn pick(
     count
 }
 
-/// Runs the forced rounds: round rows + i puts every shingle into slot i, so that no slot stays
-/// empty. Only sets of few shingles need them.
+/// Runs the forced rounds: in round number `rows + i`, every shingle falls into slot i, so that no
+/// slot stays empty. Only sets of few shingles need them.
 fn force(hashes: &[u64], slots: &mut [u64]) {
     let rows = slots.len();
     for (row, slot) in slots.iter_mut().enumerate() {

@@ -13,8 +13,8 @@ const ROWS: usize = 128;
 const EIGHT: usize = 8;
 /// Maximum number of hashes for which this module is used.
 pub(crate) const FEW_MAX: usize = 64;
-/// Approximate number of hashes per stage, counted once per round. After a stage, the rows that are
-/// still empty are determined.
+/// Approximate size of a stage: its number of rounds times the number of hashes. After a stage, the
+/// rows that are still empty are determined.
 const STAGE: usize = 150;
 /// Number of copies of the rows, used in rotation: reading a row soon after writing it stalls the
 /// processor.
@@ -97,7 +97,7 @@ fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]
 }
 
 /// Runs the rounds from `first` on until no row is empty. Skips hashes that fall into full rows.
-/// Returns false and does nothing if the processor has no kernel that finds the others.
+/// Returns false and does nothing if the processor has no kernel that finds the hashes to run.
 #[inline(always)]
 fn offer_picked(
     hashes: &[u64],

@@ -39,7 +39,7 @@ pub(crate) const fn split_mix(seed: u64, n: u64) -> u64 {
 
 /// Replaces unit hashes by the sums of their windows of `width` units, in place. The window that
 /// starts at unit i has the sum u(i) B^(width-1) + ... + u(i+width-1), modulo 2^64. Fewer units
-/// than `width` form one window; no units form none.
+/// than `width` form one window; without units there is no window.
 #[inline(always)]
 pub(crate) fn windows(units: &mut Vec<u64>, width: usize, processor: Option<Processor>) {
     let width = width.clamp(1, units.len().max(1));

@@ -54,7 +54,8 @@ impl Digits {
         Self([0; DIGITS_MAX])
     }
 
-    /// Writes the digits of `number` up to `end`, and returns their start.
+    /// Writes the digits of `number` so that they end before `end`, and returns the position of the
+    /// first digit.
     #[inline(always)]
     fn put(&mut self, mut number: u64, mut end: usize) -> usize {
         while number >= CHUNK {

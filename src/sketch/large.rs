@@ -30,7 +30,8 @@ pub(crate) struct Large {
 }
 
 impl Large {
-    /// Starts a text of `bytes` bytes. Returns `None` for kinds of units that may contain a space.
+    /// Starts a text of `bytes` bytes. `blank` is the hash of a space as a unit. Returns `None` for
+    /// kinds of units that may contain a space.
     pub(crate) fn new(shingles: Shingles, blank: u64, bytes: usize) -> Option<Self> {
         let (between, expected) = match shingles {
             Shingles::Words(_) | Shingles::Tokens(_) => (None, bytes / BYTES_OF_WORD),
@@ -77,8 +78,8 @@ impl Large {
         if !is_last {
             units.extend(self.between);
         }
-        // Too few units for a window wait for the next section, or are dropped at the end. Only if
-        // the whole text has too few do they form one window.
+        // If there are too few units for a window, they wait for the next section; after the last
+        // section they are dropped. Only if the whole text has too few do they form one window.
         if units.len() < self.width && (self.begun || !is_last) {
             if is_last {
                 units.clear();

@@ -39,8 +39,8 @@ impl Many {
 
     #[inline(always)]
     pub(crate) fn add(&mut self, hash: u64) {
-        // The row is chosen by the highest bits of a hash, and the slot of `copy_by_table` by the
-        // lowest. These bits are independent of both.
+        // The part is chosen by bits in the middle of the hash. They are independent of the highest
+        // bits, which choose the row, and of the lowest, which choose the slot in `copy_by_table`.
         let part = low_bits(hash >> 32) & (self.ends.len() - 1);
         let Some(end) = self.ends.get_mut(part) else { return };
         if *end % CHUNK == 0 {

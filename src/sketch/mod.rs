@@ -148,10 +148,10 @@ impl Sketcher {
     }
 
     /// The signature of a text and the variety of its shingles, which says whether the set of
-    /// shingles is too small to tell such texts apart ([`Variety::is_too_small`]).
+    /// shingles is too small to tell texts of this kind apart ([`Variety::is_too_small`]).
     ///
-    /// Costs the same as [`Sketcher::text`], unless a third of the shingles are repeats: then the
-    /// text is cut into shingles a second time.
+    /// Costs the same as [`Sketcher::text`], unless at least a third of the shingles are repeats:
+    /// then the text is cut into shingles a second time.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl Sketcher {
         sums.extend(items.into_iter().map(Into::into).map(hash));
     }
 
-    /// The signature of rows (u32 or u64) that another program made.
+    /// The signature with the given row values (u32 or u64), which another program computed.
     ///
     /// # Errors
     ///

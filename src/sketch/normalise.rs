@@ -154,7 +154,7 @@ fn lower(text: &str) -> Cow<'_, str> {
             out.push(c.to_ascii_lowercase());
             continue;
         }
-        // Zeros mean that the character maps to itself, or that there is no second character.
+        // `mapped` is padded with zeros. If there are only zeros, the character maps to itself.
         let mapped = unicode_case_mapping::to_lowercase(c);
         let mut mapped = mapped.iter().filter(|&&c| c != 0).filter_map(|&c| char::from_u32(c));
         out.push(mapped.next().unwrap_or(c));
@@ -167,7 +167,8 @@ fn lower(text: &str) -> Cow<'_, str> {
 fn ascii_blanks(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
-    // Combines all bytes instead of searching for the first one, so that the loop is vectorised.
+    // Combines the results for all bytes instead of stopping at the first match, so that the loop
+    // is vectorised.
     let control = bytes.iter().fold(0, |any, b| any | u8::from(matches!(b, b'\t'..=b'\r')));
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
     let double = pairs.fold(0, |any, (a, b)| any | u8::from((a ^ b' ') | (b ^ b' ') == 0));

@@ -15,7 +15,8 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Original {
     signature: Signature,
-    /// Ascending and distinct. For a bag, there is one hash per window, so that two may be equal.
+    /// Ascending. The hashes of a set are distinct. A bag has one hash per window, and two of them
+    /// may collide.
     shingles: Vec<u64>,
 }
 
@@ -85,7 +86,7 @@ impl Original {
         self.shingles.len()
     }
 
-    /// The overlap, or `None` as soon as it is certain that fewer than the needed shingles are
+    /// The overlap, or `None` as soon as it is certain that fewer than `needed` shingles are
     /// shared.
     pub(crate) fn overlap_of(&self, other: &Self, needed: f64) -> Option<Overlap> {
         let (mut a, mut b) = (&self.shingles[..], &other.shingles[..]);

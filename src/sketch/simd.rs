@@ -1,8 +1,8 @@
 //! Optional instruction sets: detects them, and dispatches to the kernels that use them. On a
 //! processor without them, the scalar code runs.
 //!
-//! The only unsafe code that makes or compares signatures is here, in the modules of this one, and
-//! in `compare.rs`.
+//! The only unsafe code that makes or compares signatures is here, in the submodules of this
+//! module, and in `compare.rs`.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(unsafe_code, reason = "functions of a processor's features: see the arguments")
@@ -184,9 +184,9 @@ impl Processor {
 
     /// Writes the hashes of all units to `out`, computed as if all units were short. Writes the
     /// positions of long units, in any order, to `long`, and returns their number. `out` must be as
-    /// long as `units`, and `long` longer by eight; `lens` is a buffer as long as `units`. There
-    /// must be a power of two above all starts of units, and `text` must be at least 128 bytes
-    /// longer than this power.
+    /// long as `units`, and `long` longer by eight; `lens` is a buffer as long as `units`. The
+    /// length of `text` must be at least 128 bytes more than some power of two, and all units must
+    /// start below this power.
     #[inline(always)]
     pub(crate) fn short(
         self,
@@ -269,9 +269,9 @@ impl Processor {
         }
     }
 
-    /// Writes to `picked` the hashes, as they are before `fast::rehash`, that this round puts into
-    /// one of the `open` rows of 128, and perhaps others. Returns their number. `picked` must have
-    /// room for all hashes and eight more.
+    /// Finds the hashes that this round puts into one of the `open` rows of 128, and perhaps
+    /// others. Writes them to `picked` as they were given, not as `fast::rehash` changes them.
+    /// Returns their number. `picked` must have room for all hashes and eight more.
     #[inline(always)]
     pub(crate) fn pick_of_128(
         self,

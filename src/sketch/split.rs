@@ -11,11 +11,13 @@ use super::normalise::tokens;
 use super::simd::{Processor, blanks, masks};
 use super::unit::UnitHash;
 
-/// A text is processed in pieces that are little longer than this, so that buffers stay small.
+/// A text is processed in pieces that are only a little longer than this, so that buffers stay
+/// small.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Maximum length of a piece that is divided here, with 32-bit positions. A piece is longer only if
-/// a unit is, or a run of units without white space; then slower code divides it.
+/// Maximum length of a piece that is divided here, with 32-bit positions. Only a unit of such a
+/// length, or such a run of units without white space, makes a piece longer; slower code divides
+/// that piece.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// The kind of the units.
@@ -39,12 +41,12 @@ pub(crate) struct Cut {
 pub(crate) struct Split {
     /// The text as it is hashed: in lower case or unchanged.
     text: Vec<u8>,
-    /// One bit per byte, set where a unit begins or has just ended. Then the positions of these
-    /// bits: begins and ends alternate.
+    /// `marks` has one bit per byte, set where a unit begins or has just ended. `edges` has the
+    /// positions of these bits: begins and ends alternate.
     marks: Vec<u64>,
     edges: Vec<u32>,
-    /// The first eight bytes of each unit (the AVX2 kernel stores lengths here), and the positions
-    /// of long units.
+    /// `heads` has the first eight bytes of each unit (the AVX2 kernel stores lengths here). `long`
+    /// has the positions of long units.
     heads: Vec<u64>,
     long: Vec<u32>,
     /// The folded text before it is divided; used by `units`.
@@ -295,7 +297,8 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
     }
 }
 
-/// Bytes of `text`, padded with zeros at its end (units never extend into the padding).
+/// The `N` bytes of `text` from `at` on. After the start of a unit there are always as many,
+/// because the buffer is longer than its units; otherwise the result would be zeros.
 #[inline(always)]
 fn chunk<const N: usize>(text: &[u8], at: u32) -> [u8; N] {
     text.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or([0; N])

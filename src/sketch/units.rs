@@ -12,8 +12,8 @@ use super::unit::UnitHash;
 use super::words;
 use crate::Shingles;
 
-/// Size in bytes of the buffer for folded text. For words, the buffer grows up to the second size,
-/// as long as it holds no position where the text can be cut.
+/// Size in bytes of the buffer for folded text. For words, the buffer grows up to
+/// `FOLDED_BYTES_MAX` while it holds no position where the text can be cut.
 const FOLDED_BYTES: usize = 12 << 10;
 const FOLDED_BYTES_MAX: usize = 256 << 20;
 
@@ -121,8 +121,8 @@ impl Units {
         }
     }
 
-    /// Normalises the text. Replaces non-ASCII white space by tabs, which the later steps treat
-    /// alike.
+    /// Normalises the text. Replaces non-ASCII white space by tabs, because the later steps treat
+    /// all white space alike.
     #[inline(always)]
     fn letters<'a>(
         &self,

@@ -58,7 +58,7 @@ impl Variety {
         Self { shingles, distinct, by_chance: 0.0 }
     }
 
-    /// Whether there are enough repeats that the set may be too small.
+    /// Whether so many shingles are repeats (at least a third) that the set may be too small.
     pub(super) fn is_suspect(&self) -> bool {
         self.distinct * 3 <= self.shingles * 2
     }
@@ -70,8 +70,8 @@ impl Variety {
             sums.retain(|sum| finalise(*sum) & (part - 1) == 0);
         }
         sums.sort_unstable();
-        // `counts[n]` is the number of distinct shingles that occur n times; `often`, of those that
-        // occur more than `OFTEN` times.
+        // `counts[n]` is the number of distinct shingles that occur n times. `often` is the number
+        // of those that occur more than `OFTEN` times.
         let mut counts = [0_usize; OFTEN + 1];
         let mut often = 0_usize;
         for equal in sums.chunk_by(|a, b| a == b) {
@@ -84,8 +84,8 @@ impl Variety {
         if all == 0 {
             return self;
         }
-        // A shingle that occurs five times or more is absent from another text with a probability
-        // of only e^-5.
+        // A shingle that occurs five times or more counts as shared: the probability that it is
+        // absent from another text is only e^-5.
         let mut shared = (often + counts[OFTEN]) as f64;
         for times in 1..OFTEN {
             let (now, next) = (counts[times] as f64, counts[times + 1] as f64);

@@ -2,10 +2,11 @@
 //!
 //! Follows UAX #29 for ASCII spaces.
 
-/// Cuts a text into ASCII parts and others. Cuts only before an ASCII space that is between two
-/// other ASCII characters. No rule of UAX #29 looks across such a position: a space ends everything
-/// before it (WB999) except another space (WB3d), and only a combining mark could attach to it and
-/// to the spaces before it (WB4). So each part has the same words as within the text.
+/// Cuts a text into parts that are all ASCII, and parts that are not. Cuts only before an ASCII
+/// space that is between two other ASCII characters. No rule of UAX #29 looks across such a
+/// position: a space ends everything before it (WB999) except another space (WB3d), and only a
+/// combining mark could attach to it and to the spaces before it (WB4). So the cuts change no
+/// words.
 pub(crate) fn stretches(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

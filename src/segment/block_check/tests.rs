@@ -11,7 +11,8 @@ use crate::storage::{OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The documents with each of the model's keys. All keys are looked up together, as a batch does.
+/// For each of the model's keys, the index of the key and the ordinals of the documents that have
+/// it. All keys are looked up together, as a batch does.
 fn located(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let hashes: Vec<u64> = (0..model.keys.len()).map(|doc| model.table_key(table, doc)).collect();
@@ -41,7 +42,8 @@ fn model() -> Model {
     Model::random(5, 2500, shape(24, 4), 3)
 }
 
-/// The documents with every tenth of the model's keys, looked up one by one as queries do.
+/// The same as `located`, but only for every tenth key, and with the keys looked up one by one, as
+/// queries do.
 fn located_each(model: &Model, segment: &Segment) -> Result<Vec<(usize, u32)>> {
     let table = model.shape.bands;
     let mut found = Vec::new();
@@ -204,7 +206,7 @@ fn what_the_system_has_not_is_not_brought() {
         let mode = ReadMode::Mmap;
         Segment::open(&*place.disk, &path, &built.listed, &model.shape, mode).expect("opens")
     };
-    // Drops the file's pages from the page cache. All of them are on the disk.
+    // Drops the file's pages from the page cache, which is possible because all are on the disk.
     let from = format!("if={}", path.display());
     let dd = std::process::Command::new("dd").args([&from, "iflag=nocache", "count=0"]).output();
     let segment = open();
@@ -222,8 +224,8 @@ fn what_the_system_has_not_is_not_brought() {
     for (step, checked) in checked.chunks(BLOCKS_PER_STEP).enumerate() {
         assert!(checked.iter().all(|checked| *checked == before[step]), "step {step}");
     }
-    // Reading the file brings all its pages into memory. Then a new warm-up verifies all blocks,
-    // and another run on the old segment verifies the rest.
+    // Reading the file brings all its pages into memory. After that, the warm-up of a newly opened
+    // segment verifies all blocks, and another warm-up of `segment` verifies its remaining ones.
     let file = place.disk.open(&path, OpenMode::Read).expect("opened");
     let mut all = vec![0; usize::try_from(file.bytes().expect("known")).expect("short")];
     file.read_at(&mut all, 0).expect("read");

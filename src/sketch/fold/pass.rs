@@ -32,7 +32,7 @@ pub(crate) enum PassStop {
 /// The kind of the last character written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Last {
-    /// ASCII, or nothing.
+    /// ASCII, or nothing was written yet.
     Ascii,
     Letter,
     Number,
@@ -120,8 +120,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Folds a run of ASCII and plain letters by `Processor::letters`. Returns false if there is
-    /// none.
+    /// Folds a run of ASCII and plain letters by `Processor::letters`. Returns false if no such run
+    /// starts here.
     #[inline(always)]
     fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
         let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
@@ -296,8 +296,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
         match class {
             class::EXTEND | class::EXTEND_ALPHABETIC => return self.extend(number, record, out),
-            // One of the two crates takes this character for a mark; the other, of another Unicode
-            // version, does not. The slow path handles it.
+            // `unicode-normalization` takes this character for a mark, but `unicode-segmentation`,
+            // which has another Unicode version, does not. The slow path handles it.
             _ if record.combining() != 0 => return false,
             class::ALONE => {
                 self.boundary(out);

@@ -1,5 +1,5 @@
-//! The tables of letters, by pairs of leading bytes, for processors that can look up 128 characters
-//! at once.
+//! Letter tables of 128 entries, one table per pair of leading bytes, for processors that look up
+//! many entries at once.
 //!
 //! `FoldTable::letter` and `CharRecord` define which letters are plain.
 
@@ -12,7 +12,8 @@ pub(crate) struct Scripts {
     /// For each pair of leading bytes from C0 on: the second bytes of the folded characters, then
     /// their first bytes; 0 where `FoldTable::letter` is 0.
     pub(crate) of_two: [[u8; 2 * PAIR]; 16],
-    /// The kinds of the characters from U+0800 to U+0FFF that do not change; 0 for the others.
+    /// The kinds (`LETTER`, `EXTEND` or `VIRAMA`) of the characters from U+0800 to U+0FFF that do
+    /// not change; 0 for the others.
     pub(crate) of_three: [[u8; PAIR]; 16],
 }
 

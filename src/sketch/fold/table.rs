@@ -73,10 +73,10 @@ pub(crate) mod class {
 const PAIR: u8 = 253;
 /// The value of `CharRecord::bytes` for a character that becomes a single one, perhaps itself.
 pub(crate) const MOVED: u8 = 254;
-/// Mask of the bits that tell whether a record is of a letter that composes with nothing before it:
-/// these bits must equal those of `MOVED << 32`. They say that the character becomes a single one,
-/// of class `LETTER` or `HEBREW` (which differ in the masked-out bit 0), has combining class 0 and
-/// lacks the flag `MAYBE`.
+/// Mask to recognise a letter that composes with nothing before it: the bits of its record under
+/// this mask equal `MOVED << 32`. They say that the character becomes a single one, of class
+/// `LETTER` or `HEBREW` (which differ in bit 0, which the mask leaves out), has combining class 0
+/// and lacks the flag `MAYBE`.
 const LETTER_BITS: u64 = 0x01_ff_fe_ff << 32;
 /// Flags: the character may compose with a preceding one; it has a canonical decomposition.
 const MAYBE: u8 = 1;
@@ -135,7 +135,7 @@ impl FoldTable {
         let block = self.numbers.get(number / BLOCK).map(|block| u16::from_le_bytes(*block));
         let place = block.map(|block| usize::from(block) * BLOCK + number % BLOCK);
         let record = place.and_then(|place| self.blocks.get(place)).copied().unwrap_or([0; 2]);
-        // All record numbers are smaller; the mask only tells the compiler so.
+        // All record numbers are below `RECORDS`; the mask only tells the compiler so.
         let record = usize::from(u16::from_le_bytes(record)) & (RECORDS - 1);
         CharRecord(u64::from_le_bytes(self.records[record]))
     }
@@ -171,9 +171,9 @@ const fn all_letters(bytes: &[u8]) -> [u16; 2048] {
     letters
 }
 
-/// Computes `FoldTable::stay`. Hangul syllables are letters that stay as they are. So are all
-/// characters of another block that has the same block number, because the number stands for the
-/// records of its characters.
+/// Computes `FoldTable::stay`. Hangul syllables are letters that do not change. Blocks whose
+/// characters have the same records share one block number. So every block with the number of the
+/// first Hangul block consists of such letters, too.
 const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
     const HANGUL: usize = 0xac00;
     let mut number = HANGUL;

@@ -29,7 +29,8 @@ fn product(a: __m256i, b: __m256i, swapped: __m256i) -> __m256i {
     with_cross(_mm256_mul_epu32(a, b), _mm256_mullo_epi32(a, swapped))
 }
 
-/// Completes the products of the low halves: adds both halves of `cross`, shifted by 32 bits.
+/// Completes the products, given those of the low halves: `cross` has both cross products of each
+/// number, one in each half, and both are added to the high half of `low`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn with_cross(low: __m256i, cross: __m256i) -> __m256i {
@@ -88,8 +89,7 @@ fn odd(a: __m256i, b: __m256i) -> __m256i {
     _mm256_castps_si256(_mm256_shuffle_ps::<0b1101_1101>(a, b))
 }
 
-/// Restores the original order of the bits of each byte, which are in the order of `even` and
-/// `odd`.
+/// Restores the original order of the bits of each byte. `even` and `odd` have changed the order.
 #[inline]
 fn in_order(bits: u64) -> u64 {
     const SECOND: u64 = 0x0c0c_0c0c_0c0c_0c0c;

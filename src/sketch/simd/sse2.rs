@@ -90,8 +90,8 @@ fn each(byte: u8) -> __m128i {
     _mm_set1_epi8(byte.cast_signed())
 }
 
-/// Selects bytes from `first` to `last`. Shifts them to the low end of the signed range, so that
-/// one comparison suffices.
+/// Selects bytes from `first` to `last`. Moves this range to the low end of the signed bytes, so
+/// that one comparison suffices.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn between(bytes: __m128i, first: u8, last: u8) -> __m128i {

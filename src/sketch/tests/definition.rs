@@ -32,7 +32,7 @@ pub(crate) const EQUIVALENTS: &[(&str, &str)] = &[
     ("\u{640}", ""),
 ];
 
-/// The property `Default_Ignorable_Code_Point`, as the document lists it.
+/// The property `Default_Ignorable_Code_Point`, as listed in `docs/reference/SIGNATURES.md`.
 pub(crate) fn is_ignorable(c: char) -> bool {
     matches!(
         c,
@@ -108,7 +108,8 @@ pub(crate) fn case(text: &str) -> String {
 /// Converts each character to lower case.
 pub(crate) fn lower(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(|c| {
-        // Zeros mean that the character maps to itself, or that there is no second one.
+        // If `first` is zero, the character maps to itself; if `second` is zero, there is no second
+        // one.
         let [first, second] = unicode_case_mapping::to_lowercase(c);
         let of = |number| Some(number).filter(|n| *n != 0).and_then(char::from_u32);
         [Some(of(first).unwrap_or(c)), of(second)].into_iter().flatten()

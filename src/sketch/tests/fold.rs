@@ -40,7 +40,7 @@ impl Checker {
         let plain = oracle::normalised(self.normalise, text);
         let blanks = plain.split(is_white_space).filter(|token| !token.is_empty());
         let blanks = blanks.collect::<Vec<_>>().join(" ");
-        // The text is made non-ASCII, so that the crate takes its general path.
+        // A non-ASCII word is appended, so that `unicode-segmentation` takes its general path.
         let outside = format!("{blanks} \u{e9}");
         let mut words: Vec<&str> = outside.unicode_words().collect();
         words.pop();
@@ -81,7 +81,7 @@ fn the_tables_are_made_by_their_definition() {
     }
 }
 
-/// Every single character, by the slow path and by the fast pass.
+/// Tests every single character, by the slow path and by the fast pass.
 #[test]
 fn every_character_is_folded_as_defined() {
     for mut checker in Checker::both() {
@@ -129,7 +129,7 @@ fn chosen_chars() -> Vec<char> {
     chosen
 }
 
-/// Every character between characters of all kinds.
+/// Tests every character between characters of all kinds.
 #[test]
 fn characters_are_folded_and_cut_as_defined_between_others() {
     let chosen = chosen_chars();
@@ -376,7 +376,7 @@ fn nfkc_casefold_is_unicodes() {
     assert!(newer.iter().all(|c| !listed.contains_key(&u32::from(*c))), "{newer:?}");
 }
 
-/// Words of Unicode's own test file, in texts of one or several words.
+/// Tests the words of Unicode's own test file, in texts of one or several words.
 #[test]
 fn words_of_unicodes_own_test_are_cut_as_defined() {
     let Some(file) = unicode_file("auxiliary/WordBreakTest.txt") else { return };

@@ -21,8 +21,9 @@ pub(super) fn rehash(hash: u64, round: usize) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Fast Similarity Sketching, algorithm 1 of the paper: 2 k rounds, the last k of which force a
-/// slot each, until every slot is filled. A slot keeps its smallest (round, value).
+/// Fast Similarity Sketching, algorithm 1 of the paper: up to 2 k rounds, until every slot is
+/// filled. Each of the last k rounds puts all hashes into one slot. A slot keeps its smallest
+/// (round, value).
 pub(super) fn fast(hashes: &[u64], rows: usize, rehash: Rehash<'_>) -> Vec<u64> {
     let mut slots: Vec<Option<(usize, u64)>> = vec![None; rows];
     for round in 0..2 * rows {

@@ -79,7 +79,7 @@ fn dotted(text: &str) -> String {
     out
 }
 
-/// The marks that `diacritics` removes, as listed in the document.
+/// The marks that `diacritics` removes, as listed in `docs/reference/SIGNATURES.md`.
 fn is_diacritic(c: char) -> bool {
     let ranges = [
         0x300..=0x36f,

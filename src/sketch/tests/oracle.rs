@@ -124,7 +124,7 @@ fn units(params: &Params, text: &str) -> Vec<String> {
     let text = normalised(params.normalise(), text);
     match params.shingles() {
         Shingles::Words(_) => {
-            // The text is made non-ASCII, so that the crate takes its general path.
+            // A non-ASCII word is appended, so that `unicode-segmentation` takes its general path.
             let outside = format!("{} \u{e9}", blanks(&text));
             let mut words: Vec<_> = outside.unicode_words().map(str::to_owned).collect();
             assert_eq!(words.pop().as_deref(), Some("\u{e9}"));

@@ -13,8 +13,8 @@ fn crate_words(text: &str) -> Vec<String> {
     text.unicode_words().map(str::to_owned).collect()
 }
 
-/// The words of a text by the crate's general path, which is the definition. The text gets a
-/// non-ASCII word, so that the crate does not take its ASCII path.
+/// The words of a text by the general path of `unicode-segmentation`, which is the definition. A
+/// non-ASCII word is appended to the text, so that the crate does not take its ASCII path.
 fn general_words(text: &str) -> Vec<String> {
     let outside = format!("{text} \u{e9}");
     let mut words = crate_words(&outside);
@@ -45,7 +45,7 @@ fn every_ascii_byte_between_two_others_has_the_words_of_uax_29() {
     }
 }
 
-/// Every position of a joining byte relative to the blocks of 64 bytes.
+/// Tests every position of a joining byte relative to the blocks of 64 bytes.
 #[test]
 fn block_edges_change_no_words() {
     for text in ["it's", "3.14", "a_b", "a.b.c", "1,000;5", "_", "__", "a:b", "x", "'", "a.", ".a"]
@@ -286,8 +286,8 @@ fn a_bag_counts_repeats() {
 
 #[test]
 fn windows_of_a_bag_whose_hashes_are_equal_count_each() {
-    // The hash of the second item equals that of the first plus a golden step, and thus that of the
-    // first repeat of the first item.
+    // The hash of the second item equals that of the first plus `hash::GOLDEN`. So it also equals
+    // the hash of the first repeat of the first item.
     let (item, other) = ("00000767", "LCyag!/A");
     let bag = sketcher(Params::builder().shingles(Shingles::Items).bag(true));
     let (two, three) = ([item, item], [item, item, other]);

@@ -1,4 +1,4 @@
-//! Compares code for particular processors, and short cuts, with the plain code.
+//! Compares code for particular processors, and fast paths, with the plain code.
 
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -45,7 +45,7 @@ fn check(text: &str) {
     }
 }
 
-/// Texts with many shingles that are repetitions of a few, or of a single one.
+/// Tests texts in which a few different shingles, or only one, are repeated many times.
 #[test]
 fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     for count in (1..60).chain([1_000, 1_027, 1_100, 3_000]) {
@@ -55,7 +55,7 @@ fn texts_that_repeat_themselves_are_the_same_on_every_processor() {
     }
 }
 
-/// Every length over several blocks, and every position of a word in them.
+/// Tests every length over several blocks, and every position of a word in them.
 #[test]
 fn every_length_and_place_is_the_same_on_every_processor() {
     let long = "It's 3.14 o'clock; the_QUICK __ fox:jumps over 1,000 (lazy) dogs' \tx-ray\r\n ";
@@ -71,8 +71,8 @@ fn every_length_and_place_is_the_same_on_every_processor() {
     }
 }
 
-/// Texts longer than a buffer, with and without white space at the end, because pieces end where
-/// buffers end.
+/// Tests texts longer than a piece. `split` ends a piece at the first position after 8 KiB that no
+/// unit spans. Some of these texts have many such positions, and some have none.
 #[test]
 fn long_texts_are_the_same_on_every_processor() {
     let words: Vec<_> = (0..6_000).map(|n| format!("w{} ", n * n % 977)).collect();
@@ -138,7 +138,7 @@ proptest! {
             for len in 1..=32_u32 {
                 let end = len as usize;
                 let expected = xxh3_64_with_seed(&bytes[..end], seed);
-                // The bytes after a short unit do not matter.
+                // `head(0)` may contain bytes after the unit; they do not matter.
                 let found = match len {
                     1..=8 => hash.short(head(0), len),
                     17.. => {
@@ -234,13 +234,14 @@ fn a_carry_into_the_row_is_seen_on_every_processor() {
             let pair = [mixed ^ add, (mixed - 1) ^ add];
             let others = |count| (0..count).map(move |n: u64| split_mix(row, n));
             check_values(&pair.into_iter().chain(others(40)).collect::<Vec<_>>());
-            // Also with the pair after the first group of hashes that are processed together.
+            // Once more with the pair after 520 other hashes, because the AVX2 kernel processes 512
+            // hashes together.
             check_values(&others(520).chain(pair).collect::<Vec<_>>());
         }
     }
 }
 
-/// The greatest hash looks like an empty slot.
+/// The greatest hash cannot be told from an empty slot.
 #[test]
 fn the_greatest_hash_is_a_hash_on_every_processor() {
     for count in [1, 30, 200, 2_000] {

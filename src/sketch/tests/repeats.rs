@@ -44,8 +44,8 @@ fn repeats_are_dropped_whatever_their_number_and_place() {
     }
 }
 
-/// A hash may collide with others in its slot and the next ones. If more than 64 hashes all
-/// collide, another method separates them. Old entries of earlier sets have no effect.
+/// A hash may collide with others in its slot and the next ones. After more than 64 collisions,
+/// another method drops the repeats. Old entries of earlier sets have no effect.
 #[test]
 fn hashes_that_share_a_slot_are_told_apart() {
     let mut seen = distinct::Seen::default();
@@ -77,7 +77,8 @@ fn hashes_that_share_a_slot_are_told_apart() {
     }
 }
 
-/// The table wraps around, and it can hold ten hashes that start in one slot.
+/// Probing wraps around at the end of the table. Ten hashes that start in one slot do not exceed
+/// the maximum number of collisions; thirteen do.
 #[test]
 fn the_table_of_few_hashes_has_no_end() {
     let mut seen = distinct::Seen::default();
@@ -121,7 +122,7 @@ fn chosen_collisions_fall_back_to_sorting() {
     assert_eq!(sums, expected);
 }
 
-/// Many hashes: random ones, hashes that are all in one part, and a part with a crowded slot.
+/// Tests many hashes: random ones, hashes that are all in one part, and a part with a crowded slot.
 #[test]
 fn repeats_among_many_are_dropped() {
     let many = distinct::MANY as u64 + 1_000;

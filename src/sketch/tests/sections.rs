@@ -75,7 +75,7 @@ fn a_large_text_has_the_signature_of_the_whole() {
     }
 }
 
-/// Every number of hashes that the path for few hashes accepts, and hashes at the limits.
+/// Tests every number of hashes that the path for few hashes accepts, and hashes at the limits.
 #[test]
 fn few_hashes_have_the_values_of_the_paper() {
     for count in 1..=few::FEW_MAX as u64 {

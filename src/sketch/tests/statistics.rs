@@ -206,8 +206,8 @@ fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_large() {
     sound(&CELLS[5..], &textbook_values);
 }
 
-/// Short texts need many rounds, so the round hash matters most here. Its reference is SHA-256 of
-/// shingle hash and round.
+/// Short texts need many rounds, so the round hash matters most here. It is compared with SHA-256
+/// of the shingle hash and the round.
 #[test]
 fn the_round_hash_is_as_good_as_sha_256() {
     let rehash = |hash: u64, round: usize| {

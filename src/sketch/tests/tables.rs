@@ -39,10 +39,10 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
             None => UNKNOWN,
         })
         .collect();
-    // The table has room for `RECORDS` records. First come those of characters that stay the same,
-    // or that do not decompose: the slow path has no other way to fold the latter. The others are
-    // ordered by the number of characters that share them; a character below U+2100 counts as 200,
-    // because it is in common use.
+    // The table has room for `RECORDS` records. First come the records of characters that do not
+    // change, and of those that do not decompose, because the slow path can fold these only by the
+    // table. The other records are ordered by the number of characters that share them; a character
+    // below U+2100 counts as 200, because it is in common use.
     let mut weights: BTreeMap<CharRecord, u64> = BTreeMap::new();
     for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
         let Some(c) = c else { continue };

@@ -13,8 +13,8 @@ use crate::{FoldOptions, Normalise, Params, ParamsBuilder, Scheme, Shingles, Sig
 
 const DOCUMENT: &str = include_str!("../../../docs/reference/SIGNATURES.md");
 
-/// XXH3-64 of all printed blocks. If it changes, signatures on disk change: that needs a new format
-/// version, not a new number here.
+/// XXH3-64 of all printed blocks. If their hash is another one, the signatures on disk have
+/// changed: that needs a new format version, not a new number here.
 const PINNED: u64 = 0x911c_329e_9e61_e496;
 
 /// XXH3-64 of the printed blocks of `fold`.

@@ -4,9 +4,10 @@ use super::super::{decode, four};
 use super::{Last, Pass};
 
 impl<'a, const WORDS: bool> Pass<'a, WORDS> {
-    /// The last ASCII blank before which both the text and the output may be cut, as its position
-    /// in each; or `base`, if no such blank follows it. Each ASCII blank of the text is written as
-    /// a blank, and nothing else is, so that the blanks correspond.
+    /// The last ASCII blank before which both the text and the output may be cut: its position in
+    /// the text, and its position in the output. Returns `base` if no such blank follows `base`.
+    /// The pass writes each ASCII blank of the text as a blank, and nothing else as a blank, so the
+    /// blanks of both correspond.
     pub(crate) fn cut(&self, out: &[u8]) -> (usize, usize) {
         let (mut at, mut len) = (self.at, self.len);
         let last = |bytes: &[u8], (from, to): (usize, usize)| {
@@ -24,7 +25,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         }
     }
 
-    /// Whether the character after this blank starts anew: see `CharRecord::begins`.
+    /// Whether a word boundary and a normalisation boundary precede the character after this blank:
+    /// see `CharRecord::begins`.
     fn begins_after(&self, blank: usize) -> bool {
         match self.text.as_bytes().get(blank + 1) {
             None => false,
@@ -45,8 +47,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         part
     }
 
-    /// Continues with `len` bytes written. From now on the pass never goes back before `at` in the
-    /// text, nor before `taken` in the output.
+    /// Sets the number of bytes written to `len`. From now on the pass never goes back before `at`
+    /// in the text, nor before `taken` in the output.
     pub(crate) fn keep(&mut self, at: usize, len: usize, taken: usize) {
         self.base = (at, taken);
         self.len = len;

@@ -123,8 +123,8 @@ fn numbers_of(bytes: __m256i) -> __m256i {
     _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high)
 }
 
-/// Looks up indices below 128 in a table, sixteen entries at a time. Indices of other entries get
-/// their highest bit set, so that the shuffle gives zero.
+/// Looks up indices below 128 in a table, sixteen entries at a time. An index outside the current
+/// sixteen gets its highest bit set, so that the shuffle gives zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {

@@ -11,8 +11,8 @@ use std::arch::x86_64::{
 
 use crate::sketch::split::{Cut, UnitKind};
 
-/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends at the end
-/// of the text, and whether any unit starts with `_`.
+/// Writes the bytes of `piece` to `text` as they are hashed, and the edges of units to `marks`, as
+/// bits. Returns whether a unit ends at the end of the text, and whether any unit starts with `_`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
     match rules.kind {
@@ -179,8 +179,8 @@ fn joints_and_bars(bytes: __m256i) -> __m256i {
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
 }
 
-/// Selects bytes from `first` to `last`. Shifts them to the low end of the signed range, so that
-/// one comparison suffices.
+/// Selects bytes from `first` to `last`. Moves this range to the low end of the signed bytes, so
+/// that one comparison suffices.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {

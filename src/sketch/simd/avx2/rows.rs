@@ -89,7 +89,8 @@ struct Round {
     factor: __m256i,
     /// The factor with its halves swapped.
     swapped: __m256i,
-    /// The open rows as bits in order, 32 per number, the first row of each in the highest bit.
+    /// The open rows as bits in order, 32 per number. The first of the 32 rows is in the highest
+    /// bit.
     open: __m256,
 }
 

@@ -154,9 +154,9 @@ struct Lens {
 struct Four {
     len: __m256i,
     small: __m256i,
-    /// Is combined with the shuffle indices of a unit's bytes. The low half adds eight for every
-    /// second unit, whose bytes are the upper eight of 16. The high half has bit 7 set if the unit
-    /// has fewer than four bytes: the shuffle then gives zeros.
+    /// Combined by OR with the shuffle indices of a unit's bytes. The low half adds eight for every
+    /// second unit, because its bytes are the upper eight of 16. The high half sets bit 7 if the
+    /// unit has fewer than four bytes: the shuffle then gives zeros.
     order: __m256i,
 }
 
@@ -249,7 +249,8 @@ fn keyed(head: __m256i, lens: Four, [tiny, small]: [__m256i; 2]) -> __m256i {
     _mm256_xor_si256(bytes, _mm256_castpd_si256(key))
 }
 
-/// The remaining steps of `UnitHash::short`. The result is unspecified for units that are longer.
+/// The remaining steps of `UnitHash::short`. The result is unspecified for units of more than eight
+/// bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mixed(mixed: __m256i, lens: Four) -> __m256i {

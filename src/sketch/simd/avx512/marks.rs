@@ -68,8 +68,8 @@ const fn letters(lower: bool) -> [u8; 128] {
     letters
 }
 
-/// Writes the text as it is hashed, and its edges as bits. Returns whether a unit ends at the end
-/// of the text, and whether any unit starts with `_`.
+/// Writes the bytes of `piece` to `text` as they are hashed, and the edges of units to `marks`, as
+/// bits. Returns whether a unit ends at the end of the text, and whether any unit starts with `_`.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {

@@ -94,8 +94,8 @@ struct Lengths {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn lengths(hash: UnitHash) -> Lengths {
-    // Units of one to three bytes also mix their length, as a byte. Here it is a zero: the key
-    // contains the length.
+    // Units of one to three bytes also mix their length, as a byte. In `order` this byte is a zero,
+    // because the key contains the length.
     let order = [
         0x8382_8180_8786_8584,
         0x0000_0000_8080_0080,
@@ -119,8 +119,8 @@ fn hashes([low, high]: [__m512i; 2], from: __m512i, len: __m512i, lengths: Lengt
     let small = _mm512_cmpgt_epu64_mask(len, constant(3));
     let one_of = |tiny, other| _mm512_mask_blend_epi64(small, constant(tiny), constant(other));
     let xor = |a, b| _mm512_xor_si512(a, b);
-    // Repeats the lowest byte of each number eight times. Of the two numbers in 16 bytes, the
-    // second has its lowest byte at position 8.
+    // Repeats the lowest byte of each number eight times. The shuffle works on 16 bytes, and the
+    // second of the two numbers in them has its lowest byte at position 8.
     let lowest = _mm512_set_epi64(EIGHTS, 0, EIGHTS, 0, EIGHTS, 0, EIGHTS, 0);
     let from = _mm512_shuffle_epi8(from, lowest);
     let places = _mm512_add_epi8(from, _mm512_permutexvar_epi64(len, lengths.order));
