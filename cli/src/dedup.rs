@@ -1,8 +1,9 @@
 //! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
-//! A run has three passes: read (the signature of every line goes to a ledger), decide (in order of
-//! preference), and write. Each pass continues after an interruption. This module is the sequence
-//! of a run; the submodules implement the passes.
+//! A run has three passes: read (stores the signature of every line in a ledger), decide (visits
+//! the documents in order of preference, and keeps or drops each), and write (copies the kept
+//! lines). Each pass continues after an interruption, except writing a table or Parquet, which
+//! starts over. This module is the sequence of a run; the submodules implement the passes.
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 

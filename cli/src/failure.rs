@@ -101,7 +101,7 @@ impl Failure {
         self
     }
 
-    /// Adds a text about the progress of the command before the advice.
+    /// Says how far the command got: puts this text in front of the advice.
     pub(crate) fn after(mut self, reached: &str) -> Self {
         self.advice = if self.advice.is_empty() {
             reached.to_owned()

@@ -57,7 +57,7 @@ impl Fields {
         Self { key_optional: true, ..self }
     }
 
-    /// Whether the key is optional. If so, any string is accepted as key.
+    /// Whether the key is optional. If so, a key of any length is accepted.
     pub(crate) fn is_key_optional(&self) -> bool {
         self.key_optional
     }
@@ -144,8 +144,8 @@ struct Object {
     content: Option<Value>,
 }
 
-/// Deserialises these fields of an object. The other fields are only checked for valid JSON:
-/// numbers in them may be of any size, and they take no memory.
+/// Deserialises the fields named in [`Fields`] from an object. The object's other fields are only
+/// checked for valid JSON: they take no memory, and numbers in them may be of any size.
 struct ReadFields<'f>(&'f Fields);
 
 impl<'de> DeserializeSeed<'de> for ReadFields<'_> {

@@ -43,7 +43,8 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// Iterates over all files of some paths, one by one; folders in the order of names.
+/// Iterates over the given files, and over all files in the given folders, one by one. Folders are
+/// walked in name order.
 pub(crate) struct Files {
     roots: vec::IntoIter<PathBuf>,
     walk: Option<walkdir::IntoIter>,

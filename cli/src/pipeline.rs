@@ -113,8 +113,8 @@ fn feed(
         let raw = match next {
             Ok(Some(raw)) => raw,
             ended => {
-                // Sending only fails if the sink has failed. The error of the sink is reported, so
-                // this one is not needed.
+                // Sending only fails if the sink has failed or a signal has stopped the worker.
+                // That failure is reported when the threads are joined, so this one is not needed.
                 let _ = to_work.send((chunk, position));
                 return ended.map(|_| ());
             }

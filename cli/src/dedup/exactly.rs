@@ -13,7 +13,7 @@ use super::order::{CHUNK, Decided, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Maximum number of shingles of the documents that are decided together; bounds the memory.
+/// Documents are decided together until they have this many shingles. Bounds the memory.
 const SHINGLES_MAX: u64 = 4 << 20;
 
 /// Decides documents by their shingles.
@@ -26,7 +26,8 @@ impl<'a> Exactly<'a> {
         Ok(Self { dedup: Dedup::new(kept, asked.alike)? })
     }
 
-    /// Decides the next ranks, as many as fit into memory. Returns their lines and the verdicts.
+    /// Decides the next documents in order of rank, up to `CHUNK` of them, but no more once they
+    /// have `SHINGLES_MAX` shingles. Returns the numbers of their lines, and the verdicts.
     pub(super) fn decide(
         &mut self,
         work: &Work,

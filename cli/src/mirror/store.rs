@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Factor by which the limit of a query is raised when too many of its results may not be named.
 const WIDER: usize = 16;
 
-/// An index to which changes are made, or in which they are only simulated.
+/// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
 pub(crate) enum Store {
     Index(Index),
     Dry(Box<Dry>),
@@ -111,8 +111,8 @@ impl Store {
     }
 }
 
-/// The first matches that satisfy a condition. Raises the limit of the query until there are
-/// enough.
+/// The first `limit` matches that satisfy a condition. The limit of the query is raised until
+/// enough of its results do.
 fn best(
     documents: &Snapshot,
     signature: &Signature,
