@@ -65,8 +65,8 @@ impl InputFile {
     }
 }
 
-/// A folder of checkpoints. Its identity shows whether the path still leads to it: the folder may
-/// be moved, and another one created under its path.
+/// A folder of checkpoints. The folder may be moved, and another one created under its path; the
+/// stored identity (device and inode) reveals this.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoteFolder {
     path: PathBuf,

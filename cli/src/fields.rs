@@ -125,8 +125,8 @@ impl Fields {
     }
 }
 
-/// Message for a number that lost digits when it was parsed. As a key, it could be equal to the key
-/// of another document.
+/// Message for a number that lost digits when it was parsed. Such a number cannot serve as a key,
+/// because it could equal the key of another document.
 const TOO_LARGE: &str =
     "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
 

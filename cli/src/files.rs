@@ -54,8 +54,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Checks that all paths exist before anything is done: if one is mistyped, no index of the
-    /// other paths must be created.
+    /// Checks that all paths exist before anything is done: a mistyped path must not lead to an
+    /// index of the other paths only.
     pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
         for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;

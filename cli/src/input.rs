@@ -134,7 +134,7 @@ impl LineFiles {
     }
 
     fn would_wait(&self) -> bool {
-        // If the size is known, all inputs are regular files, which do not block for long. Pipes
+        // `bytes` is known only if all inputs are regular files. They never block for long; pipes
         // can.
         self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
     }

@@ -172,7 +172,7 @@ pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     let own = params.threshold();
     let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
-    // The bands were chosen for the index's own threshold. So at this threshold or above, only a
+    // The bands were chosen for the index's own threshold. So at or above that threshold, only a
     // chance below one half is worth a warning.
     if chance < if threshold < own { FOUND_MIN } else { 0.5 } {
         output::note(format!(
@@ -199,8 +199,8 @@ pub(crate) fn likeness(
     Likeness::of(params.threshold(), threshold, contained, exact)
 }
 
-/// Takes a text, and another one twice as long that contains the share `contained` of it. Warns if
-/// the index misses more than a tenth of such pairs.
+/// Warns if the index misses more than a tenth of contained texts: those of which the share
+/// `contained` occurs in another text that is twice as long.
 pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let similarity = Params::similarity_of_contained(contained, 2.0);
     let chance = params.candidate_probability(similarity);

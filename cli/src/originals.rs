@@ -107,9 +107,9 @@ fn unpacking(name: &str, error: &io::Error) -> Failure {
 }
 
 impl Originals {
-    /// Scans the files given with `--from`, if any, and records the position of each key's line. A
-    /// compressed file or a Parquet file is first converted to plain lines in a temporary file,
-    /// because lines must be readable at any offset.
+    /// Scans the files given with `--from`, if any, and records the position of each key's line.
+    /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
+    /// converted to lines in a temporary file, because lines must be readable at any offset.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
         let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());
         for (number, path) in given.from.iter().enumerate() {

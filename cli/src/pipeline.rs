@@ -125,8 +125,8 @@ fn feed(
             progress.reached(input.reached());
             unreported = 0;
         }
-        // Send the chunk before blocking: its documents take up the window, and leave it only once
-        // they are worked on.
+        // If the window is full, `window.enter` blocks until documents leave it. The documents of
+        // this chunk leave it only after the work on them, so send the chunk first.
         if !chunk.is_empty() && window.is_full_for(more) {
             if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
                 return Ok(());

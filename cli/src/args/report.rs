@@ -8,7 +8,7 @@ use super::lines::ExactGiven;
 ///
 /// The page is a single file without external links. It shows how much is redundant, the clusters
 /// (largest first, searchable), any two documents of a cluster side by side with their differences
-/// marked, the distribution of similarities, how likely the index finds a pair of a given
+/// marked, the distribution of similarities, how likely the index is to find a pair of a given
 /// similarity, and how the index has grown. Its size is bounded: it has the largest clusters, up to
 /// 30 documents of each, and about 12 MiB of texts, and says what it omits.
 ///

@@ -100,8 +100,8 @@ impl Packed {
         };
         block.extend_from_slice(line);
         block.push(b'\n');
-        // Long lines can make a single block as large as `BLOCKS` normal blocks. Then compress and
-        // write it now: a few long lines must not take more memory than many short ones.
+        // A few long lines can make a block as large as `BLOCKS` normal blocks. Write such a block
+        // now, so that long lines take no more memory than short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 

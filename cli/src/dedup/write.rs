@@ -74,8 +74,8 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         }
         let line = match &raw.body {
             Ok(line) => &line[..],
-            // The line is too large: the first pass has skipped it, and its bytes are not available
-            // here either.
+            // The line is too large: the first pass has skipped it, and `lines` does not return its
+            // bytes.
             Err(Reason::TooLarge) => &[],
             Err(_) => return Err(changed()),
         };

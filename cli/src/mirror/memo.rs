@@ -17,8 +17,9 @@ const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 /// systems have a resolution of 2 s, and clocks of network drives differ.
 const MODIFIED_STEP_NS: i64 = 2_000_000_000;
 
-/// The same limit for the inode's change time (ctime). It is shorter, because no program can set
-/// this time, and its resolution is that of the system clock.
+/// Like [`MODIFIED_STEP_NS`], but for the time of the last change of the inode (ctime). This limit
+/// is shorter, because no program can set that time, and its resolution is that of the system
+/// clock.
 const CHANGED_STEP_NS: i64 = 100_000_000;
 
 /// Metadata of a file, which can be read without opening the file.

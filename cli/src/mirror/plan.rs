@@ -92,8 +92,8 @@ pub(crate) struct Plan {
     pub(crate) files: u64,
 }
 
-/// Fails if the index already has the folder's files under other keys, or if its documents come
-/// from another folder under the same name.
+/// Fails if the index already has the folder's files under other keys, or if documents of the index
+/// come from another folder of the same name.
 pub(crate) fn check_folder(
     documents: &Snapshot,
     folder: &Folder,

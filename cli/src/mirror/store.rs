@@ -111,8 +111,8 @@ impl Store {
     }
 }
 
-/// The first `limit` matches that satisfy a condition. The limit of the query is raised until
-/// enough of its results do.
+/// The first `limit` matches that satisfy a condition. If too few results of the query satisfy it,
+/// the query is repeated with a higher limit.
 fn best(
     documents: &Snapshot,
     signature: &Signature,
