@@ -172,7 +172,8 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
     let size = match asked.format {
-        // The size of a single Parquet row is unknown: rows are compressed together.
+        // Parquet compresses rows together, so the size of the dropped rows is unknown. Only the
+        // sizes of OUT and of the input are printed.
         Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
         _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
     };

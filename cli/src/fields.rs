@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(key, b"-7");
     }
 
-    /// Found in a code review: deduplication left out a line because of a huge number in a field
-    /// that it does not use.
+    /// Regression test, found in a code review: deduplication left out a line because of a huge
+    /// number in a field that is not compared.
     #[test]
     fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
         let (key, content) = parse(r#"{"n":1e400,"id":"k","text":"a","m":[-1e999]}"#).unwrap();

@@ -1,6 +1,7 @@
 //! Opens the index named on the command line, or explains why that fails.
 //!
-//! This module knows only the INDEX argument of a command.
+//! This module opens, creates and closes indexes, and checks options against their parameters. It
+//! does not know the documents.
 
 use std::path::Path;
 

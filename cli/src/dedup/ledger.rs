@@ -1,7 +1,8 @@
 //! The ledger: one entry of fixed size per input line, and a file of texts (keys, reasons for
 //! skipping) that the entries point to.
 //!
-//! Entries are appended in input order, and can be read in any order. No indexes here.
+//! Entries are appended in input order, and can be read in any order. This module does not know
+//! indexes.
 
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 

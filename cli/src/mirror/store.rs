@@ -12,7 +12,8 @@ use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snaps
 use super::folder::mark;
 use crate::failure::Failure;
 
-/// Factor by which the limit of a query is raised when too many of its results may not be named.
+/// Factor by which the limit of a query is raised if too many of the results may not be named as
+/// near-duplicates.
 const WIDER: usize = 16;
 
 /// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
