@@ -109,9 +109,9 @@ fn report(
     Ok(Ended::Well)
 }
 
-/// Opens the index, or creates it and reports that. `sets`: the input holds only sets, so a new
-/// index gets `--shingles items`. Also returns the fields to read in each line, from `fields`,
-/// which fails if the index does not accept such input.
+/// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
+/// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
+/// the fields to read in each line, or an error if the index does not accept such input.
 pub(crate) fn open(
     dir: &Path,
     given: &Given,

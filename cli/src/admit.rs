@@ -109,7 +109,8 @@ fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
     Ok(terms.relate(relate))
 }
 
-/// The similarity, and the containment if given, that make a stored document a duplicate.
+/// The minimum similarity and, if given, the minimum containment at which a stored document counts
+/// as a duplicate.
 fn alike(args: &Admit) -> Alike {
     match args.contained {
         Some(contained) => Alike::contained(contained).and_similar(args.reject.unwrap_or(0.0)),
@@ -176,8 +177,8 @@ struct AdmissionObject<'a> {
     duplicates: Vec<MatchObject>,
     related: Vec<MatchObject>,
     removed: Vec<MatchObject>,
-    /// Number of the last change before the decision: the decision takes all changes up to this one
-    /// into account.
+    /// Number of the last change before the decision. The decision takes this change and all
+    /// earlier ones into account.
     change: u64,
     /// The document has so few distinct shingles that unrelated texts of the same kind look like
     /// copies.

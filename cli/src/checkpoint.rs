@@ -65,8 +65,8 @@ impl InputFile {
     }
 }
 
-/// A folder of checkpoints. Its identity shows whether the path still leads to it: the folder may
-/// be moved, and another one created under its path.
+/// A folder of checkpoints. The folder may be moved, and another one created under its path; the
+/// stored identity (device and inode) reveals this.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NoteFolder {
     path: PathBuf,
@@ -103,8 +103,9 @@ fn identity_of(_: &Path) -> Identity {
     None
 }
 
-/// Writes a checkpoint atomically: a reader finds either this state or the previous one, because a
-/// half-written file fails its hash check. With `synced`, the checkpoint also survives power loss.
+/// Writes a checkpoint to a temporary file and renames it, so that another process sees either this
+/// state or the previous one. With `synced`, the checkpoint also survives power loss. Without it,
+/// power loss may leave a torn file, which [`load`] recognises by its hash.
 pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
     let line = serde_json::to_string(state).map_err(|error| writing(path, &error.into()))?;
     let write = || {

@@ -90,7 +90,8 @@ impl Reading {
         }
     }
 
-    /// Sketches a document; for a text, also returns the result of `look` for it.
+    /// Sketches a document. If its content is a text, also calls `look` with the text, and returns
+    /// the result.
     pub(crate) fn sketch_and<T>(
         &self,
         raw: Raw,

@@ -1,8 +1,9 @@
 //! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
-//! A run has three passes: read (the signature of every line goes to a ledger), decide (in order of
-//! preference), and write. Each pass continues after an interruption. This module is the sequence
-//! of a run; the submodules implement the passes.
+//! A run has three passes: read (stores the signature of every line in a ledger), decide (visits
+//! the documents in order of preference, and keeps or drops each), and write (copies the kept
+//! lines). Each pass continues after an interruption, except writing a table or Parquet, which
+//! starts over. This module is the sequence of a run; the submodules implement the passes.
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
@@ -171,7 +172,8 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
     let size = match asked.format {
-        // The size of a single Parquet row is unknown: rows are compressed together.
+        // Parquet compresses rows together, so the size of the dropped rows is unknown. Only the
+        // sizes of OUT and of the input are printed.
         Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
         _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
     };

@@ -63,8 +63,8 @@ pub(crate) struct Looked {
     against: bool,
 }
 
-/// The folders to search, without repetition: a folder inside another one of the same kind is
-/// dropped.
+/// The folders to search. A folder inside another one is dropped if both are given in the same way:
+/// as folders to search, or as reference folders (`--against`).
 fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
     let mut found: Vec<Looked> = Vec::new();
     let given = args.against.iter().map(|path| (path, true));

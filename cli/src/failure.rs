@@ -26,7 +26,7 @@ enum Kind {
     BrokenPipe,
     /// A signal told the command to stop.
     Interrupted,
-    /// The format of the input is not the one that the options name: a retry would fail again.
+    /// The input is in another format than the options say: a retry would fail again.
     WrongInput,
 }
 
@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// Marks the failure as caused by input in another format than the options name.
+    /// Marks the failure as caused by input in another format than the options say.
     pub(crate) fn of_wrong_input(self) -> Self {
         Self { kind: Kind::WrongInput, ..self }
     }
@@ -101,7 +101,7 @@ impl Failure {
         self
     }
 
-    /// Adds a text about the progress of the command before the advice.
+    /// Says how far the command got: puts this text in front of the advice.
     pub(crate) fn after(mut self, reached: &str) -> Self {
         self.advice = if self.advice.is_empty() {
             reached.to_owned()

@@ -57,7 +57,7 @@ impl Fields {
         Self { key_optional: true, ..self }
     }
 
-    /// Whether the key is optional. If so, any string is accepted as key.
+    /// Whether the key is optional. If so, a key of any length is accepted.
     pub(crate) fn is_key_optional(&self) -> bool {
         self.key_optional
     }
@@ -125,8 +125,8 @@ impl Fields {
     }
 }
 
-/// Message for a number that lost digits when it was parsed. As a key, it could be equal to the key
-/// of another document.
+/// Message for a number that lost digits when it was parsed. Such a number cannot serve as a key,
+/// because it could equal the key of another document.
 const TOO_LARGE: &str =
     "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
 
@@ -144,8 +144,8 @@ struct Object {
     content: Option<Value>,
 }
 
-/// Deserialises these fields of an object. The other fields are only checked for valid JSON:
-/// numbers in them may be of any size, and they take no memory.
+/// Deserialises the fields named in [`Fields`] from an object. The object's other fields are only
+/// checked for valid JSON: they take no memory, and numbers in them may be of any size.
 struct ReadFields<'f>(&'f Fields);
 
 impl<'de> DeserializeSeed<'de> for ReadFields<'_> {
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(key, b"-7");
     }
 
-    /// Found in a code review: deduplication left out a line because of a huge number in a field
-    /// that it does not use.
+    /// Regression test, found in a code review: deduplication left out a line because of a huge
+    /// number in a field that is not compared.
     #[test]
     fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
         let (key, content) = parse(r#"{"n":1e400,"id":"k","text":"a","m":[-1e999]}"#).unwrap();

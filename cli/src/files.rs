@@ -43,7 +43,8 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// Iterates over all files of some paths, one by one; folders in the order of names.
+/// Iterates over the given files, and over all files in the given folders, one by one. Folders are
+/// walked in name order.
 pub(crate) struct Files {
     roots: vec::IntoIter<PathBuf>,
     walk: Option<walkdir::IntoIter>,
@@ -53,8 +54,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Checks that all paths exist before anything is done: if one is mistyped, no index of the
-    /// other paths must be created.
+    /// Checks that all paths exist before anything is done: a mistyped path must not lead to an
+    /// index of the other paths only.
     pub(crate) fn new(roots: Vec<PathBuf>) -> Result<Self, Failure> {
         for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;

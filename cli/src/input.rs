@@ -21,7 +21,7 @@ use crate::sets::Sets;
 
 /// A sequence of documents from one of several kinds of input.
 pub(crate) enum Input {
-    /// All files in the given files and folders, under their normalised paths.
+    /// The given files, and all files in the given folders. Keys are normalised paths.
     Walk(Files),
     /// The given files. Their names are used as given, without normalising.
     Named { files: vec::IntoIter<PathBuf>, read: u64 },
@@ -43,9 +43,10 @@ pub(crate) struct LineFiles {
     /// Position of the next line.
     position: Position,
     lines: Option<Lines>,
-    /// Total size of all files as stored (packed files count packed), if known.
+    /// Total size of all files as stored: a compressed file counts with its compressed size. `None`
+    /// if unknown, as for stdin.
     bytes: Option<u64>,
-    /// Total size of the files that are finished.
+    /// Total size, as stored, of the files that have been read to the end.
     bytes_done: u64,
 }
 
@@ -133,7 +134,8 @@ impl LineFiles {
     }
 
     fn would_wait(&self) -> bool {
-        // Only pipes can block for long; regular files cannot.
+        // `bytes` is known only if all inputs are regular files. They never block for long; pipes
+        // can.
         self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
     }
 }
@@ -148,7 +150,7 @@ impl Input {
         LineFiles::new(paths).map(Self::Lines)
     }
 
-    /// For lines: reads only the columns of Parquet files that hold these fields.
+    /// If the input is lines: reads only these fields from Parquet files, and no other columns.
     pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
         if let Self::Lines(lines) = &mut self {
             lines.columns = fields.names().map(str::to_owned).to_vec();

@@ -94,7 +94,8 @@ fn name_of(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// Formats the help text after a command's options: titles, each followed by preformatted lines.
+/// Converts the text that the help prints after the options (such as examples) to sections of a
+/// manual page: titles, each followed by preformatted lines.
 fn sections(text: &str) -> String {
     let mut page = String::new();
     for line in text.lines() {

@@ -1,6 +1,7 @@
 //! Opens the index named on the command line, or explains why that fails.
 //!
-//! This module knows only the INDEX argument of a command.
+//! This module opens, creates and closes indexes, and checks options against their parameters. It
+//! does not know the documents.
 
 use std::path::Path;
 
@@ -34,7 +35,8 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
-/// Options for a command that writes much, queries little and then ends: it needs less memory.
+/// Options for a command that writes much, queries little and then ends. Segments are unmapped once
+/// they are written, which saves memory and slows down only the first queries.
 fn to_load(ttl: Option<Duration>) -> Options {
     options(ttl).keep_mapped(false)
 }
@@ -75,7 +77,8 @@ pub(crate) fn leaving_nothing<T>(
     })
 }
 
-/// Deletes an empty index under its lock; returns whether it is gone.
+/// Deletes an index if it is empty, while holding its lock. Recreates the folder if it existed
+/// before the index (`had_folder`). Returns whether this succeeded.
 fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
     let Ok(index) = Index::open(dir, Options::default()) else { return false };
     if !index.is_empty() || std::fs::remove_dir_all(dir).is_err() {
@@ -163,14 +166,14 @@ pub(crate) fn describe(params: &Params) -> String {
     )
 }
 
-/// Warns if too many documents at an explicit threshold are missed: more than a tenth if it is
-/// below the index's own threshold, more than half otherwise. A threshold of zero asks for the best
-/// available candidates and gets no warning.
+/// Warns if too many documents at an explicit threshold are missed: more than a tenth if that
+/// threshold is below the index's own, more than half otherwise. A threshold of zero asks for the
+/// best available candidates and gets no warning.
 pub(crate) fn warn_if_missed(params: &Params, threshold: Option<f64>) {
     let own = params.threshold();
     let Some(threshold) = threshold.filter(|threshold| *threshold > 0.0) else { return };
     let chance = params.candidate_probability(threshold);
-    // The bands were chosen for the index's own threshold. So at this threshold or above, only a
+    // The bands were chosen for the index's own threshold. So at or above that threshold, only a
     // chance below one half is worth a warning.
     if chance < if threshold < own { FOUND_MIN } else { 0.5 } {
         output::note(format!(
@@ -197,8 +200,8 @@ pub(crate) fn likeness(
     Likeness::of(params.threshold(), threshold, contained, exact)
 }
 
-/// Warns if the index misses more than a tenth of those texts of which the share `contained` occurs
-/// in another text twice as long.
+/// Warns if the index misses more than a tenth of contained texts: those of which the share
+/// `contained` occurs in another text that is twice as long.
 pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     let similarity = Params::similarity_of_contained(contained, 2.0);
     let chance = params.candidate_probability(similarity);

@@ -48,7 +48,7 @@ pub(crate) struct Originals {
 struct Place {
     /// Index of its file in `files`.
     file: u32,
-    /// Length including the line end; `u32::MAX` means "longer than that".
+    /// Length including the line end; lengths above `u32::MAX` are stored as `u32::MAX`.
     bytes: u32,
     at: u64,
 }
@@ -57,7 +57,7 @@ struct Place {
 pub(crate) enum TextNow {
     /// The text that was indexed.
     Text(String),
-    /// The text under this key is now another one.
+    /// The key now leads to a different text.
     Changed,
     Missing,
 }
@@ -107,8 +107,9 @@ fn unpacking(name: &str, error: &io::Error) -> Failure {
 }
 
 impl Originals {
-    /// Scans the files of lines, if there are any, and remembers the place of each key. Compressed
-    /// files are copied to a temporary file first, so that lines can be read at any offset.
+    /// Scans the files given with `--from`, if any, and records the position of each key's line.
+    /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
+    /// converted to lines in a temporary file, because lines must be readable at any offset.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
         let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());
         for (number, path) in given.from.iter().enumerate() {

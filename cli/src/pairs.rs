@@ -192,7 +192,7 @@ pub(crate) fn contained(told: Option<Containment>) -> String {
     })
 }
 
-/// Prints each pair as soon as it is found.
+/// Prints pairs one by one, and counts them.
 struct Printer<'a> {
     index: &'a Reader,
     /// With `--exact`: where the documents are read again.

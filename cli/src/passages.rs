@@ -103,7 +103,8 @@ struct TextObject<'a> {
     passages: Vec<PassageObject>,
 }
 
-/// Byte range of a passage: begin (inclusive) and end (exclusive).
+/// A passage that occurs in both texts. `query` and `stored` are its byte ranges there: begin
+/// (inclusive) and end (exclusive).
 #[derive(Serialize)]
 struct PassageObject {
     query: [u64; 2],
@@ -186,7 +187,8 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
 }
 
 /// Queries by every text of the input. With `printing.many`, answers are printed under the names of
-/// the queries, and unreadable texts are not an error.
+/// the queries, and unreadable texts are not an error. Also returns the number of queries without a
+/// match.
 fn by_content(
     reading: &Reading,
     mut input: Input,

@@ -113,8 +113,8 @@ fn feed(
         let raw = match next {
             Ok(Some(raw)) => raw,
             ended => {
-                // Sending only fails if the sink has failed. The error of the sink is reported, so
-                // this one is not needed.
+                // Sending only fails if the sink has failed or a signal has stopped the worker.
+                // That failure is reported when the threads are joined, so this one is not needed.
                 let _ = to_work.send((chunk, position));
                 return ended.map(|_| ());
             }
@@ -125,8 +125,8 @@ fn feed(
             progress.reached(input.reached());
             unreported = 0;
         }
-        // Send the chunk before blocking: its documents take up the window, and leave it only once
-        // they are worked on.
+        // If the window is full, `window.enter` blocks until documents leave it. The documents of
+        // this chunk leave it only after the work on them, so send the chunk first.
         if !chunk.is_empty() && window.is_full_for(more) {
             if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
                 return Ok(());

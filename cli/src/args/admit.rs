@@ -36,8 +36,9 @@ pub(crate) struct Admit {
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) reject: Option<f64>,
 
-    /// Reject by estimated containment: a document is a duplicate if, of it and a stored one, the
-    /// larger contains at least this share of the smaller, 0 to 1 or in percent
+    /// Reject by estimated containment: a document is a duplicate if it contains at least this
+    /// share of a shorter stored document, or if a longer stored document contains at least this
+    /// share of it, 0 to 1 or in percent
     ///
     /// Half of a document has a similarity of only 0.5 to the whole; if the index is created by
     /// this command, its parameters are chosen to find such pairs. Documents that share boilerplate

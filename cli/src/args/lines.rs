@@ -37,8 +37,8 @@ pub(crate) struct LinesGiven {
     /// Read documents from JSON objects in FILE, one per line; `-` is stdin; may be repeated
     ///
     /// FILE may be compressed by gzip or Zstandard, or be a Parquet file, whose rows are then the
-    /// lines and whose columns the fields; its first bytes tell. Unusable lines are skipped,
-    /// counted and named.
+    /// lines and whose columns are the fields. The format is recognised by the first bytes of FILE.
+    /// Unusable lines are skipped, counted and named.
     #[arg(long, value_name = "FILE", visible_alias = "parquet")]
     pub(crate) jsonl: Vec<PathBuf>,
 

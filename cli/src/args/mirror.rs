@@ -7,8 +7,8 @@ use crate::params_args::Given;
 /// Make an index follow a folder: add new files, replace changed ones, remove deleted ones
 ///
 /// Creates the index if there is none. Prints a line per changed file, and its near-duplicates (at
-/// the index's threshold) among the stored documents and the files printed before. Unchanged files
-/// (same size and times) are not read. Skipped are names that begin with a dot, and what
+/// the index's threshold) among the stored documents and the files printed before. Does not read
+/// unchanged files (same size and times). Skips names that begin with a dot, and whatever
 /// .gitignore, .ignore and .nearkinignore exclude. Only documents that this command added from this
 /// folder are ever removed.
 ///

@@ -6,11 +6,11 @@ use super::lines::ExactGiven;
 
 /// Write an HTML page about the near-duplicates of an index
 ///
-/// A single file without external links: how much is redundant, the clusters (largest first,
-/// searchable), any two documents of a cluster side by side with their differences marked, the
-/// similarities of pairs, what the index finds at this threshold, and its growth. The size is
-/// bounded: the page has the largest clusters, up to 30 documents of each, and about 12 MiB of
-/// texts, and says what it omits.
+/// The page is a single file without external links. It shows how much is redundant, the clusters
+/// (largest first, searchable), any two documents of a cluster side by side with their differences
+/// marked, the distribution of similarities, how likely the index is to find a pair of a given
+/// similarity, and how the index has grown. Its size is bounded: it has the largest clusters, up to
+/// 30 documents of each, and about 12 MiB of texts, and says what it omits.
 ///
 /// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown
 /// only if it still has the stored signature; others are marked as changed.
@@ -59,8 +59,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The options that say where texts are read again, as an [`ExactGiven`]: the code that reads
-    /// documents again for `--exact` reads these texts, too.
+    /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
+    /// code as for `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {
         ExactGiven {
             exact: true,

@@ -25,7 +25,7 @@ pub(crate) struct Export {
 ///
 /// Creates the index with the parameters of the first SOURCE if there is none. Otherwise the
 /// signatures must have the same parameters; bands and threshold may differ. A document replaces
-/// the one with its key. After an interruption run the same command again.
+/// the stored document of the same key. After an interruption run the same command again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin import copy.nearkin my.jsonl\n  \
     nearkin import all.nearkin my.nearkin copy.nearkin")]

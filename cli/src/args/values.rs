@@ -33,7 +33,8 @@ pub(crate) enum Order {
     Similarity,
 }
 
-/// Parses the sort order of clusters. Shells can complete it.
+/// Parses the sort order of clusters. The names are declared as possible values, so shells can
+/// complete them.
 pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
         "size" => Order::Size,
@@ -54,7 +55,8 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
-/// Parses which of a document and its duplicates to keep. Shells can complete it.
+/// Parses which of a document and its duplicates to keep. The names are declared as possible
+/// values, so shells can complete them.
 pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
     PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
         "newest" => Keep::Newest,

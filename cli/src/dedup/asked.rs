@@ -24,7 +24,7 @@ pub(super) struct Asked<'a> {
     pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
     pub(super) format: Format,
-    /// The folder of this temporary file.
+    /// The folder of the temporary output file; `None` unless the output goes to stdout.
     pub(super) scratch: Option<Scratch>,
     pub(super) archive: Option<Reader>,
     /// The parameters of the index of kept documents.
@@ -177,8 +177,8 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
 
 fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
     let name = path.display();
-    // OUT is first written under this temporary name, which overwrites any file of that name. So an
-    // input file must have neither of the two names.
+    // The output at `path` is first written to `tmp`, which overwrites any file of that name. So
+    // neither name may be that of an input file.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
     if let Some(input) = args.files.iter().find(is_written) {

@@ -1,9 +1,10 @@
 //! The second pass: visits documents in order of preference, and drops each document that is
 //! similar to one already kept.
 //!
-//! The kept documents are stored in an index, with their ranks as keys. So if several are equally
-//! similar, the query returns the most preferred one, and decisions made after the last checkpoint
-//! can be undone.
+//! The kept documents are stored in an index; the key of each is its rank, its place in the order
+//! of preference. So if a document is equally similar to several kept ones, the query returns the
+//! most preferred of them. And decisions made after the last checkpoint can be undone: their ranks
+//! are the highest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -131,7 +132,8 @@ fn decide(
 /// A similar document: its rank, and the number of equal rows.
 type Like = (u64, u32);
 
-/// For each document, finds the most similar one that an earlier chunk has kept. Runs on all cores.
+/// For each document, finds the most similar of the documents that were kept from earlier chunks.
+/// Runs on all cores.
 fn stored(
     asked: &Asked<'_>,
     work: &Work,
@@ -155,9 +157,10 @@ fn stored(
 struct Fresh<'a> {
     ranks: Vec<u64>,
     signatures: Vec<&'a Signature>,
-    /// The last document added with each band; a band is given by its number and its bytes.
+    /// Maps each band (its number and its bytes) to the document added last with this band.
     bands: HashMap<(usize, &'a [u8]), usize, RandomState>,
-    /// For each band of each document, the document added before it with the same band.
+    /// Links the documents of a band: for each document and each of its bands, the document that
+    /// was added before it with the same band.
     before: Vec<Option<usize>>,
     band_bytes: usize,
     band_count: usize,
@@ -196,7 +199,8 @@ impl<'a> Fresh<'a> {
         self.signatures.push(signature);
     }
 
-    /// The most similar document; if several are equally similar, the one of the lowest rank.
+    /// Finds the most similar of these documents; if several are equally similar, the one of the
+    /// lowest rank.
     fn like(&self, signature: &'a Signature) -> Option<Like> {
         let mut best: Option<Like> = None;
         for band in self.bands(signature) {

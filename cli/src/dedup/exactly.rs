@@ -13,7 +13,8 @@ use super::order::{CHUNK, Decided, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
-/// Maximum number of shingles of the documents that are decided together; bounds the memory.
+/// Number of shingles at which no further document is added to those that are decided together.
+/// Bounds the memory.
 const SHINGLES_MAX: u64 = 4 << 20;
 
 /// Decides documents by their shingles.
@@ -26,7 +27,8 @@ impl<'a> Exactly<'a> {
         Ok(Self { dedup: Dedup::new(kept, asked.alike)? })
     }
 
-    /// Decides the next ranks, as many as fit into memory. Returns their lines and the verdicts.
+    /// Decides the next documents in order of rank: up to `CHUNK` documents, or fewer if they reach
+    /// `SHINGLES_MAX` shingles before. Returns the numbers of their lines, and the verdicts.
     pub(super) fn decide(
         &mut self,
         work: &Work,

@@ -1,7 +1,8 @@
 //! The ledger: one entry of fixed size per input line, and a file of texts (keys, reasons for
 //! skipping) that the entries point to.
 //!
-//! Entries are appended in input order, and can be read in any order. No indexes here.
+//! Entries are appended in input order, and can be read in any order. This module does not know
+//! indexes.
 
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
@@ -44,7 +45,8 @@ pub(super) struct Entry {
     pub(super) equal_rows: u32,
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
-    /// The key of the archive's document; for a skipped line, the reason.
+    /// The key of the similar document in the archive; for a skipped line, the reason; otherwise
+    /// empty.
     pub(super) other: Text,
     /// The signature of a document; zeros for other lines.
     pub(super) signature: Vec<u8>,
@@ -292,8 +294,8 @@ pub(super) enum Verdict {
     /// Not a document, or not decided yet.
     None,
     Kept,
-    /// Dropped as a duplicate of the kept document number `of`. `equal` is the number of equal
-    /// rows; with `--exact`, of common shingles.
+    /// Dropped as a duplicate of the kept document whose ledger entry has the number `of`. `equal`
+    /// is the number of equal rows or, with `--exact`, of common shingles.
     Dropped {
         of: u64,
         equal: u32,

@@ -1,4 +1,5 @@
-//! The order in which documents are decided, and the decisions on a range of ranks.
+//! The order in which documents are decided, and the decisions. A rank is a position in this order,
+//! counted from 0.
 
 use nearkin::Keep;
 
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 /// Number of documents decided together.
 pub(super) const CHUNK: u64 = 4_096;
 
-/// The decisions on the lines of a range of ranks.
+/// The decisions on consecutive ranks: the number of each line, and the verdict on it.
 pub(super) struct Decided {
     pub(super) numbers: Vec<u64>,
     pub(super) verdicts: Vec<Verdict>,
@@ -54,7 +55,8 @@ impl Order {
         }
     }
 
-    /// The number of ranks for this many lines.
+    /// The number of ranks. `lines` is the number of all lines; [`Order::Longest`] has ranks only
+    /// for documents ([`Kind::Document`]).
     pub(super) fn ranks(&self, lines: u64) -> u64 {
         match self {
             Self::First | Self::Newest(_) => lines,

@@ -88,7 +88,7 @@ impl Packed {
         Ok(Some(Self { file, path, packing, blocks, spare, bytes }))
     }
 
-    /// Appends a line and a line end.
+    /// Appends a line and a newline.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
         let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
             if self.blocks.len() == BLOCKS {
@@ -100,8 +100,8 @@ impl Packed {
         };
         block.extend_from_slice(line);
         block.push(b'\n');
-        // End a block that long lines have made this large: a few long lines must not take more
-        // memory than many short ones.
+        // A few long lines can make a block as large as `BLOCKS` normal blocks. Write such a block
+        // now, so that long lines take no more memory than short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
     }
 
@@ -157,7 +157,7 @@ pub(super) fn publish(path: &Path) -> Result<(), Failure> {
 
 /// Deletes a partial file that will not be continued.
 pub(super) fn discard(path: &Path) {
-    // If deleting fails, the next run truncates the file when opening it.
+    // If the file cannot be deleted, [`Packed::open`] truncates it.
     let _ = fs::remove_file(files::unfinished(path));
 }
 
@@ -177,7 +177,8 @@ mod tests {
             expected.extend(line(at));
             expected.push(b'\n');
         }
-        // This line becomes a block of its own, as large as all other blocks together.
+        // This line is as large as all blocks together, so the block that contains it is written at
+        // once, and its buffer is not reused.
         let long = vec![b'z'; BLOCKS * BLOCK_BYTES];
         out.line(&long).unwrap();
         expected.extend(long);

@@ -1,7 +1,7 @@
 //! The first pass: stores the key and signature of every line in the ledger, on all cores.
 //!
-//! Documents that are similar to one of the archive are already marked here, because this does not
-//! depend on the order.
+//! A document that is similar to a document of the archive (the index given by `--index`) is marked
+//! in this pass already: this does not depend on the order in which documents are decided.
 
 #![expect(clippy::disallowed_types, reason = "copies stdin to the work folder")]
 
@@ -34,7 +34,8 @@ struct Read {
     signature: Signature,
     /// With `--exact`: the hashes of its shingles.
     shingles: Vec<u64>,
-    /// The most similar document of the archive, and how many rows are equal.
+    /// The key of the most similar document in the archive, and the number of equal rows; `None` if
+    /// no document there is similar enough.
     like: Option<(Vec<u8>, u32)>,
     /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
     /// like copies.
@@ -186,13 +187,14 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
     work.ledger.push(entry, (&key, &other), &shingles)
 }
 
-/// The file and line number of an entry. Files are read in order, so they are found by going on
-/// from the previous entry.
+/// The number of an entry's input file, and the line number. Files are read in the order in which
+/// they were given, so the search for the file continues from that of the previous entry.
 fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     let Origin::Line { file: name, number } = origin else { return (0, 0) };
     let (file, line) = &mut work.state.place;
     let is_of = |file: u32| *asked.name(file) == **name;
-    // If the line number does not increase, the same file was given again.
+    // If the line number does not increase, the input has the same file twice, and its second
+    // reading begins.
     if !is_of(*file) || number <= line {
         *file += 1;
         while (*file as usize) < asked.args.files.len() && !is_of(*file) {

@@ -117,13 +117,14 @@ pub(super) struct State {
     pub(super) counts: Counts,
     /// The position in the input: of the reading pass, and later of the writing pass.
     pub(super) position: Position,
-    /// File and line number of the last entry.
+    /// File and line number of the last ledger entry.
     pub(super) place: (u32, u64),
-    /// The number of ledger entries, and the size of the ledger's texts.
+    /// The number of ledger entries, and the size of the ledger's texts, both at the last
+    /// checkpoint.
     pub(super) ledger: (u64, u64),
     /// The number of ranks decided, or of lines written.
     pub(super) done: u64,
-    /// Size of OUT so far; `dropped_bytes` is that of DROPPED.
+    /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
     pub(super) out_bytes: u64,
     pub(super) dropped_bytes: u64,
 }

@@ -29,7 +29,8 @@ struct DroppedObject<'a> {
     key: Option<&'a str>,
     file: &'a str,
     line: u64,
-    /// The document that it duplicates: its key, and its place if it is a line of the input.
+    /// Key of the document that this line duplicates. `of_file` and `of_line` say where it is if it
+    /// comes from the input, not from the index.
     of_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_file: Option<&'a str>,
@@ -40,7 +41,7 @@ struct DroppedObject<'a> {
     /// With `--contained`: the containment of the smaller document in the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
-    /// Whether the other document is in the index.
+    /// Whether the document that this line duplicates comes from the index (`--index`).
     in_index: bool,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -73,7 +74,8 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         }
         let line = match &raw.body {
             Ok(line) => &line[..],
-            // The line is too large: it was skipped without being stored.
+            // The line is too large: the first pass has skipped it, and `lines` does not return its
+            // bytes.
             Err(Reason::TooLarge) => &[],
             Err(_) => return Err(changed()),
         };
@@ -168,7 +170,7 @@ pub(super) fn write(
     Ok(bytes)
 }
 
-/// The kind of the next line, and the reason why it was dropped, as JSON.
+/// Returns the kind of line `number`, and its entry for DROPPED as JSON.
 pub(super) fn why(
     asked: &Asked<'_>,
     ledger: &mut Ledger,
@@ -218,8 +220,9 @@ fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-/// The similarity to the other document, and the containment if `--contained` is given. Computed
-/// from equal rows or, with `--exact`, from common shingles.
+/// Returns the similarity of two documents and, with `--contained`, their containment. `equal` is
+/// the number of equal rows or, with `--exact`, of common shingles; `counts` are the shingle counts
+/// of the two.
 fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
     let (similarity, contained) = if asked.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);

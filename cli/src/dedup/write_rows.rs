@@ -1,6 +1,6 @@
 //! The third pass for tables and Parquet files: copies table rows byte for byte, and Parquet rows
-//! column by column. After an interruption, this pass starts over, because it is the shortest of
-//! the three.
+//! column by column. After an interruption, this pass starts over: it is the shortest of the three,
+//! so checkpoints would save little.
 
 #![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
 

@@ -100,8 +100,8 @@ pub(super) fn near(
     for cluster in clusters {
         interrupt::check()?;
         let members = cluster?.keys;
-        // The members of the cluster: each position with its key. Positions are in order of
-        // preference.
+        // The members of the cluster: the position of each file in `files.all`, with its key.
+        // Positions are in order of preference, so the first member is the file to keep.
         let mut members: BTreeMap<usize, Vec<u8>> = members
             .into_iter()
             .filter_map(|key| Some((*places.get(key.as_slice())?, key)))

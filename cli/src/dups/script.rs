@@ -14,7 +14,8 @@ use crate::failure::Failure;
 /// The beginning of every script.
 const HEAD: &str = "#!/bin/sh\n# Written by `nearkin dups`: ";
 
-/// Fails if the path is an existing file that is not such a script.
+/// Fails if the path is an existing file, unless it is an earlier script of `nearkin dups`, which
+/// may be replaced.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     if !path.is_file() {
         return Ok(());
@@ -75,7 +76,7 @@ fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::
     Ok(())
 }
 
-/// Calls a function for each redundant file, with the file to keep.
+/// Calls `each(kept, redundant)` for every file of the group that need not be kept.
 fn for_each(
     group: &Group,
     all: &Files,

@@ -157,7 +157,7 @@ impl Columns<'_, '_> {
 pub(crate) struct ParquetReader {
     file: SerializedFileReader<File>,
     path: std::path::PathBuf,
-    /// Positions of the columns in the file.
+    /// Position in the file of each of [`COLUMNS`].
     places: [usize; 5],
     /// The next row group to read.
     group_next: usize,
@@ -226,7 +226,8 @@ impl ParquetReader {
         Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
-    /// The next batch of documents. Returns `None` at the end.
+    /// The next batch of documents; it is empty when a row group begins or ends. Returns `None` at
+    /// the end of the file.
     fn some(&mut self) -> Result<Option<Vec<Row>>, ParquetError> {
         let Some(columns) = &mut self.columns else {
             if self.group_next >= self.file.num_row_groups() {

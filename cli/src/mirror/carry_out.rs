@@ -1,6 +1,6 @@
 //! Carries out a plan: removes, reads, writes, and prints the results.
 //!
-//! Works in batches. The lines of a batch are printed when it is durable.
+//! Works in batches. The changes of a batch are printed once the batch is durable.
 
 use std::collections::HashSet;
 use std::fs;

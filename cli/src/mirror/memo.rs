@@ -17,8 +17,9 @@ const MAGIC_BEFORE: [u8; 4] = *b"NKM1";
 /// systems have a resolution of 2 s, and clocks of network drives differ.
 const MODIFIED_STEP_NS: i64 = 2_000_000_000;
 
-/// The same limit for the change time. It is shorter, because no program can set this time, and its
-/// resolution is that of the system clock.
+/// Like [`MODIFIED_STEP_NS`], but for the time of the last change of the inode (ctime). This limit
+/// is shorter, because no program can set that time, and its resolution is that of the system
+/// clock.
 const CHANGED_STEP_NS: i64 = 100_000_000;
 
 /// Metadata of a file, which can be read without opening the file.
@@ -84,8 +85,8 @@ fn changed_ns(_: &Metadata) -> i64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Memo {
     pub(crate) stat: Stat,
-    /// Whether any later change of the file would alter `stat`. If not, the next run reads the file
-    /// again.
+    /// Whether every later change to the file would show in `stat`. If not, the next run reads the
+    /// file again.
     pub(crate) settled: bool,
     /// Version of the text extraction: see [`crate::texts::maker`].
     pub(crate) maker: u16,

@@ -1,4 +1,4 @@
-//! Plans a pass, by comparing the folder with the documents of the index.
+//! Plans a pass by comparing the folder with the documents of the index.
 //!
 //! Decides only by names, sizes and times. Reads no contents of files, and writes nothing.
 
@@ -92,8 +92,8 @@ pub(crate) struct Plan {
     pub(crate) files: u64,
 }
 
-/// Fails if the index already has the folder's files under other keys, or if its documents come
-/// from another folder under the same name.
+/// Fails if the index already has the folder's files under other keys, or if documents of the index
+/// come from another folder of the same name.
 pub(crate) fn check_folder(
     documents: &Snapshot,
     folder: &Folder,
@@ -261,7 +261,8 @@ impl Planning<'_> {
         }
     }
 
-    /// The result of an earlier run that skipped the file, if the file is unchanged.
+    /// Looks up whether an earlier run skipped the file in its present state, and with which
+    /// result. Counts the file as skipped, unless a retry is due.
     fn before(&mut self, mark: u128) -> Option<Before> {
         let before = self.skip_cache.before(mark, self.now)?;
         if let Before::Answer(kind) | Before::Waits(kind) = before {

@@ -1,9 +1,8 @@
 //! A cache of the files that were skipped, stored in the index folder.
 //!
-//! If the bytes of a file have no text, this is true until the file changes, so the file need not
-//! be read again. A failure to read is different: only the time of the next attempt is stored. A
-//! cache that is lost, damaged or of another version counts as empty, and the files are read once
-//! more.
+//! A file that contains no text is not read again until it changes. If a parser failed on a file,
+//! the time of the next attempt is stored instead. A missing or damaged cache, or one of another
+//! version, is treated as empty: the files are read once more.
 
 #![expect(
     clippy::disallowed_types,
@@ -32,7 +31,7 @@ const MAGIC: [u8; 8] = *b"NKSKIP\0\x02";
 const KINDS: [&str; 7] =
     ["binary", "unread format", "empty", "too large", "not a file", "bad key", FAILED];
 
-/// The kind of [`crate::raw::Reason::Failed`]: reading is tried again.
+/// The kind of [`crate::raw::Reason::Failed`]: the file is read again after a while.
 const FAILED: &str = "parser failed";
 
 const ENTRY_BYTES: usize = 8 + 16 + 1 + 1 + 8;

@@ -12,10 +12,11 @@ use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snaps
 use super::folder::mark;
 use crate::failure::Failure;
 
-/// Factor by which the limit of a query is raised when too many of its results may not be named.
+/// Factor by which the limit of a query is raised if too many of the results may not be named as
+/// near-duplicates.
 const WIDER: usize = 16;
 
-/// An index to which changes are made, or in which they are only simulated.
+/// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
 pub(crate) enum Store {
     Index(Index),
     Dry(Box<Dry>),
@@ -111,8 +112,8 @@ impl Store {
     }
 }
 
-/// The first matches that satisfy a condition. Raises the limit of the query until there are
-/// enough.
+/// The first `limit` matches that satisfy a condition. If too few results of the query satisfy it,
+/// the query is repeated with a higher limit.
 fn best(
     documents: &Snapshot,
     signature: &Signature,

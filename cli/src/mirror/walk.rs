@@ -127,8 +127,9 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
     })
 }
 
-/// Errors in the ignore files of a folder. The walker silently skips lines that it cannot read;
-/// files that should be excluded would then be included.
+/// Errors in the ignore files of a folder. Without these warnings nobody would notice them: the
+/// walker silently skips lines that it cannot read, and then includes files that should be
+/// excluded.
 fn unread_rules(folder: &Path) -> Vec<String> {
     let wrong = |name: &str| {
         let path = folder.join(name);
@@ -207,8 +208,9 @@ fn found(entry: DirEntry) -> Option<Found> {
     })
 }
 
-/// What an error may hide. If a folder was deleted in the meantime, nothing is hidden. If the error
-/// concerns the root or no known path, everything may be hidden.
+/// Converts an error of the scan to the path at or below which files may have been missed. If a
+/// path other than the root was deleted in the meantime, nothing was missed. If the error names no
+/// path, files may have been missed anywhere, so the path is the root.
 fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
     let path = path_of(error).unwrap_or(root).to_path_buf();
     let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);

@@ -36,8 +36,8 @@ const PATHS_MAX: usize = 200;
 #[derive(Debug, Default)]
 struct Happened {
     paths: BTreeSet<PathBuf>,
-    /// Whether the next pass must scan the whole folder: events were lost, too many paths changed,
-    /// or the folder itself or an ignore file did.
+    /// Whether the next pass must scan the whole folder: because events were lost, too many paths
+    /// changed, or the folder itself or an ignore file changed.
     all: bool,
     first: Option<Instant>,
     last: Option<Instant>,
