@@ -141,8 +141,9 @@ fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
         || !is_missing_or(headers, "origin", is_own_origin)
 }
 
-/// Whether a header is missing, or has exactly one value, which is acceptable. Two values are
-/// refused: browsers never send two, and other software might use the second one.
+/// Whether the header `name` is missing, or is given exactly once with a value that `is_right`
+/// accepts. Two values are refused: browsers never send two, and other software might use the
+/// second one.
 fn is_missing_or(headers: &HeaderMap, name: &str, is_right: impl Fn(&str) -> bool) -> bool {
     let mut given = headers.get_all(name).iter();
     match (given.next(), given.next()) {
