@@ -48,7 +48,8 @@ pub(crate) struct Resume {
 
 impl Resume {
     /// Looks for a checkpoint of the same files and moves `input` to its position. Returns `None`
-    /// if the input supports no checkpoints: it is not lines, or cannot be read twice.
+    /// if no checkpoints are possible, because the input does not consist of lines or cannot be
+    /// read twice.
     pub(crate) fn find(
         dir: &Path,
         paths: &[PathBuf],

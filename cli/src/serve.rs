@@ -47,9 +47,10 @@ use shared::{Limits, Shared};
 /// Time for sending the last answers after all requests have been processed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Maximum number of threads that process requests; further requests wait for a free thread. The
-/// allocator keeps a few pages of each size per thread: with 64 threads, one per admitted request,
-/// these pages made up most of the server's memory. And 16 writers are enough to share a sync.
+/// Maximum number of threads that process requests; further requests wait for a free thread. More
+/// threads would cost memory: the allocator keeps a few pages of each size per thread, and with 64
+/// threads, one per admitted request, these pages made up most of the server's memory. 16 writers
+/// are also enough to share a sync.
 const THREADS_MAX: usize = 16;
 
 /// Polling interval while waiting for the last requests.
@@ -205,8 +206,7 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
         if working || shared.metrics.running() > 0 {
             busy = now;
         }
-        // After the last request, waits for [`GRACE`], because its answer may still have to be
-        // sent.
+        // After the last request, waits for `GRACE`, because its answer may still have to be sent.
         if now >= end || now - busy >= GRACE {
             return Ok(());
         }

@@ -134,7 +134,7 @@ fn cut(text: &str, width: usize) -> String {
     let tail: Vec<char> =
         text.chars().rev().take_while(|one| fits(&mut used, room, *one)).collect();
     // Skips combining marks at the beginning of the tail: without their letter, they would attach
-    // to the last dot of [`CUT`].
+    // to the last dot of `CUT`.
     let tail = tail.into_iter().rev().skip_while(|one| one.width() == Some(0));
     head + CUT + &tail.collect::<String>()
 }

@@ -112,7 +112,8 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// Decodes a text file. If the file is not a text, the error names its format, if it is known.
+/// Decodes a text file. If the file is not a text but of a known format, the error names the
+/// format.
 fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
     encoding::decode(bytes, None).map_err(|reason| match reason {

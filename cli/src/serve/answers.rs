@@ -30,8 +30,8 @@ pub(super) struct TextRead {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Written {
     pub(super) outcome: Word,
-    /// Number of the change. If nothing had to be written: number of the last change before, whose
-    /// state the outcome describes.
+    /// Number of the change. If nothing had to be written: number of the latest change; the outcome
+    /// holds after that change.
     pub(super) change: u64,
 }
 

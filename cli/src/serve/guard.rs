@@ -2,8 +2,9 @@
 //!
 //! Scripts of foreign sites run in the browser on this machine and can reach loopback addresses.
 //! Therefore the `Host` header must name a loopback address, because a foreign DNS name can be made
-//! to point here (DNS rebinding). Cross-site requests are refused as well. And since no CORS
-//! headers are sent, a foreign script could not read the answer.
+//! to point here (DNS rebinding). Cross-site requests are refused as well, except for the page `/`,
+//! which contains no documents. And since no CORS headers are sent, a foreign script could not read
+//! the answer.
 
 use std::sync::Arc;
 use std::time::Instant;

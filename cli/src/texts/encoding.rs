@@ -56,7 +56,7 @@ pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<
 }
 
 /// Decodes bytes in this encoding. Fails if some are invalid, or if the text contains NUL
-/// characters: then the byte order mark or the pattern of NUL bytes was there by chance.
+/// characters: then the byte order mark or the pattern of NUL bytes was probably there by chance.
 fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason> {
     match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
         Some(text) if !text.contains('\0') => Ok(text.into_owned()),

@@ -1,4 +1,4 @@
-//! Recognises files without readable text by their first bytes, and names their formats.
+//! Recognises formats without readable text by the first bytes of a file, and names them.
 
 use std::path::Path;
 
