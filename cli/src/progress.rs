@@ -56,8 +56,8 @@ impl Progress {
         Self { bar, started: Instant::now(), shown: AtomicBool::new(false) }
     }
 
-    /// A bar that stays hidden if stdout is a terminal, because it would break up the printed
-    /// results.
+    /// Starts a bar, but keeps it hidden if stdout is a terminal, because it would break up the
+    /// results printed there.
     pub(crate) fn unless_results_are_on_the_terminal(
         doing: &'static str,
         unit: Unit,
@@ -68,7 +68,7 @@ impl Progress {
         progress
     }
 
-    /// Whether a bar can be visible. If not, work that only serves the bar is skipped.
+    /// Whether a progress bar would be visible. If not, callers skip work that only serves the bar.
     pub(crate) fn is_visible() -> bool {
         io::stderr().is_terminal() && !output::is_quiet()
     }
@@ -79,13 +79,13 @@ impl Progress {
             && !output::is_quiet()
             && !self.shown.swap(true, Ordering::Relaxed)
         {
-            // The draw target prints nothing if stderr is not a terminal.
+            // If stderr is not a terminal, this draw target prints nothing.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
 
-    /// Returns a progress callback for long operations of the library. It cancels them after a
-    /// signal.
+    /// Returns a progress callback for a long operation of the library. After a signal such as
+    /// Ctrl-C, the callback cancels the operation.
     pub(crate) fn callback(&self) -> impl FnMut(nearkin::Progress) -> ControlFlow<()> + '_ {
         |progress| {
             self.bar.set_length(progress.total);

@@ -103,8 +103,8 @@ impl QueryContext<'_> {
         query.run()
     }
 
-    /// If `--exact` was given, verifies the matches of an answer with the text of the queried
-    /// document.
+    /// With `--exact`, verifies the matches of an answer by comparing their texts with the text of
+    /// `query`. Without `--exact`, returns the answer unchanged.
     fn verified(&self, answer: Answer, query: Option<&Original>) -> nearkin::Result<Verified> {
         let (Some(originals), Some(query)) = (self.originals, query) else {
             return Ok(Verified { answer, exact: None });
@@ -116,8 +116,8 @@ impl QueryContext<'_> {
         })
     }
 
-    /// Verifies matches until there are as many as will be printed. Drops those below the
-    /// threshold.
+    /// Verifies the matches in order, and drops those below the threshold. Stops as soon as enough
+    /// matches remain for `--limit`.
     fn verified_by(
         &self,
         mut answer: Answer,
@@ -211,8 +211,8 @@ fn by_text(context: &QueryContext<'_>, text: &str, output: &mut Output) -> Resul
     print_one(context, b"text", (&context.verified(answer, Some(&query))?, &nearest), output)
 }
 
-/// Prints the answer if a command has only one query. If nothing matched, `again` repeats the query
-/// to find the nearest candidates.
+/// Prints the answer of a command that makes a single query. If nothing matched, `again` repeats
+/// the query to find the nearest candidates.
 fn print_one<'i>(
     context: &QueryContext<'_>,
     name: &[u8],
@@ -375,7 +375,7 @@ fn by_file(
     print_one(context, &name, (&query.answer(context)?, &again), output)
 }
 
-/// The content of a query. Includes its text if exact comparison needs it.
+/// The signature of a query; with `--exact` also its text, which the exact comparison needs.
 enum QueryContent {
     Estimate(Signature),
     Exact(Original),
@@ -411,7 +411,7 @@ fn sketched(
     }
 }
 
-/// The name of a query and its answer, or the reason why the query was skipped.
+/// For one query: its name and its answer, or the reason why it was skipped.
 type AnsweredQuery = Result<(Vec<u8>, Verified), Skipped>;
 
 fn answer(

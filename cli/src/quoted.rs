@@ -6,7 +6,8 @@ use std::ops::Range;
 
 /// Maximum number of characters of a quotation on one line.
 const SHOWN_MAX: usize = 400;
-/// Number of words at each end of a quotation that are searched for in the stored text.
+/// Number of words at the beginning and at the end of a quotation that are searched for in the
+/// stored text, to find where the quotation begins and ends there.
 const ANCHOR: usize = 3;
 
 /// The text at a byte range. Returns `None` if the text has no such range, for example because it
@@ -17,9 +18,9 @@ pub(crate) fn at<'a>(text: &'a str, range: &Range<u64>) -> Option<&'a str> {
     text.get(begin..end)
 }
 
-/// Narrows a stored text to the quoted part. A match consists of whole windows, so the stored text
-/// has extra words on both sides; the first and last words of the quotation show where it begins
-/// and ends.
+/// Narrows `stored` to the part that is quoted. A match consists of whole windows (fixed numbers of
+/// words), so `stored` has extra words on both sides; the first and last words of `quoted` show
+/// where the quotation begins and ends.
 pub(crate) fn part<'a>(stored: &'a str, quoted: &str) -> &'a str {
     let wanted: Vec<String> = words(quoted).map(|(_, word)| plain(word)).collect();
     if wanted.len() < ANCHOR {

@@ -24,8 +24,9 @@ pub(crate) const KEY_BYTES_MAX: usize = 4_096;
 /// The maximum key length in an index of passages.
 pub(crate) const PASSAGE_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - 4;
 
-/// Whether the bytes contain the end of a line that is not blank. Blank lines are skipped, and
-/// reading the line after them may block.
+/// Whether the bytes contain a complete line that is not blank. If so, the next line can be read
+/// without blocking. Blank lines do not count: they are skipped, and reading on after them may
+/// block.
 pub(crate) fn has_line(bytes: &[u8]) -> bool {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     !bytes[..end].trim_ascii_start().is_empty()
@@ -76,7 +77,8 @@ pub(crate) enum Reason {
     BadLine(String),
     /// The index cannot hold such a key.
     BadKey(String),
-    /// `nearkin mirror` found a document with somebody else's payload under this key.
+    /// `nearkin mirror`: the document stored under this key has a payload that mirror did not
+    /// write.
     Taken,
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         return remove_at_once(&args.index, "remove --before", remove, output);
     }
     interrupt::listen();
-    // Checked before the index is opened, so that a missing file changes nothing.
+    // The file is opened before the index, so that nothing changes if the file is missing.
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
@@ -195,8 +195,9 @@ impl Removing<'_> {
         for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
-                // If a batch holds a key several times, the last one removes the document, and the
-                // others count as missing. So the counts do not depend on the batch size.
+                // If a batch holds a key several times, one occurrence removes the document and the
+                // others count as missing, just as in separate batches. So the counts do not depend
+                // on the batch size.
                 Outcome::Superseded => self.missing(format!("{} is named twice", visible(key))),
                 _ => {
                     let advice = self.advice(key)?;

@@ -40,9 +40,9 @@ pub(crate) struct Made {
 
 /// Makes the page for a snapshot. With `originals`, the page also shows texts.
 ///
-/// Finds all clusters and all pairs, and walks over all documents. Takes 8 bytes of memory per
-/// document, 8 more per document that could be deleted, and the page, whose size is bounded. Fails
-/// for an index of passages, and with `Corrupt` or `Io` if reading fails.
+/// Finds all clusters and all pairs, and walks over all documents. Memory use: 8 bytes per
+/// document, 8 more per redundant document, and the page, whose size is bounded. Fails for an index
+/// of passages, and with `Corrupt` or `Io` if reading fails.
 pub(crate) fn make(
     snapshot: &Snapshot,
     settings: &PageSettings,

@@ -26,15 +26,16 @@ const VERSION: u32 = 2;
 #[derive(Serialize, Deserialize)]
 struct Note {
     version: u32,
-    /// Identity of the index; `folder` is that of its folder. They reveal that another index, or a
-    /// copy, has meanwhile taken its place.
+    /// Identity of the index; `folder` is the identity of its folder. If one of them differs,
+    /// another index, or a copy, is now at this path, and the checkpoint is ignored.
     index: [u8; 16],
     folder: Identity,
     files: Vec<InputFile>,
     fields: Fields,
     position: Position,
-    /// The last durable change at the checkpoint. An index that was restored to an older state
-    /// lacks lines before the position, so this checkpoint does not apply to it.
+    /// The last durable change at the time of the checkpoint. If the index has not reached this
+    /// change, it was restored to an older state and lacks lines before `position`, so the
+    /// checkpoint is ignored.
     change: u64,
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct Resume {
 
 impl Resume {
     /// Looks for a checkpoint of the same files and moves `input` to its position. Returns `None`
-    /// if the input supports no checkpoints: it is not lines, or cannot be read twice.
+    /// if no checkpoints are possible, because the input does not consist of lines or cannot be
+    /// read twice.
     pub(crate) fn find(
         dir: &Path,
         paths: &[PathBuf],
@@ -84,7 +86,7 @@ impl Resume {
         Ok(files.map(|files| Self { folder, files, fields: fields.clone() }))
     }
 
-    /// Records that everything before a position is durable.
+    /// Stores a checkpoint: all lines before `position` are durable.
     pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
         let Some(position) = position else { return };
         let note = Note {
@@ -97,7 +99,8 @@ impl Resume {
             change: index.durable_change(),
         };
         if self.folder.is_there() {
-            // Without a checkpoint, the next run only has to read more lines.
+            // A failure is harmless: without a checkpoint, the next run only has to read more
+            // lines.
             let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
         }
     }

@@ -47,9 +47,10 @@ use shared::{Limits, Shared};
 /// Time for sending the last answers after all requests have been processed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Maximum number of threads that process requests; further requests wait for a free thread. The
-/// allocator keeps a few pages of each size per thread: with 64 threads, one per admitted request,
-/// these pages made up most of the server's memory. And 16 writers are enough to share a sync.
+/// Maximum number of threads that process requests; further requests wait for a free thread. More
+/// threads would cost memory: the allocator keeps a few pages of each size per thread, and with 64
+/// threads, one per admitted request, these pages made up most of the server's memory. 16 writers
+/// are also enough to share a sync.
 const THREADS_MAX: usize = 16;
 
 /// Polling interval while waiting for the last requests.
@@ -148,7 +149,7 @@ async fn serve(
             "choose another address or port with --listen; port 0 picks a free one",
         )
     };
-    // The handlers are installed before the address is printed, so that no signal is missed.
+    // The signal handlers are installed before the address is printed, so that no signal is missed.
     let mut signals = Signals::new().map_err(refused)?;
     let listener = TcpListener::bind(listen).await.map_err(refused)?;
     let listening = listener.local_addr().map_err(refused)?;
@@ -157,7 +158,8 @@ async fn serve(
     let (stop, stopping) = oneshot::channel::<()>();
     let server = axum::serve(LimitedListener::new(listener, patience), routes);
     let server = server.with_graceful_shutdown(async move {
-        // Nothing is ever sent: dropping `stop` stops the server, and arrives here as an error.
+        // Nothing is ever sent through this channel. `drop(stop)` below ends this wait with an
+        // error, and then the server shuts down.
         let _ = stopping.await;
     });
     let server = tokio::spawn(async move { server.await });
@@ -204,7 +206,7 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
         if working || shared.metrics.running() > 0 {
             busy = now;
         }
-        // An answer that is ready still needs a moment to be sent.
+        // After the last request, waits for `GRACE`, because its answer may still have to be sent.
         if now >= end || now - busy >= GRACE {
             return Ok(());
         }

@@ -24,7 +24,8 @@ struct Rows {
     places: Vec<Place>,
 }
 
-/// The place of a row in the buffer: its key, directly followed by its item.
+/// The place of a row in the buffer. The key lies from `begin` to `middle`, the item from `middle`
+/// to `end`.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     begin: u32,
@@ -44,7 +45,8 @@ impl Rows {
     }
 
     fn push(&mut self, key: &[u8], item: &[u8]) {
-        // Cannot overflow: `ROWS_BYTES_MAX` plus the longest row is far below 4 GiB.
+        // Cannot overflow: the buffer holds at most `ROWS_BYTES_MAX` bytes and one more row, which
+        // is far below 4 GiB.
         let end = |bytes: &Vec<u8>| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let begin = end(&self.bytes);
         self.bytes.extend_from_slice(key);

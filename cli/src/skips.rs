@@ -37,7 +37,8 @@ pub(crate) struct LineCounts {
 }
 
 impl LineCounts {
-    /// Whether so many lines are unusable that the options must be wrong.
+    /// Whether the options must be wrong: all lines were skipped, or more than half of them are
+    /// malformed.
     fn are_wrong(self) -> bool {
         self.read > 0 && (self.skipped == self.read || self.bad > self.read / 2)
     }
@@ -89,7 +90,7 @@ impl Skips {
         }
     }
 
-    /// At the end of the input: fails if most lines were unusable.
+    /// At the end of the input: fails if all lines were skipped, or more than half were malformed.
     pub(crate) fn judge(&self, reading: &Reading) -> Result<(), Failure> {
         judge(self.lines, self.lenient, reading, Spelling::Lines)
     }
@@ -103,7 +104,8 @@ fn is_bad(skipped: &Skipped) -> bool {
     matches!(skipped.reason, Reason::BadLine(_) | Reason::BadKey(_))
 }
 
-/// Fails if most lines were unusable. The advice lists the fields that the lines do have.
+/// Fails if all lines were skipped, or more than half were malformed. The advice lists the fields
+/// that the lines do have.
 pub(crate) fn judge(
     lines: LineCounts,
     lenient: bool,

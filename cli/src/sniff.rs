@@ -97,8 +97,8 @@ fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     second.unwrap_or(is_named).then_some(Seen::JsonLines(guess))
 }
 
-/// Detects a table: all rows have as many cells as the first row, and the cells of the first row
-/// look like column names.
+/// Detects a table: all rows have as many cells as the first row. Unless the file name is that of a
+/// table, the cells of the first row must also look like column names.
 fn table(head: &[u8], name: &str) -> Option<Seen> {
     let is_named = ends_in(name, &[".csv", ".tsv", ".tab"]);
     let delimiters: &[u8] = match is_named {

@@ -49,7 +49,7 @@ pub(crate) struct Source {
     pub(crate) taken: Arc<AtomicU64>,
     /// Whether the lines are the file's own bytes, so that reading can start at any offset.
     pub(crate) plain: bool,
-    /// See [`Stdin::ends_ahead`]; `None` for other inputs and for compressed ones.
+    /// See [`Stdin::ends_ahead`]. `None` unless the source is uncompressed stdin.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn open_table(path: &Path) -> Result<CsvTable<Box<dyn Read>>, Failure
 }
 
 /// Opens a file of lines, or stdin for `-`; table rows become JSON lines. `columns` selects columns
-/// of a Parquet file; empty: all that JSON can hold.
+/// of a Parquet file; if it is empty, all columns that JSON can hold are selected.
 pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
     let mut source = open_as_it_is(path, columns)?;
     if path.as_os_str() != STDIN && table::is_one(path) {
@@ -174,8 +174,8 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
                 "give the file by name: Parquet needs random access",
             ));
         }
-        // Which compressed blocks contain a line end is unknown until they are decompressed, so
-        // there is no count for them.
+        // In compressed data, the blocks that contain a line end are unknown before decompression,
+        // so they cannot be counted.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
         return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
     }
@@ -255,8 +255,9 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     })
 }
 
-/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if a file ends in a few
-/// bytes that are no member, it reports a truncated member, although the header is invalid.
+/// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if the last member is
+/// followed by a few bytes that are no member, it reports a truncated member, while the right
+/// message is that the header is invalid.
 struct Members<R> {
     /// `None` at the end of the file.
     member: Option<GzDecoder<R>>,

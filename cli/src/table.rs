@@ -133,7 +133,8 @@ fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let tail: Vec<char> =
         text.chars().rev().take_while(|one| fits(&mut used, room, *one)).collect();
-    // A combining mark without its letter would attach to the last dot.
+    // Skips combining marks at the beginning of the tail: without their letter, they would attach
+    // to the last dot of `CUT`.
     let tail = tail.into_iter().rev().skip_while(|one| one.width() == Some(0));
     head + CUT + &tail.collect::<String>()
 }

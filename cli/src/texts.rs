@@ -49,7 +49,7 @@ pub(crate) use pdf::read_by as read_pdf_by;
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
 const VERSION: u16 = 4;
-/// [`maker`] has three bits for the version, below the hash of a command.
+/// In the value of [`maker`], the version has three bits, below the hash of the PDF command.
 const _: () = assert!(VERSION < 8);
 
 /// Identifies the text extraction. As long as this value is the same, equal files give equal texts.
@@ -112,7 +112,8 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     }
 }
 
-/// Decodes a text file. If the file is not a text, the error names its format, if it is known.
+/// Decodes a text file. If the file is not a text but of a known format, the error names the
+/// format.
 fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
     encoding::decode(bytes, None).map_err(|reason| match reason {

@@ -62,7 +62,8 @@ fn parse_date(text: &str) -> Option<u64> {
     Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1_000)
 }
 
-/// Parses three numbers with these numbers of digits.
+/// Parses three numbers that are separated by `between`. `digits` is the required number of digits
+/// of each.
 fn fields(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(between);
     let mut fields = [0; 3];

@@ -46,7 +46,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     drop(progress);
     let exported = &args.out.display().to_string();
     if args.out.as_os_str() == "-" {
-        // Printed to stderr, so that stdout contains only lines.
+        // Printed to stderr, so that stdout contains nothing but the exported lines.
         output::note(format!("{} exported", counted(documents, "document")));
     } else if output.json() {
         output.object(&ExportedObject { exported, documents })?;

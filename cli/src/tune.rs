@@ -35,7 +35,7 @@ use choices::Choice;
 use plot::Curve;
 use sample::{Agreement, Costs, Reservoir, Sample};
 
-/// When the threshold is derived from known pairs: how many per cent of them may lie below it.
+/// Maximum percentage of the known pairs that may lie below the threshold derived from them.
 const BELOW: usize = 5;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
@@ -217,8 +217,8 @@ fn for_known(
     })
 }
 
-/// A scan is reported only after this many comparisons in vain: the library's minimum of ten per
-/// query, for the 64 queries of its sample.
+/// Minimum number of comparisons in vain (with documents below the threshold) before a scan is
+/// reported. The library requires an average of ten per query, and its sample has 64 queries.
 const IN_VAIN_MIN: u64 = 640;
 
 struct Sampled {
@@ -228,12 +228,12 @@ struct Sampled {
 }
 
 impl Sampled {
-    /// Average number of comparisons per sample document.
+    /// Average number of comparisons per query; each query is a sample document.
     fn each(&self, at: usize) -> f64 {
         self.costs.each[at].compared as f64 / self.costs.queries as f64
     }
 
-    /// The average number of comparisons, extrapolated to a million documents.
+    /// Average number of comparisons per query, extrapolated to an index of a million documents.
     fn per_million(&self, compared: u64) -> f64 {
         compared as f64 / self.costs.pairs as f64 * 1e6
     }
@@ -283,7 +283,8 @@ struct ChoiceObject {
     compared_per_million: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_vain_per_million: Option<f64>,
-    /// Whether a query in an index of a million such documents would in effect be a scan.
+    /// Whether a query in an index of a million documents like those of the sample would in effect
+    /// be a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     scan: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,8 +292,8 @@ struct ChoiceObject {
 }
 
 impl Findings {
-    /// Chooses bands: the default, unless longer bands find enough of the known pairs; then the
-    /// longest such bands.
+    /// Returns the position of the recommended choice: the longest bands that find enough of the
+    /// known pairs, if they are longer than the default bands; otherwise the default.
     fn recommended(&self) -> usize {
         let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
         let Some(sampled) = &self.sampled else { return default };

@@ -73,7 +73,7 @@ impl Tally {
         }
         match self.files_failed.len() {
             0 => Ok(Ended::Well),
-            // The user named these files, so it is an error if they have no answers.
+            // The user named these files, so it is an error if one of them cannot be read.
             failed => Err(Failure::new(
                 format!("{} could not be read", counted(failed as u64, "file")),
                 "check these files; the other queries were answered",

@@ -75,7 +75,7 @@ pub(crate) struct Shown {
     pub(super) sets: bool,
 }
 
-/// The clusters of `low` to `high` documents.
+/// Counts for the clusters that have `low` to `high` documents each.
 #[derive(Serialize)]
 pub(super) struct Size {
     pub(super) low: u64,
@@ -143,10 +143,10 @@ pub(super) struct TextShown {
 /// Histogram of pairs by equal rows.
 #[derive(Serialize)]
 pub(crate) struct PairCounts {
-    /// Number of equal rows of the first bar. There are bars below the threshold, to show where it
-    /// cuts the distribution.
+    /// Number of equal rows that the first bar stands for; each following bar stands for one row
+    /// more. The first bars are below the threshold, to show where it cuts the distribution.
     pub(super) rows_first: u32,
-    /// Minimum number of equal rows that reach the threshold.
+    /// Minimum number of equal rows of a pair that reaches the threshold.
     pub(super) rows_min: u32,
     pub(super) counts: Vec<u64>,
     /// The similarity that each bar stands for.
@@ -159,16 +159,17 @@ pub(crate) struct PairCounts {
 pub(super) struct Curve {
     pub(super) bands: usize,
     pub(super) rows: usize,
-    /// For each hundredth of similarity from 0 to 1: the probability that such a pair is a
-    /// candidate, and that it is returned at the threshold.
+    /// One point per hundredth of similarity, from 0 to 1: the probability that a pair of this
+    /// similarity is a candidate, and the probability that it is returned at the threshold.
     pub(super) points: Vec<(f64, f64)>,
-    /// The same two probabilities exactly at the threshold.
+    /// `candidate` and `returned`: the same two probabilities for a pair exactly at the threshold.
     pub(super) candidate: f64,
     pub(super) returned: f64,
     /// Standard error of the estimate at the threshold.
     pub(super) error: f64,
-    /// A lower threshold, at which nearly all pairs are returned whose similarity is at the page's
-    /// threshold; `returned_safe` is the probability that such a pair is returned.
+    /// A query threshold that is lower than the page's threshold by two standard errors. With it,
+    /// nearly every pair whose similarity is exactly the page's threshold is returned;
+    /// `returned_safe` is the probability.
     pub(super) safe: f64,
     pub(super) returned_safe: f64,
 }
@@ -185,7 +186,8 @@ pub(super) struct Growth {
     pub(super) spans: Vec<(u64, u64, u64)>,
 }
 
-/// Pairs of folders that have near-duplicates in common, most first.
+/// Pairs of folders that share clusters of near-duplicates. Pairs with the most documents in these
+/// clusters come first.
 #[derive(Serialize)]
 pub(super) struct FoldersShown {
     pub(super) rows: Vec<FolderPair>,

@@ -26,8 +26,8 @@ fn folder_of(key: &[u8]) -> &[u8] {
 #[derive(Default)]
 struct Shared {
     clusters: u64,
-    /// Number of documents of the first and of the second folder that are in clusters with
-    /// documents of both.
+    /// Number of documents of the first and of the second folder, counting only clusters that have
+    /// documents in both.
     documents: [u64; 2],
 }
 

@@ -23,14 +23,15 @@ use crate::row_count::EqualRows;
 
 /// Approximate number of documents on a page. They are divided among its clusters.
 const DOCUMENTS_MAX: usize = 30_000;
-/// The more clusters a page has, the fewer documents it shows of each: at most `MEMBERS_MAX`, down
-/// to `MEMBERS_MIN`.
+/// Maximum number of documents shown per cluster: [`DOCUMENTS_MAX`] divided by the number of
+/// clusters, but not below `MEMBERS_MIN` and not above `MEMBERS_MAX`.
 const MEMBERS_MIN: usize = 3;
 const MEMBERS_MAX: usize = 30;
 /// Maximum number of characters shown per key.
 const KEY_CHARACTERS_MAX: usize = 240;
-/// Maximum number of pairs (or pairs of crowds) visited. Thousands of documents that are similar,
-/// but not exact copies, have too many pairs.
+/// Maximum number of pairs visited; all pairs between two groups of equal signatures are visited as
+/// one. The limit is needed because thousands of documents that are similar, but not exact copies,
+/// have too many pairs.
 const PAIRS_MAX: u64 = 20_000_000;
 /// Pairs up to this much below the threshold are counted as well, to show where the threshold cuts
 /// the distribution.
@@ -182,7 +183,7 @@ fn clusters(
         let first = cluster.first_time();
         found.later.extend(&cluster.times);
         // The first document of the cluster was not redundant when it was added, so its time is
-        // taken out.
+        // removed from `later`.
         if let Some(at) = found.later.iter().rposition(|time| *time == first) {
             found.later.swap_remove(at);
         }

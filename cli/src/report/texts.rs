@@ -12,8 +12,8 @@ use crate::interrupt;
 use crate::originals::{Originals, TextNow};
 use crate::progress::{Progress, Unit};
 
-/// Maximum size of a text on the page. The page compares only what it contains: anything beyond the
-/// limit is not compared.
+/// Maximum size of a text on the page. A longer text is cut, and the page compares only the part
+/// that it contains.
 pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Approximate maximum size of all texts together.
 const TEXTS_BYTES_MAX: usize = 12 << 20;

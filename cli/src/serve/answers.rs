@@ -30,8 +30,8 @@ pub(super) struct TextRead {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Written {
     pub(super) outcome: Word,
-    /// Number of the change. If nothing had to be written: number of the last change before, whose
-    /// state the outcome describes.
+    /// Number of the change. If nothing had to be written: number of the latest change; the outcome
+    /// holds after that change.
     pub(super) change: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Answered {
     pub(super) complete: bool,
     /// Number of the last change that the answer reflects.
     pub(super) change: u64,
-    /// Present if the index was built for higher thresholds.
+    /// Present if the index was built for a higher threshold than the one that was applied.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
@@ -101,7 +101,7 @@ pub(super) struct Admitted {
     pub(super) change: u64,
 }
 
-/// `replaced` and `unchanged` count as admitted: the key had a document before.
+/// `replaced` and `unchanged`: the document was admitted, and its key already had a document.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Decision)]

@@ -200,7 +200,7 @@ impl Visitor<'_> for ItemVisitor {
     }
 }
 
-/// Computes a signature from exactly one of the three contents.
+/// Computes a signature from a text, items or rows. Exactly one of the three must be given.
 pub(super) fn signature(
     sketcher: &Sketcher,
     text: Option<&str>,
@@ -295,8 +295,8 @@ pub(super) struct Query {
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
     pub(super) key: Option<Blob>,
-    /// Documents queried together: one answer, in which each match counts with its highest
-    /// similarity.
+    /// Keys of stored documents to query together. There is one answer: it lists each match once,
+    /// with its highest similarity to any of these documents.
     pub(super) keys: Option<Vec<Blob>>,
     /// Minimum similarity of a match. Default: the index's own threshold.
     #[schema(minimum = 0, maximum = 1)]

@@ -21,7 +21,7 @@ pub(super) struct Operation {
     /// Name of the type of the body.
     pub(super) body: Option<&'static str>,
     pub(super) answers: &'static [Answer],
-    /// Groups of error statuses.
+    /// The groups of error statuses that the route may return: constants such as [`ANY`].
     pub(super) errors: &'static [&'static [u16]],
 }
 

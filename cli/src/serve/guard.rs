@@ -2,8 +2,9 @@
 //!
 //! Scripts of foreign sites run in the browser on this machine and can reach loopback addresses.
 //! Therefore the `Host` header must name a loopback address, because a foreign DNS name can be made
-//! to point here (DNS rebinding). Cross-site requests are refused as well. And since no CORS
-//! headers are sent, a foreign script could not read the answer.
+//! to point here (DNS rebinding). Cross-site requests are refused as well, except for the page `/`,
+//! which contains no documents. And since no CORS headers are sent, a foreign script could not read
+//! the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -141,8 +142,9 @@ fn is_of_another_site(headers: &HeaderMap, host: Option<&str>) -> bool {
         || !is_missing_or(headers, "origin", is_own_origin)
 }
 
-/// Whether a header is missing, or has exactly one value, which is acceptable. Two values are
-/// refused: browsers never send two, and other software might use the second one.
+/// Whether the header `name` is missing, or is given exactly once with a value that `is_right`
+/// accepts. Two values are refused: browsers never send two, and other software might use the
+/// second one.
 fn is_missing_or(headers: &HeaderMap, name: &str, is_right: impl Fn(&str) -> bool) -> bool {
     let mut given = headers.get_all(name).iter();
     match (given.next(), given.next()) {

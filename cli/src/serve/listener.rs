@@ -76,14 +76,15 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// A connection with a deadline. It is dropped if no request arrives for too long, or if a request
-/// is not answered in time, because the rest of it is missing or the client does not read.
+/// A connection with a deadline. It is dropped if no request arrives for too long. It is also
+/// dropped if a request is not answered in time, because the rest of the request is missing or the
+/// client does not read the answer.
 pub(super) struct DeadlineStream {
     stream: TcpStream,
     patience: Duration,
     deadline: Instant,
-    /// Fires at the deadline or earlier. If the deadline has moved meanwhile, the timer is set
-    /// again: this is cheaper than resetting the timer with every request.
+    /// Fires at the deadline or earlier. A request moves `deadline` but does not reset the timer,
+    /// which would be more expensive; a timer that fires too early is set again.
     timer: Pin<Box<Sleep>>,
     /// Whether bytes were read since the last write.
     request_began: bool,

@@ -82,7 +82,8 @@ impl Shared {
     /// number of running calls is limited; once the limit is reached, further requests are refused
     /// at once.
     ///
-    /// The call counts until the work is done, even if the client has gone.
+    /// A call counts towards this limit until its work is done, even if the client has
+    /// disconnected.
     pub(super) async fn work<T: Send + 'static>(
         self: Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, ErrorResponse> + Send + 'static,
@@ -95,7 +96,8 @@ impl Shared {
             if done.as_ref().is_err_and(ErrorResponse::is_poison) {
                 self.poisoned.store(true, Ordering::Relaxed);
             }
-            // Dropped before `place`: when all places are free, no thread uses the index any more.
+            // Drop this handle before `place`: once all places are free, no thread uses the index
+            // any more.
             drop(self);
             drop(place);
             done

@@ -46,7 +46,8 @@ struct Column {
     name: String,
     place: usize,
     unsigned: bool,
-    /// The maximum definition level, at which a value is present.
+    /// The column's maximum definition level. A value is present at this level, and missing at all
+    /// lower ones.
     present: i16,
     /// For a list: the lowest definition level at which an item exists; the item may be null.
     item: Option<i16>,
@@ -296,8 +297,8 @@ impl Column {
                 continue;
             };
             if repeated.get(at).is_none_or(|again| *again == 0) {
-                // At one level below an item, the list exists but is empty; at lower levels, there
-                // is no list.
+                // The level just below `item` means an empty list; lower levels mean that there is
+                // no list.
                 let is_there = *level >= item - 1;
                 rows.push(if is_there { Value::Array(Vec::new()) } else { Value::Null });
             }
@@ -370,10 +371,10 @@ mod tests {
             column::<ByteArrayType>(&mut group, &bytes(&["a", "b\n", "c"]), (&[], &[]));
             column::<ByteArrayType>(&mut group, &bytes(&["one", "two"]), (&[1, 0, 1], &[]));
             column::<Int32Type>(&mut group, &[1, -1, 3], (&[], &[]));
-            // [x, null], null, []
+            // The lists of the three rows: [x, null], null, [].
             let levels: (&[i16], &[i16]) = (&[3, 2, 0, 1], &[0, 1, 0, 0]);
             column::<ByteArrayType>(&mut group, &bytes(&["x"]), levels);
-            // [], [-7, 8], [9]
+            // The lists of the three rows: [], [-7, 8], [9].
             column::<Int64Type>(&mut group, &[-7, 8, 9], (&[0, 1, 1, 1], &[0, 0, 1, 0]));
             column::<DoubleType>(&mut group, &[0.5, f64::NAN, 2.0], (&[], &[]));
             for _ in 0..2 {

@@ -119,7 +119,7 @@ impl<W: Write + Send> RowCopy<W> {
         self.groups.clone()
     }
 
-    /// Adds the marked rows of the next row group.
+    /// Takes the next row group, and adds its rows for which `keep` is true.
     pub(crate) fn keep(&mut self, group: Group, keep: Vec<bool>) -> Result<(), Failure> {
         let rows = keep.iter().filter(|keep| **keep).count() as u64;
         if self.pending_rows + rows > self.rows_max {
@@ -207,7 +207,7 @@ fn copy_column(
     }
 }
 
-/// Copies values and levels of the marked rows.
+/// Copies the values and levels of the rows for which `keep` is true.
 fn copy<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
@@ -240,8 +240,8 @@ fn copy<T: DataType>(
                 0 => values.next(),
                 _ => (defined[level] == present).then(|| values.next()).flatten(),
             };
-            // Each row starts at repetition level 0, and `next` counts these starts. So it is the
-            // number of the row, counted from 1.
+            // Each row starts at repetition level 0, and `next` counts these starts. So the current
+            // row is `keep[next - 1]`.
             if next == 0 || !keep.get(next - 1).copied().unwrap_or(false) {
                 continue;
             }

@@ -117,7 +117,7 @@ impl<R: Read> CsvTable<R> {
         let count = count.min(ahead.bytes.len());
         // The bytes may begin with blank lines, or with the LF of a CR LF.
         let row = &ahead.bytes[..count];
-        // The parser ends a row before the LF, so the CR of a CR LF is included.
+        // The parser ends a row before the LF, so `row` includes the CR of a CR LF.
         self.ends_in_return |= row.ends_with(b"\r");
         let begin = row.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(count);
         let end = row.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(begin, |at| at + 1);
@@ -159,7 +159,7 @@ impl<R: Read> CsvTable<R> {
     }
 }
 
-/// The candidate delimiter that occurs most often in the first line.
+/// Returns the delimiter (comma, semicolon or tab) that occurs most often in the first line.
 fn delimiter(head: &[u8]) -> u8 {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();

@@ -51,9 +51,9 @@ static AT_WORK: AtomicBool = AtomicBool::new(false);
 const PAUSE: Duration = Duration::from_secs(5);
 const PAUSES: u32 = 12;
 
-/// Aborts this process if a parser waits for something that never happens, which limits on
-/// processor time do not catch. Even on a busy machine, a working parser gets some processor time
-/// every minute. Not used with an external program (`--pdf-command`).
+/// Aborts this process if a parser waits for something that never happens: limits on processor time
+/// do not catch that. Even on a busy machine, a working parser gets some processor time every
+/// minute. Not used with an external program (`--pdf-command`).
 fn end_if_it_hangs(pause: Duration) {
     let (mut last, mut idle) = (None, 0);
     loop {

@@ -49,14 +49,14 @@ pub(crate) fn decode(bytes: Vec<u8>, said: Option<&'static Encoding>) -> Result<
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(&bytes, true);
     // The detector must not answer UTF-8, because the data is not valid UTF-8. Invalid bytes are
-    // replaced: a single one must not lose the whole file.
+    // replaced, so that a single one does not make the whole file unreadable.
     let guess = detector.guess(None, Utf8Detection::Deny);
     let (text, _) = guess.decode_without_bom_handling(&bytes);
     Ok(text.into_owned())
 }
 
-/// Decodes bytes that are all valid in this encoding. Otherwise the byte order mark or the pattern
-/// of NUL bytes was probably chance.
+/// Decodes bytes in this encoding. Fails if some are invalid, or if the text contains NUL
+/// characters: then the byte order mark or the pattern of NUL bytes was probably there by chance.
 fn decode_as(encoding: &'static Encoding, bytes: &[u8]) -> Result<String, Reason> {
     match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
         Some(text) if !text.contains('\0') => Ok(text.into_owned()),

@@ -27,7 +27,7 @@ pub(super) fn folder(archive: &Archive) -> Option<String> {
     folders.next().filter(|_| folders.next().is_none())
 }
 
-/// The text of all pages of the book that is in this folder of an archive.
+/// The text of all pages of the book in this folder of an archive.
 pub(super) fn text(mut archive: Archive, folder: &str) -> Result<String, Reason> {
     let failed = |what: String| super::format::failed("EPUB", what);
     let mut left = DOCUMENT_BYTES_MAX;
@@ -55,7 +55,7 @@ fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<St
     elements(&zipped::part(archive, &root, left)?, |name, element| match name {
         "item" => {
             if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
-                // Several items may be parts of the same page, named after a `#`.
+                // Several items may refer to parts of the same page: a part is named after a `#`.
                 let page = href.split('#').next().unwrap_or_default();
                 hrefs.insert(id, unescaped(page));
             }

@@ -1,11 +1,11 @@
-//! Recognises files without readable text by their first bytes, and names their formats.
+//! Recognises formats without readable text by the first bytes of a file, and names them.
 
 use std::path::Path;
 
 use crate::raw::Reason;
 
-/// For each format: its first bytes, its name, and whether its files can contain text: they are
-/// then reported as a format that is not read, otherwise as binary.
+/// For each format: its first bytes; whether its files can contain text; its name. A file that can
+/// contain text is reported as an unread format, any other as binary.
 const KNOWN: [(&[u8], bool, &str); 37] = [
     (b"\x89PNG\r\n\x1a\n", false, "a PNG picture"),
     (b"\xff\xd8\xff", false, "a JPEG picture"),

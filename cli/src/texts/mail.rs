@@ -13,8 +13,8 @@ const OF_MAIL: [&str; 5] =
 /// second one of [`OF_MAIL`].
 const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
 
-/// Whether the bytes start like a message: all lines are header lines, and at least two of them are
-/// typical of messages.
+/// Whether the bytes start like a message: with header lines, of which at least two are typical of
+/// messages.
 pub(crate) fn is_one(bytes: &[u8]) -> bool {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
     let (mut of_mail, mut of_letters) = (0, 0);

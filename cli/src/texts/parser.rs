@@ -23,8 +23,8 @@ const SECONDS: u64 = 30;
 const CLOCK_TIME_MAX: Option<Duration> =
     if cfg!(unix) { None } else { Some(Duration::from_secs(600)) };
 
-/// Limit of the memory of all parsers together, and thus of a single parser that runs alone. It is
-/// half of the memory that a command may take.
+/// Memory limit of all parsers together. The parser of a large file runs alone and may use all of
+/// it. It is half of the memory that a command may take.
 const MEMORY_MAX: u64 = 112 << 20;
 
 /// Memory limit of a parser process for a small file.
@@ -158,11 +158,11 @@ impl Process {
         command.env("RAYON_NUM_THREADS", "1").env("MIMALLOC_ARENA_RESERVE", "0");
         let (option, at_once) = crate::allocator::OPTION;
         command.env(option, at_once);
-        // When memory runs out, a backtrace would also fail to allocate, and then wait for its own
-        // lock.
+        // When memory runs out, printing a backtrace would also fail to allocate, and then deadlock
+        // on its own lock.
         command.env("RUST_BACKTRACE", "0").env_remove("RUST_LIB_BACKTRACE");
-        // Because the parser is in a process group of its own, Ctrl-C in the terminal is sent to
-        // this process only. When this process ends, its parsers end, too.
+        // The parser gets a process group of its own, so Ctrl-C in the terminal reaches only the
+        // tool. When the tool ends, its parsers end, too.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -182,7 +182,7 @@ impl Process {
             let requests = requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             request.write(requests)?;
             if request.memory >= MEMORY_MAX {
-                // Frees the bytes of the file here: the parser process has its copy.
+                // Frees the file's bytes in this process: the parser has its own copy.
                 request.bytes = Vec::new();
             }
             read_reply(replies)

@@ -87,8 +87,8 @@ fn a_parser_gets_so_much_memory_and_no_more() {
     assert!(read.unwrap().starts_with("allocate"));
 }
 
-/// The memory limit set for the small file still applies when the request with the large file
-/// arrives.
+/// When the request with the large file arrives, the process still has the memory limit of the
+/// small file. It must raise the limit before it reads the file.
 #[test]
 fn a_process_that_read_a_small_file_reads_a_large_one() {
     let mut process = Process::start().unwrap();
@@ -103,8 +103,8 @@ fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
     let one = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
     let other = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
     assert_eq!(one, other);
-    // These are more failures than there are shares of memory, so each failure must have released
-    // its share.
+    // There are more failures here than shares of memory, so each failure must have released its
+    // share.
     for _ in 0..=MEMORY_MAX / MEMORY_OF_SMALL {
         within(&mut request("abort", MEMORY_OF_SMALL, SECONDS), None).unwrap_err();
     }

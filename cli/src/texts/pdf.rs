@@ -68,8 +68,8 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
         output.map_or(Ok(0), |output| output.take(most).read_to_end(&mut text))
     });
     if text.len() > DOCUMENT_BYTES_MAX {
-        // Without this, the program would wait for its output to be read. If it has already exited,
-        // killing it fails, which is harmless.
+        // Ends the program, because its output is too large. If it has already exited, killing it
+        // fails, which is harmless.
         let _ = child.kill();
     }
     let ended = child.wait();

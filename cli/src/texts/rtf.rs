@@ -29,7 +29,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
 #[cfg(feature = "rtf")]
 const SPACES: [&str; 7] = ["par", "line", "tab", "cell", "row", "sect", "page"];
 
-/// Inserts white space after such control words.
+/// Inserts white space after each control word in [`SPACES`].
 #[cfg(feature = "rtf")]
 fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 16);

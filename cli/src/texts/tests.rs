@@ -202,7 +202,8 @@ fn a_text_box_is_read_once() {
     assert_eq!(words("a.docx", &zip_of(&[("word/document.xml", &word)])), "before in a box a cell");
 }
 
-/// Builds a book of two pages, stored in each of these folders, with this content of `mimetype`.
+/// Builds an archive with a book of two pages in each of these folders. `kind` is the content of
+/// `mimetype`.
 #[cfg(all(feature = "office", feature = "html"))]
 fn book(kind: Option<&str>, folders: &[&str]) -> Vec<u8> {
     let page = |text: &str| format!("<html><head><title>t</title></head><p>{text}</p></html>");
@@ -245,8 +246,8 @@ fn a_book_that_says_not_what_it_is_or_lies_in_a_folder_is_read() {
     for (kind, folder) in [(None, ""), (None, "epub/"), (kind, "epub/"), (Some("no"), "")] {
         assert_eq!(words("a.epub", &book(kind, &[folder])), "first second", "{kind:?} {folder}");
     }
-    // An archive of several books is not a book; and a file whose name only ends like that of the
-    // container does not make one.
+    // An archive with several books is not read as a book. Neither is an archive with a file whose
+    // name merely ends in the name of the container file.
     assert!(detail("a.zip", &book(None, &["one/", "two/"])).contains("a ZIP archive"));
     let other = zip_of(&[("a/NOT-META-INF/container.xml", "<x/>")]);
     assert!(detail("a.zip", &other).contains("a ZIP archive"));

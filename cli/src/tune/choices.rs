@@ -18,7 +18,7 @@ const FIXED_BYTES: f64 = 20.0;
 pub(super) struct Choice {
     pub(super) params: Params,
     /// Whether this is the library's default: the longest bands that reach the wanted recall, and
-    /// as few of them as that takes.
+    /// only as many of them as that takes.
     pub(super) is_default: bool,
 }
 

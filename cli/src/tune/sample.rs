@@ -93,8 +93,8 @@ impl Sample {
         }
     }
 
-    /// Compares evenly spaced documents with all others, and counts for each choice which
-    /// comparisons it would make.
+    /// Uses evenly spaced documents as queries. For each choice, counts the documents that these
+    /// queries would be compared with.
     pub(super) fn costs(&self, choices: &[Choice]) -> Costs {
         let count = self.rows.len();
         let queries = count.min(QUERIES_MAX);
@@ -126,7 +126,7 @@ impl Sample {
         Costs { queries: queries as u64, pairs, each: costs }
     }
 
-    /// The agreements of those pairs whose documents are in the sample.
+    /// The agreement of each pair whose two documents are in the sample.
     pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
@@ -134,7 +134,7 @@ impl Sample {
     }
 }
 
-/// For each choice, the minimum number of equal rows at its threshold.
+/// For each choice, the minimum number of equal rows of a pair that reaches its threshold.
 fn bars(choices: &[Choice]) -> Vec<u32> {
     let bar = |choice: &Choice| choice.params.equal_rows_min(choice.params.threshold());
     choices.iter().map(bar).collect()
