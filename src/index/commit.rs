@@ -42,7 +42,7 @@ impl Core {
     }
 
     /// Refuses calls in a forked child. The child has none of the other threads, so a lock that one
-    /// of them held is never released.
+    /// of them held at the fork is never released.
     pub(crate) fn refuse_in_child(&self) -> Result<()> {
         if self.is_in_child() {
             return Err(Error::closed(self.names.root(), LockLost::Forked));

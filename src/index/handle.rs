@@ -394,9 +394,8 @@ impl Index {
 
     /// Runs one maintenance step that is due, and returns its kind: for example a flush of a full
     /// memtable, or about 16 MiB of a compaction. Only useful with
-    /// [`Maintenance`](crate::Maintenance)`::Inline`. Also appends a record to the log that says up
-    /// to where the log is synced, for readers in other processes. That record itself is not
-    /// synced.
+    /// [`Maintenance`](crate::Maintenance)`::Inline`. Also appends a record to the log, for readers
+    /// in other processes, that says how far the log is synced. That record itself is not synced.
     ///
     /// # Errors
     ///

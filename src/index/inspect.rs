@@ -170,7 +170,7 @@ impl Core {
 
     /// Checks that the catalog on disk agrees with this handle, and that the WAL replays.
     fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) {
-        // Under the write lock, so that neither of them changes meanwhile.
+        // Under the write lock, so that neither the catalog nor the WAL changes meanwhile.
         let writer = self.writer();
         match catalog::load(&*self.storage, &self.names.catalog()) {
             Ok(row) if row == *writer.catalog.row() => {}

@@ -61,7 +61,7 @@ struct Queues {
 struct Member {
     phase: Phase,
     due: Instant,
-    /// Whether a wakeup arrived while it was running.
+    /// Whether a wakeup arrived while the member was running.
     is_woken: bool,
     is_leaving: bool,
     is_in_warming: bool,

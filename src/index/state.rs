@@ -216,8 +216,8 @@ impl Snapshot {
         })
     }
 
-    /// The number of documents of a source, including dead ones. 1 if the handle was shut down, so
-    /// that an iteration reaches the document and returns the error.
+    /// The number of documents of a source, including dead ones. If the handle was shut down,
+    /// returns 1, so that an iteration tries to read a document and returns the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
         if self.state.closed.is_some() {
             return 1;

@@ -2,8 +2,8 @@
 //! segments that were opened, and new segments that are too long to be read back.
 //!
 //! The warm-up changes no answer; it only moves the cost of the first access to a block.
-//! Maintenance has priority. The warm-up also runs on a single processor, which it then shares with
-//! queries for a few seconds; without it, every query would verify its own blocks.
+//! Maintenance has priority. The warm-up also runs if there is only one processor. It then competes
+//! with queries for a few seconds; but without it, queries would verify these blocks themselves.
 
 use crate::index::core::Core;
 use crate::index::state::HeldFile;

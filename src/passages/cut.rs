@@ -173,8 +173,8 @@ pub(super) fn check_key(key: &[u8]) -> Result<()> {
     )))
 }
 
-/// The internal key: the caller's key followed by the passage number in four bytes. The fixed
-/// length makes it decodable for any key.
+/// The internal key: the caller's key followed by the passage number in four bytes. Because the
+/// number has a fixed length, any internal key can be split again.
 pub(super) fn inner_key(key: &[u8], number: u32) -> Vec<u8> {
     [key, &number.to_le_bytes()].concat()
 }

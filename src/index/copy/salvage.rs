@@ -75,7 +75,8 @@ pub(crate) fn salvage(
     let shape = shape_of(&params, row.uuid);
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
-    // One sync at the end is enough: until then the damaged index still exists.
+    // One sync at the end is enough: after an earlier crash, the call can be repeated, because the
+    // damaged index still exists.
     let options = Options { durability: Durability::OsBuffer, ..options };
     let new = Index::create_on(Arc::clone(storage), out, &params, options)?;
     let mut sink = Sink { core: new.core(), pending: Vec::new() };

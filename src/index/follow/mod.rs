@@ -113,8 +113,9 @@ fn find_row(
     if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
         return Ok(Some((copy.row.clone(), hash)));
     }
-    // During a commit the catalog may already contain the next row, which is not durable yet. Until
-    // then the last published row is valid.
+    // During a commit the catalog may already contain the next row, which is not durable yet. So a
+    // row is read from the catalog only if no commit is under way; otherwise the last published row
+    // still counts.
     let rest = if beside { RequiredState::Closed } else { RequiredState::Any };
     let found = catalog::load_beside(storage, &names.catalog(), rest)?;
     let found = found.map(|(row, hash)| (row, Some(hash)));

@@ -56,7 +56,8 @@ impl Draft {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }
 
-    /// Adds a finished segment to the draft: it is kept if the draft is committed.
+    /// Adds the file of a finished segment to the draft: the file is kept if the draft is
+    /// committed.
     pub(crate) fn adopt(&mut self, built: &LiveSegment) {
         self.created.push(Arc::clone(&built.file));
     }

@@ -21,7 +21,7 @@ pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Ve
 #[derive(Debug, Default)]
 pub(super) struct Litter {
     paths: Vec<PathBuf>,
-    /// The spare WAL, which is kept.
+    /// The number of the spare WAL file, which is kept.
     pub(super) spare: Option<u64>,
     /// A number above all file numbers seen, since no number is ever used twice.
     pub(super) number_next: u64,

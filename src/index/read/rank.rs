@@ -232,7 +232,7 @@ impl Snapshot {
         Ok((least.into_iter().map(|(_, at)| at).collect(), is_whole))
     }
 
-    /// Prefetches, for findings some places ahead, the fields that will be read of their documents.
+    /// Prefetches the fields of the documents of findings that will be read soon.
     fn ask_ahead(&self, found: &[Found], at: usize) {
         let of = |at: usize| {
             let place = found.get(at)?.place;
@@ -279,8 +279,8 @@ impl Snapshot {
     }
 }
 
-/// The number of equal rows of the finding at place `limit`, and how many findings have that
-/// number.
+/// Returns the number of equal rows that the finding in place `limit` (counted from 1) would have
+/// after sorting by equal rows, and how many findings have that number.
 fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     let mut counts = [0_usize; ROWS_MAX + 1];
     for found in found {
