@@ -161,7 +161,7 @@ impl Core {
         Ok(shared)
     }
 
-    /// Waits until everything holds that `Ok` of a write promises at this handle's durability.
+    /// Waits until all that `Ok` of a write promises at this handle's durability is true.
     pub(crate) fn settle(&self, change: u64) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.await_sync(change, true),

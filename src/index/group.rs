@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// Upper bound of the back-off: syncs that skip the group wait after it timed out.
+/// Upper bound of the back-off: the number of syncs that skip the group wait after a timeout.
 const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.

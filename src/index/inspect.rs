@@ -113,7 +113,7 @@ impl Core {
         } else if self.is_sharded {
             self.verify_manifest(&mut problems)?;
         } else {
-            // Last, because it checks whether the folder still holds this index.
+            // Last, because it returns an error if the folder no longer holds this index.
             self.verify_beside(&mut problems)?;
         }
         // Files that are missing because of a shutdown are not damage.

@@ -30,11 +30,11 @@ pub struct Salvaged {
     pub documents: u64,
     /// Documents that are known to have existed but were unreadable.
     pub documents_lost: u64,
-    /// Documents that may have been removed or replaced before: no dead file of their segment could
-    /// be read.
+    /// Documents that may have been removed or replaced before: no dead file that would show it
+    /// could be read.
     pub documents_doubtful: u64,
-    /// Whether the catalog was lost. Then files that the catalog no longer listed were read as
-    /// well, and documents removed or replaced long ago may have returned.
+    /// Whether the catalog was lost, or is an older copy. Then files that the catalog no longer
+    /// listed were read as well, and documents removed or replaced long ago may have returned.
     pub catalog_lost: bool,
     /// All damage found, each with file and place.
     pub problems: Vec<Error>,
@@ -101,7 +101,7 @@ fn identify(
 ) -> Result<(Row, Params)> {
     match catalog::load(storage, &names.catalog()) {
         Ok(row) => {
-            // The catalog is an older copy: it does not list later files, so every file counts.
+            // If the catalog is an older copy, it does not list later files, so every file counts.
             if let Err(error) = refuse_older(storage, names, &row) {
                 report.problems.push(error);
                 report.catalog_lost = true;

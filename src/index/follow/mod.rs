@@ -257,9 +257,9 @@ impl Follower {
         }
     }
 
-    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog; it is updated to
-    /// that of the catalog that was used. Returns false while the catalog is being changed and no
-    /// copy of its previous row exists.
+    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog when it was last
+    /// read; it is updated if this attempt reads the catalog again. Returns false while the catalog
+    /// is being changed and no copy of its previous row exists.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;

@@ -147,8 +147,8 @@ mod tests {
     };
 
     /// The bytes of a segment with these documents. `memory` holds the number of bytes for
-    /// computing the tables from the memtable, and whether a second thread computes them. If it is
-    /// `None`, the tables are computed from signatures that are read back.
+    /// computing the tables from the memtable, and whether a second thread computes them. If
+    /// `memory` is `None`, the tables are computed from signatures that are read back.
     fn built(
         path: &Path,
         memtable: &Memtable,

@@ -340,7 +340,7 @@ impl Core {
         Ok((wal, WalEntry { number, salt, length }))
     }
 
-    /// Commits a draft that changes the WAL, and puts the old one aside.
+    /// Commits a draft that changes the WAL. The old WAL becomes the spare, or is deleted.
     pub(crate) fn commit_with_wal(
         &self,
         writer: &mut Writer,
@@ -381,8 +381,8 @@ impl Core {
     fn retire_wal(&self, writer: &mut Writer, number: u64) {
         let path = self.names.numbered(number, Ending::Wal);
         let free = |number| self.names.numbered(number, Ending::Free);
-        // A spare left from the time when the index was tiny: too short as a reserve for the grown
-        // index.
+        // Whether the file is a spare from the time when the index was tiny, and so too short as a
+        // reserve for the grown index.
         let is_short = |path: &Path| {
             let bytes = self.storage.bytes_of(path);
             bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)

@@ -77,9 +77,10 @@ impl Litter {
                 .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
         };
         if ending == Ending::Free && number >= row.file_next {
-            // A log is put aside only after a commit that no longer lists it, and that commit set
-            // the next file number above the log's own. So this catalog is older than that commit,
-            // and deleting the log would lose newer changes.
+            // A WAL becomes the spare only after a commit that no longer lists it, and that commit
+            // set the next file number above the number of the WAL. So this catalog is older than
+            // that commit, and deleting the files that this catalog does not list could lose newer
+            // changes.
             return Err(Error::corrupt(
                 &path,
                 0,

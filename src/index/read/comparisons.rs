@@ -119,7 +119,7 @@ impl Snapshot {
         Ok(sum)
     }
 
-    /// The first live document of the source at `place` or a little behind it.
+    /// The first live document at `place` or shortly after it, in the same source.
     fn live_from(&self, place: Place) -> Result<Option<Place>> {
         let end = self.document_count(place.source).min(place.ordinal.saturating_add(DEAD_MAX));
         for ordinal in place.ordinal..end {
