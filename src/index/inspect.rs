@@ -121,8 +121,8 @@ impl Core {
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
-    /// Checks that each key has only one live document, and that the number of live documents is
-    /// that of the catalog.
+    /// Checks that each key has only one live document, and that the number of live documents
+    /// equals the count that the snapshot carries.
     fn verify_keys(
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,

@@ -28,8 +28,8 @@ pub(crate) struct WarmUp {
 }
 
 impl WarmUp {
-    /// Continues, including new segments, until no blocks are left, the thread is woken, or
-    /// `patience` is over. Returns whether there was anything to do.
+    /// Continues the warm-up, also of new segments, until no blocks are left, the thread is woken,
+    /// or `patience` is over. Returns whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {

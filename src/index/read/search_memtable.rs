@@ -96,7 +96,7 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
-            // Documents that were found before marking began are already in the findings.
+            // Documents that were found before marking began must not be found again.
             let earlier = self.scratch.found[first_found..].iter();
             earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
             self.compare_marked(asked, probe, &marks);
