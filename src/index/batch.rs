@@ -188,8 +188,8 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// The time of the document, in milliseconds UTC, in place of the time from the clock. Only
-    /// inserts have a time.
+    /// The time of the document, in milliseconds since the Unix epoch, in place of the time from
+    /// the clock. Only inserts have a time.
     #[must_use]
     #[inline]
     pub fn time(mut self, time: u64) -> Self {

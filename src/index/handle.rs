@@ -237,8 +237,8 @@ impl Index {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
 
-    /// Removes every document whose time is below `time` (milliseconds UTC); returns the number of
-    /// removed documents.
+    /// Removes every document whose time (in milliseconds since the Unix epoch) is below `time`;
+    /// returns the number of removed documents.
     ///
     /// The removes are written in batches of up to 1,000. Each batch is one change: after a crash
     /// or an error, some batches may be written and the others not. All documents written before

@@ -216,8 +216,8 @@ impl Options {
         self
     }
 
-    /// The clock that gives documents their time, in milliseconds UTC. Default: the system clock.
-    /// Queries never read a clock.
+    /// The clock that gives documents their time, in milliseconds since the Unix epoch. Default:
+    /// the system clock. Queries never read a clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);

@@ -294,7 +294,8 @@ impl Snapshot {
         }
     }
 
-    /// The time of a document, when it was inserted or last replaced, in milliseconds UTC.
+    /// The time of a document, when it was inserted or last replaced, in milliseconds since the
+    /// Unix epoch.
     pub(crate) fn time(&self, place: Place) -> Result<u64> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.time(place.ordinal),

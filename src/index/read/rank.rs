@@ -90,7 +90,7 @@ impl Snapshot {
     }
 
     /// Calls the filter. It is the caller's code and may query the index or write to it. So no lock
-    /// is held during the call, and it gets a copy of what is in the memtable.
+    /// is held during the call, and for a document in the memtable the filter gets a copy.
     fn passes(
         &self,
         Place { source, ordinal }: Place,
@@ -187,8 +187,9 @@ impl Snapshot {
         Ok((&found[..end], is_whole))
     }
 
-    /// The indices of the findings with the smallest keys. Considers the findings from `begin` on
-    /// that have this many equal rows; returns as many as there are `places`.
+    /// The indices of the findings with the smallest keys, at most `places` of them; considers the
+    /// findings from `begin` on that have this many equal rows. Also returns whether all of them
+    /// were examined before the query had to stop.
     fn least_keys(
         &self,
         found: &[Found],
@@ -296,8 +297,8 @@ fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     (0, counts[0])
 }
 
-/// Moves the findings from `begin` on that satisfy a condition to the front, keeping their order.
-/// Returns the end of that range.
+/// Moves the findings from `begin` on that satisfy a condition before those that do not, in their
+/// order. Returns the end of those that satisfy the condition.
 fn bring_to_front(found: &mut [Found], begin: usize, is: impl Fn(&Found) -> bool) -> usize {
     let mut end = begin;
     for at in begin..found.len() {
