@@ -37,10 +37,9 @@ impl Search<'_> {
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // Walks all bands at once, except in two cases. If candidates are limited, a document could
-        // be met in a later band before its first shared band, and would count against the limit
-        // without being scored. If the query may stop, that is checked between bands, without
-        // holding the lock.
+        // Walks all bands at once, except in two cases. If candidates are limited, a document met
+        // in a later band before its first shared band would count against the limit without being
+        // scored. If the query may stop, that is checked between bands, without holding the lock.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
@@ -66,8 +65,7 @@ impl Search<'_> {
                 if met >= CROWD_MIN {
                     mark(&mut marks, ordinal);
                     met += 1;
-                    // There were more candidates than documents: reading all documents costs less
-                    // than walking on.
+                    // With more candidates than documents, reading all documents costs less.
                     let is_most = met > content.document_count().max(CROWD_MIN);
                     mark_all |= is_most && is_unbounded;
                     return !mark_all;
