@@ -384,7 +384,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::compact`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Index::compact`].
     pub fn compact_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -421,7 +421,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::verify`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Index::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

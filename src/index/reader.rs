@@ -345,7 +345,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Reader::verify`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Reader::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

@@ -154,7 +154,7 @@ pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Windows over `count` words, one every `stride` words. The last window is moved back so that it
-/// ends with the text and is not shorter. A text shorter than a window is one window.
+/// ends with the text and is as long as the others. A text shorter than a window is one window.
 fn windows(count: usize, window: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
     let last = count.saturating_sub(window);
     // The starts of all windows before the last one, then the start of the last one.

@@ -14,9 +14,9 @@ use crate::format::catalog::SegmentEntry;
 const TIER_BYTES_MIN: u64 = 1 << 20;
 /// A segment is rewritten if more than 1 / `DEAD_SHARE_INVERSE` of its documents are dead.
 const DEAD_SHARE_INVERSE: u64 = 5;
-/// A tier of larger documents needs more segments before it is merged: the number of segments per
-/// tier is multiplied by the average document size divided by this number, but by `WEIGHT_MAX` at
-/// most.
+/// If the average document of a tier has this many bytes or a multiple, the tier needs that
+/// multiple of the usual number of segments before it is merged, at most `WEIGHT_MAX` times as
+/// many. (The smallest tier is exempt.)
 const HEAVY_DOCUMENT_BYTES: u64 = 512;
 const WEIGHT_MAX: u64 = 4;
 /// Idle merging rewrites a segment if the new and dead bytes are at least 1 / `IDLE_GAIN_INVERSE`
