@@ -214,9 +214,9 @@ impl<'a> Newcomer<'a> {
         self
     }
 
-    /// The document's time, in milliseconds UTC, in place of the time from the clock of
-    /// [`Options`](crate::Options). If the stored document has the same signature and payload, it
-    /// keeps its own time.
+    /// The document's time, in milliseconds since the Unix epoch, in place of the time from the
+    /// clock of [`Options`](crate::Options). If the stored document has the same signature and
+    /// payload, it keeps its own time.
     #[must_use]
     pub fn time(mut self, time: u64) -> Self {
         self.time = Some(time);

@@ -38,7 +38,7 @@ use std::fmt;
 pub struct Batch {
     entries: Vec<EditEntry>,
     /// Fields that only inserts have, in the order of the operations. They are stored apart so that
-    /// removes stay small: a batch may have many of them.
+    /// a remove stays small: a batch may have many removes.
     inserts: Vec<Insert>,
     /// The signature, key and payload of each operation, concatenated: one allocation for a
     /// batch of thousands.
@@ -188,8 +188,8 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// The time of the document, in milliseconds UTC, in place of the time from the clock. Only
-    /// inserts have a time.
+    /// The time of the document, in milliseconds since the Unix epoch, in place of the time from
+    /// the clock. Only inserts have a time.
     #[must_use]
     #[inline]
     pub fn time(mut self, time: u64) -> Self {
@@ -404,8 +404,8 @@ pub enum Outcome {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Written {
-    /// The number of the change. If nothing had to be written, the number of the last change
-    /// before: the outcomes describe its state.
+    /// The number of the change. If nothing had to be written, the number of the last earlier
+    /// change, whose state the outcomes describe.
     pub change: u64,
     /// One outcome per operation, in the order of the batch.
     pub outcomes: Vec<Outcome>,

@@ -42,7 +42,7 @@ impl Core {
     }
 
     /// Refuses calls in a forked child. The child has none of the other threads, so a lock that one
-    /// of them held is never released.
+    /// of them held at the fork is never released.
     pub(crate) fn refuse_in_child(&self) -> Result<()> {
         if self.is_in_child() {
             return Err(Error::closed(self.names.root(), LockLost::Forked));
@@ -161,7 +161,7 @@ impl Core {
         Ok(shared)
     }
 
-    /// Waits until everything holds that `Ok` of a write promises at this handle's durability.
+    /// Waits until all that `Ok` of a write promises at this handle's durability is true.
     pub(crate) fn settle(&self, change: u64) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.await_sync(change, true),

@@ -202,7 +202,7 @@ impl Wakeup {
         }
     }
 
-    /// Attaches the seat of an index in a pool, which is notified of this and all later wakeups.
+    /// Attaches the seat of an index in a pool. The seat is woken now, and at every later wakeup.
     #[cfg(not(all(shuttle, test)))]
     pub(crate) fn wake_at(&self, seat: &Seat) {
         self.lock().seat = Some(seat.clone());

@@ -23,7 +23,7 @@ pub(crate) struct Expiry {
 /// The oldest documents of one source, among those examined so far.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The number of documents examined: those with smaller ordinals.
+    /// The number of documents examined so far: all documents with a smaller ordinal than this.
     looked: u32,
     /// Time and ordinal of the oldest examined documents, except those taken. The youngest is
     /// popped first.

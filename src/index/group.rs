@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// Upper bound of the back-off: syncs that skip the group wait after it timed out.
+/// Upper bound of the back-off: the number of syncs that skip the group wait after a timeout.
 const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.
@@ -245,8 +245,9 @@ impl Group {
         self.woken.notify_all();
     }
 
-    /// Runs an action whose failure poisons the handle. Holds the lock meanwhile: if the action
-    /// fails and the system drops pages, a concurrent sync may succeed without them.
+    /// Runs an action whose failure poisons the handle. Holds the lock meanwhile, so that a
+    /// concurrent sync is not counted as a success before the handle is poisoned: if the action
+    /// fails, the system may have dropped pages, and that sync may have succeeded without them.
     pub(crate) fn or_poison(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut shared = self.lock();
         let done = act();

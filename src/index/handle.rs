@@ -237,8 +237,8 @@ impl Index {
         self.write(Batch::new().remove(key)).map(|written| written.outcomes[0])
     }
 
-    /// Removes every document whose time is below `time` (milliseconds UTC); returns the number of
-    /// removed documents.
+    /// Removes every document whose time (in milliseconds since the Unix epoch) is below `time`;
+    /// returns the number of removed documents.
     ///
     /// The removes are written in batches of up to 1,000. Each batch is one change: after a crash
     /// or an error, some batches may be written and the others not. All documents written before
@@ -384,7 +384,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::compact`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Index::compact`].
     pub fn compact_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -394,9 +394,8 @@ impl Index {
 
     /// Runs one maintenance step that is due, and returns its kind: for example a flush of a full
     /// memtable, or about 16 MiB of a compaction. Only useful with
-    /// [`Maintenance`](crate::Maintenance)`::Inline`. Also appends a record to the log that says up
-    /// to where the log is synced, for readers in other processes. That record itself is not
-    /// synced.
+    /// [`Maintenance`](crate::Maintenance)`::Inline`. Also appends a record to the log, for readers
+    /// in other processes, that says how far the log is synced. That record itself is not synced.
     ///
     /// # Errors
     ///
@@ -422,7 +421,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Index::verify`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Index::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

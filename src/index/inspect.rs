@@ -113,7 +113,7 @@ impl Core {
         } else if self.is_sharded {
             self.verify_manifest(&mut problems)?;
         } else {
-            // Last, because it checks whether the folder still holds this index.
+            // Last, because it returns an error if the folder no longer holds this index.
             self.verify_beside(&mut problems)?;
         }
         // Files that are missing because of a shutdown are not damage.
@@ -121,8 +121,8 @@ impl Core {
         Ok(Verification { documents: snapshot.len(), problems })
     }
 
-    /// Checks that each key has only one live document, and that the number of live documents is
-    /// that of the catalog.
+    /// Checks that each key has only one live document, and that the number of live documents
+    /// equals the count that the snapshot carries.
     fn verify_keys(
         snapshot: &Snapshot,
         problems: &mut Vec<Error>,
@@ -170,7 +170,7 @@ impl Core {
 
     /// Checks that the catalog on disk agrees with this handle, and that the WAL replays.
     fn verify_catalog_and_wal(&self, problems: &mut Vec<Error>) {
-        // Under the write lock, so that neither of them changes meanwhile.
+        // Under the write lock, so that neither the catalog nor the WAL changes meanwhile.
         let writer = self.writer();
         match catalog::load(&*self.storage, &self.names.catalog()) {
             Ok(row) if row == *writer.catalog.row() => {}

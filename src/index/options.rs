@@ -77,8 +77,9 @@ pub struct Options {
     /// gets them again only slowly.
     pub(crate) flush_write_bytes: usize,
     /// Size and alignment of the writes of a compaction: a huge page. After such a write, the
-    /// system can keep a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16). It takes
-    /// only one entry of the page table, so that queries of a large segment look up fewer pages.
+    /// system can keep a huge page in its cache (Linux: XFS since 5.18, ext4 since 6.16). A huge
+    /// page takes only one entry of the page table, so that queries of a large segment look up
+    /// fewer pages.
     pub(crate) compaction_write_bytes: usize,
     pub(crate) wal_bytes_min: u64,
     pub(crate) wal_bytes_max: u64,
@@ -215,8 +216,8 @@ impl Options {
         self
     }
 
-    /// The clock that gives documents their time, in milliseconds UTC. Default: the system clock.
-    /// Queries never read a clock.
+    /// The clock that gives documents their time, in milliseconds since the Unix epoch. Default:
+    /// the system clock. Queries never read a clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);

@@ -103,8 +103,9 @@ pub(crate) fn plan<'a>(
     Ok(plan)
 }
 
-/// Marks all operations on a key except the last as superseded. Returns pairs, in order: an
-/// operation that is not the first on its key, and the previous one on that key.
+/// Marks all operations on a key except the last as superseded. Returns one pair for each operation
+/// that is not the first on its key: its position, and the position of the previous operation on
+/// that key. The pairs are sorted.
 fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usize, usize)> {
     let mut before = Vec::new();
     // Fast path: sorted keys without duplicates.

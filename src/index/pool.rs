@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// with those of the program.
 pub(crate) const THREADS_MAX: usize = 2;
 
-/// Due times are rounded up to a multiple of this fraction of the patience. So a thousand idle
-/// indexes wake a thread sixteen times a second, not a thousand times.
+/// Due times are rounded up to a multiple of 1 / `TIMER_FRACTION` of the patience. So a thousand
+/// idle indexes wake a thread sixteen times a second, not a thousand times.
 const TIMER_FRACTION: u32 = 16;
 
 static FIRST: Pool = Pool::unclaimed();
@@ -61,7 +61,7 @@ struct Queues {
 struct Member {
     phase: Phase,
     due: Instant,
-    /// Whether a wakeup arrived while it was running.
+    /// Whether a wakeup arrived while the member was running.
     is_woken: bool,
     is_leaving: bool,
     is_in_warming: bool,

@@ -25,12 +25,14 @@ use std::path::{Path, PathBuf};
 ///
 /// A reader sees the state after one change ([`Snapshot::change`] is its number) until the next
 /// [`Reader::refresh`]. While a writer has the index open, a reader sees only changes that survive
-/// power loss, namely those that the log records as synced. The record of the next change says so;
-/// if there is no next change, [`Index::maintain`](crate::Index::maintain) writes a record that
-/// does (the background thread within about a second). So a reader may lag by the last change, or
-/// by the last few changes that were synced together. Without a writer, a reader sees all complete
-/// changes. The log is replayed into memory, which takes up to as much memory as the writer's
-/// memtable.
+/// power loss, namely those that the log records as synced. Each record says how far the log was
+/// synced before it, so a change is seen once the next change is written. If there is no next
+/// change, [`Index::maintain`](crate::Index::maintain) appends a record that says the same (the
+/// background thread does so within about a second). So a reader may lag by the last change, or by
+/// the last few changes that were synced together.
+///
+/// Without a writer, a reader sees all complete changes. The log is replayed into memory, which
+/// takes up to as much memory as the writer's memtable.
 pub struct Reader {
     params: Arc<Params>,
     current: RwLock<CurrentCore>,
@@ -343,7 +345,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` returns `Break`, and those of [`Reader::verify`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Reader::verify`].
     pub fn verify_with(
         &self,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

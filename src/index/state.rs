@@ -25,8 +25,8 @@ pub(crate) struct HeldFile {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) path: PathBuf,
     pub(crate) doomed: AtomicBool,
-    /// The lock of the handle that opened the file. After it is released, another writer may own
-    /// the folder, and another file may have this name.
+    /// The lock of the handle that opened the file. Once the lock is released, the file is not
+    /// deleted any more: another writer may own the folder, and another file may have this name.
     lock: Weak<Lock>,
 }
 
@@ -94,7 +94,8 @@ impl LiveSegment {
 }
 
 /// The complete state at one time. It is replaced as a whole and never changed. (The memtable does
-/// grow, but each of its documents has the number of the change that inserted it.)
+/// grow, but each of its documents has the number of the change that inserted it, so that a
+/// snapshot can ignore later documents.)
 #[derive(Debug)]
 pub(crate) struct State {
     /// Equal in every state. Stored here so that a snapshot needs only one `Arc`.
@@ -216,8 +217,8 @@ impl Snapshot {
         })
     }
 
-    /// The number of documents of a source, including dead ones. 1 if the handle was shut down, so
-    /// that an iteration reaches the document and returns the error.
+    /// The number of documents of a source, including dead ones. If the handle was shut down,
+    /// returns 1, so that an iteration tries to read a document and returns the error.
     pub(crate) fn document_count(&self, source: usize) -> u32 {
         if self.state.closed.is_some() {
             return 1;
@@ -293,7 +294,8 @@ impl Snapshot {
         }
     }
 
-    /// The time of a document, when it was inserted or last replaced, in milliseconds UTC.
+    /// The time of a document, when it was inserted or last replaced, in milliseconds since the
+    /// Unix epoch.
     pub(crate) fn time(&self, place: Place) -> Result<u64> {
         match self.state.segments.get(place.source) {
             Some(live) => live.segment.time(place.ordinal),

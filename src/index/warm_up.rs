@@ -2,8 +2,8 @@
 //! segments that were opened, and new segments that are too long to be read back.
 //!
 //! The warm-up changes no answer; it only moves the cost of the first access to a block.
-//! Maintenance has priority. The warm-up also runs on a single processor, which it then shares with
-//! queries for a few seconds; without it, every query would verify its own blocks.
+//! Maintenance has priority. The warm-up also runs if there is only one processor. It then competes
+//! with queries for a few seconds; but without it, queries would verify these blocks themselves.
 
 use crate::index::core::Core;
 use crate::index::state::HeldFile;
@@ -28,8 +28,8 @@ pub(crate) struct WarmUp {
 }
 
 impl WarmUp {
-    /// Continues, including new segments, until no blocks are left, the thread is woken, or
-    /// `patience` is over. Returns whether there was anything to do.
+    /// Continues the warm-up, also of new segments, until no blocks are left, the thread is woken,
+    /// or `patience` is over. Returns whether there was anything to do.
     pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {

@@ -61,7 +61,7 @@ impl ParamsBuilder {
         }
     }
 
-    /// A builder with the settings of existing parameters: it builds the same ones.
+    /// A builder with the settings of existing parameters: it builds equal parameters.
     pub(super) fn of(fields: &Fields, stop: Option<Arc<str>>) -> Self {
         Self {
             threshold: fields.threshold,

@@ -19,14 +19,14 @@ const UNITS_MAX: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Shingles {
-    /// This many consecutive words, without punctuation, as defined by Unicode's UAX #29. In
+    /// A number of consecutive words, without punctuation, as defined by Unicode's UAX #29. In
     /// scripts without spaces (Han, Thai, ...) every character is a word: prefer `Chars` for them.
     Words(u32),
-    /// This many consecutive tokens, separated by white space and including punctuation.
+    /// A number of consecutive tokens, separated by white space and including punctuation.
     Tokens(u32),
-    /// This many consecutive characters (Unicode scalar values).
+    /// A number of consecutive characters (Unicode scalar values).
     Chars(u32),
-    /// This many consecutive non-empty lines.
+    /// A number of consecutive non-empty lines.
     Lines(u32),
     /// A set of strings or integers that the caller gives. Texts are not accepted.
     Items,

@@ -34,7 +34,7 @@ pub(super) fn check(stop: &str) -> Result<()> {
     Err(Error::invalid("a stored stop list is not sorted"))
 }
 
-/// The part for the stop list in the text whose hash is the id of the parameters.
+/// The stop list as it appears in the text whose hash is the id of the parameters.
 pub(super) fn id_text(stop: Option<&str>) -> String {
     match stop {
         Some(stop) => format!(";stop={:016x}", xxhash_rust::xxh3::xxh3_64(stop.as_bytes())),

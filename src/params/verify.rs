@@ -2,7 +2,8 @@
 
 use super::Params;
 
-/// Number of standard errors: about one pair in 1,000 is estimated even lower.
+/// Number of standard errors by which a search goes below the threshold, if its results are
+/// verified. For about one pair in 1,000, the estimate is even lower.
 pub(crate) const ERRORS_BELOW: f64 = 3.0;
 
 impl Params {

@@ -154,7 +154,7 @@ pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Windows over `count` words, one every `stride` words. The last window is moved back so that it
-/// ends with the text and is not shorter. A text shorter than a window is one window.
+/// ends with the text and is as long as the others. A text shorter than a window is one window.
 fn windows(count: usize, window: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
     let last = count.saturating_sub(window);
     // The starts of all windows before the last one, then the start of the last one.
@@ -173,8 +173,8 @@ pub(super) fn check_key(key: &[u8]) -> Result<()> {
     )))
 }
 
-/// The internal key: the caller's key followed by the passage number in four bytes. The fixed
-/// length makes it decodable for any key.
+/// The internal key: the caller's key followed by the passage number in four bytes. Because the
+/// number has a fixed length, any internal key can be split again.
 pub(super) fn inner_key(key: &[u8], number: u32) -> Vec<u8> {
     [key, &number.to_le_bytes()].concat()
 }

@@ -102,8 +102,8 @@ impl PassageIndex {
     ///
     /// # Errors
     ///
-    /// `Empty` (no shingle), those of [`Index::insert`]; also `Invalid` if the passages of the text
-    /// do not fit into one batch.
+    /// `Empty` if the text has no shingle. `Invalid` also if the passages of the text do not fit
+    /// into one batch. Also the errors of [`Index::insert`].
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
         self.insert_prepared(self.cutter.prepare(key, text, None)?)
     }

@@ -168,9 +168,9 @@ impl PassageQuery<'_> {
         self
     }
 
-    /// Runs the query. Costs one query of the index per quarter of a stride. Parts that match also
-    /// cost two signatures per word, and a look-up per matching passage. A text without a shingle
-    /// matches nothing.
+    /// Runs the query. Costs one query of the index per query window, of which there is one per
+    /// quarter of a stride. Parts that match also cost two signatures per word, and a look-up per
+    /// matching passage. A text without a shingle matches nothing.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Finds exactly which words of a query occur in a stored text. Windows locate them only roughly.
 //!
 //! A row of a signature is the hash of one shingle. If a row is equal in two windows, both contain
-//! that shingle. So each row of a piece of the query is traced to the word at which its shingle
-//! ends.
+//! that shingle. The query is divided into *pieces*, short ranges of words; each row of a piece is
+//! traced to the word at which its shingle ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,8 +12,8 @@ use crate::{ErrorKind, Params, Result};
 
 /// Maximum length of a traced piece, in words. Tracing costs one signature per word.
 const PIECE_WORDS_MAX: usize = 50;
-/// Minimum number of equal rows, in excess of twice the number expected by chance, for which a
-/// piece and a window are taken to have words in common.
+/// A piece and a stored window are taken to have words in common if they have at least this many
+/// equal rows more than twice the number expected by chance.
 const EQUAL_ROWS_MIN: f64 = 3.0;
 /// Minimum number of hits per run. Fewer hits may be accidental.
 const HITS_MIN: usize = 3;
@@ -89,8 +89,8 @@ impl QuotationRules {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;
-        // Lengths over which matching words have no hit with a probability of only 1/50 (gap) or
-        // 1/20 (fill).
+        // A stretch of matching words of this length has no hit with a probability of only 1/50
+        // (`gap`) or 1/20 (`fill`).
         let (gap, fill) = (whole(4.0 / hits_per_word), whole(3.0 / hits_per_word));
         let has_stop_words = params.stop_words().next().is_some();
         Self {

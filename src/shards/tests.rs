@@ -85,8 +85,7 @@ fn expected_clusters(index: &Index, threshold: f64) -> Edges {
 /// The job of a cluster, with the documents of each shard on a separate machine.
 struct Job {
     params: Params,
-    /// The documents by number. Of the documents with the same signature, only the one with the
-    /// smallest key is here.
+    /// The documents by number: for each signature, only the document with the smallest key.
     representatives: Vec<Document>,
     /// For each number, all keys with the signature of that document.
     crowds: Vec<Vec<Vec<u8>>>,

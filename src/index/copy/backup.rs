@@ -52,8 +52,8 @@ impl Core {
         target.finish(&row)
     }
 
-    /// Writes the part of a snapshot that only a memtable holds: a segment, and dead files. Returns
-    /// the row of the complete copy.
+    /// Writes what only the memtable of a snapshot holds: its documents as a segment, and the
+    /// deaths in segments as dead files. Returns the row of the complete copy.
     fn write_rest(&self, snapshot: &Snapshot, target: &CopyTarget) -> Result<Row> {
         let (row, file_next) = {
             let writer = self.writer();

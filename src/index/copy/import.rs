@@ -48,8 +48,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Mismatch` (nothing is written; the message says what differs), those of reading the other
-    /// index, and those of [`Index::write`].
+    /// `Mismatch`: nothing is written, and the message says what differs. Also the errors of
+    /// reading the other index, and those of [`Index::write`].
     pub fn import(&self, from: &Snapshot) -> Result<Imported> {
         self.import_with(from, &mut |_| ControlFlow::Continue(()))
     }
@@ -59,7 +59,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off, and those of [`Index::import`].
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::import`].
     pub fn import_with(
         &self,
         from: &Snapshot,
@@ -81,8 +81,8 @@ impl Index {
     /// Creates a new index at `out` from the stored signatures of another index. Returns its number
     /// of documents.
     ///
-    /// The new index may have other bands, another threshold, or rows of another width: 8 bits from
-    /// 16; 8 or 16 from whole rows (32 or 64); 64 from 32.
+    /// The new index may have other bands, another threshold, or rows of another width: 16 bits can
+    /// become 8; whole rows (32 or 64 bits) can become 8 or 16; and 32 can become 64.
     ///
     /// The new index answers exactly as if it had been made from the texts. Other changes of the
     /// parameters need the texts: the error `Mismatch` names them. Everything is durable on return.
@@ -106,7 +106,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off, and those of [`Index::rebuild`].
+    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::rebuild`].
     pub fn rebuild_with(
         from: &Snapshot,
         out: impl AsRef<Path>,
@@ -115,7 +115,8 @@ impl Index {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<u64> {
         check_convertible(from.params(), params)?;
-        // One sync at the end is enough: until then the other index still exists.
+        // One sync at the end is enough: after an earlier crash, the call can be repeated, because
+        // the other index still exists.
         let options = Options { durability: Durability::OsBuffer, ..options };
         let index = Self::create(out, params, options)?;
         Import::new(index.core(), from).run(progress)?;

@@ -30,11 +30,11 @@ pub struct Salvaged {
     pub documents: u64,
     /// Documents that are known to have existed but were unreadable.
     pub documents_lost: u64,
-    /// Documents that may have been removed or replaced before: no dead file of their segment could
-    /// be read.
+    /// Documents that may have been removed or replaced before: no dead file that would show it
+    /// could be read.
     pub documents_doubtful: u64,
-    /// Whether the catalog was lost. Then files that the catalog no longer listed were read as
-    /// well, and documents removed or replaced long ago may have returned.
+    /// Whether the catalog was lost, or is an older copy. Then files that the catalog no longer
+    /// listed were read as well, and documents removed or replaced long ago may have returned.
     pub catalog_lost: bool,
     /// All damage found, each with file and place.
     pub problems: Vec<Error>,
@@ -75,7 +75,8 @@ pub(crate) fn salvage(
     let shape = shape_of(&params, row.uuid);
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
-    // One sync at the end is enough: until then the damaged index still exists.
+    // One sync at the end is enough: after an earlier crash, the call can be repeated, because the
+    // damaged index still exists.
     let options = Options { durability: Durability::OsBuffer, ..options };
     let new = Index::create_on(Arc::clone(storage), out, &params, options)?;
     let mut sink = Sink { core: new.core(), pending: Vec::new() };
@@ -100,7 +101,7 @@ fn identify(
 ) -> Result<(Row, Params)> {
     match catalog::load(storage, &names.catalog()) {
         Ok(row) => {
-            // The catalog is an older copy: it does not list later files, so every file counts.
+            // If the catalog is an older copy, it does not list later files, so every file counts.
             if let Err(error) = refuse_older(storage, names, &row) {
                 report.problems.push(error);
                 report.catalog_lost = true;

@@ -113,8 +113,9 @@ fn find_row(
     if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
         return Ok(Some((copy.row.clone(), hash)));
     }
-    // During a commit the catalog may already contain the next row, which is not durable yet. Until
-    // then the last published row is valid.
+    // During a commit the catalog may already contain the next row, which is not durable yet. So a
+    // row is read from the catalog only if no commit is under way; otherwise the last published row
+    // still counts.
     let rest = if beside { RequiredState::Closed } else { RequiredState::Any };
     let found = catalog::load_beside(storage, &names.catalog(), rest)?;
     let found = found.map(|(row, hash)| (row, Some(hash)));
@@ -256,9 +257,9 @@ impl Follower {
         }
     }
 
-    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog; it is updated to
-    /// that of the catalog that was used. Returns false while the catalog is being changed and no
-    /// copy of its previous row exists.
+    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog when it was last
+    /// read; it is updated if this attempt reads the catalog again. Returns false while the catalog
+    /// is being changed and no copy of its previous row exists.
     fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
         if hash.is_some() && self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;

@@ -33,7 +33,8 @@ impl Core {
 
 /// The row from the copy, if the copy was made from exactly the current bytes of the catalog. This
 /// row is durable, since a copy is published only after a commit, or after an opening that synced
-/// the catalog. It spares the use of redb, which takes longer than the rest of opening.
+/// the catalog. With the copy, redb need not open the catalog, which would take longer than the
+/// rest of opening.
 pub(crate) fn row_from_valid_copy(storage: &dyn Storage, names: &Names) -> Option<Row> {
     let copy = read(storage, names)?;
     let hash = catalog::hash(storage, &names.catalog()).ok().flatten()?;

@@ -33,7 +33,7 @@ struct Births<'a> {
 }
 
 impl Merge {
-    /// Does the complete merge of these documents of a memtable, and publishes the segment.
+    /// Merges these documents of a memtable in one call, and publishes the segment.
     pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
         let memory_bytes = core.options.merge_bytes_max;
         let births = Births { memtable, live, shape: &core.shape, memory_bytes };
@@ -147,8 +147,8 @@ mod tests {
     };
 
     /// The bytes of a segment with these documents. `memory` holds the number of bytes for
-    /// computing the tables from the memtable, and whether a second thread computes them. If it is
-    /// `None`, the tables are computed from signatures that are read back.
+    /// computing the tables from the memtable, and whether a second thread computes them. If
+    /// `memory` is `None`, the tables are computed from signatures that are read back.
     fn built(
         path: &Path,
         memtable: &Memtable,

@@ -29,8 +29,9 @@ pub(crate) struct Compaction {
     /// `None` if no document of the inputs is live: then there is no output.
     merge: Option<Merge>,
     begun: Option<Instant>,
-    /// Whether this is an idle merge, which is not due. It continues only while nothing is written,
-    /// or if a compaction is due.
+    /// Whether this is an idle merge, which was not due when it started. After a write it pauses
+    /// until the index is idle again. If a compaction becomes due, the idle merge is continued or
+    /// abandoned: see `bytes_if_abandoned`.
     is_idle: bool,
 }
 
@@ -61,9 +62,9 @@ impl Core {
         self.compaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step of a running or due compaction, or, if `quiet` is the last change, of an idle
-    /// merge. Returns whether the compaction has ended; `None` if nothing was due, or if another
-    /// thread is doing a step.
+    /// Does one step of the running compaction, or starts one if it is due. If `quiet` is still the
+    /// last change, the step may be one of an idle merge. Returns whether the compaction has ended;
+    /// `None` if there was nothing to do, or if another thread is doing a step.
     pub(crate) fn compact_step(&self, quiet: Option<u64>) -> Result<Option<bool>> {
         let slot = match self.compaction.try_lock() {
             Ok(slot) => slot,
@@ -114,14 +115,17 @@ impl Core {
         self.advance(&mut slot).map(Some)
     }
 
-    /// The segments of a compaction that is due regardless of write activity.
+    /// The segments of the compaction that is due, whether or not the index is idle.
     fn due(&self, writer: &Writer) -> Option<Vec<u64>> {
         policy::choose(&writer.catalog.row().segments, self.options.tier_segments_max)
     }
 
     /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
-    /// of idle merging. If another merge is due, the idle merge must contain its segments: it then
-    /// takes the place of that merge, whose output it would rewrite.
+    /// of idle merging.
+    ///
+    /// If a compaction is due (`due`), returns `None` unless the segments include those of `due`.
+    /// If they do, the idle merge takes the place of that compaction: otherwise it would soon
+    /// rewrite the compaction's output.
     fn idle_merge(
         &self,
         writer: &mut Writer,
@@ -317,8 +321,9 @@ impl Core {
 }
 
 impl Compaction {
-    /// For an idle merge that holds up a due one: the bytes that it would still write. `None` if it
-    /// is at least half done; it is finished then.
+    /// Decides whether this idle merge makes way for a compaction that is due. Returns `None` if
+    /// the merge is at least half done: it is then finished first. Otherwise returns the number of
+    /// bytes that it would still have written.
     pub(crate) fn bytes_if_abandoned(&self) -> Option<u64> {
         let progress = self.progress();
         let left = progress.total - progress.done;

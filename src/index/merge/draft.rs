@@ -56,7 +56,8 @@ impl Draft {
         self.created.retain(|created| !Arc::ptr_eq(created, file));
     }
 
-    /// Adds a finished segment to the draft: it is kept if the draft is committed.
+    /// Adds the file of a finished segment to the draft: the file is kept if the draft is
+    /// committed.
     pub(crate) fn adopt(&mut self, built: &LiveSegment) {
         self.created.push(Arc::clone(&built.file));
     }
@@ -163,7 +164,7 @@ impl Draft {
 ///
 /// Reads the segment back and verifies it before queries use it and before its inputs are deleted.
 /// So an incorrectly written segment ends the merge, and queries do not pay for the first access to
-/// each of its blocks.
+/// each of its blocks. A segment longer than `READ_BACK_BYTES_MAX` is only opened.
 pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
     let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
     file.delete_on_drop();

@@ -96,7 +96,7 @@ impl Core {
             return Ok(false);
         }
         let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // Adapts the length of the log to its use.
+        // Chooses the length of the next log by how much of this one was used.
         let (length, used) = (wal.length(), wal.end());
         let wanted = if !fits {
             let enough = self.log_bytes_of_a_memtable(used, record_bytes);
@@ -121,8 +121,8 @@ impl Core {
     /// waste disk space and page cache on zeros.
     fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
         let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
-        // Includes the record that fills the memtable, which may exceed the memtable's limit by
-        // far.
+        // This record is added to the estimate: it fills the memtable, and may be far larger than
+        // the memtable's limit.
         let used_then =
             u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
         // A quarter more, because an eighth of the log is the reserve, and because memtables differ
@@ -166,8 +166,8 @@ impl Core {
         if next == NextWal::None && writer.catalog.row().wal.is_none() {
             return Ok(()); // no WAL, so no change since the floor
         }
-        // The catalog must not make changes durable before the log does: writers that wait for a
-        // sync get their answer first.
+        // Wait until the log is synced: the catalog must not make a change durable while its writer
+        // still waits for the sync.
         self.await_durable(writer.change)?;
         let begun = self.events.now();
         let before = self.applied(writer);
@@ -340,7 +340,7 @@ impl Core {
         Ok((wal, WalEntry { number, salt, length }))
     }
 
-    /// Commits a draft that changes the WAL, and puts the old one aside.
+    /// Commits a draft that changes the WAL. The old WAL becomes the spare, or is deleted.
     pub(crate) fn commit_with_wal(
         &self,
         writer: &mut Writer,
@@ -381,8 +381,8 @@ impl Core {
     fn retire_wal(&self, writer: &mut Writer, number: u64) {
         let path = self.names.numbered(number, Ending::Wal);
         let free = |number| self.names.numbered(number, Ending::Free);
-        // A spare left from the time when the index was tiny: too short as a reserve for the grown
-        // index.
+        // Whether the file is a spare from the time when the index was tiny, and so too short as a
+        // reserve for the grown index.
         let is_short = |path: &Path| {
             let bytes = self.storage.bytes_of(path);
             bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)

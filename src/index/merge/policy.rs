@@ -14,9 +14,9 @@ use crate::format::catalog::SegmentEntry;
 const TIER_BYTES_MIN: u64 = 1 << 20;
 /// A segment is rewritten if more than 1 / `DEAD_SHARE_INVERSE` of its documents are dead.
 const DEAD_SHARE_INVERSE: u64 = 5;
-/// A tier of larger documents needs more segments before it is merged: the number of segments per
-/// tier is multiplied by the average document size divided by this number, but by `WEIGHT_MAX` at
-/// most.
+/// If the average document of a tier has this many bytes or a multiple, the tier needs that
+/// multiple of the usual number of segments before it is merged, at most `WEIGHT_MAX` times as
+/// many. (The smallest tier is exempt.)
 const HEAVY_DOCUMENT_BYTES: u64 = 512;
 const WEIGHT_MAX: u64 = 4;
 /// Idle merging rewrites a segment if the new and dead bytes are at least 1 / `IDLE_GAIN_INVERSE`
@@ -24,7 +24,8 @@ const WEIGHT_MAX: u64 = 4;
 const IDLE_GAIN_INVERSE: u64 = 16;
 /// Number of bytes that idle merging may rewrite for each byte that was added or died.
 const IDLE_BYTES_FACTOR: u64 = 2;
-/// Maximum number of documents per segment: ordinals have 32 bits, and a merge must end.
+/// Maximum number of documents per segment: ordinals have 32 bits, and the duration of a merge must
+/// be limited.
 const DOCS_MAX: u64 = 1 << 31;
 
 /// The numbers of the segments to merge next, in the order of the catalog; `None` if none is due.
@@ -59,12 +60,14 @@ pub(crate) fn choose(segments: &[SegmentEntry], tier_segments_max: usize) -> Opt
     segments.iter().find(wasteful).map(|segment| vec![segment.number])
 }
 
-/// The segments to merge while nothing is written. Chooses the smallest segments: the largest
-/// worthwhile set of them that rewrites at most `bytes_max`.
+/// The segments to merge while nothing is written: the smallest ones. Chooses the largest
+/// worthwhile set that rewrites at most `bytes_max`.
 ///
-/// A set is worthwhile if its other segments plus the space of its dead documents make up at least
-/// a sixteenth of its largest segment. So a segment is rewritten only after the index has grown by
-/// a sixteenth of it, and the sizes of the segments left alone decrease by this factor each.
+/// A set is worthwhile if its smaller segments, plus the space of the dead documents of its largest
+/// segment, make up at least a sixteenth of that largest segment. So a segment is rewritten only
+/// after the index has grown by a sixteenth of it, and each segment that is left alone is more than
+/// sixteen times as large as all smaller ones together.
+///
 /// `bytes_max` is the unused part of what [`idle_bytes`] allowed: in total, idle merging rewrites
 /// at most twice the bytes that were added or died.
 pub(crate) fn choose_idle(segments: &[SegmentEntry], bytes_max: u64) -> Option<Vec<u64>> {

@@ -92,8 +92,8 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     Ok(false)
 }
 
-/// Takes the writer's lock. Readers that probe the lock hold it in shared mode for a moment. If
-/// only readers hold it, taking it is retried.
+/// Takes the writer's lock. Readers that probe the lock hold it in shared mode for a moment, so the
+/// attempt is repeated while only readers hold it.
 pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     let path = names.lock();
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;

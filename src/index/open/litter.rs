@@ -21,7 +21,7 @@ pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Ve
 #[derive(Debug, Default)]
 pub(super) struct Litter {
     paths: Vec<PathBuf>,
-    /// The spare WAL, which is kept.
+    /// The number of the spare WAL file, which is kept.
     pub(super) spare: Option<u64>,
     /// A number above all file numbers seen, since no number is ever used twice.
     pub(super) number_next: u64,
@@ -77,9 +77,10 @@ impl Litter {
                 .any(|entry| entry.dead_file.is_some_and(|dead| dead.number == number)),
         };
         if ending == Ending::Free && number >= row.file_next {
-            // A log is put aside only after a commit that no longer lists it, and that commit set
-            // the next file number above the log's own. So this catalog is older than that commit,
-            // and deleting the log would lose newer changes.
+            // A WAL becomes the spare only after a commit that no longer lists it, and that commit
+            // set the next file number above the number of the WAL. So this catalog is older than
+            // that commit, and deleting the files that this catalog does not list could lose newer
+            // changes.
             return Err(Error::corrupt(
                 &path,
                 0,

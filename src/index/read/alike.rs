@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Alike {
     threshold: f64,
     contained: Option<f64>,
-    /// Whether the caller verifies the pairs with the documents themselves, so that the search goes
+    /// Whether the caller compares the documents of each pair afterwards. The search then goes
     /// below the minimum: see [`Alike::for_verification`].
     #[cfg_attr(feature = "serde", serde(default))]
     is_verified: bool,
@@ -68,8 +68,8 @@ impl Alike {
     }
 
     /// Searches below the minimum, by three standard errors, so that nearly all true matches are
-    /// found. For a similarity, see [`Params::search_threshold`]; for containment, the standard
-    /// error is that of [`Containment`]. The caller then verifies the results with
+    /// found. (For a similarity, see [`Params::search_threshold`]; for containment, the standard
+    /// error is that of [`Containment`].) The caller then compares the documents exactly, with
     /// [`Snapshot::exact_pair`](crate::Snapshot::exact_pair) or [`Alike::overlap`].
     ///
     /// Without verification, only about half of the pairs exactly at the threshold are found, since

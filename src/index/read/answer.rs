@@ -14,7 +14,7 @@ pub struct Document {
     pub key: Vec<u8>,
     /// The caller's payload.
     pub payload: Vec<u8>,
-    /// When it was inserted or last replaced, in milliseconds UTC.
+    /// When the document was inserted or last replaced, in milliseconds since the Unix epoch.
     pub time: u64,
     /// Its signature.
     pub signature: Signature,
@@ -34,7 +34,8 @@ impl Document {
         self
     }
 
-    /// Sets the time when the document was inserted or last replaced, in milliseconds UTC.
+    /// Sets the time when the document was inserted or last replaced, in milliseconds since the
+    /// Unix epoch.
     #[must_use]
     pub fn with_time(mut self, time: u64) -> Self {
         self.time = time;
@@ -51,7 +52,7 @@ pub struct Match {
     pub key: Vec<u8>,
     /// The caller's own bytes.
     pub payload: Vec<u8>,
-    /// When it was inserted or last replaced, in milliseconds UTC.
+    /// When the document was inserted or last replaced, in milliseconds since the Unix epoch.
     pub time: u64,
     /// The number of equal rows, out of k. Matches are filtered and ordered by this number.
     pub equal_rows: u32,
@@ -200,8 +201,8 @@ pub struct Pair {
 pub struct Cluster {
     /// The keys in ascending order; the first is the representative.
     pub keys: Vec<Vec<u8>>,
-    /// When each document was inserted or last replaced, in milliseconds UTC, in the order of the
-    /// keys.
+    /// When each document was inserted or last replaced, in milliseconds since the Unix epoch, in
+    /// the order of the keys.
     pub times: Vec<u64>,
 }
 

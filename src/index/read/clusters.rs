@@ -113,19 +113,21 @@ impl Iterator for Clusters {
     }
 }
 
-/// Selects which documents with equal signatures are united if their counts of shingles are part of
-/// the condition.
+/// Which documents with equal signatures are united, if the condition depends on their counts of
+/// shingles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twins {
-    /// All of them: each contains the others, as estimated.
+    /// All documents with equal signatures: by the estimate, each contains the others.
     Connected,
-    /// Only those with equal counts: they form pairs with exactly the same other documents.
+    /// Only documents whose counts are equal, too: they form pairs with exactly the same other
+    /// documents.
     Interchangeable,
 }
 
 /// Unites documents with equal signatures. Returns the documents that the sweep may skip: all but
-/// the first of each crowd, since they are pairs with the same documents as the first one. (If
-/// counts of shingles are part of the condition, only documents with equal counts are skipped.)
+/// the first of each crowd, since they form pairs with the same other documents as the first one
+/// does. (If counts of shingles are part of the condition, only documents with equal counts are
+/// skipped.)
 pub(super) fn unite_twins(
     snapshot: &Snapshot,
     (alike, which): (Alike, Twins),
@@ -249,13 +251,13 @@ impl Cluster {
     }
 
     /// The time when the oldest document of the cluster was inserted or last replaced, in
-    /// milliseconds UTC.
+    /// milliseconds since the Unix epoch.
     pub fn first_time(&self) -> u64 {
         self.times.iter().copied().min().unwrap_or(0)
     }
 
     /// The time when the newest document of the cluster was inserted or last replaced, in
-    /// milliseconds UTC.
+    /// milliseconds since the Unix epoch.
     pub fn last_time(&self) -> u64 {
         self.times.iter().copied().max().unwrap_or(0)
     }

@@ -11,8 +11,8 @@ const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
 /// Maximum number of candidates: per query, and of all queries together.
 const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
 const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
-/// Maximum number of documents examined to find a live one for a query. A longer run of dead
-/// documents costs the sample one query.
+/// Maximum number of documents examined to find a live one for a query. If all of them are dead,
+/// the sample has one query less.
 const DEAD_MAX: u32 = if cfg!(test) { 4 } else { 1_000 };
 /// Minimum average number of dissimilar candidates per query for which [`Comparisons::is_scan`]
 /// makes a prediction for a larger index.
@@ -119,7 +119,7 @@ impl Snapshot {
         Ok(sum)
     }
 
-    /// The first live document of the source at `place` or a little behind it.
+    /// The first live document at `place` or shortly after it, in the same source.
     fn live_from(&self, place: Place) -> Result<Option<Place>> {
         let end = self.document_count(place.source).min(place.ordinal.saturating_add(DEAD_MAX));
         for ordinal in place.ordinal..end {

@@ -60,7 +60,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Returned here, not later: `Invalid` (2^32 keys or more), `Corrupt`, `Io`.
+    /// `Invalid` (2^32 keys or more), `Corrupt`, `Io`. All of them are returned by this call, not
+    /// by the iterator.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -196,7 +196,7 @@ fn from_bytes(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Sorts heads. Uses a radix sort over the bytes that differ, if there are only a few of them.
+/// Sorts heads. If the heads differ in only a few bytes, uses a radix sort over these bytes.
 fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
     let first = heads.first().copied().unwrap_or(0);
     let differing = heads.iter().fold(0, |all, head| all | (head ^ first));

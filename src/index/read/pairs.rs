@@ -27,7 +27,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `Invalid` (threshold not from 0 to 1); while it runs `Corrupt` and `Io`.
+    /// `Invalid` (threshold not from 0 to 1). Later, the stream may return `Corrupt` and `Io`.
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.refuse_if_closed()?;
         Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?) })

@@ -90,7 +90,7 @@ impl Snapshot {
     }
 
     /// Calls the filter. It is the caller's code and may query the index or write to it. So no lock
-    /// is held during the call, and it gets a copy of what is in the memtable.
+    /// is held during the call, and for a document in the memtable the filter gets a copy.
     fn passes(
         &self,
         Place { source, ordinal }: Place,
@@ -187,8 +187,9 @@ impl Snapshot {
         Ok((&found[..end], is_whole))
     }
 
-    /// The indices of the findings with the smallest keys. Considers the findings from `begin` on
-    /// that have this many equal rows; returns as many as there are `places`.
+    /// The indices of the findings with the smallest keys, at most `places` of them; considers the
+    /// findings from `begin` on that have this many equal rows. Also returns whether all of them
+    /// were examined before the query had to stop.
     fn least_keys(
         &self,
         found: &[Found],
@@ -232,7 +233,7 @@ impl Snapshot {
         Ok((least.into_iter().map(|(_, at)| at).collect(), is_whole))
     }
 
-    /// Prefetches, for findings some places ahead, the fields that will be read of their documents.
+    /// Prefetches the fields of the documents of findings that will be read soon.
     fn ask_ahead(&self, found: &[Found], at: usize) {
         let of = |at: usize| {
             let place = found.get(at)?.place;
@@ -279,8 +280,8 @@ impl Snapshot {
     }
 }
 
-/// The number of equal rows of the finding at place `limit`, and how many findings have that
-/// number.
+/// Returns the number of equal rows that the finding in place `limit` (counted from 1) would have
+/// after sorting by equal rows, and how many findings have that number.
 fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     let mut counts = [0_usize; ROWS_MAX + 1];
     for found in found {
@@ -296,8 +297,8 @@ fn last_rows(found: &[Found], limit: usize) -> (u32, usize) {
     (0, counts[0])
 }
 
-/// Moves the findings from `begin` on that satisfy a condition to the front, keeping their order.
-/// Returns the end of that range.
+/// Moves the findings from `begin` on that satisfy a condition before those that do not, in their
+/// order. Returns the end of those that satisfy the condition.
 fn bring_to_front(found: &mut [Found], begin: usize, is: impl Fn(&Found) -> bool) -> usize {
     let mut end = begin;
     for at in begin..found.len() {

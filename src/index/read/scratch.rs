@@ -39,7 +39,7 @@ impl SearchScratch {
                 *list = Vec::new();
             }
         }
-        // The walk holds at most one chain per BandKey, so it stays small.
+        // `walk` is always kept: it holds at most one chain per BandKey, so it stays small.
         let Self { band_keys, look_ups, matching, candidates, found, walk: _ } = &mut *self;
         shed(band_keys);
         shed(look_ups);

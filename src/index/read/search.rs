@@ -34,7 +34,7 @@ pub(crate) struct Found {
     pub(crate) equal_rows: u32,
 }
 
-/// The terms of the search.
+/// The data by which a search decides whether a candidate is a match.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchTerms<'s> {
     pub(super) signatures: &'s [&'s [u8]],
@@ -49,11 +49,12 @@ impl<'s> SearchTerms<'s> {
         Self { signatures, equal_rows_min, band_rows, lane_bits }
     }
 
-    /// The number of equal rows of a candidate. The candidate was found in `first_band` and, up to
-    /// `last_band`, in every band that it really shares.
+    /// The number of equal rows of a candidate. `bands` holds the first and the last band in which
+    /// the look-ups found the candidate.
     ///
-    /// Returns `None` if there are too few equal rows, or if the first band that is really equal
-    /// lies outside this range: then the candidate is counted by the look-up of that band.
+    /// Returns `None` if there are too few equal rows. Also returns `None` if the first band that
+    /// the candidate shares lies outside `bands`: then the look-up of that band counts the
+    /// candidate.
     #[inline]
     pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
@@ -63,8 +64,8 @@ impl<'s> SearchTerms<'s> {
     }
 
     /// The number of equal rows of a candidate, if there are enough and it shares one of the first
-    /// `bands` bands. Most candidates of a crowd have too few equal rows, so rows are counted
-    /// first: that costs less than finding out which ones are equal.
+    /// `bands` bands. Most candidates of a crowd have too few equal rows, so the rows are counted
+    /// first: that costs less than finding out which rows are equal.
     #[inline]
     pub(super) fn score_in_any_band(
         &self,
@@ -267,7 +268,8 @@ impl<'a> Search<'a> {
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments;
-        // The hits are sorted by signature and segment, so no division is needed.
+        // The hits are sorted by the number of their look-up, so the signature and the segment of
+        // each hit are known without a division.
         let (mut rest, mut first) = (0, 0);
         let pairs = probes.flat_map(|probe| sources.clone().map(move |source| (probe, source)));
         for (probe, source) in pairs {
@@ -311,8 +313,8 @@ impl<'a> Search<'a> {
         score(segments, asked, candidates, found)
     }
 
-    /// Drops the findings in segments that were dead at the floor: the segment's dead file lists
-    /// them.
+    /// Drops findings whose documents were dead at the floor, as listed in the dead file of their
+    /// segment.
     fn drop_dead(&mut self) -> Result<()> {
         let found = &mut self.scratch.found;
         let mut kept = 0;

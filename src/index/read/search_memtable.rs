@@ -12,7 +12,8 @@ use crate::index::state::{Place, Snapshot};
 use crate::memtable::Content;
 
 impl Search<'_> {
-    /// Drops findings that died in segments since the floor, and adds those of the memtable.
+    /// Drops findings in segments whose documents have died since the floor, and adds the findings
+    /// in the memtable.
     pub(super) fn search_memtable(&mut self, asked: SearchTerms<'_>) {
         let Snapshot { state, visible, .. } = self.snapshot;
         if state.memtable.is_untouched() {
@@ -36,9 +37,9 @@ impl Search<'_> {
         let first_found = self.scratch.found.len();
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // All bands at once, unless candidates are limited (a document met before its first shared
-        // band would use up the limit for nothing), or the query may stop (no lock is held between
-        // bands).
+        // Walks all bands at once, except in two cases. If candidates are limited, a document met
+        // in a later band before its first shared band would count against the limit without being
+        // scored. If the query may stop, that is checked between bands, without holding the lock.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
         let together = if is_free { self.bands } else { 1 };
@@ -64,8 +65,7 @@ impl Search<'_> {
                 if met >= CROWD_MIN {
                     mark(&mut marks, ordinal);
                     met += 1;
-                    // More candidates than documents: reading all documents costs less than walking
-                    // on.
+                    // With more candidates than documents, reading all documents costs less.
                     let is_most = met > content.document_count().max(CROWD_MIN);
                     mark_all |= is_most && is_unbounded;
                     return !mark_all;
@@ -94,7 +94,7 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
-            // Documents that were found before marking began are already in the findings.
+            // Documents that were found before marking began must not be found again.
             let earlier = self.scratch.found[first_found..].iter();
             earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
             self.compare_marked(asked, probe, &marks);

@@ -98,7 +98,7 @@ impl Sweep {
         Progress { done: (self.collected / bands).min(self.total), total: self.total }
     }
 
-    /// The next pair, except pairs with a skipped document.
+    /// The next pair without a skipped document.
     pub(super) fn next(
         &mut self,
         skipped: &dyn Fn(Place) -> bool,

@@ -17,8 +17,8 @@ type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 pub(super) struct Terms<'a> {
     pub(super) threshold: Option<f64>,
     pub(super) contained: Option<f64>,
-    /// Whether the caller verifies the matches with the documents themselves, so that the search
-    /// goes below the minimum.
+    /// Whether the caller compares the documents of each match afterwards. The search then goes
+    /// below the minimum.
     pub(super) is_verified: bool,
     pub(super) limit: usize,
     pub(super) candidates_max: usize,
@@ -26,7 +26,7 @@ pub(super) struct Terms<'a> {
     pub(super) stop: Stop<'a>,
 }
 
-/// When a query stops early.
+/// The conditions under which a query stops early.
 #[derive(Clone, Default)]
 pub(crate) struct Stop<'a> {
     pub(super) deadline: Option<Instant>,

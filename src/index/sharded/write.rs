@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Number of bits in a file number that hold the number of the task within its job.
 const TASK_BITS: u32 = 24;
-/// Number of bits for the number of the job. File numbers stay below 2^61 with both.
+/// Number of bits for the number of the job. With both, file numbers stay below 2^61.
 const JOB_BITS: u32 = 37;
 
 /// The writer of a sharded index. [`Reader`](crate::Reader) reads it like any other index.
