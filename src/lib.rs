@@ -231,7 +231,7 @@ pub mod guide {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Compiles the programs in the page about queries, which is for servers.
+/// Compiles the programs in the page about queries, which is written for servers.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/reference/QUERIES.md")]
 struct ForServers;

@@ -95,7 +95,8 @@ fn a_cancelled_compaction_changes_nothing_and_can_be_done_again() {
     assert_eq!(index.stats().unwrap().segments, 1);
     let cancelled = index.verify_with(&mut |_| ControlFlow::Break(()));
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
-    // Both passes over a segment count, so the first pass does not reach the total.
+    // `verify` passes over a segment twice, and the total counts both passes. So the first pass
+    // does not reach the total.
     let mut told = Vec::new();
     let progress = &mut |progress: Progress| {
         told.push(progress);

@@ -177,7 +177,7 @@ pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// If nothing is written meanwhile, a copy by `cp -r` is a consistent state.
+/// A copy by `cp -r` is consistent if nothing is written during the copy.
 #[test]
 fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
     let scratch = Scratch::new();

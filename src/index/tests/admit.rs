@@ -192,7 +192,8 @@ fn terms_out_of_their_range_are_refused() {
 }
 
 /// A first caller has written a document but not synced it; a second caller is rejected because of
-/// it; then the power fails. Returns the number of possible disks that lack the document.
+/// this document; then the power fails. Returns how many of the disks that the power cut could
+/// leave lack the document.
 fn copies_lost() -> usize {
     let sim = Sim::new();
     let index = index(&sim);

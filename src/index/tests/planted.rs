@@ -41,7 +41,7 @@ pub(crate) fn record_early(wal: &Wal, identity: &WalIdentity) {
     let _ = wal.file().write_at(bytes, begin);
 }
 
-/// Continues to append to the replayed log, after its tail.
+/// Continues to append to the replayed log, after its torn tail.
 pub(crate) fn go_on_after_tail(
     core: &Core,
     writer: &mut Writer,

@@ -189,7 +189,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         }
         7
     };
-    // More indexes with a broken clock than threads.
+    // Three indexes with a broken clock: more than the pool has threads.
     let clocks: Vec<Index> = (0..3)
         .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
         .collect();
@@ -239,7 +239,8 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
         }
     });
     let index = temporary(with_it);
-    // Kept for the write below, which wakes the maintenance thread.
+    // Kept so that the write below is possible once `index` is in the slot. The write wakes the
+    // maintenance thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
     core.write(&Batch::new().insert("k", &text(1))).unwrap();

@@ -85,10 +85,10 @@ impl Sim {
     }
 
     /// Kills the process and returns the disk as the next process sees it: with all accepted
-    /// writes, of which no more are durable than before. Locks are released, and all calls on this
-    /// disk and its handles fail from now on. The new disk counts from zero, has no planned fault
-    /// or cut, and keeps the capacity. After a power cut, the effect is that of a kill at that
-    /// operation.
+    /// writes, although those that were not durable still are not. Locks are released, and all
+    /// calls on this disk and its handles fail from now on. The new disk counts from zero, has no
+    /// planned fault or cut, and keeps the capacity. If the power was cut before, the process
+    /// counts as killed at the operation of the cut.
     pub(crate) fn kill(&self) -> Self {
         let mut machine = self.shared.peek();
         machine.killed = true;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Key and version of every live document.
 pub(super) type Docs = BTreeMap<String, u8>;
 
-/// The version whose signature every look at a snapshot queries. Many other versions share one half
-/// of this signature.
+/// The version whose signature is queried in every snapshot. Many other versions have one half of
+/// this signature.
 const ASKED: u8 = 5;
 
 /// A write that returned `Ok`.

@@ -81,8 +81,8 @@ pub(super) fn base() -> Docs {
     [("a", 1), ("b", 2), ("c", 1)].map(|(key, version)| (key.into(), version)).into()
 }
 
-/// Makes the base once, in a run of its own, so that the replay of a schedule does not depend on
-/// it.
+/// Makes the base once, in a run of its own, so that making it is not part of the schedules that
+/// are replayed.
 pub(super) fn prepare() {
     BASE.get_or_init(|| {
         let sim = Sim::new();

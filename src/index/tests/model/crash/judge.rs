@@ -84,7 +84,8 @@ fn copy_of(files: &Files) -> Sim {
         sim.overwrite(path, bytes);
     }
     for folder in ["wal", "segments"] {
-        // Fails if the folder exists, which is so if it had files. An empty folder must be created.
+        // This call fails if the folder exists, as it does if any of the files is in it. A folder
+        // without files is created here.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
     // The folders are durable, as on the original disk: an index syncs the folders that it creates.
@@ -181,7 +182,7 @@ impl Judge<'_> {
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
         if self.rng.percent(10) {
-            // The content of the copy must not matter.
+            // A damaged copy of the catalog's row must make no difference.
             disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
         }
         let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));

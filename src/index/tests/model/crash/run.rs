@@ -119,7 +119,7 @@ impl Run {
                     self.bench.in_doubt = None;
                 }
             }
-            // The message of the error says to reopen the index.
+            // Drop the handle: the error message says to reopen the index.
             ErrorKind::Unknown | ErrorKind::Poisoned => drop(self.bench.index.take()),
             _ => return None,
         }
@@ -305,7 +305,8 @@ impl Run {
     ) {
         let (core, came) = (Arc::clone(&self.bench.index().core), Arc::clone(came));
         let visit = move || {
-            // The write lock is held: a thread would wait here until the sync is over.
+            // If the write lock is held, a real second caller would wait here until the sync is
+            // over. So this visit does nothing.
             if core.writer.try_lock().is_err() {
                 return false;
             }

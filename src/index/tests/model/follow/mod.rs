@@ -148,7 +148,7 @@ impl Writer<'_> {
         let written = self.index().write(&batch).expect("written");
         assert_eq!(written.change, change);
         if change > before && self.options.durability == Durability::Sync {
-            // The record of this change confirms the previous one.
+            // The record of this change says that the previous change is durable.
             self.tell(before);
         }
     }
@@ -211,7 +211,8 @@ impl Judge<'_> {
         }
         let change = self.readers.last().expect("one").change();
         assert!(change >= least, "change {change} is seen, {least} was noted");
-        // The disk may have changed since the reader looked, but what it saw must survive.
+        // The disk may have changed since the reader looked at it, but everything that the reader
+        // saw must survive.
         if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
             self.cut_power(change);
         }
