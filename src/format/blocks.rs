@@ -26,7 +26,8 @@ pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
 /// Maximum length of a document in the document section: key length, key and payload.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 2 + KEY_BYTES_MAX + PAYLOAD_BYTES_MAX;
 
-/// Document offsets are relative to the offset of every 64th document, so that they fit in 32 bits.
+/// The file has one full offset for this many documents. The offset of each document is relative to
+/// that one, so that it fits in 32 bits.
 pub(crate) const STARTS_PER_BASE: u32 = 64;
 
 /// The footer: the last 64 bytes of a block file.

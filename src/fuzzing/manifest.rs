@@ -82,7 +82,8 @@ impl Fields {
         let mut rest: Vec<u8> =
             self.shard_of.iter().flat_map(|shard| shard.to_le_bytes()).collect();
         rest.extend_from_slice(&self.note);
-        // The checksum covers the bytes that the stated lengths cover, as far as these bytes exist.
+        // The checksum covers as many bytes as the stated lengths of shard list and note add up to,
+        // or all bytes if there are fewer.
         let (segments, note) = (u64::from(lengths[2]) * 4, u64::from(lengths[0]));
         let all = [&rest[..], &self.row].concat();
         let covered = usize::try_from(segments + note).unwrap_or(usize::MAX).min(all.len());

@@ -200,7 +200,8 @@ impl Service {
     }
 }
 
-/// The response for an error: a mistake of the client in full, any other error only in the log.
+/// The response for an error. A client gets the message about its own mistake; the message of any
+/// other error goes only to the log.
 fn refusal(error: &nearkin::Error) -> Response {
     match error.kind() {
         ErrorKind::Invalid | ErrorKind::Empty => {

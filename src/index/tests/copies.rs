@@ -114,8 +114,8 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
         sim.visit_syncs(None);
         let told = told.lock().expect("free");
         assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
-        // As long as the copy has no file, reading and opening may get another error; creating is
-        // always `Locked`.
+        // As long as the copy has no file, reading and opening may get another error. Creating
+        // always gets `Locked`.
         assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The effect of an operation, without the payload that should be kept.
+/// The logged form of an operation, without the payload that should be kept.
 pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
     let mut logged = plan.logged(at);
     if let LoggedOperation::Insert { payload, .. } = &mut logged

@@ -23,8 +23,8 @@ pub(super) struct Wrote {
     pub(super) written: Written,
 }
 
-/// A claim that all changes up to `change` are on the disk `left`: the disk at that moment, without
-/// any unsynced data.
+/// A claim that all changes up to `change` are durable. `left` is the disk at the moment of the
+/// claim, without any unsynced data.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) who: &'static str,
@@ -133,7 +133,8 @@ impl Judge {
         wrong
     }
 
-    /// The acknowledged writes that a disk lacks, in a run in which each key has only one writer.
+    /// The acknowledged edits that `seen` lacks. Only for a run with `is_partial`, in which each
+    /// key has only one writer.
     fn missing(&self, seen: &Seen) -> Vec<String> {
         let mut missing = Vec::new();
         let wrote = self.wrote.iter().filter(|wrote| wrote.written.change <= seen.change);

@@ -21,7 +21,7 @@ pub(super) struct Figures {
     pub(super) scripts: u64,
     /// Operations at which the power was cut.
     pub(super) cuts: u64,
-    /// Possible disks after those cuts, of all kinds.
+    /// Possible disks at those cuts, including those after kills and second cuts.
     pub(super) states: u64,
     /// Disks that had to be judged: no earlier disk of the script had the same content, promised
     /// change and last possible change.

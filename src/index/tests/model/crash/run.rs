@@ -258,7 +258,8 @@ impl Run {
         model
     }
 
-    /// Makes a backup. The other writes happen when its first file is linked, or not at all.
+    /// Makes a backup. The writes in `meanwhile` are made when the first file of the backup is
+    /// linked, or not at all.
     fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
         let bench = &mut self.bench;
         self.backups += 1;

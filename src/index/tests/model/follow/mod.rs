@@ -1,6 +1,6 @@
 //! A reader beside a writer, interleaved at calls of the disk. Everything that the reader returns
-//! must follow the law at the change that it names. That change must be at least as late as the log
-//! confirmed, and no power cut may undo it.
+//! must follow the law at the change that it names. This change must not be older than the last one
+//! that the log confirms as durable, and no power cut may undo it.
 //!
 //! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the number of the first
 //! one.
