@@ -25,7 +25,7 @@ const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 /// Maximum number of steps that are applied before the lock is released, so that readers can run in
 /// between. (Table entries are made under the read lock, concurrently with readers.)
 const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
-/// The same limit for changes without births. It is higher, because deaths are cheaper than births.
+/// The same limit for changes without births, which is higher: deaths are cheaper than births.
 const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
 /// Batch size for table entries. The cache lines of a whole batch are prefetched together.
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
@@ -446,8 +446,7 @@ impl Content {
             chains.retain_mut(|(nth, table, chain)| {
                 let table = &self.tables[*table];
                 match table.at(*chain) {
-                    // Ordinals decrease along a chain, so the walk ends below the start of the
-                    // range.
+                    // Ordinals decrease along a chain: below the range, the walk ends.
                     Some((ordinal, has_it)) if ordinal >= ordinals.start => {
                         table.go_on(chain);
                         !has_it || ordinal >= ordinals.end || tell(*nth, ordinal)

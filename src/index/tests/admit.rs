@@ -135,7 +135,8 @@ fn of_a_stream_each_sees_those_before() {
 }
 
 /// Admits newcomers that depend on each other in every way: by similarity, by their keys, and by
-/// removals. The logs are small enough to fill up during the test. Each call admits `together` newcomers.
+/// removals. The logs are small enough to fill up during the test. Each call admits `together`
+/// newcomers.
 fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
     let sim = Sim::new();
     let mut options = options();

@@ -199,7 +199,8 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
     let sound = temporary(small());
     for round in 0..3_u32 {
         for index in clocks.iter().chain(&listeners).chain([&sound]) {
-            // If a flush panicked on a thread of the pool, this insert may have to do the flush itself.
+            // If a flush panicked on a thread of the pool, this insert may have to do the flush
+            // itself.
             index.insert(round.to_string(), &text(round)).unwrap();
         }
     }

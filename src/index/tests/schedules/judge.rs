@@ -1,4 +1,5 @@
-//! Checks the snapshots and results that the threads of a run got against the law, evaluated by brute force on a list of changes. Shares no code with the engine.
+//! Checks the snapshots and results that the threads of a run got against the law, evaluated by
+//! brute force on a list of changes. Shares no code with the engine.
 
 use super::world::{DIR, Edit, FLOOR, base, options, signature};
 use crate::storage::Storage;

@@ -123,7 +123,8 @@ impl Holder<'_> {
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.check_files();
-        // Unregister the files first: once the snapshot is dropped, they may be deleted. No other thread can run between the two steps.
+        // Unregister the files first: once the snapshot is dropped, they may be deleted. No other
+        // thread can run between the two steps.
         let mut held = self.world.held.lock().expect("nobody panicked");
         for path in &self.files {
             let at = held.iter().position(|held| held == path).expect("it is held");
