@@ -105,8 +105,8 @@ mod switch {
         FolderNotHeld,
         /// The record of an insert without a payload omits the stored payload, which must stay.
         PayloadForgotten,
-        /// A reader relies on a check of the lock that it made before it read which log the catalog
-        /// lists.
+        /// A reader checks the lock before it reads which log the catalog lists, instead of after
+        /// that.
         LockAskedEarly,
         /// A compaction truncates payloads above 32 KiB.
         PayloadCut,

@@ -233,7 +233,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
 /// Scans the log after the place `stop`, where reading stopped. Returns the largest horizon in any
 /// valid header there, and the end of the last record with such a header. `bytes` is the log from
 /// `stop` to its end; `last` is the last change before it. Unsynced pages reach the disk in any
-/// order, so a valid record after `stop` is not damage by itself; a horizon above `stop` is.
+/// order, so a valid record after `stop` is not by itself a sign of damage; a horizon above `stop`
+/// is.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
     // The torn tail includes the place of the next header: every append leaves zeros there, so any

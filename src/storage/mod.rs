@@ -79,8 +79,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Returns this storage with the folder `dir` held open: paths below `dir` refer to that folder
     /// even after it is moved. `NotFound` if the folder does not exist.
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>>;
-    /// Whether the path of the held folder still leads to that folder, or to nothing. False if it
-    /// leads to something else.
+    /// Whether the path `dir`, by which the folder is held, still leads to that folder, or to
+    /// nothing. False if it leads to something else.
     fn is_at(&self, dir: &Path) -> io::Result<bool>;
     /// Creates a folder; its parent must exist. `AlreadyExists` if the name is taken.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;

@@ -381,7 +381,7 @@ fn mapped_bytes(dir: &std::path::Path) -> u64 {
     let mut is_of = false;
     let mut kibibytes = 0;
     for line in maps.lines() {
-        // The first line of a map has its addresses, and its file if there is one.
+        // In `smaps`, the first line of each map has the addresses, and the file if there is one.
         if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
             is_of = line.contains(segments.to_str().unwrap());
         } else if let Some(rest) = line.strip_prefix("Rss:").filter(|_| is_of) {

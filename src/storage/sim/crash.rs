@@ -338,7 +338,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
             Fill::Stale => inode.live.some_page(salt.wrapping_add(number) >> 1),
         }
     };
-    // Start with the largest length that the file ever had, then apply the surviving operations.
+    // Start with the largest length that an operation in the log gave the file, then apply the
+    // surviving operations.
     let mut content = inode.durable.clone();
     content.resize(peak);
     content.fill(synced..peak, page);

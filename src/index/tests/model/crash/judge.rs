@@ -117,8 +117,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Opens a reader in another process at this moment, and returns the change that it sees: no
-    /// power cut may undo it.
+    /// Opens a reader in another process at this moment. Returns the last change that the reader
+    /// sees, which no power cut may undo.
     fn beside(&mut self, run: &Run) -> u64 {
         let bench = &run.bench;
         let disk = bench.sim.kill();

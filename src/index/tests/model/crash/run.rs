@@ -19,8 +19,8 @@ pub(super) struct Run {
     pub(super) bench: Bench,
     /// Whether the index was created.
     pub(super) made: bool,
-    /// Whether a sync failed. This process then writes nothing more, and the next one would start
-    /// from data that the system has dropped.
+    /// Whether a sync failed. This process then writes nothing more, and it must not be reopened:
+    /// the next process would read bytes from the page cache that no later sync makes durable.
     pub(super) poisoned: bool,
     /// Whether a sync is planned to fail.
     sync_fails: bool,
@@ -141,8 +141,8 @@ impl Run {
 
     fn act(&mut self, step: &Step) -> Result<()> {
         match step {
-            // Skipped if a sync is to fail: the next process would start from data that the system
-            // has dropped.
+            // Skipped if a sync is to fail: the next process would read bytes from the page cache
+            // that no later sync makes durable.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
             | Step::LoseLock { .. }
                 if self.sync_fails => {}
