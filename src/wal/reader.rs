@@ -1,9 +1,9 @@
 //! Reads the log: completely after a crash, or incrementally in another process while a writer
 //! appends.
 //!
-//! The writer may append concurrently. Synced records never change, so no record below the last
-//! horizon found can be missed. At any time, the file may also be reused for another log, so the
-//! identity in its header is read once more after all other reads.
+//! The writer may append concurrently. Synced records never change, so the reader gets all records
+//! below the last horizon that it has found. At any time, the file may also be reused for another
+//! log, so the identity in its header is read once more after all other reads.
 
 use super::{
     WalIdentity, change_after, check_operations, decode_identity, headers_behind, record_in,
