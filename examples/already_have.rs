@@ -38,8 +38,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(arguments.next().ok_or("usage: already_have FOLDER [INDEX]")?);
     let dir = arguments.next().map_or_else(|| folder.with_extension("nearkin"), PathBuf::from);
 
-    // Scan the folder before creating the index: a drive that is not mounted must not look like an
-    // empty folder.
+    // Scan the folder before creating the index: if the folder is missing, for example because its
+    // drive is not mounted, this fails and nothing is created.
     let mut files = Vec::new();
     let complete = collect(&folder, &dir, &mut files)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
@@ -124,8 +124,8 @@ fn look_at(index: &Index, path: &Path, key: &str) -> Result<File, Box<dyn Error>
         Err(error) if error.kind() == ErrorKind::Empty => return Ok(File::NoText),
         signature => signature?,
     };
-    // Query before the insert: the old version of this file may still be among the matches, and is
-    // filtered out.
+    // This query runs before the insert, so the old version of this file may be among the matches:
+    // filter it out.
     let answer = index.query(&signature).threshold(SAME).limit(4).run()?;
     index.insert_with_payload(key, &signature, version)?;
     let others = answer.matches.into_iter().filter(|found| found.key != key.as_bytes()).take(3);

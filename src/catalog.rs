@@ -59,8 +59,8 @@ fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
 /// The state that the catalog must be in for a reader to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequiredState {
-    /// Closed by redb. During a commit, the file may already contain the next row, which may not be
-    /// durable yet.
+    /// redb has closed the file. (While a commit has the file open, the file may already contain
+    /// the next row, which may not be durable yet.)
     Closed,
     /// Any state, including the one that a writer leaves if it dies during a commit.
     Any,
@@ -178,8 +178,8 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        // redb would build on a damaged file or on another writer's row, so check the file first.
-        // That takes 0.3 ms.
+        // Check the file first, which takes 0.3 ms: redb itself would commit on top of a damaged
+        // file or of another writer's row.
         if load(&*self.storage, &self.path)? != self.row {
             self.poisoned = true;
             return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
@@ -247,8 +247,8 @@ fn write_row(
 fn insert_row(database: &Database, bytes: &[u8]) -> std::result::Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(Durability::Immediate)?;
-    // Quick repair stays off: it would add 16 KiB to the file, only to avoid a scan after a crash,
-    // which is slow only in large databases.
+    // Quick repair stays off. It would save a scan after a crash, which is slow only in large
+    // databases, but add 16 KiB to the file.
     transaction.set_two_phase_commit(true);
     transaction.open_table(TABLE)?.insert(KEY, bytes)?;
     transaction.commit()?;

@@ -1,7 +1,7 @@
 //! Probabilities of bands and estimates: pure arithmetic on the number of hashes k, bands b, rows r
 //! and the lane width.
 //!
-//! Independent of texts and of the type of the parameters: `params` passes the numbers.
+//! Knows neither texts nor the type of the parameters: `params` passes the numbers.
 
 /// Tolerance in every comparison of a similarity with a threshold, so that 0.7 and
 /// 0.7000000000000001 require the same number of equal rows.

@@ -21,7 +21,8 @@ const AT_HAND_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
 /// Approximate memory of a document without its shingles, in bytes.
 const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
 
-/// Number of thresholds for which a choice of bands is tried, lowest first.
+/// Number of thresholds for which [`Dedup::params`] tries to choose bands, lowest first, before it
+/// falls back to the highest one.
 const STEPS: u32 = 4;
 
 /// A closure that returns the document of a rank, or `None` if there is none.

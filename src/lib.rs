@@ -7,8 +7,8 @@
 //!
 //! Two texts are compared by their *shingles*, here every two consecutive words. Their *similarity*
 //! (Jaccard) is the number of shingles that they share, divided by the number of different shingles
-//! in both together. The index stores a *signature* of 128 bytes per document; from two signatures
-//! it estimates the similarity.
+//! that the two texts have together. The index stores a *signature* of 128 bytes per document; from
+//! two signatures it estimates the similarity.
 //!
 //! ```
 //! # fn main() -> nearkin::Result<()> {
@@ -231,7 +231,7 @@ pub mod guide {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Compiles the programs in the page about queries, which is for servers.
+/// Compiles the programs in the page about queries, which is written for servers.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/reference/QUERIES.md")]
 struct ForServers;

@@ -25,7 +25,7 @@ const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
 /// Maximum number of steps that are applied before the lock is released, so that readers can run in
 /// between. (Table entries are made under the read lock, concurrently with readers.)
 const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
-/// The same limit for changes without births: deaths are cheaper than births.
+/// The same limit for changes without births, which is higher: deaths are cheaper than births.
 const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
 /// Batch size for table entries. The cache lines of a whole batch are prefetched together.
 const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
@@ -437,8 +437,8 @@ impl Content {
         mut tell: impl FnMut(usize, u32) -> bool,
     ) {
         chains.clear();
-        // All heads come first, then all second entries, and so on, so that no cache miss waits for
-        // another.
+        // Read the heads of all chains, then the second entries of all chains, and so on, so that
+        // no cache miss waits for another.
         chains.extend(keys.enumerate().map(|(nth, (table, key))| {
             (nth, table, self.tables[table].chain(mix(key, self.secret)))
         }));
@@ -446,7 +446,7 @@ impl Content {
             chains.retain_mut(|(nth, table, chain)| {
                 let table = &self.tables[*table];
                 match table.at(*chain) {
-                    // Older documents have smaller ordinals.
+                    // Ordinals decrease along a chain: below the range, the walk ends.
                     Some((ordinal, has_it)) if ordinal >= ordinals.start => {
                         table.go_on(chain);
                         !has_it || ordinal >= ordinals.end || tell(*nth, ordinal)

@@ -105,8 +105,8 @@ mod switch {
         FolderNotHeld,
         /// The record of an insert without a payload omits the stored payload, which must stay.
         PayloadForgotten,
-        /// A reader relies on a check of the lock that it made before it read which log the catalog
-        /// lists.
+        /// A reader checks the lock before it reads which log the catalog lists, instead of after
+        /// that.
         LockAskedEarly,
         /// A compaction truncates payloads above 32 KiB.
         PayloadCut,
@@ -214,7 +214,7 @@ mod switch {
         assert!(!passed, "not caught: {bug:?}");
     }
 
-    /// The panic payload that unwinds a visitor which would have to wait, in [`while_visiting`].
+    /// The panic payload with which [`about_to_wait`] unwinds a call that [`while_visiting`] runs.
     #[derive(Debug)]
     pub(crate) struct WouldWait;
 
@@ -231,7 +231,8 @@ mod switch {
         })
     }
 
-    /// To be called before every wait for another thread.
+    /// Must be called before every wait for another thread. In a call that [`while_visiting`] runs,
+    /// unwinds instead of letting it wait.
     pub(crate) fn about_to_wait() {
         if VISITING.get() {
             resume_unwind(Box::new(WouldWait));

@@ -199,13 +199,13 @@ impl Wal {
     }
 }
 
-/// Gives the file exactly this length, with every block written once. Then writes the headers, and
-/// zeros up to the end of the first record's header.
+/// Gives the file the length in `identity`, with every block written once. Then writes the headers
+/// of the file, and zeros from there to the end of the first record's header.
 fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
     /// Bytes per write. The page cache keeps each write as one piece, and every later append walks
     /// all blocks of the piece that it writes to, so pieces are small.
     const PIECE: usize = 64 << 10;
-    /// Bytes after which writeback is started.
+    /// Number of bytes to write before their writeback is started.
     const STARTED: u64 = 1 << 20;
     let mut offset = file.bytes()?.min(identity.length);
     let mut unasked = offset;
@@ -217,8 +217,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
         let left = usize::try_from(identity.length - offset).map_or(left, |all| all.min(left));
         file.write_at(&zeros[..left], offset)?;
         offset += wide(left);
-        // Writeback runs while the next pieces are copied. If it cannot be started, no log is
-        // created.
+        // Start writeback, so that it runs while the next pieces are written. If it cannot be
+        // started, no log is created.
         if offset == identity.length || offset.is_multiple_of(STARTED) {
             file.start_writing(unasked, offset - unasked)?;
             unasked = offset;
@@ -233,11 +233,12 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
 /// Scans the log after the place `stop`, where reading stopped. Returns the largest horizon in any
 /// valid header there, and the end of the last record with such a header. `bytes` is the log from
 /// `stop` to its end; `last` is the last change before it. Unsynced pages reach the disk in any
-/// order, so a valid record after `stop` is not damage by itself; a horizon above `stop` is.
+/// order, so a valid record after `stop` is not by itself a sign of damage; a horizon above `stop`
+/// is.
 fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) -> (u64, u64) {
     let mut horizon = 0;
-    // Every append leaves zeros in place of the next header. If these bytes are no longer zero, a
-    // record was started there, so they belong to the torn tail.
+    // The torn tail includes the place of the next header: every append leaves zeros there, so any
+    // other bytes belong to a record that was started.
     let mut end = stop.saturating_add(wide(RecordHeader::BYTES));
     let mut offset = stop;
     let mut rest = bytes;

@@ -196,8 +196,8 @@ fn a_commit_that_fails_says_what_became_of_it() {
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// Looks at the state after each sync, which is what a power cut leaves: the row changes once, and
-/// never back.
+/// Reads the file as it was after each sync, which is what a power cut leaves: the row changes
+/// once, and never back.
 #[test]
 fn every_synced_state_is_the_old_row_or_the_new() {
     let (old, new) = (row(1, 3), row(2, 4));

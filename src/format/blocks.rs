@@ -19,13 +19,15 @@ const END_MAGIC: [u8; 4] = *b"NKNE";
 /// Upper bound of the section count. A damaged count above it is refused before it is used.
 const SECTIONS_MAX: u32 = 64;
 
-/// Maximum lengths: of a key, of a payload, and of a document's entry in the document section,
-/// which contains both.
+/// Maximum length of a key in bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 4096;
+/// Maximum length of a payload in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 65_536;
+/// Maximum length of a document in the document section: key length, key and payload.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 2 + KEY_BYTES_MAX + PAYLOAD_BYTES_MAX;
 
-/// Document offsets are relative to the offset of every 64th document, so that they fit in 32 bits.
+/// The file has one full offset for this many documents. The offset of each document is relative to
+/// that one, so that it fits in 32 bits.
 pub(crate) const STARTS_PER_BASE: u32 = 64;
 
 /// The footer: the last 64 bytes of a block file.
@@ -344,9 +346,9 @@ pub(crate) struct SegmentLayout {
     pub(crate) sections: [Section; 8],
     /// Offset of the ordinals within a bucket table.
     pub(crate) table_ordinals: u64,
-    /// Distance between two bucket tables.
+    /// Distance in bytes from the start of one bucket table to the start of the next.
     pub(crate) table_stride: u64,
-    /// Distance between the directories of two bucket tables.
+    /// Distance in bytes from the start of one table's directory to the start of the next.
     pub(crate) directory_stride: u64,
     pub(crate) body_bytes: u64,
 }

@@ -16,9 +16,11 @@ const VERSION: u8 = 1;
 const VERSION_NEWER: u8 = 2;
 /// Version of a row of a passage index. Exists for the same reason as `VERSION_NEWER`.
 const VERSION_PASSAGES: u8 = 3;
-/// Version of a row of an index with normalisation `fold`. Exists for the same reason.
+/// Version of a row of an index with normalisation `fold`. Exists for the same reason as
+/// `VERSION_NEWER`.
 const VERSION_FOLD: u8 = 4;
-/// Version of a row of an index with signature rows of 32 or 64 bits. Exists for the same reason.
+/// Version of a row of an index with signature rows of 32 or 64 bits. Exists for the same reason as
+/// `VERSION_NEWER`.
 const VERSION_WHOLE: u8 = 5;
 /// All versions that this code reads.
 const VERSIONS: [u8; 5] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD, VERSION_WHOLE];
@@ -290,8 +292,8 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let error = Row::decode(&damaged).expect_err("damaged");
-            // A change of the version byte alone keeps the checksum valid, so it looks like a newer
-            // writer.
+            // If only the version byte has changed, the checksum is still valid: then the row looks
+            // like one of a newer version.
             let known = VERSIONS.contains(&damaged[0]);
             assert_eq!(error.unsupported, !known, "bit {bit}");
         }

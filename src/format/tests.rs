@@ -130,8 +130,8 @@ fn impossible_numbers_are_errors() {
     ] {
         decode(&bad).expect_err("impossible");
     }
-    // The number of groups follows from the section of directories, so the section table must match
-    // the properties.
+    // The number of groups follows from the directory section, so properties are refused if the
+    // section table does not fit them.
     SegmentProperties::decode(&good.encode(), &[]).expect_err("impossible");
     SegmentProperties::decode(&older.encode(), &sections(&good)).expect_err("impossible");
     SegmentProperties::decode(&good.encode(), &sections(&older)).expect_err("impossible");

@@ -232,7 +232,7 @@ impl RecordBuilder {
     }
 
     /// The sealed record, followed by zeros in place of the next header. A recycled file may have
-    /// old bytes there; after these zeros, any header found there was written later than this
+    /// old bytes in that place. Because of the zeros, any header found there was written after this
     /// record.
     pub(crate) fn sealed_and_end(&self) -> &[u8] {
         &self.bytes

@@ -127,7 +127,8 @@ fn lengths_and_fields_out_of_range_are_refused() {
     let sealed = record.seal(RecordKind::Change, 1, 4096, SALT, 4096);
     let remove = sealed[RecordHeader::BYTES..][..23].to_vec();
     assert!(decodes(&remove));
-    // A remove has no payload, time or shingle count, and no third kind of operation exists.
+    // Refused: a third kind of operation (byte 0), and a remove with a payload (byte 4), a time
+    // (byte 8) or a shingle count (byte 16).
     for at in [0, 4, 8, 16] {
         let mut wrong = remove.clone();
         wrong[at] += 1;

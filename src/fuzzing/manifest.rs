@@ -82,7 +82,8 @@ impl Fields {
         let mut rest: Vec<u8> =
             self.shard_of.iter().flat_map(|shard| shard.to_le_bytes()).collect();
         rest.extend_from_slice(&self.note);
-        // The checksum covers the bytes that the stated lengths cover, as far as these bytes exist.
+        // The checksum covers as many bytes as the stated lengths of shard list and note add up to,
+        // or all bytes if there are fewer.
         let (segments, note) = (u64::from(lengths[2]) * 4, u64::from(lengths[0]));
         let all = [&rest[..], &self.row].concat();
         let covered = usize::try_from(segments + note).unwrap_or(usize::MAX).min(all.len());
@@ -102,7 +103,7 @@ fn check(bytes: &[u8]) -> Option<ManifestContent> {
     let manifest = ManifestContent::decode(bytes).ok();
     assert_eq!(listed.is_ok(), manifest.is_some());
     let manifest = manifest?;
-    // The bytes may differ: a row may encode a small number in the long form.
+    // Compare the values, not the bytes: a row may encode a small number in the long form.
     let again = ManifestContent::decode(&manifest.encode()).expect("it was decoded before");
     assert_eq!(format!("{again:?}"), format!("{manifest:?}"));
     assert_eq!(bytes[40..48], manifest.generation().to_le_bytes(), "the header says the same");

@@ -97,8 +97,8 @@ fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_
     exercise(index, input);
 }
 
-/// Applies a change to the documents. Among several operations on one key, only the last counts. An
-/// equal document keeps its time.
+/// Applies a change to the documents. Among several operations on one key, only the last counts. A
+/// document whose signature and payload stay the same keeps its time.
 fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
     for (at, (key, document)) in operations.iter().enumerate() {
         if operations[at + 1..].iter().any(|(later, _)| later == key) {

@@ -14,7 +14,7 @@ const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
 /// Maximum size: 2^31 buckets. The ordinal then takes all but one of the 32 bits of an entry.
 const BITS_MAX: u32 = 31;
 
-/// A table for fewer documents than this grows to twice the needed size.
+/// A table with fewer documents than this is enlarged to twice the size that it needs.
 const SMALL_DOCS: usize = if cfg!(test) { 128 } else { 8 * 1024 };
 
 /// Minimum capacity added at a time: a page of entries.

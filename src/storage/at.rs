@@ -118,8 +118,8 @@ pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<(
 /// Renames a file. `AlreadyExists` if the new name is taken.
 ///
 /// Uses one system call if the system and the file system support it, otherwise a hard link and an
-/// unlink. A file system without links (exFAT) needs a check for the name before the rename: for
-/// some microseconds, another process can take the name unnoticed.
+/// unlink. On a file system without links (exFAT), checks that the name is free and then renames:
+/// for some microseconds in between, another process can take the name unnoticed.
 pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
     match rename_if_new(from, to) {
         Err(error) if is_unknown(&error) => {}
@@ -211,7 +211,7 @@ pub(super) fn bytes_of(folder: Option<&File>, path: &Path) -> io::Result<u64> {
     Ok(u64::try_from(status.st_size).unwrap_or(0))
 }
 
-/// The names in a folder, in the system's order.
+/// The entries of a folder, in the order in which the system returns them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<DirEntry>> {
     let dir = open_folder(folder, path)?;

@@ -180,7 +180,8 @@ impl Storage for Disk {
         let (at, name) = self.place(path);
         let file = match at::open(at, name, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A writer whose lock file was removed still holds the lock of the folder.
+                // There may be a writer whose lock file was removed: it still holds the lock of the
+                // folder.
                 self.lock_folder(path, None, fs::File::try_lock_shared)?;
                 return Err(error);
             }

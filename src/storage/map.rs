@@ -47,9 +47,8 @@ impl Map {
     }
 
     /// Reads these bytes from the disk and enters them into the page tables. After `true`,
-    /// accessing the bytes raises no signal, even if the disk fails, unless the system evicts them
-    /// because memory is short; that can happen to any byte of a map. `false` says nothing about
-    /// the bytes.
+    /// accessing the bytes raises no signal even if the disk fails, with one exception: when memory
+    /// is short, the system may evict any bytes of a map. `false` says nothing about the bytes.
     pub(crate) fn bring(&self, offset: usize, count: usize) -> bool {
         #[cfg(target_os = "linux")]
         if let Self::Mapped(map) = self {

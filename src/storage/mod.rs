@@ -79,8 +79,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     /// Returns this storage with the folder `dir` held open: paths below `dir` refer to that folder
     /// even after it is moved. `NotFound` if the folder does not exist.
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>>;
-    /// Whether the path of the held folder still leads to that folder, or to nothing. False if it
-    /// leads to something else.
+    /// Whether the path `dir`, by which the folder is held, still leads to that folder, or to
+    /// nothing. False if it leads to something else.
     fn is_at(&self, dir: &Path) -> io::Result<bool>;
     /// Creates a folder; its parent must exist. `AlreadyExists` if the name is taken.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
@@ -134,8 +134,8 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
     /// Starts writeback of bytes that were just written, mostly without blocking, so that a later
     /// sync has less to do. Only a hint. An error means the same as an error of `sync`: the state
-    /// of everything written since the last successful sync is unknown, and later syncs may not
-    /// report it.
+    /// of everything written since the last successful sync is unknown, and later syncs may succeed
+    /// nevertheless.
     fn start_writing(&self, _offset: u64, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
@@ -148,8 +148,8 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn map(&self) -> io::Result<Map>;
 }
 
-/// Creates `dir` and all missing parents, and makes the new names durable. Also syncs the name of
-/// the last folder that existed before: the process that created that folder may have died before
+/// Creates `dir` and all missing parents, and makes the new names durable. Also makes the name of
+/// the deepest existing folder durable: the process that created that folder may have died before
 /// its sync.
 pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     let parent = parent_of(dir);

@@ -62,7 +62,8 @@ fn every_block_of_a_new_log_is_written_once() {
     let mut wal = new_log(&sim);
     assert_eq!(written(&sim), wal.length() + headers);
     append(&mut wal, 6, RECORDS_BEGIN);
-    // A longer log reuses the old bytes at its start; only the rest is written.
+    // Each log reuses the file of the previous log. Only the headers, and the bytes beyond the old
+    // length, are written.
     for (number, length) in [(4, 16 << 10), (5, 3 << 20), (6, 8 << 10), (7, 8 << 10)] {
         let identity = WalIdentity { length, ..identity(number) };
         let (before, old) = (written(&sim), path(number - 1));

@@ -1,9 +1,9 @@
 //! Reads the log: completely after a crash, or incrementally in another process while a writer
 //! appends.
 //!
-//! The writer may append concurrently. Synced records never change, so no record below the last
-//! horizon found can be missed. At any time, the file may also be reused for another log, so the
-//! identity in its header is read once more after all other reads.
+//! The writer may append concurrently. Synced records never change, so the reader gets all records
+//! below the last horizon that it has found. At any time, the file may also be reused for another
+//! log, so the identity in its header is read once more after all other reads.
 
 use super::{
     WalIdentity, change_after, check_operations, decode_identity, headers_behind, record_in,
@@ -32,7 +32,8 @@ pub(crate) enum Believe {
 pub(crate) enum Look {
     /// The whole log is read: the bytes after the last record distinguish damage from a normal end.
     Thorough,
-    /// Only the records are read, unless the place of the next header is not zero.
+    /// Only the records are read. If the place of the next header is not zero, a record was started
+    /// there, and the whole log is read.
     Quick,
 }
 
@@ -213,7 +214,7 @@ impl LogReader {
     }
 }
 
-/// Bytes per read: starts small, and grows with the amount of data read.
+/// Bounds of the bytes per read: reads start small, and grow with the amount of data already read.
 const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
 const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 

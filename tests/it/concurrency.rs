@@ -224,8 +224,8 @@ fn flushing_compacting_and_verifying_by_hand_disturb_nobody() {
     assert_whole(&index);
 }
 
-/// A soak test of the server found this bug: `stats` took a nested read lock of the memtable, which
-/// deadlocks with a queued writer.
+/// Regression, found by a soak test of the server: `stats` took a nested read lock of the memtable,
+/// which deadlocks with a queued writer.
 #[test]
 fn stats_beside_writers_never_stop_them() {
     let scratch = Scratch::new();

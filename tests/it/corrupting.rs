@@ -160,7 +160,7 @@ fn the_wal_of_another_time_is_refused_or_a_moment() {
     fs::copy(&log, only(&scratch.dir().join("wal"), "wal")).unwrap();
     let index = scratch.open();
     assert_eq!(assert_is_a_moment(&index), 5);
-    // Second case: a log from before a flush.
+    // Second case: the restored log is the one from before a flush.
     insert_from(&index, 5, 5);
     drop(index);
     let now = only(&scratch.dir().join("wal"), "wal");

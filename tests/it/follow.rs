@@ -42,7 +42,7 @@ fn key(number: u64) -> String {
 
 impl Script {
     fn new() -> Self {
-        // Each group of eight neighbouring signatures is similar.
+        // The signatures of each group of eight are similar to each other.
         let begin = |number: u64| u32::try_from((number / 8) * 1_000 + (number % 8) * 3).unwrap();
         Self { signatures: (0..SIGNATURES).map(|number| run(begin(number), 30)).collect() }
     }
@@ -72,7 +72,7 @@ impl Script {
     /// The numbers of the writes whose documents are live after a change.
     fn live(change: u64) -> Vec<u64> {
         let end = (change + 1) * BATCH;
-        // Change 0 is the empty index.
+        // Change 0 is the empty index, so the first write has the number `BATCH`.
         let numbers = BATCH.max(end.saturating_sub(KEYS))..end;
         numbers.filter(|number| !Self::removes(*number)).collect()
     }

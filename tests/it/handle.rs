@@ -95,7 +95,8 @@ fn a_cancelled_compaction_changes_nothing_and_can_be_done_again() {
     assert_eq!(index.stats().unwrap().segments, 1);
     let cancelled = index.verify_with(&mut |_| ControlFlow::Break(()));
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
-    // Both passes over a segment count, so the first pass does not reach the total.
+    // `verify` passes over a segment twice, and the total counts both passes. So the first pass
+    // does not reach the total.
     let mut told = Vec::new();
     let progress = &mut |progress: Progress| {
         told.push(progress);
@@ -380,7 +381,7 @@ fn mapped_bytes(dir: &std::path::Path) -> u64 {
     let mut is_of = false;
     let mut kibibytes = 0;
     for line in maps.lines() {
-        // The first line of a map has its addresses, and its file if there is one.
+        // In `smaps`, the first line of each map has the addresses, and the file if there is one.
         if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
             is_of = line.contains(segments.to_str().unwrap());
         } else if let Some(rest) = line.strip_prefix("Rss:").filter(|_| is_of) {

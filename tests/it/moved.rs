@@ -68,7 +68,7 @@ fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() 
     }
 }
 
-/// The relative path is `i`, in the current folder.
+/// Creates an index at the relative path `i`, then changes the current folder.
 #[test]
 fn a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere() {
     const VARIABLE: &str = "NEARKIN_TEST_GOES_ELSEWHERE";
@@ -177,7 +177,7 @@ pub(crate) fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// If nothing is written meanwhile, a copy by `cp -r` is a consistent state.
+/// A copy by `cp -r` is consistent if nothing is written during the copy.
 #[test]
 fn a_copy_of_a_folder_that_is_open_is_an_index_of_its_own() {
     let scratch = Scratch::new();

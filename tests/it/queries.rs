@@ -369,7 +369,7 @@ fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
     assert_eq!(asked_all(), [(1, false), (1, false), (1, false), (1, true)]);
 }
 
-/// A reader of the code found this bug: matches from the memtable were dropped when a crowd was
+/// Regression, found by reading the code: matches from the memtable were dropped when a crowd was
 /// about to be compared.
 #[test]
 fn a_query_that_stops_later_has_no_fewer_matches() {

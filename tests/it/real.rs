@@ -94,8 +94,8 @@ fn check(name: &str, mode: Mode, threshold: f64) {
         for near in index.query_key(key).threshold(threshold).run().unwrap() {
             let near_key = String::from_utf8(near.key).unwrap();
             let exact = jaccard(&pieces(&corpus[key], mode), &pieces(&corpus[&near_key], mode));
-            // The standard error at the exact similarity. (At the estimated similarity 1, it would
-            // be 0.)
+            // The standard error at the exact similarity. (The one at the estimate would be 0 if
+            // the estimate is 1.)
             let error = (exact * (1.0 - exact) / params.hashes() as f64).sqrt().max(0.005);
             let off = (near.similarity - exact).abs() / error;
             let what = format!("{name}: {key} and {near_key}");

@@ -28,8 +28,8 @@ pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The names that a file must not use: those of modules beside it or above it. `code` is without
-/// comments and strings.
+/// The names that a file uses but must not use: those of modules beside it or above it. `code` is
+/// without comments and strings.
 pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
     if path.starts_with("cli/src/") {
         return of_the_tool(code);

@@ -43,7 +43,8 @@ const CANDIDATES_MAX: usize = 10_000;
 /// Maximum bytes of a request body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Maximum number of index calls that run or wait. Writers that wait together share a sync.
+/// Maximum number of index calls that run or wait. Many may wait at once, because writers that wait
+/// together share a sync.
 const CALLS_MAX: u32 = 64;
 
 #[derive(Clone)]
@@ -95,8 +96,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, routes).with_graceful_shutdown(signal()).await?;
 
-    // Wait until no call runs: the call of a client that hung up keeps running. Only then are all
-    // permits available.
+    // Take all permits, which waits until no call runs: a call keeps running even if its client
+    // hung up.
     let _all = calls.acquire_many(CALLS_MAX).await?;
     let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
     index.close()?;
@@ -182,8 +183,8 @@ impl Service {
         let index = self.index;
         let done = tokio::task::spawn_blocking(move || {
             let result = call(&index);
-            // The order matters: when the main thread has all permits, nothing else may own the
-            // index.
+            // Drop the index before the permit: the main thread, once it has all permits, must be
+            // the only owner of the index.
             drop(index);
             drop(permit);
             result
@@ -199,7 +200,8 @@ impl Service {
     }
 }
 
-/// The response for an error: a mistake of the client in full, any other error only in the log.
+/// The response for an error. A client gets the message about its own mistake; the message of any
+/// other error goes only to the log.
 fn refusal(error: &nearkin::Error) -> Response {
     match error.kind() {
         ErrorKind::Invalid | ErrorKind::Empty => {

@@ -135,7 +135,8 @@ fn of_a_stream_each_sees_those_before() {
 }
 
 /// Admits newcomers that depend on each other in every way: by similarity, by their keys, and by
-/// removals. The logs are small enough to fill up during the test. Each call admits `together` newcomers.
+/// removals. The logs are small enough to fill up during the test. Each call admits `together`
+/// newcomers.
 fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
     let sim = Sim::new();
     let mut options = options();
@@ -192,7 +193,8 @@ fn terms_out_of_their_range_are_refused() {
 }
 
 /// A first caller has written a document but not synced it; a second caller is rejected because of
-/// it; then the power fails. Returns the number of possible disks that lack the document.
+/// this document; then the power fails. Returns how many of the disks that the power cut could
+/// leave lack the document.
 fn copies_lost() -> usize {
     let sim = Sim::new();
     let index = index(&sim);

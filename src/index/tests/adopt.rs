@@ -103,7 +103,7 @@ fn adopted_documents_are_as_if_inserted() {
     let index = index(&sim);
     let storage = disk(&sim);
     seal_to(&storage, PART, documents()).expect("sealed");
-    // "x" occurs twice: the last version counts.
+    // "x" is in both segments: the version in the last segment counts.
     seal_to(&storage, OTHER, vec![document(b"x", 99), document(b"z", 2)]).expect("sealed");
     let change = index.snapshot().change();
     let beside = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");

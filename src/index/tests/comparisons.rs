@@ -60,7 +60,8 @@ fn dead_documents_do_not_use_up_the_sample() {
         index.insert([number], &signature(&index, number, 0)).unwrap();
     }
     index.flush().unwrap();
-    // The sample of eight queries begins with each tenth document. Of the last ten all are dead.
+    // The sample queries every tenth document, or the next live one after it. The last ten
+    // documents are all dead, so there are only seven queries instead of eight.
     for number in (0..80).step_by(10).chain(71..80) {
         index.remove([number]).unwrap();
     }
@@ -85,8 +86,8 @@ fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
         }
         let told = sampled(&scan);
         assert!(told.is_scan() && !told.is_cut, "{told:?}");
-        // Each query compares 99 other documents. The sample ends once it has made at least 200
-        // comparisons, so after the third query.
+        // Each query is compared with 99 other documents. The sample ends once it has made at least
+        // 200 comparisons, so after the third query.
         assert_eq!((told.queries, told.compared, told.in_vain), (3, 297, 297));
         assert!((told.in_vain_per_query() - 99.0).abs() < 1e-9);
         let told = sampled(&crowd);

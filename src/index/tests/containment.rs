@@ -20,7 +20,8 @@ fn index(dir: &std::path::Path) -> Index {
     for part in 0..3_u32 {
         for at in 0..60_u32 {
             let number = part * 100 + at;
-            // The first items of one of ten sets of 120 items, plus some items of its own.
+            // The first `count` items of one of ten ranges. Every third document also has some
+            // items that no other has.
             let first = at % 10 * 1_000;
             let count = [120, 100, 60, 40, 120, 20][(at as usize / 10 + part as usize) % 6];
             let own = if at % 3 == 0 { at % 7 * 6 } else { 0 };
@@ -161,8 +162,8 @@ fn pairs_and_clusters_are_those_of_brute_force() {
     assert!(clusters.len() > 5 && pairs.len() > 200, "{} {}", clusters.len(), pairs.len());
 }
 
-/// Two documents with the same signature but different shingle counts are not interchangeable: only
-/// one of them may contain a third.
+/// Two documents with the same signature but different shingle counts are not interchangeable: a
+/// third document may be contained in only one of them.
 #[test]
 fn documents_of_one_signature_with_other_counts_are_compared_each() {
     let folder = tempfile::tempdir().unwrap();

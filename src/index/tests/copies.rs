@@ -114,17 +114,17 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
         sim.visit_syncs(None);
         let told = told.lock().expect("free");
         assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
-        // As long as the copy has no file, reading and opening may get another error; creating is
-        // always `Locked`.
+        // As long as the copy has no file, reading and opening may get another error. Creating
+        // always gets `Locked`.
         assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
     }
 }
 
 #[test]
 fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
-    // The leftovers of a failed backup: files without a catalog. In its second check of the folder,
-    // a caller holds the lock and passes it, so the check knows that no other process is at work
-    // there.
+    // The folder has the leftovers of a failed backup: files without a catalog. If the caller
+    // itself holds the lock and passes it to the check, no other process is at work there: the
+    // check must say `Corrupt`, not `Locked`.
     let sim = Sim::new();
     let index = index(&sim);
     index.backup(COPY).expect("backed up");
@@ -216,7 +216,8 @@ fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_to
             Ok(reader) => assert_eq!((record, reader.change()), (1, last - 1)),
             Err(error) => assert_eq!((record, error.kind()), (0, ErrorKind::Corrupt)),
         }
-        // A reader that read the file before the damage does not read it again.
+        // A reader that was opened before the damage keeps what it has read: its refresh succeeds
+        // and finds nothing new.
         assert!(alone || !before.refresh().expect("refreshed"));
     }
 }
@@ -235,8 +236,8 @@ fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
         let index = index(&sim);
         let expected = answers(&index.snapshot());
         sim.power_cut_at(sim.ops() + cut);
-        // The flush may succeed, namely if the power cut comes when only the copy of the catalog
-        // remains to be written.
+        // The flush succeeds if the power cut comes when only the copy of the catalog remains to be
+        // written.
         let _ = index.flush();
         drop(index);
         let sim = sim.kill();

@@ -36,8 +36,7 @@ type Pair = (Vec<u8>, Vec<u8>, u32);
 struct Subject {
     disk: Sim,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The answers after each change that is only in the WAL. The first entry has the answers at
-    /// the floor.
+    /// The answers at the floor, then the answers after each change that is only in the WAL.
     states: Vec<Answers>,
     salt: u64,
 }
@@ -245,7 +244,7 @@ fn mode(case: usize) -> ReadMode {
     if case % 8 == 5 { ReadMode::Pread } else { ReadMode::Mmap }
 }
 
-/// Counts the cases, and prints the position if a case panics.
+/// Counts the cases. If a case panics, prints which one.
 #[derive(Default)]
 struct Tally {
     files: usize,

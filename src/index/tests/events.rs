@@ -21,7 +21,7 @@ fn inline() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-/// The events received, except for stalls: in tests, every write counts as one.
+/// The events received, without stalls: in tests, every write counts as a stall.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Event>>>);
 
@@ -161,8 +161,8 @@ fn failures_are_told_once() {
     let said = index.last_maintenance_error().unwrap();
     let told = heard.take();
     assert!(matches!(told[..], [Event::MaintenanceFailed { kind: ErrorKind::Io, .. }]), "{told:?}");
-    // The message of the real failure contains numbers that differ each time; here it stays the
-    // same.
+    // The message of the real failure contains numbers that differ each time. This message does not
+    // change, so only its first occurrence is reported.
     let again = Error::new(ErrorKind::Io, "the same");
     for _ in 0..3 {
         index.core().note_maintenance(Some(&again));

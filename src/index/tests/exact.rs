@@ -28,8 +28,7 @@ fn at(key: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(key.try_into().unwrap())).unwrap()
 }
 
-/// The pairs of similar sets, and for each set the smallest number of a set that it is connected
-/// with.
+/// The pairs of similar sets, and for each set the smallest number of a set in its cluster.
 fn by_definition(
     sets: &[Set],
     left_out: [usize; 2],

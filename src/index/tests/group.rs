@@ -261,7 +261,8 @@ fn who_is_synced_for_is_not_waited_for() {
         assert_eq!(index.core.group.arrived_and_waiting(), (0, 1));
         gate.set(Syncs::Pass);
     });
-    // So the call did not count as a writer of the next sync, and a single writer syncs at once.
+    // The waiting call did not count as a writer of the next sync, so this single writer syncs at
+    // once instead of waiting for a second one.
     index.remove("first").unwrap();
     assert_eq!(gate.begun(), before + 2);
 }

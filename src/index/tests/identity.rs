@@ -84,7 +84,7 @@ fn a_handle_whose_folder_was_moved_goes_on_there_and_never_touches_what_took_its
             act(&first).unwrap();
             insert(&second, "later", 3);
             assert_holds(second, &sim, HERE, u64::from(inserts) + 3);
-            // A write inserts one document and removes one.
+            // All three operations leave five documents: `write` inserts one and removes one.
             assert_holds(first, &sim, AWAY, 5);
         }
     }
@@ -162,7 +162,7 @@ fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it
         let sim = Sim::new();
         let first = create(&sim, HERE);
         insert(&first, "first", 5);
-        // As a cleanup job that deletes lock files does.
+        // Removes the lock, as a cleanup job that deletes lock files does.
         sim.remove_file(&Path::new(HERE).join("lock"));
         if second_comes {
             // The folder itself is locked as well.

@@ -19,7 +19,7 @@ fn text(number: u32) -> Signature {
     Sketcher::new(&params()).text(&format!("document {number} of a few")).unwrap()
 }
 
-/// Options with which no tier ever fills up.
+/// Options with which no tier ever fills up, so that only idle merging has something to merge.
 fn options(maintenance: Maintenance) -> Options {
     let options = Options::default().durability(Durability::OsBuffer).maintenance(maintenance);
     options.tier_segments_max(1_000)
@@ -87,8 +87,8 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     index.close().unwrap();
 }
 
-/// An index of a large segment and two small ones, which alone are due. Idle merging may rewrite
-/// all three.
+/// Makes an index of a large segment and two small ones. A merge of the two small ones is due; idle
+/// merging may rewrite all three.
 fn two_due_of_three(folder: &Path) -> Index {
     let path = folder.join("an index");
     let index = Index::create(&path, &params(), options(Maintenance::Inline)).unwrap();
@@ -132,7 +132,7 @@ fn an_idle_merge_that_has_begun_makes_way_for_a_due_one_when_a_write_comes() {
     );
     rest(&index);
     assert_eq!((segments(&index), index.len()), (1, 13_001));
-    // One that is mostly done is finished, although a merge is due.
+    // An idle merge that is mostly done is finished, although another merge is due.
     let folder = tempfile::tempdir().unwrap();
     let index = two_due_of_three(folder.path());
     let core = index.core();

@@ -31,7 +31,7 @@ fn signature(params: &Params, number: u64) -> Signature {
     Signature::from_parts(params, 1, [low, high].concat().into_boxed_slice())
 }
 
-/// An index of one segment, closed cleanly.
+/// Makes an index of one segment, and closes it cleanly.
 fn fill(dir: &Path, documents: u64) {
     let params = params();
     let index = Index::create(dir, &params, options()).unwrap();
@@ -162,8 +162,8 @@ fn whatever_the_copy_of_the_catalog_holds_what_is_opened_is_what_the_catalog_say
     }
     copies.extend((0..copy.len()).step_by(7).map(|end| copy[..end].to_vec()));
     for (at, bytes) in copies.iter().enumerate() {
-        // The whole folder, including the log, as it was left. Only the copy of the catalog
-        // differs.
+        // Copies the whole folder as it was left, including the log. Only the copy of the catalog
+        // is replaced.
         let torn = scratch.path().join("torn");
         for folder in ["", "wal", "segments"] {
             std::fs::create_dir_all(torn.join(folder)).unwrap();

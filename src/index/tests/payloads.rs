@@ -88,7 +88,7 @@ fn a_record_holds_what_stays() {
 #[test]
 fn a_power_cut_within_remove_prefix_leaves_whole_batches_in_the_order_of_keys() {
     const OLD: u8 = 90;
-    // A batch of 1 KiB holds 45 removes with keys of 2 bytes.
+    // A batch of 1 KiB holds 45 removes with keys of 2 bytes, so the 90 removes are two batches.
     let small = || Options { batch_bytes_max: 1 << 10, ..options() };
     let filled = || {
         let sim = Sim::new();

@@ -14,7 +14,7 @@ use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The effect of an operation, without the payload that should be kept.
+/// The logged form of an operation, without the payload that should be kept.
 pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperation<'a> {
     let mut logged = plan.logged(at);
     if let LoggedOperation::Insert { payload, .. } = &mut logged
@@ -41,7 +41,7 @@ pub(crate) fn record_early(wal: &Wal, identity: &WalIdentity) {
     let _ = wal.file().write_at(bytes, begin);
 }
 
-/// Continues to append to the replayed log, after its tail.
+/// Continues to append to the replayed log, after its torn tail.
 pub(crate) fn go_on_after_tail(
     core: &Core,
     writer: &mut Writer,

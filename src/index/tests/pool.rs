@@ -189,7 +189,7 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         }
         7
     };
-    // More indexes with a broken clock than threads.
+    // Three indexes with a broken clock: more than the pool has threads.
     let clocks: Vec<Index> = (0..3)
         .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
         .collect();
@@ -199,7 +199,8 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
     let sound = temporary(small());
     for round in 0..3_u32 {
         for index in clocks.iter().chain(&listeners).chain([&sound]) {
-            // If a flush panicked on a thread of the pool, this insert may have to do the flush itself.
+            // If a flush panicked on a thread of the pool, this insert may have to do the flush
+            // itself.
             index.insert(round.to_string(), &text(round)).unwrap();
         }
     }
@@ -239,7 +240,8 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
         }
     });
     let index = temporary(with_it);
-    // Kept for the write below, which wakes the maintenance thread.
+    // Kept so that the write below is possible once `index` is in the slot. The write wakes the
+    // maintenance thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
     core.write(&Batch::new().insert("k", &text(1))).unwrap();

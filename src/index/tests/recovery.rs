@@ -185,8 +185,8 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
             let files = sim.snapshot_of_files();
             assert!(litter.iter().all(|path| !files.contains_key(path)), "swept");
             assert!(at_call > 20, "an opening takes more than {at_call} calls");
-            // Opening succeeds in spite of a failed call in these cases: looking for the catalog
-            // (then the folder is read instead), hashing the catalog, and reading its copy.
+            // Opening succeeds even if one of these calls fails: the search for the catalog (then
+            // the folder is read instead), the hashing of the catalog, and the reading of its copy.
             assert!(of_the_copy <= 8, "{of_the_copy} failed calls were no error");
             return;
         }

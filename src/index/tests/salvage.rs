@@ -77,7 +77,8 @@ fn a_lost_catalog_loses_nothing() {
         }
         let report = rescue(&sim, None).expect("salvaged");
         assert!(report.catalog_lost);
-        // The first segment has no dead file: it may never have had one, or may have lost it.
+        // The first segment has no dead file. Salvage cannot know whether it never had one or has
+        // lost it.
         assert!(report.documents_doubtful > 0);
         assert_eq!(saved(&sim), expected);
     }

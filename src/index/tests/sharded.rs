@@ -106,8 +106,8 @@ fn all(snapshot: &Snapshot) -> Vec<String> {
     said
 }
 
-/// Replaces and removes documents in both indexes. In the sharded one they are found only if a
-/// compaction has left the segments in the shards of their keys.
+/// Replaces and removes documents in both indexes. The sharded index finds these documents only if
+/// a compaction has left each segment in the shard of its keys.
 fn replace_and_remove(sim: &Sim, shards: &mut Shards, plain: &Index) {
     let newer: Vec<_> = (0..40).map(|at| document(at, 3)).collect();
     let sealed = seal_all(sim, shards, 10, &newer).expect("sealed");

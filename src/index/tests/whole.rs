@@ -14,8 +14,9 @@ fn params(lane_bits: u32) -> Params {
     builder.lane_bits(lane_bits).build().expect("valid")
 }
 
-/// The rows of a document. At least half of them are, on average, those of its family. At the same
-/// position, the rows of two documents differ only in a few bits at either end.
+/// The rows of a document. On average, at least half of them are those of its family. The others
+/// differ from the rows of the family in the top bit, in bit 7, or in both; two families differ in
+/// the lowest bits.
 fn rows(lane_bits: u32, document: u64) -> Vec<u64> {
     let (family, top) = (document / 8, u64::from(lane_bits) - 1);
     let mut random = document.wrapping_mul(0x9E37_79B9_7F4A_7C15);

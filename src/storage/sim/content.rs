@@ -121,8 +121,8 @@ impl Content {
         }
     }
 
-    /// Replaces `range`, which must lie within the file, by the same range of the pages from
-    /// `source`.
+    /// Fills `range`, which must lie within the file, with the bytes at the same offsets of the
+    /// pages that `source` returns.
     pub(super) fn fill(&mut self, range: Range<u64>, source: impl Fn(u64) -> Page) {
         assert!(range.end <= self.bytes);
         if range.is_empty() {

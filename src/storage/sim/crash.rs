@@ -1,13 +1,19 @@
 //! Crash states: plans for what survives a power cut, and the disks that result from them.
 //!
 //! A *unit* is an operation that no sync has made durable. A plan gives the fate of each unit; for
-//! each file, it also gives the length, and the content of bytes that were never synced. The first
-//! plans treat all units alike: nothing survives; everything; everything except names; only names,
-//! with files that are empty or full of zeros, garbage or stale bytes. Then come several plans per
-//! unit: only this unit is lost (also with the length kept, and with garbage); only this unit
-//! survives (also with all names, or with all bytes); this unit and all before it survive (also
-//! with this unit torn); a rename leaves both names. Random plans follow. If `count` is too small
-//! for all plans, those per unit are sampled.
+//! each file, it also gives the length, and the content of bytes that were never synced. The plans
+//! come in this order:
+//!
+//! - Plans that treat all units alike: nothing survives; everything; everything except names; only
+//!   names, with files that are empty or full of zeros, garbage or stale bytes.
+//!
+//! - Several plans per unit: only this unit is lost (also with the length kept, and with garbage);
+//!   only this unit survives (also with all names, or with all bytes); this unit and all before it
+//!   survive (also with this unit torn; a torn rename leaves both names).
+//!
+//! - Random plans.
+//!
+//! If `count` is too small for all plans, those per unit are sampled.
 
 use super::content::{Content, PAGE, Page, at, noise};
 use super::random::Random;
@@ -332,7 +338,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
             Fill::Stale => inode.live.some_page(salt.wrapping_add(number) >> 1),
         }
     };
-    // Start with the largest length that the file ever had, then apply the surviving operations.
+    // Start with the largest length that an operation in the log gave the file, then apply the
+    // surviving operations.
     let mut content = inode.durable.clone();
     content.resize(peak);
     content.fill(synced..peak, page);
@@ -342,7 +349,8 @@ fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
         let fixed = logged.standing == Standing::Fixed;
         let fate = if fixed { &Fate::Kept } else { *fates.next().expect("one fate each") };
         if fixed {
-            // Synced ranges contain no garbage. Neither do the gaps before them.
+            // A synced range contains no garbage. If there is a gap between the end of the file and
+            // this range, the gap contains zeros.
             let start = match &logged.op {
                 DataOp::Write(patch) => patch.range().start,
                 DataOp::Resize(bytes) => *bytes,

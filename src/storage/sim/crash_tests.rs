@@ -15,7 +15,8 @@ fn put_durably(sim: &Sim, name: &str, bytes: &[u8]) {
     assert_eq!(sim.unsynced(), 0);
 }
 
-/// The sets of `names` that exist in many crash states. Each set is a string.
+/// In many crash states, the subset of `names` that exists. Each subset is concatenated to a
+/// string.
 fn name_sets(sim: &Sim, names: &[&str]) -> BTreeSet<String> {
     let set = |state: Sim| {
         let files = state.snapshot_of_files();

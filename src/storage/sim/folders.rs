@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
 impl Sim {
-    /// Resolves a path. Paths below a held folder follow it when it has moved.
+    /// Resolves a path. A path below a held folder leads to where that folder is now.
     pub(super) fn place(&self, machine: &Machine, path: &Path) -> io::Result<PathBuf> {
         for (root, number) in self.held.iter().rev() {
             if let Ok(rest) = path.strip_prefix(root) {

@@ -10,7 +10,8 @@
 //!   one folder durable, never bytes, nor the folder's own name.
 //! - Name operations are atomic: after a power cut, a name refers to the old file, the new one, or
 //!   one that it referred to in between.
-//! - Setting a length is atomic; a length that grows by a write may stop on the way.
+//! - Setting a length is atomic. If a write extends a file, a power cut may leave any length in
+//!   between.
 //! - A rename never loses the file: the old name disappears only after the new one exists.
 //!
 //! Not assumed: an order of operations without a sync between them, lengths that match the bytes,
@@ -85,10 +86,10 @@ impl Sim {
     }
 
     /// Kills the process and returns the disk as the next process sees it: with all accepted
-    /// writes, of which no more are durable than before. Locks are released, and all calls on this
-    /// disk and its handles fail from now on. The new disk counts from zero, has no planned fault
-    /// or cut, and keeps the capacity. After a power cut, the effect is that of a kill at that
-    /// operation.
+    /// writes, although those that were not durable still are not. Locks are released, and all
+    /// calls on this disk and its handles fail from now on. The new disk counts its operations from
+    /// zero, has no planned fault or cut, and keeps the capacity. If the power was cut before, the
+    /// process counts as killed at the operation of the cut.
     pub(crate) fn kill(&self) -> Self {
         let mut machine = self.shared.peek();
         machine.killed = true;

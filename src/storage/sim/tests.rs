@@ -131,7 +131,7 @@ fn a_lock_is_exclusive_until_it_is_dropped_or_its_process_dies() {
     let sim = Sim::new();
     let lock = sim.lock(path("/lock")).unwrap();
     assert_eq!(kind(sim.lock(path("/lock"))), ErrorKind::WouldBlock);
-    // The folder of the file is locked, too.
+    // The lock also locks the folder of the file, so no other file in it can be locked.
     assert_eq!(kind(sim.lock(path("/other"))), ErrorKind::WouldBlock);
     sim.create_dir(path("/a")).unwrap();
     let other = sim.lock(path("/a/other")).unwrap();
@@ -248,7 +248,7 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
     for state in sim.crash_states(1, 50) {
         assert_eq!(&get(&state, "/a").unwrap()[5..], b"second");
     }
-    // After a second write the bytes are durable.
+    // Once the lost bytes are written again, a sync makes them durable.
     file.write_at(b"again", 0).unwrap();
     file.sync().unwrap();
     for state in sim.crash_states(2, 50) {

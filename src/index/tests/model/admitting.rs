@@ -1,5 +1,5 @@
-//! Admission: by brute force on the model, and compared on the bench. Every decision follows the
-//! law on the state before it.
+//! Admission: the model decides by brute force, and the bench compares. Every decision must follow
+//! the law on the state before it.
 
 use super::bench::{Bench, put};
 use super::model::{Act, Law, Like, Model};

@@ -1,4 +1,4 @@
-//! Adoption of sealed segments: by brute force on the model, and compared on the bench.
+//! Adoption of sealed segments: the model adopts by brute force, and the bench compares.
 
 use super::bench::Bench;
 use super::model::{Doc, Model};

@@ -137,7 +137,7 @@ pub(super) struct Bench {
     pub(super) past: BTreeMap<u64, Model>,
     /// The last change known to be durable.
     pub(super) durable: u64,
-    /// If the last write was interrupted: the model if that write took effect.
+    /// The model as it is if the last write took effect. `None` unless that write was interrupted.
     pub(super) in_doubt: Option<Model>,
     pub(super) snapshots: Vec<(Snapshot, Model)>,
     pub(super) clock: Arc<AtomicU64>,

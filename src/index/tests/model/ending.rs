@@ -19,8 +19,8 @@ impl Bench {
         let index = self.open(&self.sim)?;
         let stats = index.stats()?;
         assert_eq!(stats.recovery.changes_replayed, 0, "a clean close leaves nothing to replay");
-        // Opening writes nothing, with one exception: the copy of the catalog, if a failing disk
-        // had prevented its writing.
+        // Opening writes nothing, with one exception: the copy of the catalog, if the disk failed
+        // when it was to be written.
         let opening = self.sim.counters().bytes_written - written;
         assert!(opening == 0 || !self.sound, "opening writes {opening} bytes");
         self.index = Some(index);
@@ -82,8 +82,8 @@ impl Bench {
                     self.sim.crash_states(seed, which + 1).last().expect("a state")
                 }
             };
-            // Answers are kept to be compared with those of other layouts: then no change may be
-            // lost.
+            // The disk is stopped only if no answers are recorded: recorded answers are compared
+            // with those of other layouts, so no change may be lost.
             let stop = self.answers.is_none() && self.rng.percent(25);
             if stop {
                 self.stops_by = how;

@@ -49,7 +49,7 @@ impl Act {
 /// A match as the law defines it: key, payload, time, equal rows.
 pub(super) type Like = (Vec<u8>, Vec<u8>, u64, u32);
 
-/// The shape of signatures, and the law on it.
+/// The shape of signatures, and the law for signatures of this shape.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law {
     pub(super) hashes: usize,
@@ -75,8 +75,8 @@ impl Law {
         equal
     }
 
-    /// A threshold that requires `equal` rows, or as many as threshold zero requires if that is
-    /// more.
+    /// A threshold that `equal` equal rows reach and fewer do not. If even threshold zero needs
+    /// more rows, returns zero.
     pub(super) fn threshold_of(&self, equal: u32) -> f64 {
         self.estimate(equal).clamp(0.0, 1.0)
     }

@@ -287,8 +287,8 @@ impl Author {
         let count = self.rng.pick(&[1, 1, 2, 12]);
         let newcomers = (0..count).map(|_| self.newcomer()).collect();
         let reject = self.rows();
-        // `relate` is often 0. The threshold for it is zero, which may still require some equal
-        // rows.
+        // `relate` is often 0, which means threshold zero. Even that threshold may require some
+        // equal rows.
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
         Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }

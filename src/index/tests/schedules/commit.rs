@@ -36,8 +36,8 @@ pub(super) fn two_writers_and_a_reader(world: &World) {
     world.check_reopened();
 }
 
-/// Three writers. Most of their calls write nothing, but the answers depend on changes of the
-/// others.
+/// Three writers. Most of their calls write nothing, but the answers to these calls depend on
+/// changes of the other writers.
 pub(super) fn idle_answers(world: &World) {
     let index = calm(world);
     thread::scope(|scope| {

@@ -1,9 +1,10 @@
-//! The simulated disk, with scheduling points before the operations at which threads could meet.
-//! Also checks every removal of a file.
+//! The simulated disk, with a scheduling point before each operation whose order relative to other
+//! threads matters. Also checks every removal of a file.
 //!
-//! The disk is locked with `std::sync::Mutex`, not with the explorer's mutex: no thread holds it at
-//! a scheduling point. A redb commit is a single step, too: it runs under the write lock, on files
-//! that no other thread uses. So is a read of an immutable file.
+//! The disk is locked with `std::sync::Mutex`, not with the explorer's mutex. That is sufficient
+//! because no thread holds this lock at a scheduling point. A redb commit is a single step, too: it
+//! runs under the write lock, on files that no other thread uses. So is a read of an immutable
+//! file.
 
 use super::world::Problems;
 use crate::catalog;
@@ -160,7 +161,7 @@ impl File for TurnFile {
     fn sync(&self) -> io::Result<()> {
         self.turns.take();
         let synced = self.file.sync();
-        // A finished sync takes long to return: meanwhile other threads may advance.
+        // Other threads may run between the end of a sync and the return of the call.
         (0..SYNC_TURNS).for_each(|_| self.turns.take());
         synced
     }

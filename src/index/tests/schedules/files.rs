@@ -63,7 +63,8 @@ fn a_snapshot_and_the_next_handle(world: &World) {
             let next = loop {
                 match world.try_open(options()) {
                     Ok(next) => break next,
-                    // While dropping the snapshot deletes files, it keeps the folder locked.
+                    // The thread that drops the snapshot keeps the folder locked while it deletes
+                    // files.
                     Err(error) if error.kind() == ErrorKind::Locked => thread::yield_now(),
                     Err(error) => panic!("{error:?}"),
                 }

@@ -1,4 +1,5 @@
-//! Checks the snapshots and results that the threads of a run got against the law, evaluated by brute force on a list of changes. Shares no code with the engine.
+//! Checks the snapshots and results that the threads of a run got against the law, evaluated by
+//! brute force on a list of changes. Shares no code with the engine.
 
 use super::world::{DIR, Edit, FLOOR, base, options, signature};
 use crate::storage::Storage;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 /// Key and version of every live document.
 pub(super) type Docs = BTreeMap<String, u8>;
 
-/// The version whose signature every look at a snapshot queries. Many other versions share one half
-/// of this signature.
+/// The version whose signature is queried in every snapshot. Many other versions have one half of
+/// this signature.
 const ASKED: u8 = 5;
 
 /// A write that returned `Ok`.
@@ -23,8 +24,8 @@ pub(super) struct Wrote {
     pub(super) written: Written,
 }
 
-/// A claim that all changes up to `change` are on the disk `left`: the disk at that moment, without
-/// any unsynced data.
+/// A claim that all changes up to `change` are durable. `left` is the disk at the moment of the
+/// claim, without any unsynced data.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) who: &'static str,
@@ -133,7 +134,8 @@ impl Judge {
         wrong
     }
 
-    /// The acknowledged writes that a disk lacks, in a run in which each key has only one writer.
+    /// The acknowledged edits that `seen` lacks. Only for a run with `is_partial`, in which each
+    /// key has only one writer.
     fn missing(&self, seen: &Seen) -> Vec<String> {
         let mut missing = Vec::new();
         let wrote = self.wrote.iter().filter(|wrote| wrote.written.change <= seen.change);

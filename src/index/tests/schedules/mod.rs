@@ -88,7 +88,8 @@ fn explore(name: &str, scenario: impl Fn(&World) + Send + Sync + 'static) {
     eprintln!("{name}: {all} schedules, {:.1} s", begin.elapsed().as_secs_f64());
 }
 
-/// Checks that a schedule is deterministic: a scenario that runs twice makes the same decisions.
+/// Checks that a scenario is deterministic: if a schedule is repeated, the explorer must get the
+/// same choices again.
 fn replay_all(scenario: impl Fn(&World) + Send + Sync + 'static) {
     world::prepare();
     let check = move || {

@@ -81,8 +81,8 @@ pub(super) fn base() -> Docs {
     [("a", 1), ("b", 2), ("c", 1)].map(|(key, version)| (key.into(), version)).into()
 }
 
-/// Makes the base once, in a run of its own, so that the replay of a schedule does not depend on
-/// it.
+/// Makes the base once, in a run of its own, so that making it is not part of the schedules that
+/// are replayed.
 pub(super) fn prepare() {
     BASE.get_or_init(|| {
         let sim = Sim::new();
@@ -123,7 +123,8 @@ impl Holder<'_> {
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
         self.check_files();
-        // Unregister the files first: once the snapshot is dropped, they may be deleted. No other thread can run between the two steps.
+        // Unregister the files first: once the snapshot is dropped, they may be deleted. No other
+        // thread can run between the two steps.
         let mut held = self.world.held.lock().expect("nobody panicked");
         for path in &self.files {
             let at = held.iter().position(|held| held == path).expect("it is held");

@@ -19,8 +19,8 @@ fn roomy(durability: Durability) -> Layout {
 }
 
 /// Whether the operation ends the process. Such operations are skipped if the fault persists: the
-/// next process would start from data that the system dropped after a failed sync, or on a disk
-/// that keeps failing.
+/// next process would have a disk that keeps failing or, after a failed sync, read bytes from the
+/// page cache that no later sync makes durable.
 fn reopens(op: &Op) -> bool {
     matches!(op, Op::CloseAndReopen | Op::DropAndReopen)
 }

@@ -21,7 +21,7 @@ pub(super) struct Figures {
     pub(super) scripts: u64,
     /// Operations at which the power was cut.
     pub(super) cuts: u64,
-    /// Possible disks after those cuts, of all kinds.
+    /// Possible disks at those cuts, including those after kills and second cuts.
     pub(super) states: u64,
     /// Disks that had to be judged: no earlier disk of the script had the same content, promised
     /// change and last possible change.
@@ -84,7 +84,8 @@ fn copy_of(files: &Files) -> Sim {
         sim.overwrite(path, bytes);
     }
     for folder in ["wal", "segments"] {
-        // Fails if the folder exists, which is so if it had files. An empty folder must be created.
+        // This call fails if the folder exists, as it does if any of the files is in it. A folder
+        // without files is created here.
         let _ = sim.create_dir(&Path::new(DIR).join(folder));
     }
     // The folders are durable, as on the original disk: an index syncs the folders that it creates.
@@ -116,8 +117,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Opens a reader in another process at this moment, and returns the change that it sees: no
-    /// power cut may undo it.
+    /// Opens a reader in another process at this moment. Returns the last change that the reader
+    /// sees, which no power cut may undo.
     fn beside(&mut self, run: &Run) -> u64 {
         let bench = &run.bench;
         let disk = bench.sim.kill();
@@ -181,7 +182,7 @@ impl Judge<'_> {
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
         if self.rng.percent(10) {
-            // The content of the copy must not matter.
+            // A damaged copy of the catalog's row must make no difference.
             disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
         }
         let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));

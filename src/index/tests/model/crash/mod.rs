@@ -2,10 +2,10 @@
 //! possible disks are opened after each cut. Each must hold a prefix of the changes with everything
 //! that was promised, verify, take another write, and open again.
 //!
-//! At every cut, the process is also killed without a power cut: what the next process read from
-//! the page cache must survive a power cut right after. A sample of the disks is cut again during
-//! recovery, and a sample is damaged on purpose. The numbers of the scripts determine everything; a
-//! failure prints the script, the cut and the step.
+//! At every cut, the process is also killed without a power cut. Then everything that the next
+//! process has read from the page cache must survive a power cut right after that. A sample of the
+//! disks is cut again during recovery, and a sample is damaged on purpose. The numbers of the
+//! scripts determine everything; a failure prints the script, the cut and the step.
 //!
 //! The long campaign, in release mode and with one thread per part:
 //!

@@ -19,8 +19,8 @@ pub(super) struct Run {
     pub(super) bench: Bench,
     /// Whether the index was created.
     pub(super) made: bool,
-    /// Whether a sync failed. This process then writes nothing more, and the next one would start
-    /// from data that the system has dropped.
+    /// Whether a sync failed. This process then writes nothing more, and it must not be reopened:
+    /// the next process would read bytes from the page cache that no later sync makes durable.
     pub(super) poisoned: bool,
     /// Whether a sync is planned to fail.
     sync_fails: bool,
@@ -119,7 +119,7 @@ impl Run {
                     self.bench.in_doubt = None;
                 }
             }
-            // The message of the error says to reopen the index.
+            // Drop the handle: the error message says to reopen the index.
             ErrorKind::Unknown | ErrorKind::Poisoned => drop(self.bench.index.take()),
             _ => return None,
         }
@@ -141,8 +141,8 @@ impl Run {
 
     fn act(&mut self, step: &Step) -> Result<()> {
         match step {
-            // Skipped if a sync is to fail: the next process would start from data that the system
-            // has dropped.
+            // Skipped if a sync is to fail: the next process would read bytes from the page cache
+            // that no later sync makes durable.
             Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
             | Step::LoseLock { .. }
                 if self.sync_fails => {}
@@ -258,7 +258,8 @@ impl Run {
         model
     }
 
-    /// Makes a backup. The other writes happen when its first file is linked, or not at all.
+    /// Makes a backup. The writes in `meanwhile` are made when the first file of the backup is
+    /// linked, or not at all.
     fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
         let bench = &mut self.bench;
         self.backups += 1;
@@ -305,7 +306,8 @@ impl Run {
     ) {
         let (core, came) = (Arc::clone(&self.bench.index().core), Arc::clone(came));
         let visit = move || {
-            // The write lock is held: a thread would wait here until the sync is over.
+            // If the write lock is held, a real second caller would wait here until the sync is
+            // over. So this visit does nothing.
             if core.writer.try_lock().is_err() {
                 return false;
             }

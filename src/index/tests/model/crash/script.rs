@@ -104,8 +104,8 @@ pub(super) fn script(number: u64) -> Script {
         ttl: rng.pick(&[None, None, Some(6), Some(15)]),
         ..layout()
     };
-    // If documents expired between the two callers' writes, more orders would be possible than the
-    // model knows.
+    // No concurrent callers if documents can expire: an expiry between the two writes would allow
+    // more orders than the model knows.
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
     let mut author = Author { rng, callers, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();

@@ -28,8 +28,8 @@ enum Deed {
 
 use Deed::{Close, Compact, Drop, Flush, Note, Open, Sync, Write};
 
-/// For each scene: the operations of the writer before the reader's calls, and those between two of
-/// the calls.
+/// For each scene: what the writer does before the reader's calls, and what it does between two of
+/// these calls.
 const SCENES: [(&[Deed], &[Deed]); 10] = [
     (&[Open, Write, Close], &[Open, Write, Sync, Write]),
     (&[Open, Write, Close], &[Open, Write, Sync, Note, Close]),

@@ -1,6 +1,6 @@
 //! A reader beside a writer, interleaved at calls of the disk. Everything that the reader returns
-//! must follow the law at the change that it names. That change must be at least as late as the log
-//! confirmed, and no power cut may undo it.
+//! must follow the law at the change that it names. This change must not be older than the last one
+//! that the log confirms as durable, and no power cut may undo it.
 //!
 //! `NEARKIN_FOLLOW_SCRIPTS` is the number of scripts, `NEARKIN_FOLLOW_SEED` the number of the first
 //! one.
@@ -148,7 +148,7 @@ impl Writer<'_> {
         let written = self.index().write(&batch).expect("written");
         assert_eq!(written.change, change);
         if change > before && self.options.durability == Durability::Sync {
-            // The record of this change confirms the previous one.
+            // The record of this change says that the previous change is durable.
             self.tell(before);
         }
     }
@@ -211,7 +211,8 @@ impl Judge<'_> {
         }
         let change = self.readers.last().expect("one").change();
         assert!(change >= least, "change {change} is seen, {least} was noted");
-        // The disk may have changed since the reader looked, but what it saw must survive.
+        // The disk may have changed since the reader looked at it, but everything that the reader
+        // saw must survive.
         if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
             self.cut_power(change);
         }

@@ -188,8 +188,8 @@ impl Storage for Disk {
     }
 }
 
-/// A lock that, with `while_locked`, lets the other thread run just before the release and find it
-/// held.
+/// A lock on the disk. With `while_locked`, the other thread may run just before the release, and
+/// find the lock held.
 struct Held {
     lock: Lock,
     shared: Shared,
