@@ -91,7 +91,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Mismatch` if the new parameters need the texts. Also the errors of [`Index::create`], of [`Index::write`], and of reading the other index.
+    /// `Mismatch` if the new parameters need the texts. Also the errors of [`Index::create`], of
+    /// [`Index::write`], and of reading the other index.
     pub fn rebuild(
         from: &Snapshot,
         out: impl AsRef<Path>,
