@@ -118,7 +118,8 @@ impl Corpus {
         matches!(self.documents.first(), Some(Document::Text(_)))
     }
 
-    /// The signatures of all documents of sampled pairs, by position.
+    /// Signatures of all documents that occur in sampled pairs, indexed by the positions that
+    /// `Pair` holds.
     pub(crate) fn signatures(&self, sketcher: &Sketcher) -> Result<Vec<Box<[u8]>>, nearkin::Error> {
         let sign = |document: &Document| {
             let signature = match document {

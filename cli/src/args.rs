@@ -212,8 +212,8 @@ pub(crate) struct Query {
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
 
-    /// In an index of passages: print the quoted words, both of the query and of the stored text;
-    /// the latter only if it can be read again (a file by its path, a line with --from)
+    /// Print the quoted words of the query and of the stored text (passage indexes only). The
+    /// stored text is printed only if it can be read again: a file by its path, a line with --from
     #[arg(long, group = "read_again")]
     pub(crate) show: bool,
 

@@ -15,7 +15,7 @@ use crate::source;
 /// returned line exceed this multiple of the line's length, the line is copied instead.
 const SKIPPED_MAX: u64 = 8;
 
-/// Reads line after line. A line that is too long is reported as [`Reason::TooLarge`], and its
+/// Reads lines one at a time. A line that is too long is reported as [`Reason::TooLarge`], and its
 /// bytes are not held in memory.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,

@@ -39,7 +39,7 @@ pub(crate) use table::CsvTable;
 /// Size of the reads from a decoder.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// An opened file of lines.
+/// An open line-based input: a file or stdin.
 pub(crate) struct Source {
     /// For messages: the file name, or "stdin".
     pub(crate) name: String,

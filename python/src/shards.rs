@@ -407,9 +407,9 @@ fn large_star(
 }
 
 /// The second half of a round that finds connected components (small-star): connects a node and its
-/// smaller neighbours to the smallest of these. A batch must contain all edges from a node to
-/// smaller ones, as :func:`large_star` returns them. Returns edges (node, neighbour), the larger
-/// node first.
+/// smaller neighbours to the smallest of those neighbours. For each node, one batch must contain
+/// all edges to smaller nodes, as :func:`large_star` returns them. Returns edges (node, neighbour),
+/// the larger node first.
 #[pyfunction]
 #[pyo3(signature = (nodes, neighbours, *, keys="str"))]
 fn small_star(

@@ -301,7 +301,9 @@ impl Signatures {
 
 #[pymethods]
 impl Signatures {
-    /// Signatures with these bytes, concatenated: from :meth:`to_bytes`, or from elsewhere.
+    /// Creates signatures from their concatenated bytes, as returned by :meth:`to_bytes`.
+    /// ``counts`` are the shingle counts (default: all 0); ``nulls`` are the positions of null
+    /// rows.
     #[staticmethod]
     #[pyo3(signature = (params, data, counts=None, nulls=None))]
     fn from_bytes(

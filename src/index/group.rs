@@ -175,7 +175,7 @@ impl Group {
         (shared.gathering.arrived, shared.waiting)
     }
 
-    /// Syncs left that skip the group wait.
+    /// The number of upcoming syncs that skip the group wait (the back-off).
     #[cfg(test)]
     pub(crate) fn skipped(&self) -> u32 {
         self.lock().gathering.skipped

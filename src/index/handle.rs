@@ -452,7 +452,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Those of [`Index::backup`]; `Invalid` also for a snapshot of another handle.
+    /// The errors of [`Index::backup`]. Also `Invalid` if the snapshot belongs to another handle.
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {

@@ -12,15 +12,17 @@ use std::time::Duration;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Durability {
-    /// `Ok` means: survives power loss. Concurrent writers share one sync (group commit). If
-    /// several writers shared the last sync, the first of them to write again waits for the others,
-    /// until none has arrived for 0.3 ms; after such a timeout, the next syncs skip the wait. A
-    /// single writer never waits.
+    /// `Ok` means that the write survives a power loss. Concurrent writers share one sync (group
+    /// commit). If several writers shared the last sync, the first of them to write again waits for
+    /// the others to join. The wait ends when all have arrived, or when no further writer has
+    /// arrived for 0.3 ms; after such a timeout, the next syncs skip the wait. A single writer
+    /// never waits.
     #[default]
     Sync,
-    /// `Ok` means: survives the end of the process. A power cut loses roughly the last interval at
-    /// most, and only the newest changes. The sync is done by a maintenance thread, or, under
-    /// [`Maintenance::Inline`], by the first write or `maintain` after the interval.
+    /// `Ok` means that the write survives the end of the process. A power cut loses roughly the
+    /// last interval at most, and only the newest changes. The sync is done by a maintenance
+    /// thread, or, under [`Maintenance::Inline`], by the first write or `maintain` after the
+    /// interval.
     Interval(Duration),
     /// `Ok` means: survives the end of the process. The operating system decides when the data
     /// reaches the disk; [`Index::sync`](crate::Index::sync) forces it.

@@ -1,4 +1,5 @@
-//! Removal by prefix: finds the keys and writes their removes, as one change if they fit.
+//! Removal by prefix: finds the keys and writes one remove operation per key, all in one change if
+//! they fit into one batch.
 //!
 //! The removes take the same path as every other change.
 

@@ -175,7 +175,7 @@ impl Segment {
     }
 
     /// Step 3: finds the entries with the fingerprint, usually none, and prefetches their ordinals.
-    /// The look-ups are numbered from `first` on, for [`Entries::number`].
+    /// `first` is the [`Entries::number`] of the first look-up; the others follow consecutively.
     #[inline(never)]
     pub(crate) fn match_fingerprints(
         &self,

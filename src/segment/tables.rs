@@ -426,7 +426,7 @@ mod tests {
     fn tables_are_those_of_the_definition_whatever_the_memory() {
         let mut random = Random(3);
         for docs in [1, 19, 20, 63, 64, 127, 128, 129, 1000, 20_000_u32] {
-            // A third of the documents form a crowd.
+            // A third of the documents get the value 0, so they share a bucket (a crowd).
             let value = |random: &mut Random| random.next() * u64::from(random.below(3) > 0);
             let signatures: Vec<u8> =
                 (0..docs).flat_map(|_| value(&mut random).to_le_bytes()).collect();

@@ -78,7 +78,7 @@ impl Names {
         self.root.join("segments")
     }
 
-    /// The folder of the manifests of a sharded index, one per generation.
+    /// The folder with the manifests of a sharded index. Each generation has one manifest.
     pub(crate) fn manifest_dir(&self) -> PathBuf {
         self.root.join("manifest")
     }

@@ -69,7 +69,8 @@ impl Results {
         Self { command, machine: crate::machine::describe(), rows: Vec::new() }
     }
 
-    /// Records a figure. If the row exists, the figure is added as that of another run.
+    /// Records a figure. If its row exists already, the figure is appended to the row's values, one
+    /// value per run.
     pub fn note(&mut self, of: Subject<'_>, measure: &str, unit: &str, value: f64) {
         let same = |row: &&mut Row| {
             row.stage == of.stage

@@ -195,8 +195,8 @@ impl Measured<'_> {
         Ok(std::fs::remove_dir_all(&self.folder)?)
     }
 
-    /// The batch size of a second load, and the name of the rate that is measured in it. That load
-    /// measures nothing else.
+    /// The batch size of a second load and the name of its measure, the insert rate; `None` if this
+    /// engine has no second load. The second load measures nothing else.
     fn other_batches(&self) -> Option<(u32, &'static str)> {
         if self.documents > SMALL_BATCHES_MAX {
             self.kind.is_durable().then_some((LARGEST_BATCH, IN_LARGEST_BATCHES))

@@ -71,8 +71,9 @@ pub fn run(options: &Options, results: &mut Results) -> Result<()> {
     let sketched = &texts.documents[..texts.documents.len().min(SKETCHED_MAX)];
     let mut with_python = true;
     for run in 0..options.runs {
-        // As in stage `tables`, contenders that take seconds run before and after those that take a
-        // minute, and the median of their results counts.
+        // The machine's speed drifts, so contenders that take seconds run before and after each one
+        // that takes a minute, and the median of the quick ones' results is recorded. Stage
+        // `tables` does the same.
         let (mut repeated, mut once) = (Results::default(), Results::default());
         let mut measure_quick = || -> Result<()> {
             sketching::run(sketched, &mut repeated)?;

@@ -202,7 +202,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `Cancelled` if `progress` breaks off. Also the errors of [`Index::clusters`].
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Index::clusters`].
     pub fn clusters_with(
         &self,
         alike: impl Into<Alike>,

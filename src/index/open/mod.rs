@@ -306,7 +306,7 @@ impl Core {
         self.with_dead_file(&live, entry)
     }
 
-    /// An open segment together with the dead file that the catalog lists.
+    /// Opens the dead file that the catalog lists for a segment, and returns the segment with it.
     fn with_dead_file(&self, live: &LiveSegment, entry: &SegmentEntry) -> Result<LiveSegment> {
         let dead_file = entry.dead_file.as_ref();
         let dead = dead_file.map(|listed| self.open_dead_file(entry, listed)).transpose()?;

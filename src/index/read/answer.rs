@@ -187,7 +187,7 @@ pub struct Pair {
     pub b: Vec<u8>,
     /// The number of equal rows, out of k.
     pub equal_rows: u32,
-    /// The estimate of the Jaccard similarity, clamped to 0 and above.
+    /// The estimated Jaccard similarity. Negative estimates are clamped to 0.
     pub similarity: f64,
     /// How much of the smaller document is contained in the larger one. Set only by
     /// [`Alike::contained`](crate::Alike::contained).

@@ -1,4 +1,4 @@
-//! Compares code for particular processors, and fast paths, with the plain code.
+//! Compares processor-specific code and fast paths with the portable implementation.
 
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

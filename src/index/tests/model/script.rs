@@ -47,7 +47,7 @@ impl Rng {
 /// of a value.
 #[derive(Debug, Clone)]
 pub(super) enum Edit {
-    /// Without a payload the stored one is kept.
+    /// If `payload` is `None`, the stored payload is kept.
     Insert {
         key: Vec<u8>,
         lanes: Vec<u8>,

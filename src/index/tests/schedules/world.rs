@@ -284,8 +284,8 @@ impl World {
         self.sim.open(path, crate::storage::OpenMode::Read).is_ok()
     }
 
-    /// Checks that the files are exactly the listed ones. No thread may be running, and no snapshot
-    /// held.
+    /// Checks that the segments folder has exactly the files that the catalog lists. Call it only
+    /// while no thread is running and no snapshot is held.
     pub(super) fn check_folder(&self) {
         let folder = self.names.segments_dir();
         let found = self.sim.list(&folder).expect("a sound disk");

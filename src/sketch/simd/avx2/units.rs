@@ -149,7 +149,7 @@ struct Lens {
     small: __m256i,
 }
 
-/// The lengths of four units, and masks that follow from them, in 64 bits each.
+/// The lengths of four units and the masks derived from them: one 64-bit lane per unit.
 #[derive(Clone, Copy)]
 struct Four {
     len: __m256i,
