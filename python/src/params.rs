@@ -60,7 +60,7 @@ impl Params {
             .seed(seed);
         if let Some(normalise) = normalise {
             if keep_case || no_nfc {
-                let message = "normalise says it all; leave keep_case and no_nfc out";
+                let message = "normalise replaces keep_case and no_nfc: give one or the other";
                 return Err(raise(py, "InvalidError", message));
             }
             builder = builder.normalise(normalise.parse().map_err(fail)?);

@@ -208,7 +208,7 @@ impl Section {
         let codec = reader.u32("codec of a section")?;
         let newest = if kind == SectionKind::Directories { Grouping::By64 as u32 } else { 0 };
         if codec > newest {
-            return Err(DecodeError::unsupported("unknown codec of a section", at));
+            return Err(DecodeError::unsupported("unknown section codec", at));
         }
         let offset = reader.u64("offset of a section")?;
         Ok(Self { kind, codec, offset, bytes: reader.u64("length of a section")? })

@@ -111,10 +111,10 @@ impl ManifestContent {
             return Some("number of shards");
         }
         if self.shard_of.len() != self.row.segments.len() {
-            return Some("manifest has another number of segments than its row");
+            return Some("the manifest and its row have different numbers of segments");
         }
         if self.shard_of.iter().any(|shard| *shard >= self.shards) {
-            return Some("segment of a shard that there is not");
+            return Some("a segment belongs to a shard that does not exist");
         }
         if self.note.len() > NOTE_BYTES_MAX {
             return Some("note is too long");

@@ -152,7 +152,7 @@ fn a_codec_of_tomorrow_is_not_guessed() {
             let decoded = Section::decode(&mut ByteReader::new(&bytes));
             assert_eq!(decoded.is_ok(), codec <= known, "kind {kind}, codec {codec}");
             if let Err(error) = decoded {
-                assert_eq!(error, DecodeError::unsupported("unknown codec of a section", 0));
+                assert_eq!(error, DecodeError::unsupported("unknown section codec", 0));
             }
         }
     }

@@ -134,8 +134,10 @@ impl fmt::Display for Event {
             Self::Expired { documents } => write!(f, "{documents} documents expired"),
             Self::MaintenanceFailed { message, .. } => write!(f, "maintenance failed: {message}"),
             Self::WriterStalled { duration } => write!(f, "a writer waited {duration:?}"),
-            Self::Poisoned { message } => write!(f, "a sync failed, nothing is written: {message}"),
-            Self::LockLost { message } => write!(f, "nothing more is written: {message}"),
+            Self::Poisoned { message } => {
+                write!(f, "a sync failed, further writes are refused: {message}")
+            }
+            Self::LockLost { message } => write!(f, "further writes are refused: {message}"),
         }
     }
 }

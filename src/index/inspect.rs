@@ -176,7 +176,10 @@ impl Core {
             Ok(row) if row == *writer.catalog.row() => {}
             Ok(_) => problems.push(Error::new(
                 ErrorKind::Corrupt,
-                format!("{}: differs from the committed catalog", self.names.catalog().display()),
+                format!(
+                    "{}: the file on disk differs from the catalog in memory",
+                    self.names.catalog().display()
+                ),
             )),
             Err(error) => problems.push(error),
         }

@@ -56,8 +56,8 @@ impl PassageIndex {
         let cutter = PassageCutter::new(index.params())?;
         if index.core().options.ttl.is_some() {
             return Err(Error::invalid(
-                "a time to live cannot be used with passages: those of one text may have \
-                 different ages",
+                "a passage index cannot have a time to live: passages of one text could expire \
+                 at different times",
             ));
         }
         Ok(Self { index, cutter, writing: Mutex::new(()) })

@@ -97,7 +97,7 @@ fn check_as_json(path: &Path, out: &Path) -> Result<(), Failure> {
 fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
     Failure::new(
         format!("{} would be {what}, but {} is not", out.display(), input.display()),
-        "give OUT the ending of the input, or .jsonl",
+        "give OUT the same extension as the input, or .jsonl",
     )
 }
 

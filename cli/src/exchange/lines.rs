@@ -87,7 +87,7 @@ impl Line {
             (None, None) => Vec::new(),
             (Some(payload), None) => payload.into_bytes(),
             (None, Some(digits)) => unhex(&digits).ok_or("\"payload_hex\" is not hexadecimal")?,
-            _ => return Err("there are both \"payload\" and \"payload_hex\"".to_owned()),
+            _ => return Err("give \"payload\" or \"payload_hex\", not both".to_owned()),
         };
         let bytes = unhex(&self.signature).ok_or("\"signature\" is not hexadecimal")?;
         let signature = Signature::from_bytes(params, &bytes, self.shingle_count)

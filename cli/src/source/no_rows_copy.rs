@@ -18,7 +18,7 @@ pub(crate) struct RowCopy<W: Write + Send>(PhantomData<W>);
 fn not_built(path: &Path) -> Failure {
     Failure::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "name a .jsonl file, or build it with the feature `parquet`",
+        "give a .jsonl file, or build nearkin with the feature `parquet`",
     )
 }
 

@@ -69,7 +69,11 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
     let manifest =
         manifest::ManifestContent::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
     if manifest.generation() != generation {
-        return Err(Error::corrupt(&path, 40, "the manifest is of another generation"));
+        return Err(Error::corrupt(
+            &path,
+            40,
+            "the generation of the manifest differs from the one in its file name",
+        ));
     }
     Ok(manifest)
 }
