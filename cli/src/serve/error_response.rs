@@ -105,7 +105,7 @@ impl From<Error> for ErrorResponse {
             ErrorKind::Empty => (
                 StatusCode::BAD_REQUEST,
                 "empty",
-                "leave this document out of the request; a stored document with its key is unchanged",
+                "leave the document out of the request; one stored under its key is unchanged",
             ),
             ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
             ErrorKind::Mismatch => {
