@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "could not be read back")]
+    #[should_panic(expected = "the catalog row is invalid")]
     fn a_row_that_would_be_refused_is_not_written() {
         let _ = Row { file_next: 0, ..row() }.encode();
     }

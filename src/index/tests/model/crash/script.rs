@@ -109,11 +109,16 @@ pub(super) fn script(number: u64) -> Script {
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
     let mut author = Author { rng, callers, trouble: pick(&trouble) };
     let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
-    if author.trouble == Trouble::Sync {
-        let fault = Fault { at: author.rng.next() % 2, what: What::SyncFails, sticky: false };
+    // A sync fails; or the disk has no space for an append, which the steps above rarely meet.
+    let fault = match author.trouble {
+        Trouble::Sync => Some((author.rng.next() % 2, What::SyncFails)),
+        Trouble::Faults => Some((0, What::Enospc)),
+        Trouble::None | Trouble::Full => None,
+    };
+    if let Some((at, what)) = fault {
+        let fault = Step::Fail(Fault { at, what, sticky: false });
         let mut write = || Step::Do(Op::Write(vec![author.edit(), author.edit()]));
-        let around = [write(), Step::Fail(fault), write(), write(), write()];
-        steps.splice(14..14, around);
+        steps.splice(14..14, [write(), fault, write(), write(), write()]);
     }
     // In one script of five, another process interferes with the folder.
     let mut others = Author { rng: Rng::new(!number), ..author };
