@@ -87,23 +87,41 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     index.close().unwrap();
 }
 
-/// Makes an index of a large segment and two small ones. A merge of the two small ones is due; idle
-/// merging may rewrite all three.
-fn two_due_of_three(folder: &Path) -> Index {
+/// An index with segments of these numbers of documents. Segments of one tier are due to be merged.
+/// Idle merging may rewrite up to `idle_bytes`.
+fn index_of(folder: &Path, counts: &[u32], idle_bytes: u64) -> Index {
     let path = folder.join("an index");
     let index = Index::create(&path, &params(), options(Maintenance::Inline)).unwrap();
-    for (segment, count) in [(0, 12_000), (1, 500), (2, 500)] {
+    for (segment, count) in (0..).zip(counts) {
         let insert = |batch: Batch, nth: u32| {
             batch.insert(format!("{segment} {nth}"), &text(segment * 20_000 + nth))
         };
-        index.write((0..count).fold(Batch::new(), insert)).unwrap();
+        index.write((0..*count).fold(Batch::new(), insert)).unwrap();
         index.flush().unwrap();
     }
     index.close().unwrap();
     let options = Options { step_bytes: 4_096, ..options(Maintenance::Inline) };
     let index = Index::open(&path, options.tier_segments_max(2)).unwrap();
-    index.core().writer().idle_bytes = 1 << 30;
+    index.core().writer().idle_bytes = idle_bytes;
     index
+}
+
+/// An index of a large segment and two small ones. Only the small ones are due to be merged; idle
+/// merging may rewrite all three.
+fn two_due_of_three(folder: &Path) -> Index {
+    index_of(folder, &[12_000, 500, 500], 1 << 30)
+}
+
+#[test]
+fn a_due_merge_comes_first_if_the_idle_merge_does_not_contain_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index_of(folder.path(), &[500, 500, 500], 0);
+    let quiet = Some(index.core().snapshot().visible);
+    // Enough for two of the three segments that are due.
+    let length = index.core().state().segments[0].entry.length;
+    index.core().writer().idle_bytes = 2 * length + length / 2;
+    while index.core().compact_step(quiet).unwrap() == Some(false) {}
+    assert_eq!(segments(&index), 1, "after the first merge");
 }
 
 #[test]
