@@ -234,3 +234,16 @@ fn an_idle_record_of_another_change_ends_the_log() {
 fn a_log_that_goes_on_after_it_is_caught() {
     assert_caught(Bug::IdleUnchecked, an_idle_record_of_another_change_ends_the_log);
 }
+
+/// A lost write leaves zeros where a header was. A quick look takes them for the end of the log; a
+/// replay must not.
+#[test]
+fn zeros_below_the_horizon_of_a_later_record_are_refused() {
+    let sim = Sim::new();
+    let mut wal = new_log(&sim);
+    let first = append(&mut wal, 6, RECORDS_BEGIN);
+    append(&mut wal, 7, first);
+    let length = usize::try_from(first - RECORDS_BEGIN).expect("a short record");
+    damage(&sim, RECORDS_BEGIN, &vec![0; length]);
+    assert_eq!(replay(&sim).expect_err("a lost write").kind(), ErrorKind::Corrupt);
+}
