@@ -195,9 +195,11 @@ impl Options {
     /// segments towards a single one while nothing is written. Queries then become as fast as after
     /// [`Index::compact`](crate::Index::compact). Default: true.
     ///
-    /// Idle merging starts 50 ms after the last write, and pauses at the next write. In total, it
-    /// rewrites at most twice the bytes written through the handle. It rewrites a segment only if
-    /// at least a sixteenth of it is new or dead. Opening an index does not start it.
+    /// Idle merging starts 50 ms after the last write, and pauses at the next write. If that write
+    /// makes another merge due, an idle merge that is less than half done is abandoned. In total,
+    /// idle merging rewrites at most twice the bytes written through the handle. It rewrites a
+    /// segment only if at least a sixteenth of it is new or dead. Opening an index does not start
+    /// it.
     #[must_use]
     pub fn merge_when_idle(mut self, merge: bool) -> Self {
         self.merge_when_idle = merge;

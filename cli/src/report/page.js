@@ -54,7 +54,7 @@ function overview() {
   const share = percent(surplus / documents);
   lead.append(
     strong(share[0].toUpperCase() + share.slice(1)),
-    " of the documents could go: ",
+    " of the documents could be removed: ",
     strong(whole(clustered)),
     " of ",
     whole(documents),

@@ -101,12 +101,15 @@ impl Core {
             Some(compaction) if compaction.is_idle => {
                 let mut writer = self.writer();
                 if quiet != Some(writer.change) {
-                    let Some(due) = self.due(&writer) else { return Ok(None) };
+                    if self.due(&writer).is_none() {
+                        return Ok(None);
+                    }
                     if let Some(unused) = compaction.bytes_if_abandoned() {
                         writer.idle_bytes = writer.idle_bytes.saturating_add(unused);
-                        writer.merging.clear();
-                        *slot = None;
-                        *slot = Some(self.begin_compaction(&mut writer, &due)?);
+                        // Deletes an unfinished file, which may be large: not under the write lock.
+                        drop(writer);
+                        self.abandon(&mut slot);
+                        return self.compact_step_in(slot, quiet);
                     }
                 }
             }
