@@ -26,7 +26,9 @@ def column(values: Any, name: str) -> Any:
         return _listed(values, name)
     if isinstance(values, Iterable):
         return list(values)
-    raise TypeError(f"{name} must be a list or a column (Arrow, pandas, polars), not {type(values).__name__}")
+    raise TypeError(
+        f"{name} must be a list or a column (Arrow, pandas, polars), not {type(values).__name__}"
+    )
 
 
 def _listed(values: Any, name: str) -> list[Any]:

@@ -36,7 +36,9 @@ impl ReaderState {
     fn put_back(&self, reader: nearkin::Reader, newer: Option<nearkin::Snapshot>) {
         let mut snapshot = lock(&self.snapshot);
         if snapshot.is_some() {
-            *snapshot = newer.or_else(|| snapshot.take());
+            if newer.is_some() {
+                *snapshot = newer;
+            }
             *lock(&self.reader) = Some(reader);
         }
     }

@@ -239,7 +239,9 @@ class StoredMinHashLSH(MinHashLSH):
         self.close()
 
     def __getstate__(self) -> Any:
-        raise TypeError("a MinHashLSH on disk cannot be pickled: open its folder in the other process")
+        raise TypeError(
+            "a MinHashLSH on disk cannot be pickled: open its folder in the other process"
+        )
 
     def __repr__(self) -> str:
         return f"<nearkin.datasketch.MinHashLSH of {len(self._numbers)} keys in {self._path}>"
