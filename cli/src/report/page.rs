@@ -18,7 +18,7 @@ const OWN_SCRIPT: [&str; 4] = [
 ];
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
 const STYLE_SHA256: &str = "CnQ43rSUP0GZS9p17J0/snuXAkExCG7NlWEt9kZpbXw=";
-const SCRIPT_SHA256: &str = "4XAPoFVDG362rW/CEE7iCuvQLrlqq66CFcwfrdqnnkI=";
+const SCRIPT_SHA256: &str = "wa8Yu1VYOQX8jEgAvmWeOU/irEvae6nHVfwUVHJWpNU=";
 
 fn style() -> String {
     [web::STYLE, OWN_STYLE].concat()
