@@ -54,6 +54,11 @@ impl<'a> Verified<'a> {
         self.0.get(usize::try_from(offset).ok()?..)?.first_chunk()
     }
 
+    #[inline]
+    fn slice(self, offset: u64, count: usize) -> Option<&'a [u8]> {
+        self.0.get(usize::try_from(offset).ok()?..)?.get(..count)
+    }
+
     /// Prefetches the cache line that contains this byte, if the byte exists.
     #[inline]
     pub(super) fn prefetch(self, offset: u64) {
@@ -136,6 +141,17 @@ impl BlockFile {
     /// copy.
     #[inline]
     pub(super) fn read(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
+        if count <= LONG_READ_BYTES
+            && let Some(bytes) = self.verified().and_then(|body| body.slice(offset, count))
+        {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        self.read_otherwise(offset, count)
+    }
+
+    /// Like `read`, for an unverified body, a long read, or a range outside the body.
+    #[inline(never)]
+    fn read_otherwise(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
         let Some(map) = &self.map else { return self.read_copy(begin, count).map(Cow::Owned) };
         if self.verified.any_missing() {
@@ -149,7 +165,6 @@ impl BlockFile {
         Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
     }
 
-    #[inline(never)]
     fn read_copy(&self, begin: usize, count: usize) -> Result<Vec<u8>> {
         let mut copy = vec![0; count];
         self.copy_blocks(begin, &mut copy)?;
