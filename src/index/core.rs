@@ -7,19 +7,18 @@ use crate::format::wal::RecordBuilder;
 use crate::index::event::Events;
 use crate::index::expiry_queue::Expiry;
 use crate::index::group::Group;
-use crate::index::merge::compaction::Compaction;
+use crate::index::merge::running::Compaction;
 use crate::index::options::Options;
-#[cfg(not(all(shuttle, test)))]
-use crate::index::pool::Seat;
 use crate::index::read::Recovery;
 use crate::index::state::{HeldFile, Snapshot, State};
 use crate::index::view::View;
+use crate::index::wakeup::Wakeup;
 use crate::segment::Shape;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
 use crate::sync::atomic::AtomicBool;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -163,95 +162,5 @@ impl Deref for Here<'_> {
 impl Drop for Here<'_> {
     fn drop(&mut self) {
         self.0.events.tell();
-    }
-}
-
-/// A wakeup flag for one maintenance thread, with a request to end and the last failure.
-#[derive(Debug, Default)]
-pub(crate) struct Wakeup {
-    state: Mutex<WakeupState>,
-    woken: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct WakeupState {
-    work: bool,
-    stop: bool,
-    /// The message of the last failed maintenance.
-    failure: Option<String>,
-    /// The seat of the index in the pool, if a pool maintains it.
-    #[cfg(not(all(shuttle, test)))]
-    seat: Option<Seat>,
-}
-
-impl Wakeup {
-    fn lock(&self) -> MutexGuard<'_, WakeupState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn wake(&self) {
-        let mut state = self.lock();
-        #[cfg(not(all(shuttle, test)))]
-        let seat = if state.work { None } else { state.seat.clone() };
-        state.work = true;
-        drop(state);
-        self.woken.notify_all();
-        #[cfg(not(all(shuttle, test)))]
-        if let Some(seat) = seat {
-            seat.wake();
-        }
-    }
-
-    /// Attaches the seat of an index in a pool. The seat is woken now, and at every later wakeup.
-    #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn wake_at(&self, seat: &Seat) {
-        self.lock().seat = Some(seat.clone());
-        seat.wake();
-    }
-
-    pub(crate) fn stop(&self) {
-        self.lock().stop = true;
-        self.woken.notify_all();
-    }
-
-    /// Whether there is work, or a request to end.
-    pub(crate) fn is_woken(&self) -> bool {
-        let state = self.lock();
-        state.work || state.stop
-    }
-
-    /// Sleeps until woken, for at most `patience`. Returns false if the thread is to end.
-    pub(crate) fn wait(&self, patience: std::time::Duration) -> bool {
-        let mut state = self.lock();
-        if !state.work && !state.stop && !patience.is_zero() {
-            let woken = self.woken.wait_timeout(state, patience);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.work = false;
-        !state.stop
-    }
-
-    /// Whether there was a wakeup since the last call; `None` if the thread is to end.
-    #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn take(&self) -> Option<bool> {
-        let mut state = self.lock();
-        let was_woken = std::mem::take(&mut state.work);
-        (!state.stop).then_some(was_woken)
-    }
-
-    pub(crate) fn stopping(&self) -> bool {
-        self.lock().stop
-    }
-
-    /// Records the result of maintenance; returns whether it is a new failure.
-    pub(crate) fn note_failure(&self, failure: Option<String>) -> bool {
-        let mut state = self.lock();
-        let is_news = failure.is_some() && state.failure != failure;
-        state.failure = failure;
-        is_news
-    }
-
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.lock().failure.clone()
     }
 }

@@ -1,12 +1,12 @@
 //! The public handle. Every method only delegates to the layers below.
 
 use crate::index::admit::{Admission, Admit, Newcomer};
+use crate::index::background::Background;
 use crate::index::batch::{Batch, Outcome, Written};
 use crate::index::copy::{Salvaged, salvage};
 use crate::index::core::Core;
 use crate::index::core::Here;
 use crate::index::key::Key;
-use crate::index::maintain::Background;
 use crate::index::merge::flush::NextWal;
 use crate::index::open;
 use crate::index::options::Options;

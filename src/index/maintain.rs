@@ -1,33 +1,17 @@
-//! Maintenance: one due step at a time, and the thread that does it.
+//! Maintenance: one due step at a time.
 
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::core::Core;
 use crate::index::event::Event;
 use crate::index::group::Mark;
 use crate::index::merge::flush::NextWal;
-use crate::index::options::{Durability, Maintenance, Options};
-#[cfg(not(all(shuttle, test)))]
-use crate::index::pool::Seat;
+use crate::index::options::Maintenance;
 use crate::index::read::Maintained;
-use crate::index::warm_up::WarmUp;
-use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::wal::Reserve;
 use crate::{Error, Result};
-use std::time::{Duration, Instant};
-
-/// How long a maintenance thread pauses so that a waiting writer can take over the compaction.
-pub(crate) const TURN: Duration = Duration::from_millis(1);
 
 /// With more full tiers of segments than this, writers help with the compaction.
 const LAGGING_TIERS: usize = 8;
-
-/// Time since the last write after which an index is idle, and the interval of the check.
-#[cfg(not(all(shuttle, test)))]
-pub(crate) const IDLE_PAUSE: Duration = Duration::from_millis(50);
-
-/// Maximum sleep of a maintenance thread.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Runs the most urgent due step. Also records the horizon every time: readers in other
@@ -141,181 +125,6 @@ impl Core {
         let end = self.append(&mut writer, &mut record, RecordKind::Idle, change, horizon)?;
         self.group.applied(Mark { end, change, documents }, horizon);
         Ok(true)
-    }
-}
-
-/// The threads that maintain the index: the shared pool, a thread of its own, or none. On drop, the
-/// index leaves the pool, or its thread ends.
-#[derive(Debug)]
-pub(crate) struct Background {
-    core: Weak<Core>,
-    server: Server,
-}
-
-#[derive(Debug)]
-enum Server {
-    Writers,
-    /// Locked while a caller joins the thread, so that other callers wait for the end of the
-    /// thread, too.
-    Own(Mutex<Option<JoinHandle<()>>>),
-    #[cfg(not(all(shuttle, test)))]
-    Pool(Seat),
-}
-
-impl Background {
-    /// Starts the thread, if the options require one. The thread begins with a warm-up of the
-    /// segments, whose duration depends on the size of the index.
-    pub(crate) fn start(core: &Arc<Core>) -> std::io::Result<Self> {
-        let server = match core.options.maintenance {
-            Maintenance::Inline => {
-                core.request_directories(|_| true);
-                Server::Writers
-            }
-            #[cfg(not(all(shuttle, test)))]
-            Maintenance::Shared => {
-                let seat = Seat::take(core)?;
-                core.wakeup.wake_at(&seat);
-                Server::Pool(seat)
-            }
-            _ => Server::Own(Mutex::new(Some(Self::spawn(core)?))),
-        };
-        Ok(Self { core: Arc::downgrade(core), server })
-    }
-
-    fn spawn(core: &Arc<Core>) -> std::io::Result<JoinHandle<()>> {
-        let patience = patience(&core.options);
-        let wakeup = Arc::downgrade(core);
-        thread::Builder::new().name("nearkin".to_owned()).spawn(move || run(&wakeup, patience))
-    }
-
-    /// Tells the thread to end. Waits for its current step at most.
-    pub(crate) fn stop(&self) {
-        let core = self.core.upgrade();
-        // A forked child has no maintenance threads.
-        let is_in_child = core.as_ref().is_some_and(|core| core.is_in_child());
-        if let Some(core) = core.filter(|_| !is_in_child) {
-            core.wakeup.stop();
-        }
-        match &self.server {
-            Server::Writers => {}
-            Server::Own(thread) => {
-                let mut ended = thread.lock().unwrap_or_else(PoisonError::into_inner);
-                match ended.take() {
-                    Some(thread) if is_in_child => std::mem::forget(thread),
-                    // A listener drops the last handle on the maintenance thread itself: the thread
-                    // ends when the listener returns.
-                    Some(thread) if thread.thread().id() == thread::current().id() => {}
-                    // Only a bug in this library makes the maintenance thread panic; that must not
-                    // cause a second panic here.
-                    Some(thread) => drop(thread.join()),
-                    None => {}
-                }
-            }
-            #[cfg(not(all(shuttle, test)))]
-            Server::Pool(_) if is_in_child => {}
-            #[cfg(not(all(shuttle, test)))]
-            Server::Pool(seat) => seat.leave(),
-        }
-    }
-}
-
-/// Maximum time between two steps without a wakeup: interval syncs, expiry and the horizon are
-/// delayed by at most this.
-pub(crate) fn patience(options: &Options) -> Duration {
-    match options.durability {
-        Durability::Interval(interval) => interval.clamp(Duration::from_millis(1), PATIENCE),
-        _ => PATIENCE,
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Detects that an index has not been written to for a while.
-#[derive(Debug)]
-#[cfg(not(all(shuttle, test)))]
-pub(crate) struct Quiet {
-    /// The last change seen, and the time when it was first seen.
-    change: u64,
-    since: Instant,
-}
-
-#[cfg(not(all(shuttle, test)))]
-impl Quiet {
-    /// Starts with the current last change.
-    pub(crate) fn begin(core: &Core) -> Self {
-        Self { change: core.snapshot().visible, since: Instant::now() }
-    }
-
-    /// The last change, if it is old enough for the index to be idle; otherwise the time of the
-    /// next check.
-    pub(crate) fn look(&mut self, core: &Core) -> std::result::Result<u64, Instant> {
-        let (now, change) = (Instant::now(), core.snapshot().visible);
-        if change != self.change {
-            *self = Self { change, since: now };
-        }
-        let due = self.since + IDLE_PAUSE;
-        if now < due { Err(due) } else { Ok(change) }
-    }
-}
-
-/// The schedule explorer has no time, so no index is idle.
-#[derive(Debug)]
-#[cfg(all(shuttle, test))]
-pub(crate) struct Quiet;
-
-#[cfg(all(shuttle, test))]
-impl Quiet {
-    fn begin(_: &Core) -> Self {
-        Self
-    }
-
-    fn look(&mut self, _: &Core) -> std::result::Result<u64, Instant> {
-        Err(Instant::now() + PATIENCE)
-    }
-}
-
-fn run(core: &Weak<Core>, patience: Duration) {
-    let mut ahead = WarmUp::default();
-    let mut quiet = None;
-    if let Some(core) = core.upgrade() {
-        core.request_directories(|_| !core.wakeup.stopping());
-    }
-    while let Some(core) = core.upgrade() {
-        let quiet = quiet.get_or_insert_with(|| Quiet::begin(&core));
-        let patience = match quiet.look(&core) {
-            Ok(_) => patience,
-            Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
-        };
-        let walked = ahead.go_on(&core, patience);
-        if !core.wakeup.wait(if walked { Duration::ZERO } else { patience }) {
-            return;
-        }
-        loop {
-            if core.wakeup.stopping() {
-                return;
-            }
-            let step = core.maintain_quiet(quiet.look(&core).ok());
-            core.events.tell();
-            match step {
-                Ok(Maintained::Nothing | Maintained::Noted) => {
-                    core.note_maintenance(None);
-                    break;
-                }
-                // Let a waiting writer do the next step.
-                Ok(_) if core.has_too_many_segments() => thread::sleep(TURN),
-                Ok(_) => {}
-                Err(error) => {
-                    // Reported by `stats`; retried at the next wakeup, not immediately.
-                    core.note_maintenance(Some(&error));
-                    core.events.tell();
-                    break;
-                }
-            }
-        }
     }
 }
 

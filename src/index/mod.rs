@@ -3,6 +3,7 @@
 
 mod admit;
 mod adopt;
+mod background;
 mod batch;
 mod commit;
 mod copy;
@@ -25,6 +26,7 @@ mod plan;
 #[cfg(not(all(shuttle, test)))]
 mod pool;
 mod prefix;
+mod quiet;
 mod read;
 mod reader;
 mod seal;
@@ -36,6 +38,7 @@ pub(crate) mod tests;
 pub(crate) mod tests;
 mod unwind;
 mod view;
+mod wakeup;
 mod warm_up;
 mod write;
 

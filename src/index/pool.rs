@@ -9,7 +9,7 @@
 //! held for ever. So each process has a pool of its own, which is found without a lock.
 
 use crate::index::core::Core;
-use crate::index::maintain::{Quiet, TURN, patience};
+use crate::index::quiet::{Quiet, TURN, patience};
 use crate::index::read::Maintained;
 use crate::index::warm_up::WarmUp;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +18,7 @@ use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// A second thread serves the other indexes while one of them compacts. More threads would compete
@@ -150,8 +151,13 @@ impl Seat {
         Ok(Self { pool, number })
     }
 
+    /// Wakes the member from any thread.
+    pub(crate) fn waker(&self) -> Waker {
+        Waker::from(Arc::new(self.clone()))
+    }
+
     /// Makes the member ready. Does nothing in a forked child, which has no threads to run it.
-    pub(crate) fn wake(&self) {
+    fn make_ready(&self) {
         if self.pool.process.load(Ordering::Acquire) == std::process::id()
             && self.pool.lock().wake(self.number)
         {
@@ -178,6 +184,12 @@ impl Seat {
                 }
             }
         }
+    }
+}
+
+impl Wake for Seat {
+    fn wake(self: Arc<Self>) {
+        self.make_ready();
     }
 }
 

@@ -6,7 +6,6 @@
 
 use crate::Result;
 use crate::format::bytes::index;
-use crate::index::core::Core;
 use crate::index::merge::{Merge, run};
 use crate::memtable::Memtable;
 use crate::segment::{Built, Need, Rebuild, Run, Shape};
@@ -25,18 +24,19 @@ const COMPUTING_SHARE_INVERSE: usize = 8;
 
 /// The documents of a flush.
 #[derive(Debug, Clone, Copy)]
-struct Births<'a> {
-    memtable: &'a Memtable,
-    live: &'a [u32],
-    shape: &'a Shape,
-    memory_bytes: usize,
+pub(super) struct Births<'a> {
+    pub(super) memtable: &'a Memtable,
+    /// The ordinals of the documents to write, ascending.
+    pub(super) live: &'a [u32],
+    pub(super) shape: &'a Shape,
+    /// Maximum memory of the merge.
+    pub(super) memory_bytes: usize,
 }
 
 impl Merge {
-    /// Merges these documents of a memtable in one call, and publishes the segment.
-    pub(crate) fn flush(mut self, core: &Core, memtable: &Memtable, live: &[u32]) -> Result<Built> {
-        let memory_bytes = core.options.merge_bytes_max;
-        let births = Births { memtable, live, shape: &core.shape, memory_bytes };
+    /// Merges the documents of a flush in one call, and publishes the segment.
+    pub(super) fn flush(mut self, births: Births<'_>) -> Result<Built> {
+        let Births { live, memory_bytes, .. } = births;
         let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
         let (sender, receiver) = mpsc::sync_channel(runs_ahead);
         thread::scope(|scope| {

@@ -8,54 +8,17 @@
 use crate::format::bytes::wide;
 use crate::index::core::{Core, Writer};
 use crate::index::event::Event;
-use crate::index::merge::draft::{Draft, open_built};
-use crate::index::merge::policy;
-use crate::index::merge::{Input, Merge};
+use crate::index::merge::draft::{Draft, begin_merge, open_built};
+use crate::index::merge::running::{Compaction, Source, deaths_above_floor, deaths_since, ranks};
+use crate::index::merge::{Input, Merge, policy};
 use crate::index::state::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::with_late;
-use crate::memtable::{Memtable, Step};
-use crate::segment::Bits;
-use crate::segment::{Built, Ranks};
+use crate::memtable::Step;
+use crate::segment::{Bits, Built};
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
-use std::time::Instant;
-
-/// A running compaction.
-#[derive(Debug)]
-pub(crate) struct Compaction {
-    inputs: Vec<Source>,
-    /// `None` if no document of the inputs is live: then there is no output.
-    merge: Option<Merge>,
-    begun: Option<Instant>,
-    /// Whether this is an idle merge, which was not due when it started. After a write it pauses
-    /// until the index is idle again. If a compaction becomes due, the idle merge is continued or
-    /// abandoned: see `bytes_if_abandoned`.
-    is_idle: bool,
-}
-
-/// An input segment as it was when the compaction started.
-#[derive(Debug)]
-struct Source {
-    live: Arc<LiveSegment>,
-    /// The positions of the segment's documents in the output. Documents are ordered by rank among
-    /// the live ones, not by key.
-    ranks: Arc<Ranks>,
-    /// The number of documents that come from earlier inputs.
-    base: u32,
-}
-
-impl Source {
-    fn number(&self) -> u64 {
-        self.live.number()
-    }
-
-    /// The position in the output of a document that was live when the compaction started.
-    fn rank(&self, ordinal: u32) -> u32 {
-        self.base + self.ranks.live_before(ordinal)
-    }
-}
 
 impl Core {
     pub(crate) fn compaction(&self) -> MutexGuard<'_, Option<Compaction>> {
@@ -211,7 +174,7 @@ impl Core {
                 ranks: Arc::clone(&source.ranks),
             };
             let number = writer.next_number();
-            Some(Merge::begin(self, number, inputs.iter().map(read).collect())?)
+            Some(begin_merge(self, number, inputs.iter().map(read).collect())?)
         };
         writer.merging = inputs.iter().map(Source::number).collect();
         let segments = wide(inputs.len());
@@ -321,68 +284,4 @@ impl Core {
         }
         draft.with_dead(self, writer, &output, &bits).map(Some)
     }
-}
-
-impl Compaction {
-    /// Decides whether this idle merge makes way for a compaction that is due. Returns `None` if
-    /// the merge is at least half done: it is then finished first. Otherwise returns the number of
-    /// bytes that it would still have written.
-    pub(crate) fn bytes_if_abandoned(&self) -> Option<u64> {
-        let progress = self.progress();
-        let left = progress.total - progress.done;
-        let bytes: u64 = self.inputs.iter().map(|source| source.live.entry.length).sum();
-        let unused = u128::from(bytes) * u128::from(left) / u128::from(progress.total.max(1));
-        (left > progress.done).then(|| u64::try_from(unused).unwrap_or(u64::MAX))
-    }
-
-    /// The progress in documents.
-    fn progress(&self) -> Progress {
-        let total = self.inputs.iter().map(|source| u64::from(source.live.entry.docs)).sum();
-        let share = self.merge.as_ref().map_or(1.0, Merge::share_done);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of a count, from 0 to 1; a float cast saturates"
-        )]
-        let done = (total as f64 * share) as u64;
-        Progress { done: done.min(total), total }
-    }
-}
-
-pub(crate) fn ranks(live: &LiveSegment) -> Result<Ranks> {
-    Ok(match &live.dead {
-        Some(held) => Ranks::new(held.dead.bits()?, live.entry.docs),
-        None => Ranks::all_live(live.entry.docs),
-    })
-}
-
-/// Documents of the output that flushes have committed as dead since the compaction started.
-fn deaths_since(inputs: &[Source], now: &[Arc<LiveSegment>]) -> Result<Vec<u32>> {
-    let mut carried = Vec::new();
-    for source in inputs {
-        planted!(DeadFileNotCarried => continue);
-        let current = now.iter().find(|live| live.number() == source.number());
-        let Some(current) = current else { continue };
-        if current.entry.dead_file == source.live.entry.dead_file {
-            continue;
-        }
-        let current = ranks(current)?;
-        let live_then = source.ranks.runs().flatten();
-        let died_since = live_then.filter(|ordinal| current.is_dead(*ordinal));
-        carried.extend(died_since.map(|ordinal| source.rank(ordinal)));
-    }
-    Ok(carried)
-}
-
-/// Documents of the output that have died since the last flush, each with the number of the change
-/// that removed it.
-fn deaths_above_floor(inputs: &[Source], memtable: &Memtable) -> Vec<(u32, u64)> {
-    let content = memtable.read();
-    let mut deaths = Vec::new();
-    for (segment, ordinal, change) in content.segment_deaths() {
-        if let Some(source) = inputs.iter().find(|source| source.number() == segment) {
-            deaths.push((source.rank(ordinal), change));
-        }
-    }
-    deaths
 }

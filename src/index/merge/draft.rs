@@ -6,10 +6,10 @@
 
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
 use crate::index::core::{Core, Writer};
+use crate::index::merge::{Input, Merge};
 use crate::index::state::{HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
-use crate::segment::Bits;
-use crate::segment::{Built, Dead, Listed, Segment, write_dead};
+use crate::segment::{Bits, Builder, Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
@@ -158,6 +158,23 @@ impl Draft {
         core.view.replace_showing(State::new(params, self.segments, self.memtable), self.shown);
         Ok(())
     }
+}
+
+/// Starts a merge of inputs with at least one live document, which writes segment `number`.
+pub(crate) fn begin_merge(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Merge> {
+    let docs = inputs.iter().map(Input::live_count).sum();
+    let compacts = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
+    let options = &core.options;
+    let builder = Builder::create(
+        &core.storage,
+        &core.names.numbered(number, Ending::Segment),
+        number,
+        &core.shape,
+        docs,
+        options.merge_bytes_max,
+        if compacts { options.compaction_write_bytes } else { options.flush_write_bytes },
+    )?;
+    Ok(Merge::begin(builder, inputs))
 }
 
 /// Opens a finished segment, which is deleted again unless a draft adopts it and is committed.

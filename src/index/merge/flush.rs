@@ -7,8 +7,9 @@ use crate::format::wal::RECORDS_BEGIN;
 use crate::index::core::{Core, Writer};
 use crate::index::event::Event;
 use crate::index::group::Mark;
-use crate::index::merge::draft::{Draft, open_built};
-use crate::index::merge::{Input, Merge, policy};
+use crate::index::merge::beside::Births;
+use crate::index::merge::draft::{Draft, begin_merge, open_built};
+use crate::index::merge::{Input, policy};
 use crate::index::state::{LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::segment::Bits;
@@ -284,8 +285,10 @@ impl Core {
         }
         let number = writer.next_number();
         let input = Input::Memtable { memtable: Arc::clone(&memtable), live: Arc::clone(&live) };
-        let merge = Merge::begin(self, number, vec![input])?;
-        let built = open_built(self, &merge.flush(self, &memtable, &live)?)?;
+        let merge = begin_merge(self, number, vec![input])?;
+        let memory_bytes = self.options.merge_bytes_max;
+        let births = Births { memtable: &memtable, live: &live, shape: &self.shape, memory_bytes };
+        let built = open_built(self, &merge.flush(births)?)?;
         draft.adopt(&built);
         draft.segments.push(Arc::new(built));
         Ok(())

@@ -10,18 +10,15 @@ pub(crate) mod compaction;
 pub(crate) mod draft;
 pub(crate) mod flush;
 pub(crate) mod policy;
-
-pub(crate) use draft::open_dead;
+pub(crate) mod running;
 
 use crate::Result;
 use crate::format::bytes::index;
-use crate::index::core::Core;
 use crate::index::state::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::{cut, shifted};
 use crate::memtable::{Content, Memtable};
 use crate::segment::{Builder, Built, Ranks};
-use crate::storage::names::Ending;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,21 +87,10 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    /// Starts a merge of inputs with at least one live document.
-    pub(crate) fn begin(core: &Core, number: u64, inputs: Vec<Input>) -> Result<Self> {
-        let docs = inputs.iter().map(Input::live_count).sum();
-        let compacts = inputs.iter().all(|input| matches!(input, Input::Segment { .. }));
-        let options = &core.options;
-        let builder = Builder::create(
-            &core.storage,
-            &core.names.numbered(number, Ending::Segment),
-            number,
-            &core.shape,
-            docs,
-            options.merge_bytes_max,
-            if compacts { options.compaction_write_bytes } else { options.flush_write_bytes },
-        )?;
-        Ok(Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 })
+    /// Starts a merge of inputs with at least one live document. `builder` expects as many
+    /// documents as the inputs contribute.
+    pub(crate) fn begin(builder: Builder, inputs: Vec<Input>) -> Self {
+        Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 }
     }
 
     /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.

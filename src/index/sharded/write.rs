@@ -8,9 +8,9 @@ use crate::index::adopt::{Adopt, AdoptionPlan};
 use crate::index::copy::{Imported, check_of_documents};
 use crate::index::core::{Core, Writer};
 use crate::index::key::Key;
-use crate::index::merge::compaction::ranks;
-use crate::index::merge::draft::{Draft, open_built};
-use crate::index::merge::{Input, Merge};
+use crate::index::merge::Input;
+use crate::index::merge::draft::{Draft, begin_merge, open_built};
+use crate::index::merge::running::ranks;
 use crate::index::open::{hold, make_folders, refuse_existing, row_of_new};
 use crate::index::options::Options;
 use crate::index::seal::{Sealed, Ticket};
@@ -334,7 +334,7 @@ impl Shards {
         }
         let mut made = None;
         if merged.iter().any(|input| input.live_count() > 0) {
-            let mut merge = Merge::begin(&core, writer.next_number(), merged)?;
+            let mut merge = begin_merge(&core, writer.next_number(), merged)?;
             while !merge.step(usize::MAX)? {}
             let built = open_built(&core, &merge.finish()?)?;
             draft.adopt(&built);
