@@ -151,18 +151,9 @@ impl Seat {
         Ok(Self { pool, number })
     }
 
-    /// Wakes the member from any thread.
+    /// The waker of this member, for any thread.
     pub(crate) fn waker(&self) -> Waker {
         Waker::from(Arc::new(self.clone()))
-    }
-
-    /// Makes the member ready. Does nothing in a forked child, which has no threads to run it.
-    fn make_ready(&self) {
-        if self.pool.process.load(Ordering::Acquire) == std::process::id()
-            && self.pool.lock().wake(self.number)
-        {
-            self.pool.woken.notify_one();
-        }
     }
 
     /// Leaves the pool. Waits only for the running step of this index, if there is one.
@@ -188,8 +179,13 @@ impl Seat {
 }
 
 impl Wake for Seat {
+    /// Makes the member ready. Does nothing in a forked child, which has no threads to run it.
     fn wake(self: Arc<Self>) {
-        self.make_ready();
+        if self.pool.process.load(Ordering::Acquire) == std::process::id()
+            && self.pool.lock().wake(self.number)
+        {
+            self.pool.woken.notify_one();
+        }
     }
 }
 
