@@ -16,8 +16,8 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 pub enum ErrorKind {
     /// An argument is out of range. Nothing was written. Fix the call.
     Invalid,
-    /// The text or set has no shingle, so there is nothing to compare. Nothing was written; a
-    /// stored document with the same key stays. Skip the text or set.
+    /// The text is blank, or the set has no items, so there is nothing to compare. Nothing was
+    /// written; a stored document with the same key stays. Skip the text or set.
     Empty,
     /// There is no index at this path. Create one, or correct the path.
     NotFound,

@@ -32,7 +32,7 @@ class InvalidError(Error, ValueError):
 
 
 class EmptyError(Error, ValueError):
-    """The text or set has no shingle, so there is nothing to compare: skip it."""
+    """The text is blank, or the set has no items, so there is nothing to compare: skip it."""
 
 
 class NotFoundError(Error, FileNotFoundError):

@@ -14,7 +14,7 @@ class Added(NamedTuple):
     unchanged: int
     #: A later row of the same batch has the same key and replaces this one.
     superseded: int
-    #: Numbers of the rows that are null or have no shingle; they are not written.
+    #: Numbers of the rows that are null, blank or of no items; they are not written.
     empty: tuple[int, ...]
 
 

@@ -123,8 +123,8 @@ impl Index {
     /// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`.
     /// ``payloads`` is a column of bytes; where it is null or missing, a stored payload is kept.
     /// ``times`` is a column of datetimes or of milliseconds, or one time for all. The documents
-    /// are written in batches, each of them atomic and durable. Rows without a shingle are not
-    /// written; the result lists them.
+    /// are written in batches, each of them atomic and durable. Rows that are null, blank
+    /// or of no items are not written; the result lists them.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
     fn add<'py>(

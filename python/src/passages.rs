@@ -316,7 +316,7 @@ impl PassageIndex {
     }
 }
 
-/// Cuts a text into passages; `None` if it has no shingle.
+/// Cuts a text into passages; `None` if it is blank.
 fn prepared(
     index: &nearkin::passages::PassageIndex,
     key: &[u8],

@@ -82,7 +82,7 @@ impl Sketcher {
         Params { inner: self.params.clone() }
     }
 
-    /// The signature of one text. ``EmptyError`` if it has no shingle.
+    /// The signature of one text. ``EmptyError`` if it is blank.
     fn text(&self, py: Python<'_>, text: &str) -> PyResult<Signature> {
         let inner = engine(py, || self.inner.text(text))?;
         Ok(Signature { params: self.params.clone(), inner })

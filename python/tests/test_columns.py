@@ -54,7 +54,7 @@ def test_a_column_has_the_signatures_of_its_texts(row, expected):
     "column",
     [
         [TEXTS[0], None, "", TEXTS[1]],
-        [TEXTS[0], float("nan"), "!?", TEXTS[1]],
+        [TEXTS[0], float("nan"), "\u200b", TEXTS[1]],
         [TEXTS[0], pd.NA, "", TEXTS[1]],
         pd.Series([TEXTS[0], None, "", TEXTS[1]]),
         pl.Series([TEXTS[0], None, "", TEXTS[1]]),
@@ -132,7 +132,7 @@ WRONG = [
     (lambda s: s.texts(pa.array([b"\xff"]).cast(pa.string(), safe=False)), ValueError, "UTF-8"),
     (lambda s: s.items([["a"]]), nk.InvalidError, "items need shingles of items"),
     (lambda s: s.set(["a"]), nk.InvalidError, "items need shingles of items"),
-    (lambda s: s.text("!?"), nk.EmptyError, "no shingle"),
+    (lambda s: s.text(" \n"), nk.EmptyError, "the text is blank"),
     (lambda s: s.text(None), TypeError, "None"),
 ]
 

@@ -12,7 +12,7 @@ def test_quotations_are_found(tmp_path):
     book, other = made_text(1, 400), made_text(2, 400)
     quoted = " ".join(book.split()[100:180])
     with nk.PassageIndex(tmp_path / "a", PARAMS) as ix:
-        added = ix.add(["book", "other", "none"], [book, other, "..."], payloads=[b"B", b"", b""])
+        added = ix.add(["book", "other", "none"], [book, other, " "], payloads=[b"B", b"", b""])
         assert added.inserted == 2 and added.empty == (2,)
         assert ix.count() == 2 and "book" in ix and "none" not in ix
         text = f"Zürich – {made_text(9, 60)} {quoted} {made_text(8, 60)}"

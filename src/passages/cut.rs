@@ -91,7 +91,7 @@ impl PassageCutter {
     ///
     /// # Errors
     ///
-    /// `Invalid`: the key or the payload is too long. `Empty`: the text has no shingle.
+    /// `Invalid`: the key or the payload is too long. `Empty`: the text is blank.
     pub fn prepare<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -102,9 +102,9 @@ impl PassageCutter {
         let key = key.as_bytes();
         check_key(key)?;
         payload.map_or(Ok(()), check_payload)?;
-        let pieces = self.pieces(text, &words_of(text), self.windows.stride())?;
+        let (_, pieces) = self.pieces(text, self.windows.stride())?;
         if pieces.is_empty() {
-            return Err(Error::new(ErrorKind::Empty, "nothing to compare: no shingles"));
+            return Err(Error::new(ErrorKind::Empty, "nothing to compare: the text is blank"));
         }
         if u32::try_from(pieces.len()).is_err() {
             return Err(Error::invalid("a text of more than 2^32 passages"));
@@ -112,11 +112,11 @@ impl PassageCutter {
         Ok(Prepared { key: key.to_vec(), payload: payload.map(<[u8]>::to_vec), pieces })
     }
 
-    /// Cuts a query text with the given words into windows. Their stride is a quarter of the stored
-    /// stride. So for any stored window there is a query window at a distance of at most an eighth
-    /// of the stored stride.
-    pub(super) fn of_query(&self, text: &str, words: &[(usize, usize)]) -> Result<Vec<Piece>> {
-        self.pieces(text, words, self.windows.query_stride())
+    /// Cuts a query text into words and windows. The stride of the windows is a quarter of the
+    /// stored stride. So for any stored window there is a query window at a distance of at most an
+    /// eighth of the stored stride.
+    pub(super) fn of_query(&self, text: &str) -> Result<(Words, Vec<Piece>)> {
+        self.pieces(text, self.windows.query_stride())
     }
 
     pub(super) fn windows(&self) -> Windows {
@@ -127,9 +127,11 @@ impl PassageCutter {
         &self.sketcher
     }
 
-    /// Cuts a text into windows and sketches them. Skips windows without a shingle (stop words
-    /// only).
-    fn pieces(&self, text: &str, places: &[(usize, usize)], stride: usize) -> Result<Vec<Piece>> {
+    /// Cuts a text into words and windows, and sketches the windows. Skips windows of stop words
+    /// only. If there is no other window, the whole text is the only word and window, unless it is
+    /// blank.
+    fn pieces(&self, text: &str, stride: usize) -> Result<(Words, Vec<Piece>)> {
+        let places = words_of(text);
         let mut pieces = Vec::new();
         for words in windows(places.len(), self.windows.window(), stride) {
             let (Some(first), Some(last)) = (places.get(words.start), places.get(words.end - 1))
@@ -137,20 +139,36 @@ impl PassageCutter {
                 continue;
             };
             let bytes = first.0..last.1;
-            match self.sketcher.text(text.get(bytes.clone()).unwrap_or_default()) {
-                Ok(signature) => pieces.push(Piece { words, bytes, signature }),
-                Err(error) if error.kind() == ErrorKind::Empty => {}
-                Err(error) => return Err(error),
+            let part = text.get(bytes.clone()).unwrap_or_default();
+            if let Some(signature) = self.sketcher.text_with_units(part)? {
+                pieces.push(Piece { words, bytes, signature });
             }
         }
-        Ok(pieces)
+        if pieces.is_empty()
+            && let Some(signature) = whole(&self.sketcher, text)?
+        {
+            pieces.push(Piece { words: 0..1, bytes: 0..text.len(), signature });
+            return Ok((vec![(0, text.len())], pieces));
+        }
+        Ok((places, pieces))
     }
 }
 
 /// Byte range of each word of a text.
-pub(super) fn words_of(text: &str) -> Vec<(usize, usize)> {
+pub(super) type Words = Vec<(usize, usize)>;
+
+fn words_of(text: &str) -> Words {
     let place = |(begin, word): (usize, &str)| (begin, begin.saturating_add(word.len()));
     text.unicode_word_indices().map(place).collect()
+}
+
+/// The signature of a whole text, `None` if it is blank.
+pub(super) fn whole(sketcher: &Sketcher, text: &str) -> Result<Option<Signature>> {
+    match sketcher.text(text) {
+        Ok(signature) => Ok(Some(signature)),
+        Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Windows over `count` words, one every `stride` words. The last window is moved back so that it
@@ -276,8 +294,7 @@ mod tests {
     fn places_are_those_of_the_text_as_it_was_given() {
         let params = Params::builder().passages(Windows::new(3, 2).unwrap()).build().unwrap();
         let text = "  Caf\u{e9}, au   LAIT! (noir) deux. ";
-        let words = words_of(text);
-        let pieces = PassageCutter::new(&params).unwrap().pieces(text, &words, 2).unwrap();
+        let (words, pieces) = PassageCutter::new(&params).unwrap().pieces(text, 2).unwrap();
         let cut: Vec<_> = pieces.iter().map(|piece| &text[piece.bytes.clone()]).collect();
         assert_eq!((words.len(), cut), (5, vec!["Caf\u{e9}, au   LAIT", "LAIT! (noir) deux"]));
     }

@@ -102,7 +102,7 @@ impl PassageIndex {
     ///
     /// # Errors
     ///
-    /// `Empty` if the text has no shingle. `Invalid` also if the passages of the text do not fit
+    /// `Empty` if the text is blank. `Invalid` also if the passages of the text do not fit
     /// into one batch. Also the errors of [`Index::insert`].
     pub fn insert<'k>(&self, key: impl Into<Key<'k>>, text: &str) -> Result<Outcome> {
         self.insert_prepared(self.cutter.prepare(key, text, None)?)

@@ -64,7 +64,7 @@ pub struct PassageAnswer {
     pub texts: Vec<Contained>,
     /// Number of texts with a matching passage, regardless of the limit.
     pub found: u64,
-    /// Number of words of the query.
+    /// Number of words of the query. A text without words that is not blank counts as one word.
     pub words: u64,
     /// Whether all candidates were compared: see
     /// [`Query::max_candidates`](crate::Query::max_candidates).
@@ -170,7 +170,7 @@ impl PassageQuery<'_> {
 
     /// Runs the query. Costs one query of the index per query window, of which there is one per
     /// quarter of a stride. Parts that match also cost two signatures per word, and a look-up per
-    /// matching passage. A text without a shingle matches nothing.
+    /// matching passage. A blank text matches nothing.
     ///
     /// # Errors
     ///
@@ -178,8 +178,7 @@ impl PassageQuery<'_> {
     pub fn run(&self) -> Result<PassageAnswer> {
         let snapshot = &self.view.snapshot;
         let cutter = &self.view.cutter;
-        let places = cut::words_of(self.text);
-        let pieces = cutter.of_query(self.text, &places)?;
+        let (places, pieces) = cutter.of_query(self.text)?;
         let mut complete = true;
         let mut found: BTreeMap<Vec<u8>, FoundPassage> = BTreeMap::new();
         for together in pieces.chunks(BATCH_PIECES) {
@@ -313,7 +312,7 @@ impl QuotationQuery<'_> {
         let (mut hits, mut places) = (Vec::new(), BTreeMap::new());
         for number in numbers.clone() {
             let pieces = compared.range((number, 0)..=(number, usize::MAX));
-            // A window without a shingle is not stored.
+            // A window without a shingle (stop words only) is not stored.
             let Some(stored) = self.view.snapshot.get(cut::inner_key(key, number))? else {
                 continue;
             };

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::cut;
 use crate::sketch::{Signature, Sketcher};
-use crate::{ErrorKind, Params, Result};
+use crate::{Params, Result};
 
 /// Maximum length of a traced piece, in words. Tracing costs one signature per word.
 const PIECE_WORDS_MAX: usize = 50;
@@ -278,10 +279,10 @@ impl<'a> Tracer<'a> {
         let first = self.places.get(words.start).map_or(0, |place| place.0);
         let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));
         let text = last.and_then(|last| self.text.get(first..last.1)).unwrap_or_default();
-        match self.sketcher.text(text) {
-            Ok(signature) => Ok(Some(signature)),
-            Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
-            Err(error) => Err(error),
+        match self.sketcher.text_with_units(text)? {
+            // The only word may be a whole text without words.
+            None if self.places.len() == 1 && words == (0..1) => cut::whole(self.sketcher, text),
+            signature => Ok(signature),
         }
     }
 }

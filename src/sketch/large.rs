@@ -27,6 +27,8 @@ pub(crate) struct Large {
     tail: Vec<u64>,
     /// Whether any section so far had a complete window.
     begun: bool,
+    /// Number of windows so far, including repeats.
+    shingles: usize,
 }
 
 impl Large {
@@ -40,7 +42,8 @@ impl Large {
         };
         let many = Many::new(expected);
         let width = shingles.units();
-        Some(Self { many, section: SECTION, width, between, tail: Vec::new(), begun: false })
+        let (tail, section) = (Vec::new(), SECTION);
+        Some(Self { many, section, width, between, tail, begun: false, shingles: 0 })
     }
 
     /// Sets another section length, for tests.
@@ -89,6 +92,7 @@ impl Large {
         self.tail.clear();
         self.tail.extend_from_slice(&units[(units.len() + 1).saturating_sub(self.width)..]);
         hash::windows(units, self.width, processor);
+        self.shingles += units.len();
         distinct::deal(units, &mut self.many, processor);
         self.begun = true;
         units.clear();
@@ -97,8 +101,10 @@ impl Large {
         }
     }
 
-    /// Writes the distinct shingle hashes to `out`, which must be empty.
-    pub(crate) fn finish(self, out: &mut Vec<u64>) {
+    /// Writes the distinct shingle hashes to `out`, which must be empty. Returns the number of
+    /// shingles including repeats.
+    pub(crate) fn finish(self, out: &mut Vec<u64>) -> usize {
         self.many.finish(out);
+        self.shingles
     }
 }

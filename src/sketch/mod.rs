@@ -124,14 +124,27 @@ impl Sketcher {
     ///
     /// # Errors
     ///
-    /// `Empty` if it has no shingle (for words: no letter or digit, or only stop words). `Invalid`
-    /// if the parameters are for items, or are of an external scheme.
+    /// `Empty` if it is blank: normalised, it has white space at most. `Invalid` if the parameters
+    /// are for items, or are of an external scheme.
     pub fn text(&self, text: &str) -> Result<Signature> {
         scratch::with(|scratch| self.text_in(text, scratch))
     }
 
+    /// Same as `text`, but `None` for a text without units, even if it is not blank.
+    pub(crate) fn text_with_units(&self, text: &str) -> Result<Option<Signature>> {
+        scratch::with(|scratch| self.units_in(text, scratch))
+    }
+
     #[inline]
     fn text_in(&self, text: &str, scratch: &mut Scratch) -> Result<Signature> {
+        match self.units_in(text, scratch)? {
+            Some(signature) => Ok(signature),
+            None => self.inner.whole_text(text, scratch).ok_or_else(blank),
+        }
+    }
+
+    #[inline]
+    fn units_in(&self, text: &str, scratch: &mut Scratch) -> Result<Option<Signature>> {
         let inner = &*self.inner;
         self.check_made_here()?;
         if inner.shingles == Shingles::Items {
@@ -139,12 +152,12 @@ impl Sketcher {
                 "the parameters are for items; a text needs other shingles",
             ));
         }
-        match (inner.large(text), inner.processor) {
+        Ok(match (inner.large(text), inner.processor) {
             (None, Some(processor)) => processor.text(inner, text, scratch),
             (None, None) => inner.text(None, text, scratch),
             (Some(large), Some(processor)) => processor.large_text(inner, text, large, scratch),
             (Some(large), None) => inner.large_text(None, text, large, scratch),
-        }
+        })
     }
 
     /// The signature of a text and the variety of its shingles, which says whether the set of
@@ -194,7 +207,7 @@ impl Sketcher {
         self.check_items()?;
         scratch::with(|Scratch { sums, rows, .. }| {
             self.hash_items(items, sums);
-            let signature = self.inner.sign(None, sums, rows)?;
+            let signature = self.inner.sign(None, sums, rows).ok_or_else(nothing)?;
             Ok(Original::new(signature, sums))
         })
     }
@@ -214,7 +227,7 @@ impl Sketcher {
         self.check_items()?;
         scratch::with(|Scratch { sums, rows, .. }| {
             self.hash_items(items, sums);
-            self.inner.sign(None, sums, rows)
+            self.inner.sign(None, sums, rows).ok_or_else(nothing)
         })
     }
 
@@ -275,16 +288,26 @@ impl Inner {
         if self.units.folds_items() { self.units.item(item) } else { self.unit.of(item) }
     }
 
-    /// The signature of a text. Inlined into functions that are compiled for several processors.
+    /// The signature of a text, `None` if it has no units. Inlined into functions that are compiled
+    /// for several processors.
     #[inline(always)]
     fn text(
         &self,
         processor: Option<Processor>,
         text: &str,
         scratch: &mut Scratch,
-    ) -> Result<Signature> {
+    ) -> Option<Signature> {
         self.cut(processor, text, scratch);
         self.sign(processor, &mut scratch.sums, &mut scratch.rows)
+    }
+
+    /// The signature of a text without units: its only shingle is its normalised text. `None` if it
+    /// is blank.
+    #[cold]
+    fn whole_text(&self, text: &str, scratch: &mut Scratch) -> Option<Signature> {
+        scratch.sums.clear();
+        scratch.sums.push(self.units.whole(text)?);
+        self.sign(None, &mut scratch.sums, &mut scratch.rows)
     }
 
     /// The window sums of a text in order, including repeats.
@@ -304,8 +327,8 @@ impl Inner {
         text: &str,
         mut large: Large,
         scratch: &mut Scratch,
-    ) -> Result<Signature> {
-        let Scratch { sums, split, rows: Rows { picked, values, .. } } = scratch;
+    ) -> Option<Signature> {
+        let Scratch { sums, split, rows: Rows { picked, values, shingles, .. } } = scratch;
         sums.clear();
         let mut rest = text;
         while !rest.is_empty() {
@@ -314,12 +337,12 @@ impl Inner {
             self.units_of(processor, section, split, sums);
             large.deal(sums, rest.is_empty(), processor);
         }
-        large.finish(sums);
+        *shingles = large.finish(sums);
         if sums.is_empty() {
-            return Err(nothing());
+            return None;
         }
         values.resize(self.rows, 0);
-        Ok(self.sign_distinct(processor, sums, picked, values))
+        Some(self.sign_distinct(processor, sums, picked, values))
     }
 
     /// Appends the unit hashes of a text, without stop words.
@@ -346,16 +369,16 @@ impl Inner {
         Large::new(self.shingles, self.units.blank(), text.len())
     }
 
-    /// Computes a signature from window sums.
+    /// Computes a signature from window sums, `None` if there are none.
     #[inline(always)]
     fn sign(
         &self,
         processor: Option<Processor>,
         sums: &mut Vec<u64>,
         rows: &mut Rows,
-    ) -> Result<Signature> {
+    ) -> Option<Signature> {
         if sums.is_empty() {
-            return Err(nothing());
+            return None;
         }
         let Rows { seen, picked, values, shingles } = rows;
         *shingles = sums.len();
@@ -366,14 +389,14 @@ impl Inner {
         {
             distinct::set(sums, seen, processor, |hash| fast::begin(slots, hash));
             fast::go_on(sums, slots, picked, own);
-            return Ok(self.signature(sums.len(), values));
+            return Some(self.signature(sums.len(), values));
         }
         if self.bag {
             distinct::bag(sums);
         } else {
             distinct::set(sums, seen, processor, |_| ());
         }
-        Ok(self.sign_distinct(processor, sums, picked, values))
+        Some(self.sign_distinct(processor, sums, picked, values))
     }
 
     /// Computes a signature from distinct hashes. `values` has one element per row.
@@ -402,7 +425,12 @@ impl Inner {
 
 #[cold]
 fn nothing() -> Error {
-    Error::new(ErrorKind::Empty, "nothing to compare: no shingles")
+    Error::new(ErrorKind::Empty, "nothing to compare: the set has no items")
+}
+
+#[cold]
+fn blank() -> Error {
+    Error::new(ErrorKind::Empty, "nothing to compare: the text is blank")
 }
 
 /// The unit hashes of all stop words, sorted.

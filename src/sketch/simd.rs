@@ -23,7 +23,6 @@ use super::scratch::Scratch;
 use super::split::Cut;
 use super::unit::UnitHash;
 use super::{Inner, Signature};
-use crate::Result;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -113,7 +112,7 @@ impl Processor {
         inner: &Inner,
         text: &str,
         scratch: &mut Scratch,
-    ) -> Result<Signature> {
+    ) -> Option<Signature> {
         kernel!(
             self,
             text_by_avx2(self, inner, text, scratch),
@@ -128,7 +127,7 @@ impl Processor {
         text: &str,
         large: Large,
         scratch: &mut Scratch,
-    ) -> Result<Signature> {
+    ) -> Option<Signature> {
         kernel!(
             self,
             large_text_by_avx2(self, inner, text, large, scratch),
@@ -295,7 +294,7 @@ fn text_by_avx2(
     inner: &Inner,
     text: &str,
     scratch: &mut Scratch,
-) -> Result<Signature> {
+) -> Option<Signature> {
     inner.text(Some(own), text, scratch)
 }
 
@@ -307,7 +306,7 @@ fn text_by_avx512(
     inner: &Inner,
     text: &str,
     scratch: &mut Scratch,
-) -> Result<Signature> {
+) -> Option<Signature> {
     inner.text(Some(own), text, scratch)
 }
 
@@ -319,7 +318,7 @@ fn large_text_by_avx2(
     text: &str,
     large: Large,
     scratch: &mut Scratch,
-) -> Result<Signature> {
+) -> Option<Signature> {
     inner.large_text(Some(own), text, large, scratch)
 }
 
@@ -332,6 +331,6 @@ fn large_text_by_avx512(
     text: &str,
     large: Large,
     scratch: &mut Scratch,
-) -> Result<Signature> {
+) -> Option<Signature> {
     inner.large_text(Some(own), text, large, scratch)
 }

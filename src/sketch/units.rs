@@ -155,6 +155,15 @@ impl Units {
         }
     }
 
+    /// The hash of the whole normalised text, `None` if it is blank: white space at most.
+    #[cold]
+    pub(crate) fn whole(&self, text: &str) -> Option<u64> {
+        let text = self.rules.options(text);
+        let letters = self.rules.letters(&text);
+        tokens(&letters).next()?;
+        Some(self.hash.of(self.rules.blanks(&letters).as_bytes()))
+    }
+
     /// The hash of a space as a unit of characters.
     pub(crate) fn blank(&self) -> u64 {
         self.ascii[usize::from(b' ')]

@@ -235,6 +235,35 @@ fn texts_stay_whole_whatever_is_done_to_them() {
 }
 
 #[test]
+fn a_text_without_words_is_one_passage() {
+    let folder = Scratch::new();
+    for stop in [false, true] {
+        let windows = Windows::new(20, 10).unwrap();
+        let builder = Params::for_threshold(0.5).passages(windows);
+        let builder = if stop { builder.stop_words(["the", "of"]) } else { builder };
+        let dir = folder.path(&stop.to_string());
+        let index = PassageIndex::create(dir, &builder.build().unwrap(), unsynced()).unwrap();
+        let (arrows, other) =
+            if stop { ("The OF, the?", "of") } else { (" ===> \n!", "\u{1f600}") };
+        assert_eq!(index.insert("arrows", arrows).unwrap(), Outcome::Inserted);
+        index.insert("words", &format!("{} of the {arrows}", words(0, 100))).unwrap();
+        let quoting = |text: &str| {
+            let answer = index.view().query(text).run().unwrap();
+            let texts = answer.texts.iter();
+            (texts.map(|text| (text.key.clone(), text.share)).collect::<Vec<_>>(), answer.words)
+        };
+        let found = (vec![(b"arrows".to_vec(), 1.0)], 1);
+        assert_eq!(quoting(&format!("\t{}", arrows.to_lowercase())), found);
+        assert_eq!(quoting(other), (Vec::new(), 1));
+        assert_eq!(index.insert("arrows", arrows).unwrap(), Outcome::Unchanged);
+        assert_eq!(index.insert("arrows", other).unwrap(), Outcome::Replaced);
+        assert_eq!(quoting(arrows).0, []);
+        assert_eq!(kind(index.insert("arrows", " \u{200b}")), ErrorKind::Empty);
+        index.close().unwrap();
+    }
+}
+
+#[test]
 fn two_threads_that_replace_the_same_text_leave_no_passages_behind() {
     let scratch = Scratch::new();
     let index = PassageIndex::create(scratch.dir(), &params(8, 4), unsynced()).unwrap();

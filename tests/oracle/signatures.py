@@ -75,6 +75,7 @@ def parse_tables(page):
     return equivalents, listed("Default ignorable: "), listed("Left out by `diacritics`: ")
 
 
+STOP = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
 TABLES = parse_tables(PAGE.read_text(encoding="utf-8"))
 form = unicodedata.normalize
 
@@ -142,6 +143,8 @@ def single_spaced(text, flag):
 
 def ascii_words(text):
     ascii_letters = text.replace("\u0131", "i")  # Of `turkish`.
+    if not any(c.isalnum() for c in text):
+        return []  # True of the texts that the page prints: none of their marks is Alphabetic.
     assert ascii_letters.isascii(), "the page spells out the words of ASCII text only"
     words, word = [], ""
     for i, c in enumerate(text):
@@ -167,6 +170,18 @@ def units(text, kind, flag):
         return [line for line in (single_spaced(x, flag) for x in text.split("\n")) if line]
     text = single_spaced(text, flag)
     return {"words": ascii_words, "tokens": split_white, "chars": list}[kind](text)
+
+
+def unit_hashes(text, kind, flag, seed):
+    """The hashes of the units, or of the whole normalised text if it has none and is not blank."""
+    hashes = [xxh3(u.encode(), seed) for u in units(text, kind, flag)]
+    if flag == "stop":
+        stop = {xxh3(word, seed) for word in (b"over", b"the")}
+        hashes = [h for h in hashes if h not in stop]
+    whole = single_spaced(normalise(text, flag), flag)
+    if not hashes and kind != "items" and split_white(whole):
+        return [xxh3(whole.encode(), seed)]
+    return hashes
 
 
 def shingle_hashes(hashes, k, bag):
@@ -214,13 +229,15 @@ def textbook(hashes, k, seed):
 
 
 def lanes(values, bits):
+    if bits >= 32:
+        return b"".join(v.to_bytes(bits // 8, "little") for v in values)
     tops = [(v * LANE & MASK) >> 48 for v in values]
     return b"".join(t.to_bytes(2, "little") if bits == 16 else bytes([t >> 8]) for t in tops)
 
 
 def signature(inputs, scheme, bits, k, seed, shingles, flag, name):
     kind, _, width = shingles.partition(":")
-    hashed = [xxh3(u.encode(), seed) for u in units(inputs[name], kind, flag)]
+    hashed = unit_hashes(inputs[name], kind, flag, seed)
     hashes = shingle_hashes(hashed, int(width or 1), flag == "bag")
     values = fast(hashes, k) if scheme == "fast" else textbook(hashes, k, seed)
     return len(hashes), lanes(values, bits)
@@ -232,8 +249,9 @@ def signature_text(scheme, bits, k, seed, shingles, flag):
         return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
                 f";shingles={shingles};bag=false;normalise={flag};keep-space=false")
     states = "".join(f";{f}={'true' if f == flag else 'false'}" for f in flags)
+    stop = f";stop={STOP}" if flag == "stop" else ""
     return (f"nearkin-signature-1;scheme={scheme};seed={seed};hashes={k};lanes={bits}"
-            f";shingles={shingles}{states}")
+            f";shingles={shingles}{states}{stop}")
 
 
 def check_step(line, fox):
@@ -256,7 +274,7 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     block = lambda name: re.search(rf"```{name}\n(.*?)```", page, re.S)[1].splitlines()
     inputs = {"numbers": " ".join(map(str, range(1000)))}
-    for line in block("inputs"):
+    for line in block("inputs") + block("wordless-inputs"):
         name, text = line.split(" ", 1)
         inputs[name] = json.loads(text)
     wrong, folding = [], []
@@ -271,8 +289,7 @@ def main():
     _, fox = signature(inputs, "fast", 8, 128, 0, "words:3", "-", "fox")
     wrong += [line for line in block("hashes") if not check_step(line, fox)]
     lines = block("fold-ids") + block("ids") + block("stop-ids")
-    stop = f"{xxh3(chr(10).join(sorted(['over', 'The'])).encode(), 0):016x}"
-    if f";stop={stop};" not in lines[-2]:
+    if f";stop={STOP};" not in lines[-2]:
         wrong.append(lines[-2])
     for line in block("external"):
         bits, values, expected = line.split(" ")
@@ -282,7 +299,7 @@ def main():
         found = xxh3(text.split(";bands=")[0].encode(), 0), xxh3(text.encode(), 0)
         if ids != "%016x %016x" % found:
             wrong.append(text)
-    vectors = block("fold-vectors") + block("vectors")
+    vectors = block("fold-vectors") + block("vectors") + block("wordless-vectors")
     for line in vectors:
         scheme, bits, k, seed, shingles, flag, name, *expected = line.split(" ")
         bits, k, seed = int(bits), int(k), int(seed)

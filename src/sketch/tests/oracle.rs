@@ -106,7 +106,7 @@ pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
     }
 }
 
-/// The units of a text, as strings.
+/// The units of a text, as strings; a text without units is one, unless it is blank.
 fn units(params: &Params, text: &str) -> Vec<String> {
     let blanks = |text: &str| {
         if params.keep_space() {
@@ -122,16 +122,24 @@ fn units(params: &Params, text: &str) -> Vec<String> {
         return text.split('|').map(item).collect();
     }
     let text = normalised(params.normalise(), text);
-    match params.shingles() {
+    let units = units_of_kind(params.shingles(), &text, blanks);
+    if units.is_empty() && text.split_whitespace().next().is_some() {
+        return vec![blanks(&text)];
+    }
+    units
+}
+
+fn units_of_kind(shingles: Shingles, text: &str, blanks: impl Fn(&str) -> String) -> Vec<String> {
+    match shingles {
         Shingles::Words(_) => {
             // A non-ASCII word is appended, so that `unicode-segmentation` takes its general path.
-            let outside = format!("{} \u{e9}", blanks(&text));
+            let outside = format!("{} \u{e9}", blanks(text));
             let mut words: Vec<_> = outside.unicode_words().map(str::to_owned).collect();
             assert_eq!(words.pop().as_deref(), Some("\u{e9}"));
             words
         }
         Shingles::Tokens(_) => text.split_whitespace().map(str::to_owned).collect(),
-        Shingles::Chars(_) => blanks(&text).chars().map(String::from).collect(),
+        Shingles::Chars(_) => blanks(text).chars().map(String::from).collect(),
         _ => text.split('\n').map(blanks).filter(|line| !line.is_empty()).collect(),
     }
 }

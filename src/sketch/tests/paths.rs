@@ -309,7 +309,7 @@ fn a_text_shorter_than_a_shingle_is_one_shingle() {
 }
 
 #[test]
-fn a_text_without_shingles_is_empty_and_the_wrong_kind_invalid() {
+fn a_blank_text_is_empty_and_the_wrong_kind_invalid() {
     let kind = |result: crate::Result<_>| {
         result.map(|_: crate::Signature| ()).err().map(|error| error.kind())
     };
@@ -321,11 +321,58 @@ fn a_text_without_shingles_is_empty_and_the_wrong_kind_invalid() {
         assert_eq!(kind(sketcher.items(["a"])), Some(ErrorKind::Invalid));
         assert_eq!(kind(sketcher.items([1])), Some(ErrorKind::Invalid));
     }
-    let words = sketcher(Params::builder());
-    assert_eq!(kind(words.text("... -- ___ !?")), Some(ErrorKind::Empty));
+    // What folding leaves out is nothing.
+    let (folds, cases) =
+        (sketcher(Params::builder()), Params::builder().normalise(Normalise::Case));
+    let cases = sketcher(cases);
+    for text in ["\u{200b}", "\u{feff}", " \u{200d}\n\u{fe0f}", "\u{ad}"] {
+        assert_eq!(kind(folds.text(text)), Some(ErrorKind::Empty), "{text:?}");
+        assert_eq!(kind(cases.text(text)), None, "{text:?}");
+    }
+    assert_eq!((kind(folds.text("\0")), kind(cases.text("\0"))), (None, None));
     let items = sketcher(Params::builder().shingles(Shingles::Items));
     assert_eq!(kind(items.text("a")), Some(ErrorKind::Invalid));
     assert_eq!(kind(items.items([] as [&str; 0])), Some(ErrorKind::Empty));
+}
+
+#[test]
+fn a_text_without_words_is_one_shingle() {
+    let texts =
+        ["... -- ___ !?", "===>", "===> ", "\u{1f600}", "\u{1f600}\u{1f600}", "\u{2211} =", "$"];
+    for bag in [false, true] {
+        let words = sketcher(Params::builder().bag(bag));
+        let originals = texts.map(|text| words.original_text(text).unwrap());
+        for (one, a) in originals.iter().zip(texts) {
+            let spaced = format!("\t{a} \n");
+            let (again, variety) = words.text_with_variety(&spaced).unwrap();
+            assert_eq!((variety.shingles, variety.distinct), (1, 1));
+            assert_eq!((again, one.signature().shingle_count()), (one.signature().clone(), 1));
+            for (other, b) in originals.iter().zip(texts) {
+                let equal = a.trim() == b.trim();
+                let similarity = one.similarity(other).to_bits();
+                assert_eq!(similarity, f64::from(u8::from(equal)).to_bits(), "{a:?} {b:?}");
+                assert_eq!(one.signature() == other.signature(), equal, "{a:?} {b:?}");
+            }
+        }
+    }
+    // Letters are folded, too, if there is a word without one.
+    let stop = sketcher(Params::builder().stop_words(["the", "of"]));
+    assert_eq!(stop.text("The OF!").unwrap(), stop.text("the  of!").unwrap());
+    assert_ne!(stop.text("The of").unwrap(), stop.text("the").unwrap());
+    // A text with a word is compared by its words only.
+    let words = sketcher(Params::builder());
+    assert_eq!(words.text("===> a").unwrap(), words.text("a \u{1f600}").unwrap());
+}
+
+#[test]
+fn a_large_text_without_words_is_one_shingle() {
+    let words = sketcher(Params::builder());
+    let large = |n: usize| words.original_text(&"=> \u{1f600} ".repeat(n)).unwrap();
+    let (one, other) = (large(40_000), large(40_001));
+    assert_eq!((one.signature().shingle_count(), one.similarity(&one)), (1, 1.0));
+    assert_eq!(one.overlap(&other).shared, 0);
+    let blank = words.text(&" \n".repeat(200_000)).unwrap_err();
+    assert_eq!(blank.kind(), ErrorKind::Empty);
 }
 
 #[test]

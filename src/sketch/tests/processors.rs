@@ -14,9 +14,9 @@ use crate::{Params, Scheme, Shingles, Signature, Sketcher};
 
 /// The signatures of a text by every code path that this processor supports, the plain path first.
 fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Signature>> {
-    let mut found = vec![inner.text(None, text, scratch).ok()];
+    let mut found = vec![inner.text(None, text, scratch)];
     for processor in Processor::all() {
-        found.push(processor.text(inner, text, scratch).ok());
+        found.push(processor.text(inner, text, scratch));
     }
     found
 }

@@ -16,14 +16,14 @@ fn in_sections(inner: &Inner, text: &str, section: usize) -> Vec<Option<Signatur
     let sketch = |processor| {
         let large = Large::new(inner.shingles, inner.units.blank(), text.len()).unwrap();
         let large = large.with_section(section);
-        scratch::with(|scratch| inner.large_text(processor, text, large, scratch).ok())
+        scratch::with(|scratch| inner.large_text(processor, text, large, scratch))
     };
     ways.map(sketch).collect()
 }
 
 fn check(params: ParamsBuilder, text: &str) {
     let sketcher = Sketcher::new(&params.build().unwrap());
-    let expected = scratch::with(|scratch| sketcher.inner.text(None, text, scratch).ok());
+    let expected = scratch::with(|scratch| sketcher.inner.text(None, text, scratch));
     for section in [1, 7, 40, 200] {
         for found in in_sections(&sketcher.inner, text, section) {
             assert_eq!(found, expected, "{section} {text:?}");
@@ -70,6 +70,9 @@ fn a_large_text_has_the_signature_of_the_whole() {
         assert!(inner.large(&text).is_some());
         let expected = scratch::with(|scratch| inner.text(None, &text, scratch)).unwrap();
         assert_eq!(sketcher.text(&text).unwrap(), expected);
+        let (_, variety) = sketcher.text_with_variety(&text).unwrap();
+        let words = 100_000 + 1 - shingles.units();
+        assert!(variety.shingles == words || shingles == Shingles::Chars(5), "{variety:?}");
         let original = sketcher.original_text(&text).unwrap();
         assert_eq!((original.signature(), original.similarity(&original)), (&expected, 1.0));
     }
