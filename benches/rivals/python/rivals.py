@@ -1,11 +1,10 @@
 """datasketch, rensa and Lance's MinHash index on the texts that `rivals text` wrote.
 
 One thread where the library can be told so; same texts, words:3, 16 bands of 8. Results go to a
-JSON file of the same shape as those of the Rust side.
+table of the same shape as those of the Rust side.
 """
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -55,9 +54,12 @@ class Results:
 
     def write(self, path, versions):
         path.parent.mkdir(parents=True, exist_ok=True)
-        machine = [["python", platform.python_version()], *versions]
-        text = {"command": "python", "machine": machine, "rows": self.rows}
-        path.write_text(json.dumps(text, indent=2) + "\n")
+        lines = [("# command", "python"), ("# python", platform.python_version())]
+        lines += [(f"# {name}", version) for name, version in versions]
+        for row in self.rows:
+            *fields, values = row.values()
+            lines.append((*map(str, fields), " ".join(f"{value:.6g}" for value in values)))
+        path.write_text("".join("\t".join(line) + "\n" for line in lines))
         for row in self.rows:
             middle = statistics.median(row["values"])
             print(f'{row["stage"]:<8} {row["engine"]:<12} {row["documents"]:>9} '

@@ -54,5 +54,5 @@ fn run(stage: &str, options: &Options) -> Result<()> {
     results.print();
     println!("{stage}: {:.0} s", start.elapsed().as_secs_f64());
     let name = if stage == "scripts" && scripts::NATIVE { scripts::NATIVE_RESULTS } else { stage };
-    results.write(&options.results.join(format!("{name}.json")))
+    results.write(&options.results.join(format!("{name}.tsv")))
 }

@@ -1,13 +1,13 @@
-//! Results as flat JSON rows: one row per stage, engine, size and measure.
+//! Results as tables of text: one line per stage, engine, size and measure.
 
-use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 use std::path::Path;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// One measure of one engine, with a value per run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct Row {
     pub stage: String,
     pub engine: String,
@@ -45,7 +45,7 @@ pub fn median(values: &[f64]) -> f64 {
 }
 
 /// All results of one stage, and the machine.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Results {
     pub command: String,
     pub machine: Vec<(String, String)>,
@@ -103,16 +103,57 @@ impl Results {
         }
     }
 
+    /// Writes the results as lines of tab-separated fields. The lines that describe the run come
+    /// first and start with `#`. Values have six significant digits.
     pub fn write(&self, path: &Path) -> Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?;
+        let mut text = format!("# command\t{}\n", self.command);
+        for (name, value) in &self.machine {
+            writeln!(text, "# {name}\t{value}")?;
+        }
+        for row in &self.rows {
+            let Row { stage, engine, durability, documents, measure, unit, values } = row;
+            let values: Vec<String> = values.iter().map(|value| six_digits(*value)).collect();
+            let values = values.join(" ");
+            writeln!(
+                text,
+                "{stage}\t{engine}\t{durability}\t{documents}\t{measure}\t{unit}\t{values}"
+            )?;
+        }
+        std::fs::write(path, text)?;
         Ok(())
     }
 
     pub fn read(path: &Path) -> Result<Self> {
-        Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
+        let mut results = Self::default();
+        for (at, line) in std::fs::read_to_string(path)?.lines().enumerate() {
+            let bad = || format!("{}: line {} is malformed", path.display(), at + 1);
+            if let Some(head) = line.strip_prefix("# ") {
+                let (name, value) = head.split_once('\t').ok_or_else(bad)?;
+                match name {
+                    "command" => value.clone_into(&mut results.command),
+                    _ => results.machine.push((name.to_owned(), value.to_owned())),
+                }
+                continue;
+            }
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [stage, engine, durability, documents, measure, unit, values] = fields[..] else {
+                return Err(bad().into());
+            };
+            let owned = str::to_owned;
+            results.rows.push(Row {
+                stage: owned(stage),
+                engine: owned(engine),
+                durability: owned(durability),
+                documents: documents.parse()?,
+                measure: owned(measure),
+                unit: owned(unit),
+                values: values.split(' ').map(str::parse).collect::<std::result::Result<_, _>>()?,
+            });
+        }
+        Ok(results)
     }
 
     /// One line per figure: minimum, median and maximum of the runs.
@@ -131,6 +172,11 @@ impl Results {
             );
         }
     }
+}
+
+fn six_digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    rounded.to_string()
 }
 
 /// Three significant digits, with thousands separators.

@@ -16,7 +16,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Whether this build may use AVX2 everywhere, as a build with `-C target-cpu=native` does.
 pub const NATIVE: bool = cfg!(target_feature = "avx2");
-/// File name, without `.json`, of the results of a build in which `NATIVE` is true.
+/// File name, without `.tsv`, of the results of a build in which `NATIVE` is true.
 pub const NATIVE_RESULTS: &str = "scripts-native";
 /// The name of the texts that are the reference: the report shows the other texts' times relative
 /// to theirs.

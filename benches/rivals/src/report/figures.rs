@@ -13,7 +13,7 @@ impl Figures {
     pub fn read(options: &Options) -> Result<Self> {
         let mut stages = Vec::new();
         for stage in STAGES.into_iter().chain([NATIVE_RESULTS]) {
-            let path = options.results.join(format!("{stage}.json"));
+            let path = options.results.join(format!("{stage}.tsv"));
             if path.exists() {
                 stages.push((stage.to_owned(), Results::read(&path)?));
             }

@@ -12,7 +12,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
         println!("skipped: no --python given, so no figures of datasketch, rensa and Lance");
         return Ok(false);
     };
-    let out = options.work.join("python.json");
+    let out = options.work.join("python.tsv");
     let mut child = Command::new(program);
     child.arg(home().join("python/rivals.py"));
     child.arg("--texts").arg(folder(options));
