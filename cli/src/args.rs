@@ -74,6 +74,12 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "COMMAND", help_heading = "Formats")]
     pub(crate) pdf_command: Option<OsString>,
 
+    /// Read all text files, pages, messages and rows in this encoding, such as windows-1251,
+    /// whatever they declare [default: detected for each file]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Formats")]
+    #[arg(value_parser = values::encoding)]
+    pub(crate) encoding: Option<&'static encoding_rs::Encoding>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

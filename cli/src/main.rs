@@ -11,6 +11,7 @@ mod checkpoint;
 mod clusters;
 mod content;
 mod copies;
+mod decode;
 mod dedup;
 mod dups;
 mod ended;
@@ -83,6 +84,9 @@ fn main() -> ExitCode {
     }
     if let Some(command) = args.pdf_command {
         texts::read_pdf_by(command);
+    }
+    if let Some(encoding) = args.encoding {
+        decode::force(encoding);
     }
     output::set_level(args.quiet, args.verbose);
     let mut output = Output::new(args.json);

@@ -5,7 +5,6 @@
 //! file.
 
 mod child;
-mod encoding;
 #[cfg(feature = "office")]
 mod epub;
 mod format;
@@ -40,6 +39,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::decode;
 use crate::raw::Reason;
 use format::Format;
 
@@ -48,7 +48,7 @@ pub(crate) use pdf::read_by as read_pdf_by;
 
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 /// In the value of [`maker`], the version has three bits, below the hash of the PDF command.
 const _: () = assert!(VERSION < 8);
 
@@ -116,7 +116,8 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
 /// format.
 fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
-    encoding::decode(bytes, None).map_err(|reason| match reason {
+    let decoded = decode::decode(bytes, None, decode::forced());
+    decoded.map(|decoded| decoded.text).map_err(|reason| match reason {
         Reason::Binary(_) => known::reason(path, &head).unwrap_or(reason),
         _ => reason,
     })

@@ -3,7 +3,10 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use encoding_rs::Encoding;
 use nearkin::Keep;
+
+use crate::decode;
 
 /// Parses a similarity: 0 to 1, or in percent.
 pub(crate) fn similarity(text: &str) -> Result<f64, String> {
@@ -24,6 +27,12 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
     let hundredth = format!("{number}e-2");
     hundredth.parse().map_err(|_| wrong())
+}
+
+/// Parses the name of an encoding, as web pages spell it.
+pub(crate) fn encoding(text: &str) -> Result<&'static Encoding, String> {
+    decode::by_label(text)
+        .ok_or_else(|| "unknown encoding: try utf-8, windows-1252, shift_jis or gb18030".to_owned())
 }
 
 /// Sort order of clusters.

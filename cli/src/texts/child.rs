@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::format::{Format, failed};
 use super::wire::{Request, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
+use crate::decode;
 use crate::raw::Reason;
 
 /// Stack of the parser thread; deeply nested documents need much. This only reserves address space:
@@ -22,7 +23,14 @@ const STACK_BYTES: usize = 64 << 20;
 /// If this process was started as a parser, parses files until the parent closes the pipe.
 pub(crate) fn if_asked() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
-    (arguments.next()?.to_str() == Some(WORD)).then(|| run(arguments.next(), PAUSE))
+    if arguments.next()?.to_str() != Some(WORD) {
+        return None;
+    }
+    let encoding = arguments.next()?;
+    if let Some(encoding) = encoding.to_str().and_then(decode::by_label) {
+        decode::force(encoding);
+    }
+    Some(run(arguments.next(), PAUSE))
 }
 
 pub(super) fn run(pdf_command: Option<OsString>, pause: Duration) -> ExitCode {

@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 
-use super::encoding;
+use crate::decode;
 use crate::raw::Reason;
 
 /// Number of bytes searched for a declared encoding; browsers search as many.
@@ -19,7 +19,7 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 /// The text of a page.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
     let said = said(&bytes);
-    parse(&encoding::decode(bytes, said)?)
+    parse(&decode::decode(bytes, said, decode::forced())?.text)
 }
 
 /// The encoding that a page declares.

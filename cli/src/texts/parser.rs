@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use super::format::{Format, failed};
 use super::wire::{Request, read_reply};
+#[cfg(not(test))]
+use crate::decode;
 use crate::raw::Reason;
 
 /// Limit of processor time per file, in seconds. A limit of wall-clock time would reject valid
@@ -226,7 +228,8 @@ impl Drop for Process {
 fn command() -> io::Result<Command> {
     let program = own_program()?;
     let mut command = Command::new(program);
-    command.arg(super::wire::WORD).args(super::pdf::command());
+    let encoding = decode::forced().map_or("", encoding_rs::Encoding::name);
+    command.arg(super::wire::WORD).arg(encoding).args(super::pdf::command());
     Ok(command)
 }
 
