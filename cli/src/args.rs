@@ -40,7 +40,7 @@ pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
 
-pub(crate) use values::Order;
+pub(crate) use values::{Order, Stays};
 use values::{order, similarity};
 
 /// Finds near-duplicates with an on-disk index of MinHash signatures

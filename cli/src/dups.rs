@@ -1,15 +1,18 @@
 //! `nearkin dups`: finds copies and near-copies in folders, with an index that needs no managing.
 //!
-//! This module is the sequence of steps: index the folders, compare files of equal size, form
-//! groups, print them.
+//! This module is the sequence of steps: find the files, compare files of equal size, index the
+//! texts, form groups, print them.
 
 mod cache;
+mod cksum;
 mod exact;
+mod files;
 mod groups;
+mod mount;
+mod near;
 mod script;
 mod show;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,34 +20,45 @@ use crate::args::Dups;
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::mirror;
+use crate::mirror::Selection;
+use crate::on_disk;
 use crate::output::{self, Output};
-use crate::raw::key_of;
 
-use cache::Cached;
-use groups::{Files, Groups};
+use files::Files;
+use groups::Groups;
 
 pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     crate::threads::start_pool()?;
     let folders = folders(args)?;
     args.script.as_deref().map_or(Ok(()), script::check)?;
-    let mut files = files(args, &folders)?;
-    let exact = exact::groups(&files)?;
-    let groups = if args.exact {
-        Groups::new(exact, Vec::new())
-    } else {
-        let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
-        let Cached { index, place, _scratch } = cache::open(args, &paths)?;
-        let (index, skipped) = mirror::follow(index, &place, &paths, args.hidden)?;
-        files.skipped = skipped;
-        let near = groups::near(&index, &files, &exact, args.threshold)?;
-        index.close()?;
-        Groups::new(exact, near)
+    let selection = Selection {
+        hidden: args.hidden,
+        exclude: args.exclude.clone(),
+        bytes_min: args.min_size,
+        one_file_system: args.one_file_system,
     };
-    let groups = groups.across(&files, !args.against.is_empty());
+    let mut files = Files::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let exact = exact::groups(&files)?;
+    let mut groups = Groups::default();
+    if !args.exact {
+        let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
+        let wanted = cache::Wanted { args, folders: &paths, selection: &selection };
+        let near = cache::with_index(&wanted, |index| {
+            near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
+        });
+        (groups.near, files.skipped) = near?;
+    }
+    groups.of_exact(&exact);
+    if !args.against.is_empty() {
+        groups.across(&files);
+    }
+    if args.link {
+        groups.linkable(&files, args.any_owner);
+    }
+    groups.measure(&files);
     if let Some(path) = &args.script {
-        script::write(path, args.link, &groups, &files)?;
+        script::write(path, args, &groups, &files)?;
     }
     show::show(&groups, &files, args, output)?;
     if let Some(path) = &args.script {
@@ -63,6 +77,32 @@ pub(crate) struct Looked {
     against: bool,
 }
 
+impl Looked {
+    /// A path in this folder, in the user's spelling.
+    fn shown(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.path) {
+            Ok(rest) if self.given == Path::new(".") => rest.to_owned(),
+            Ok(rest) => self.given.join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// Whether two folders are one, by the same path or by another, or one lies in the other.
+    fn overlaps(&self, path: &Path) -> bool {
+        let id = |path: &Path| fs::metadata(path).ok().and_then(|metadata| on_disk::id(&metadata));
+        path.starts_with(&self.path)
+            || self.path.starts_with(path)
+            || id(path).is_some_and(|one| id(&self.path) == Some(one))
+    }
+}
+
+/// The folders in the order in which their files are kept, with all links resolved.
+fn preferred(args: &Dups) -> Result<Vec<PathBuf>, Failure> {
+    let resolved =
+        |given: &PathBuf| fs::canonicalize(given).map_err(|error| Failure::reading(given, &error));
+    args.against.iter().chain(&args.folders).map(resolved).collect()
+}
+
 /// The folders to search. A folder inside another one is dropped if both are given in the same way:
 /// as folders to search, or as reference folders (`--against`).
 fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
@@ -77,7 +117,7 @@ fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
             ));
         }
         if let Some(other) = found.iter().find(|other| other.against && !against)
-            && (path.starts_with(&other.path) || other.path.starts_with(&path))
+            && other.overlaps(&path)
         {
             return Err(Failure::new(
                 format!("{} and {} overlap", given.display(), other.given.display()),
@@ -93,47 +133,4 @@ fn folders(args: &Dups) -> Result<Vec<Looked>, Failure> {
         found.push(Looked { path, given: given.clone(), against });
     }
     Ok(found)
-}
-
-/// All files, ordered so that the first file of a group is the one to keep.
-fn files(args: &Dups, folders: &[Looked]) -> Result<Files, Failure> {
-    let mut files = Files::default();
-    let mut inodes: HashMap<(u64, u64), usize> = HashMap::new();
-    for folder in folders {
-        for (path, metadata) in mirror::files_in(&folder.path, args.hidden)? {
-            interrupt::check()?;
-            if metadata.len() == 0 {
-                files.empty += 1;
-                continue;
-            }
-            if let Some(inode) = inode(&metadata)
-                && inodes.insert(inode, files.all.len()).is_some()
-            {
-                files.links += 1;
-                continue;
-            }
-            let shown = path.strip_prefix(&folder.path).map_or(path.clone(), |rest| {
-                if folder.given == Path::new(".") {
-                    rest.to_owned()
-                } else {
-                    folder.given.join(rest)
-                }
-            });
-            let (key, bytes) = (key_of(&path), metadata.len());
-            files.all.push(groups::File { path, shown, key, bytes, against: folder.against });
-        }
-    }
-    Ok(files)
-}
-
-/// A value shared by all hard links to a file; `None` if the file has only one name.
-#[cfg(unix)]
-fn inode(metadata: &fs::Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    (metadata.nlink() > 1).then(|| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn inode(_: &fs::Metadata) -> Option<(u64, u64)> {
-    None
 }

@@ -26,6 +26,8 @@ enum Kind {
     BrokenPipe,
     /// A signal told the command to stop.
     Interrupted,
+    /// Stored data of the index are damaged.
+    Damage,
     /// The input is in another format than the options say: a retry would fail again.
     WrongInput,
 }
@@ -82,6 +84,16 @@ impl Failure {
         self.kind == Kind::WrongInput
     }
 
+    /// Whether stored data of an index are damaged.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.kind == Kind::Damage
+    }
+
+    /// The message without the advice.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.kind == Kind::BrokenPipe
     }
@@ -129,7 +141,8 @@ impl From<Error> for Failure {
             ErrorKind::Closed => "run the command again on the right folder",
             _ => "",
         };
-        Self::new(with_causes(&error), advice)
+        let kind = if error.kind() == ErrorKind::Corrupt { Kind::Damage } else { Kind::Error };
+        Self { kind, ..Self::new(with_causes(&error), advice) }
     }
 }
 

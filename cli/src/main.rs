@@ -7,6 +7,7 @@ mod added;
 mod admit;
 mod allocator;
 mod args;
+mod base64;
 mod checkpoint;
 mod clusters;
 mod content;
@@ -26,6 +27,7 @@ mod lines;
 mod maintain;
 mod manual;
 mod mirror;
+mod on_disk;
 mod opened;
 mod originals;
 mod output;
@@ -42,6 +44,7 @@ mod repetitive;
 mod report;
 mod resume;
 mod row_count;
+mod scratch;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(not(feature = "serve"))]

@@ -11,6 +11,7 @@ mod no_watch;
 mod pass;
 mod plan;
 mod report;
+mod selection;
 mod skip_cache;
 mod store;
 mod walk;
@@ -43,6 +44,8 @@ use report::FileCounts;
 use skip_cache::SkipCache;
 use store::Store;
 use walk::{Found, Rules, Scope};
+
+pub(crate) use selection::Selection;
 
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -102,6 +105,9 @@ fn rules(args: &Mirror) -> Rules {
         // If the path cannot be resolved, the folder does not exist and nothing needs to be
         // skipped.
         index: fs::canonicalize(&args.index).ok(),
+        excluded: None,
+        one_file_system: false,
+        bytes_min: 0,
     }
 }
 
@@ -111,14 +117,15 @@ pub(crate) fn follow(
     index: Index,
     place: &Path,
     folders: &[&Path],
-    hidden: bool,
+    selection: &Selection,
 ) -> Result<(Index, BTreeMap<&'static str, u64>), Failure> {
     let params = index.params().clone();
     let mut skipped = BTreeMap::new();
-    let rules = Rules { hidden, no_ignore: true, index: fs::canonicalize(place).ok() };
+    let index_folder = fs::canonicalize(place).ok();
     let store = Store::Index(index);
     for path in folders {
         let folder = Folder::new(path)?;
+        let rules = selected(selection, path, index_folder.clone())?;
         let mut told = SkipCache::read(place, &raw::key_of(path));
         let planned = plan(store.documents().as_ref(), &folder, &rules, &Scope::All, &mut told)?;
         let (mut counts, mut output) = (FileCounts::default(), Output::new(false));
@@ -145,9 +152,12 @@ pub(crate) fn follow(
 }
 
 /// All files in a folder, in name order. Parts that cannot be read are skipped with a note.
-pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
+pub(crate) fn files_in(
+    path: &Path,
+    selection: &Selection,
+) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let folder = Folder::new(path)?;
-    let rules = Rules { hidden, no_ignore: true, index: None };
+    let rules = selected(selection, path, None)?;
     let mut files = Vec::new();
     for found in walk::walk(&folder, &rules, &Scope::All) {
         match found {
@@ -164,6 +174,22 @@ pub(crate) fn files_in(path: &Path, hidden: bool) -> Result<Vec<(PathBuf, Metada
         }
     }
     Ok(files)
+}
+
+/// The rules for the selected files of a folder. Ignore files do not count.
+fn selected(
+    selection: &Selection,
+    folder: &Path,
+    index: Option<PathBuf>,
+) -> Result<Rules, Failure> {
+    Ok(Rules {
+        hidden: selection.hidden,
+        no_ignore: true,
+        index,
+        excluded: selection.excluded(folder)?,
+        one_file_system: selection.one_file_system,
+        bytes_min: selection.bytes_min,
+    })
 }
 
 /// Runs all steps, but makes the changes in a scratch index.

@@ -3,16 +3,12 @@
 //!
 //! This module finds a document by its key. It does not know what the document is used for.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "writes temporary files, never the index's"
-)]
+#![expect(clippy::disallowed_types, reason = "reads temporary files, never the index's")]
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -24,7 +20,9 @@ use crate::failure::Failure;
 use crate::files;
 use crate::guess::Spelling;
 use crate::lines::Lines;
+use crate::on_disk;
 use crate::raw::{self, Origin, Raw};
+use crate::scratch::{self, ReadAt};
 use crate::skips;
 use crate::source::{self, Source};
 
@@ -35,12 +33,10 @@ const KEPT_MAX: usize = 1_024;
 /// Where the documents of an index can be read again.
 pub(crate) struct Originals {
     reading: Reading,
-    files: Vec<PathBuf>,
+    files: Vec<LineFile>,
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
-    /// Held because `files` contains the paths of these temporary files.
-    _scratch: Vec<Scratch>,
 }
 
 /// Where a line is.
@@ -62,34 +58,33 @@ pub(crate) enum TextNow {
     Missing,
 }
 
-/// A temporary file, deleted on drop.
-struct Scratch {
-    path: PathBuf,
+/// A file of lines that can be read at any offset.
+enum LineFile {
+    /// The user's own file.
+    Plain(PathBuf),
+    /// The lines of a compressed file or a table, in a temporary file without a name.
+    Unpacked(Arc<File>),
 }
 
-impl Scratch {
+impl LineFile {
     /// Copies the uncompressed lines of a source to a temporary file.
-    fn of(mut source: Source) -> Result<Self, Failure> {
-        let base = std::env::temp_dir();
-        let (scratch, mut file) = (0_u32..)
-            .find_map(|attempt| {
-                let path = base.join(format!("nearkin-from-{}-{attempt}", std::process::id()));
-                match File::create_new(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-                    created => Some(created.map(|file| (Self { path }, file))),
-                }
-            })
-            .unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
-            .map_err(|error| unpacking(&source.name, &error))?;
-        io::copy(&mut source.reader, &mut file).map_err(|error| unpacking(&source.name, &error))?;
-        Ok(scratch)
+    fn unpacked(mut source: Source) -> Result<Self, Failure> {
+        let mut copy = || {
+            let mut file = scratch::file()?;
+            io::copy(&mut source.reader, &mut file)?;
+            Ok(Self::Unpacked(Arc::new(file)))
+        };
+        copy().map_err(|error| unpacking(&source.name, &error))
     }
-}
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // If this fails, the file stays in the system's temporary folder.
-        let _ = fs::remove_file(&self.path);
+    fn open(&self, at: u64) -> Result<Lines, Failure> {
+        match self {
+            // The number of the line is unknown, and only messages would name it: 0 stands in.
+            Self::Plain(path) => Lines::open_at(path, &[], (0, at)),
+            Self::Unpacked(file) => {
+                Ok(Lines::new("", Box::new(ReadAt { file: Arc::clone(file), at })))
+            }
+        }
     }
 }
 
@@ -111,7 +106,7 @@ impl Originals {
     /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
     /// converted to lines in a temporary file, because lines must be readable at any offset.
     pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
-        let (mut lines, mut files, mut scratch) = (HashMap::new(), Vec::new(), Vec::new());
+        let (mut lines, mut files) = (HashMap::new(), Vec::new());
         for (number, path) in given.from.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
@@ -120,14 +115,13 @@ impl Originals {
                 ));
             }
             let source = source::open(path, &reading.columns())?;
-            if source.plain {
-                files.push(path.clone());
+            let lines_of = if source.plain {
+                LineFile::Plain(path.clone())
             } else {
-                let unpacked = Scratch::of(source)?;
-                files.push(unpacked.path.clone());
-                scratch.push(unpacked);
-            }
-            let mut file = open(&files[number], 0)?.named(&path.display().to_string());
+                LineFile::unpacked(source)?
+            };
+            let mut file = lines_of.open(0)?.named(&path.display().to_string());
+            files.push(lines_of);
             let mut counted = skips::LineCounts::default();
             loop {
                 let at = file.bytes_read();
@@ -144,7 +138,7 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        Ok(Self { reading, files, lines, kept: Mutex::default(), _scratch: scratch })
+        Ok(Self { reading, files, lines, kept: Mutex::default() })
     }
 
     /// The document with this key. Returns `None` if it cannot be read, or if it no longer has
@@ -183,15 +177,33 @@ impl Originals {
         Ok(if changed { TextNow::Changed } else { TextNow::Text(text) })
     }
 
-    /// Size of the file or line of a document, without reading it.
-    pub(crate) fn bytes(&self, key: &[u8]) -> Option<u64> {
-        if self.files.is_empty() {
-            return fs::metadata(raw::path_of(key))
-                .ok()
-                .filter(fs::Metadata::is_file)
-                .map(|data| data.len());
+    /// The bytes that are freed if only the first of these documents stays, and the number of the
+    /// other documents whose size is known. A file counts with what it takes on the disk, and only
+    /// if no other name of it stays.
+    pub(crate) fn freed(&self, keys: &[Vec<u8>]) -> (u64, u64) {
+        let Some((kept, others)) = keys.split_first() else { return (0, 0) };
+        if !self.files.is_empty() {
+            let lines = others.iter().filter_map(|key| self.lines.get(key));
+            let lengths: Vec<_> = lines.map(|place| u64::from(place.bytes)).collect();
+            return (lengths.iter().sum(), lengths.len() as u64);
         }
-        self.lines.get(key).map(|place| u64::from(place.bytes))
+        let kept = metadata(kept).and_then(|(_, metadata)| on_disk::id(&metadata));
+        let mut known = 0;
+        let mut files: HashMap<_, (Metadata, Vec<PathBuf>)> = HashMap::new();
+        for (number, key) in others.iter().enumerate() {
+            let Some((path, metadata)) = metadata(key) else { continue };
+            known += 1;
+            let id = on_disk::id(&metadata);
+            if id.is_none() || id != kept {
+                // Where files have no identity, each path is a file of its own.
+                let file = (id, if id.is_none() { number } else { 0 });
+                files.entry(file).or_insert_with(|| (metadata, Vec::new())).1.push(path);
+            }
+        }
+        let freed = |(metadata, paths): &(Metadata, Vec<PathBuf>)| {
+            on_disk::freed(metadata, paths.iter().map(PathBuf::as_path))
+        };
+        (files.values().map(freed).fold(0, u64::saturating_add), known)
     }
 
     fn read(&self, key: &[u8]) -> Option<Original> {
@@ -210,13 +222,15 @@ impl Originals {
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
         let Place { file, at, .. } = self.lines.get(key)?;
-        open(self.files.get(*file as usize)?, *at).and_then(|mut lines| lines.next()).ok()?
+        self.files.get(*file as usize)?.open(*at).and_then(|mut lines| lines.next()).ok()?
     }
 }
 
-fn open(path: &Path, at: u64) -> Result<Lines, Failure> {
-    // The number of the line is unknown, and only messages would name it: 0 stands in for it.
-    Lines::open_at(path, &[], (0, at))
+/// The path of a document, and the metadata of its file; `None` if it is not a file.
+fn metadata(key: &[u8]) -> Option<(PathBuf, Metadata)> {
+    let path = raw::path_of(key);
+    let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+    Some((path, metadata))
 }
 
 /// An exact similarity as a table cell.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde::Serialize;
 
+use crate::base64;
 use crate::failure::Failure;
 
 /// Writer of results to stdout.
@@ -120,6 +121,19 @@ pub(crate) fn note_limit(shown: u64, found: u64, what: &str) {
 /// A key for JSON: UTF-8, with invalid bytes replaced by U+FFFD.
 pub(crate) fn lossy(key: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(key)
+}
+
+/// Bytes in JSON without loss: a string if they are UTF-8, otherwise `{"base64": "..."}`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JsonBytes<'a>(pub(crate) &'a [u8]);
+
+impl Serialize for JsonBytes<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.collect_map([("base64", base64::encode(self.0))]),
+        }
+    }
 }
 
 /// A key for the terminal: like [`lossy`], but control characters and bidirectional marks are

@@ -3,7 +3,6 @@
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
 mod answers;
-mod base64;
 mod bodies;
 mod description;
 mod documents;

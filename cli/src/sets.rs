@@ -7,12 +7,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 
 use crate::failure::Failure;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+use crate::scratch;
 
 /// Rows are sorted and written to a run file when they exceed this size.
 const ROWS_BYTES_MAX: usize = 128 << 20;
@@ -66,52 +66,23 @@ impl Rows {
 pub(crate) struct Grouping {
     rows: Rows,
     rows_bytes_max: usize,
-    folder: Option<Folder>,
+    files: Vec<File>,
 }
 
-/// A temporary folder of sorted runs, deleted on drop.
-struct Folder {
-    path: PathBuf,
-    runs: u64,
-}
-
-impl Folder {
-    fn create() -> io::Result<Self> {
-        let base = std::env::temp_dir();
-        for attempt in 0_u32.. {
-            let path = base.join(format!("nearkin-sets-{}-{attempt}", std::process::id()));
-            match fs::create_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                created => return created.map(|()| Self { path, runs: 0 }),
-            }
+/// Writes sorted rows to a temporary file, and returns the file at its beginning.
+fn write(rows: &Rows) -> io::Result<File> {
+    let mut file = BufWriter::with_capacity(1 << 20, scratch::file()?);
+    for place in &rows.places {
+        let (key, item) = rows.row(*place);
+        for part in [key, item] {
+            file.write_all(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes())?;
         }
-        Err(io::ErrorKind::AlreadyExists.into())
+        file.write_all(key)?;
+        file.write_all(item)?;
     }
-
-    fn run(&self, number: u64) -> PathBuf {
-        self.path.join(format!("{number}.rows"))
-    }
-
-    fn write(&mut self, rows: &Rows) -> io::Result<()> {
-        let mut file = BufWriter::with_capacity(1 << 20, File::create_new(self.run(self.runs))?);
-        self.runs += 1;
-        for place in &rows.places {
-            let (key, item) = rows.row(*place);
-            for part in [key, item] {
-                file.write_all(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes())?;
-            }
-            file.write_all(key)?;
-            file.write_all(item)?;
-        }
-        file.flush()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If this fails, the remaining files stay in the system's temporary folder.
-        let _ = fs::remove_dir_all(&self.path);
-    }
+    let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn failed(error: &io::Error) -> Failure {
@@ -127,7 +98,7 @@ impl Grouping {
     }
 
     fn with_bytes_max(rows_bytes_max: usize) -> Self {
-        Self { rows: Rows::default(), rows_bytes_max, folder: None }
+        Self { rows: Rows::default(), rows_bytes_max, files: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, key: &[u8], item: &[u8]) -> Result<(), Failure> {
@@ -140,11 +111,7 @@ impl Grouping {
 
     fn write_run(&mut self) -> io::Result<()> {
         self.rows.sort();
-        let folder = match &mut self.folder {
-            Some(folder) => folder,
-            none => none.insert(Folder::create()?),
-        };
-        folder.write(&self.rows)?;
+        self.files.push(write(&self.rows)?);
         self.rows.bytes.clear();
         self.rows.places.clear();
         Ok(())
@@ -155,18 +122,13 @@ impl Grouping {
         self.rows.sort();
         let mut runs = vec![Run::Rows { rows: self.rows, next: 0 }];
         let mut heads = BinaryHeap::new();
-        let count = self.folder.as_ref().map_or(0, |folder| folder.runs);
-        for number in 0..count {
-            if let Some(folder) = &self.folder {
-                let file = File::open(folder.run(number)).map_err(|error| failed(&error))?;
-                runs.push(Run::File(BufReader::with_capacity(256 << 10, file)));
-            }
-        }
+        let buffered = |file| Run::File(BufReader::with_capacity(256 << 10, file));
+        runs.extend(self.files.into_iter().map(buffered));
         for (at, run) in runs.iter_mut().enumerate() {
             let head = run.next().map_err(|error| failed(&error))?;
             heads.extend(head.map(|(key, item)| Reverse((key, item, at))));
         }
-        Ok(Sets { runs, heads, _folder: self.folder, returned: 0 })
+        Ok(Sets { runs, heads, returned: 0 })
     }
 }
 
@@ -217,8 +179,6 @@ pub(crate) type PackedSet = (Vec<u8>, Result<Vec<u8>, Reason>);
 pub(crate) struct Sets {
     runs: Vec<Run>,
     heads: BinaryHeap<Head>,
-    /// Held so that the run files exist until all sets are read.
-    _folder: Option<Folder>,
     returned: u64,
 }
 
@@ -302,17 +262,14 @@ mod tests {
             (key, items)
         };
         let expected: Vec<_> = expected.into_iter().map(sorted).collect();
-        let mut folder = None;
         for (bytes_max, files) in [(1 << 20, 0), (200_000, 2), (10_000, 43)] {
             let mut grouping = Grouping::with_bytes_max(bytes_max);
             for (key, item) in &rows {
                 grouping.push(key.as_bytes(), item.as_bytes()).unwrap();
             }
-            assert_eq!(grouping.folder.as_ref().map_or(0, |folder| folder.runs), files);
-            folder = grouping.folder.as_ref().map(|folder| folder.path.clone());
+            assert_eq!(grouping.files.len(), files);
             assert_eq!(sets(grouping.finish().unwrap()), expected, "{bytes_max}");
         }
-        assert!(!folder.unwrap().exists(), "the files are gone");
     }
 
     #[test]

@@ -207,6 +207,14 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name)
 }
 
+/// The bytes that a file takes on the disk.
+fn on_disk(path: &Path) -> u64 {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) * 512;
+    #[cfg(not(unix))]
+    return fs::metadata(path).unwrap().len();
+}
+
 /// Documents with equal texts and the keys 0, 1, 2, ...
 fn equal_lines(count: usize) -> String {
     let line = |id| format!("{{\"id\":{id},\"text\":\"all of the same\"}}\n");

@@ -74,6 +74,39 @@ pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
     })
 }
 
+/// Which file of a group of copies stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stays {
+    Oldest,
+    Newest,
+    Shortest,
+    First,
+}
+
+/// Parses which file of a group stays.
+pub(super) fn stays() -> impl TypedValueParser<Value = Stays> {
+    PossibleValuesParser::new(["oldest", "newest", "shortest", "first"]).map(|name| {
+        match name.as_str() {
+            "oldest" => Stays::Oldest,
+            "newest" => Stays::Newest,
+            "shortest" => Stays::Shortest,
+            _ => Stays::First,
+        }
+    })
+}
+
+/// Parses a number of bytes: 4096, 10K, 2GiB. The units are powers of 1,024.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "must be a number of bytes, or with K, M, G or T: 4096, 10K, 2G".to_owned();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let power = ["", "k", "m", "g", "t"].iter().position(|one| *one == unit).ok_or_else(wrong)?;
+    let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
+    let factor = 1 << (10 * power);
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +120,24 @@ mod tests {
             assert!(similarity(wrong).is_err(), "{wrong}");
         }
         assert_eq!(share("250%"), Ok(2.5));
+    }
+
+    #[test]
+    fn sizes_may_have_units() {
+        let cases = [
+            ("0", 0),
+            ("10", 10),
+            ("1K", 1_024),
+            ("3m", 3 << 20),
+            ("2GiB", 2 << 30),
+            ("3 TB", 3 << 40),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "K", "-1", "1X", "1KK", "nan", "1.5M", "99999999T"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

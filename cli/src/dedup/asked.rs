@@ -1,8 +1,6 @@
 //! The request of a run: the arguments after checking, and what follows from them (format,
 //! parameters, names).
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use nearkin::{Alike, Params, Reader, Scheme, Shingles};
@@ -16,6 +14,7 @@ use crate::input;
 use crate::opened;
 use crate::params_args::Given;
 use crate::raw;
+use crate::scratch::Scratch;
 
 /// The checked request of a run.
 pub(super) struct Asked<'a> {
@@ -39,8 +38,9 @@ pub(super) struct Asked<'a> {
 impl<'a> Asked<'a> {
     pub(super) fn new(args: &'a Dedup) -> Result<Self, Failure> {
         let to_stdout = args.out.as_os_str() == raw::STDIN;
-        let scratch = if to_stdout { Some(Scratch::new()?) } else { None };
-        let out = scratch.as_ref().map_or_else(|| args.out.clone(), |folder| folder.0.join("out"));
+        let scratch = if to_stdout { Some(Scratch::folder()?) } else { None };
+        let out =
+            scratch.as_ref().map_or_else(|| args.out.clone(), |folder| folder.path().join("out"));
         let dropped = args.dropped.clone().unwrap_or_else(|| {
             let mut name = out.as_os_str().to_owned();
             name.push(".dropped.jsonl");
@@ -90,30 +90,6 @@ fn name_of(path: &Path) -> String {
         return "stdin".to_owned();
     }
     path.display().to_string()
-}
-
-/// A temporary folder, deleted on drop.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, Failure> {
-        let base = std::env::temp_dir();
-        let process = std::process::id();
-        let mut names = (0_u32..).map(|at| base.join(format!("nearkin-dedup-{process}-{at}")));
-        let made = names.find_map(|path| match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-            made => Some(made.map(|()| Self(path))),
-        });
-        made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
-            .map_err(|error| Failure::writing(&base, &error))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // If this fails, the rest stays in the system's temporary folder.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The parameters: those of the archive (`--index`), or of a new index, changed by the given

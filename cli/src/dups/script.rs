@@ -3,16 +3,26 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
-use super::groups::{Files, Group, Groups};
+use super::cksum::Cksum;
+use super::exact::each_block;
+use super::files::{self, Files};
+use super::groups::{Group, Groups};
+use super::mount;
+use crate::args::Dups;
 use crate::exchange::Target;
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// The beginning of every script.
 const HEAD: &str = "#!/bin/sh\n# Written by `nearkin dups`: ";
+
+/// The functions that look at two files and act.
+const FUNCTIONS: &str = include_str!("script.sh");
 
 /// Fails if the path is an existing file, unless it is an earlier script of `nearkin dups`, which
 /// may be replaced.
@@ -34,57 +44,115 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn write(path: &Path, link: bool, groups: &Groups, all: &Files) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(path, &error);
     let mut file = Target::create(path)?;
-    let mut buffer = BufWriter::new(&mut file);
-    print(&mut buffer, link, groups, all).and_then(|()| buffer.flush()).map_err(failed)?;
-    drop(buffer);
+    let buffer = BufWriter::new(&mut file);
+    let mut script = Script { out: buffer, args, all, lasting: HashMap::new() };
+    script
+        .print(groups)
+        .and_then(|()| script.out.flush())
+        .map_err(|error| if interrupt::came() { Failure::interrupted() } else { failed(error) })?;
+    drop(script);
     file.finish()?;
     make_executable(path).map_err(failed)
 }
 
-fn print(out: &mut impl Write, link: bool, groups: &Groups, all: &Files) -> io::Result<()> {
-    let what = if link { "replaces copies with hard links" } else { "removes copies" };
-    writeln!(out, "{HEAD}{what}. Read it before you run it.")?;
-    writeln!(out, "# Each copy is compared again, byte for byte, with the file that stays.")?;
-    let change = if link { "ln -f -- \"$1\" \"$2\"" } else { "rm -- \"$2\"" };
-    writeln!(out, "copy() {{\n  if cmp -s -- \"$1\" \"$2\"; then {change}")?;
-    writeln!(out, "  else echo \"no longer a copy, kept: $2\" >&2; fi\n}}")?;
-    for group in &groups.exact {
-        for_each(group, all, |stays, other| {
-            out.write_all(b"copy ")?;
-            quoted(out, stays)?;
-            out.write_all(b" ")?;
-            quoted(out, other)?;
-            out.write_all(b"\n")
-        })?;
-    }
-    if !groups.near.is_empty() {
-        writeln!(out, "\n# Near-copies are not the same: look at them before you remove one.")?;
-    }
-    for group in &groups.near {
-        writeln!(out, "#")?;
-        for (at, similarity) in &group.files {
-            write!(out, "# {similarity:.3} ")?;
-            // A line feed in a name would end the comment.
-            let name = all.all[*at].path.as_os_str().as_encoded_bytes();
-            out.write_all(crate::output::visible(name).as_bytes())?;
-            out.write_all(b"\n")?;
-        }
-    }
-    Ok(())
+struct Script<'a, W> {
+    out: W,
+    args: &'a Dups,
+    all: &'a Files,
+    /// Whether the inode numbers of each device last.
+    lasting: HashMap<u64, bool>,
 }
 
-/// Calls `each(kept, redundant)` for every file of the group that need not be kept.
-fn for_each(
-    group: &Group,
-    all: &Files,
-    mut each: impl FnMut(&Path, &Path) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut files = group.files.iter().map(|(at, _)| &all.all[*at]);
-    let Some(stays) = files.next() else { return Ok(()) };
-    files.filter(|file| !file.against).try_for_each(|file| each(&stays.path, &file.path))
+impl<W: Write> Script<'_, W> {
+    fn print(&mut self, groups: &Groups) -> io::Result<()> {
+        let link = self.args.link;
+        let what = if link { "replaces copies with hard links" } else { "removes copies" };
+        writeln!(self.out, "{HEAD}{what}. Read it before you run it.\n#")?;
+        self.out.write_all(FUNCTIONS.as_bytes())?;
+        let any_owner = if self.args.any_owner { "yes" } else { "no" };
+        let what = if link { "linked" } else { "removed" };
+        writeln!(self.out, "what={what} any_owner={any_owner}\n")?;
+        let limit = self.args.limit.unwrap_or(usize::MAX);
+        let function = if link { "link" } else { "copy" };
+        for group in groups.exact.iter().take(limit) {
+            self.exact(function, group)?;
+        }
+        if !groups.near.is_empty() {
+            writeln!(self.out, "\n# Near-copies are not the same, so these lines do nothing.")?;
+            writeln!(self.out, "# Look at both files; to remove the second, delete the `: `.")?;
+        }
+        for group in groups.near.iter().take(limit) {
+            self.near(group)?;
+        }
+        writeln!(self.out, "\nfinish")
+    }
+
+    /// One command for each name of each copy.
+    fn exact(&mut self, function: &str, group: &Group) -> io::Result<()> {
+        let all = self.all;
+        for file in group.redundant(all) {
+            for name in file.links() {
+                write!(self.out, "{function} ")?;
+                self.names(file, group.kept(all).path(), name)?;
+                self.out.write_all(b"\n")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands that are switched off, with the checksums of both files. `:` is the shell's command
+    /// that does nothing. (A comment would end at a line feed in a name.)
+    fn near(&mut self, group: &Group) -> io::Result<()> {
+        let all = self.all;
+        let kept = group.kept(all);
+        let sum_of_kept = sum(kept);
+        for (at, similarity) in group.files.iter().skip(1) {
+            interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
+            let file = &all.all[*at];
+            if file.against {
+                continue;
+            }
+            let (Ok(of_kept), Ok(of_copy)) = (&sum_of_kept, sum(file)) else {
+                let name = kept.path().as_os_str().as_encoded_bytes();
+                let other = file.path().as_os_str().as_encoded_bytes();
+                let [name, other] = [name, other].map(crate::output::visible);
+                writeln!(self.out, "# unreadable or changed meanwhile: {name} or {other}")?;
+                continue;
+            };
+            for name in file.links() {
+                write!(self.out, "# {similarity:.3}\n: near ")?;
+                self.names(file, kept.path(), name)?;
+                writeln!(self.out, " '{of_kept}' '{of_copy}'")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The inode of the copy, and the paths of the kept file and of the copy.
+    fn names(&mut self, file: &files::File, kept: &Path, copy: &Path) -> io::Result<()> {
+        let mut lasts = |device| {
+            let known = self.lasting.entry(device);
+            *known.or_insert_with(|| mount::has_lasting_inodes(copy))
+        };
+        match file.state.id {
+            Some(id) if lasts(id.device) => write!(self.out, "{} ", id.inode)?,
+            _ => write!(self.out, "- ")?,
+        }
+        quoted(&mut self.out, kept)?;
+        self.out.write_all(b" ")?;
+        quoted(&mut self.out, copy)
+    }
+}
+
+/// Checksum and length of a file, as `cksum` prints them. Fails if the file has changed since its
+/// text was compared.
+fn sum(file: &files::File) -> io::Result<String> {
+    let (mut sum, mut block) = (Cksum::default(), Vec::new());
+    each_block(file, u64::MAX, &mut block, |bytes| sum.update(bytes))?;
+    Ok(sum.finish())
 }
 
 /// Writes a path as a single shell word, whatever its bytes.

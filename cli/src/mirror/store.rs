@@ -4,13 +4,12 @@
 //! This module also knows which documents may be named as near-duplicates.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::PathBuf;
 
 use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snapshot};
 
 use super::folder::mark;
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// Factor by which the limit of a query is raised if too many of the results may not be named as
 /// near-duplicates.
@@ -32,15 +31,6 @@ pub(crate) struct Dry {
     _scratch: Scratch,
 }
 
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // If this fails, the remaining files stay in the system's temporary folder.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Store {
     /// A store that does not change the index. `gone` has the hashed keys of the documents that
     /// would be removed or replaced.
@@ -49,10 +39,9 @@ impl Store {
         params: &Params,
         gone: HashSet<u128>,
     ) -> Result<Self, Failure> {
-        let name = format!("nearkin-dry-run-{}-{}", std::process::id(), super::memo::now_ns());
-        let scratch = Scratch(std::env::temp_dir().join(name));
+        let scratch = Scratch::folder()?;
         let options = Options::default().durability(Durability::OsBuffer);
-        let added = Index::create(&scratch.0, params, options)?;
+        let added = Index::create(scratch.path().join("index"), params, options)?;
         Ok(Self::Dry(Box::new(Dry { documents, gone, added, _scratch: scratch })))
     }
 

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use ignore::{DirEntry, Walk, WalkBuilder};
 
+use ignore::overrides::Override;
+
 use super::folder::Folder;
 use super::memo::Stat;
 use crate::output;
@@ -29,6 +31,11 @@ pub(crate) struct Rules {
     /// Path of the index, which may lie inside the folder and is skipped; `None` if it does not
     /// exist.
     pub(crate) index: Option<PathBuf>,
+    /// Files and folders to leave out, whatever ignore files say.
+    pub(crate) excluded: Option<Override>,
+    pub(crate) one_file_system: bool,
+    /// Smaller files are left out.
+    pub(crate) bytes_min: u64,
 }
 
 /// The part of the folder to scan.
@@ -107,12 +114,23 @@ pub(crate) enum Found {
     },
 }
 
+impl Found {
+    /// The size of a file. `u64::MAX` for anything else, which is never too small.
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::File { stat, .. } => stat.bytes,
+            Self::Other { .. } | Self::Unlisted { .. } => u64::MAX,
+        }
+    }
+}
+
 /// All entries of the folder that are in the scope and not excluded, in name order.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
     // Unreadable lines of ignore files are reported only when the whole folder is scanned: not
     // again for every event of `--watch`.
     let says_unread = !rules.no_ignore && scope.is_all();
+    let bytes_min = rules.bytes_min;
     entries(folder, rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {
             if says_unread && entry.file_type().is_some_and(|kind| kind.is_dir()) {
@@ -121,7 +139,7 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
             if let Some(error) = entry.error() {
                 output::note(format!("an ignore file: {error}"));
             }
-            found(entry)
+            found(entry).filter(|found| found.bytes() >= bytes_min)
         }
         Err(error) => unlisted(&error, &root),
     })
@@ -162,9 +180,13 @@ fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
         .parents(!rules.no_ignore)
         .git_global(false)
         .require_git(false)
+        .same_file_system(rules.one_file_system)
         .sort_by_file_name(std::cmp::Ord::cmp);
     if !rules.no_ignore {
         builder.add_custom_ignore_filename(IGNORE_FILE);
+    }
+    if let Some(excluded) = &rules.excluded {
+        builder.overrides(excluded.clone());
     }
     let (index, scope) = (rules.index.clone(), Arc::new(scope.clone()));
     builder.filter_entry(move |entry| {

@@ -198,15 +198,13 @@ fn clusters(
     Ok(())
 }
 
-/// Total size of all documents of a cluster except the first. `None` if the size of none of them is
-/// known.
+/// The bytes freed by removing all documents of a cluster except the first. `None` if the size of
+/// none of them is known.
 fn free(cluster: &Cluster, originals: &Originals, totals: &mut Totals) -> Option<u64> {
-    let bytes: Vec<u64> =
-        cluster.keys.iter().skip(1).filter_map(|key| originals.bytes(key)).collect();
-    let sum = bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
-    totals.free = totals.free.saturating_add(sum);
-    totals.free_known += bytes.len() as u64;
-    (!bytes.is_empty()).then_some(sum)
+    let (freed, known) = originals.freed(&cluster.keys);
+    totals.free = totals.free.saturating_add(freed);
+    totals.free_known += known;
+    (known > 0).then_some(freed)
 }
 
 impl Candidate {

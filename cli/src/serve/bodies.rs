@@ -17,9 +17,10 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::base64;
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
+use crate::base64;
+use crate::output::JsonBytes;
 
 /// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
 /// thread that may block, because parsing takes time.
@@ -95,10 +96,7 @@ pub(super) struct Blob(pub(super) Vec<u8>);
 
 impl Serialize for Blob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(&self.0) {
-            Ok(text) => serializer.serialize_str(text),
-            Err(_) => serializer.collect_map([("base64", base64::encode(&self.0))]),
-        }
+        JsonBytes(&self.0).serialize(serializer)
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use axum::http::{HeaderMap, header};
 
-use super::base64;
+use crate::base64;
 use crate::failure::Failure;
 use crate::output;
 

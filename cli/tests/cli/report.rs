@@ -67,9 +67,9 @@ fn a_page_says_what_is_there() {
     {
         assert_eq!(object[field], expected, "{field}");
     }
-    // Removing the copies b and c would free their total size; a is kept.
-    let free: u64 =
-        ["b", "c"].iter().map(|name| scratch.page(&format!("docs/{name}.txt")).len() as u64).sum();
+    // Removing the copies b and c would free what they take on the disk; a is kept.
+    let taken = |name: &str| on_disk(&scratch.path(&format!("docs/{name}.txt")));
+    let free = taken("b") + taken("c");
     assert_eq!((&object["bytes_free"], &object["bytes_known"]), (&free.into(), &2.into()));
     assert_eq!((&object["pairs"], &object["texts_shown"]), (&Value::from(3), &Value::from(3)));
     let data = data_of(&scratch.page("r.html"));
@@ -357,4 +357,27 @@ fn a_report_is_not_written_over_what_it_is_made_of() {
     }
     assert_eq!(scratch.page("in.jsonl"), line);
     scratch.run("verify i").ends_with(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_freed_with_its_last_name_only() {
+    let scratch = Scratch::new();
+    for name in ["a", "b"] {
+        scratch.write(&format!("docs/{name}.txt"), licence("MIT"));
+    }
+    let link = |name: &str, other: &str| {
+        fs::hard_link(scratch.path(name), scratch.path(other)).unwrap();
+    };
+    let free = |scratch: &Scratch| {
+        scratch.run("add i docs").ends_with(0);
+        scratch.run("report i --out r.html --json").ends_with(0).objects()[0]["bytes_free"].clone()
+    };
+    let size = on_disk(&scratch.path("docs/b.txt"));
+    link("docs/a.txt", "docs/a2.txt");
+    assert_eq!(free(&scratch), size, "a link of the file that stays frees nothing");
+    link("docs/b.txt", "docs/b2.txt");
+    assert_eq!(free(&scratch), size, "a file with two names is freed once");
+    link("docs/b.txt", "elsewhere.txt");
+    assert_eq!(free(&scratch), 0, "a name elsewhere keeps the file");
 }

@@ -1,14 +1,14 @@
 //! Base64 with padding, for bytes in JSON and passwords in HTTP headers. Pure.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use ::base64::Engine as _;
+use ::base64::engine::general_purpose::STANDARD;
 
-pub(super) fn encode(bytes: &[u8]) -> String {
+pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
 /// Decodes canonical base64, exactly as [`encode`] writes it. Returns `None` for anything else.
-pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
 

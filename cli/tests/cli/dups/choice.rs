@@ -1,0 +1,139 @@
+//! What `nearkin dups` looks at, which file it keeps, and what counts as freed.
+
+use super::*;
+
+#[cfg(unix)]
+use std::time::{Duration, SystemTime};
+
+/// Writes a file that was modified so many days ago.
+#[cfg(unix)]
+fn write_old(scratch: &Scratch, name: &str, content: &str, days: u32) {
+    scratch.write(name, content);
+    let file = fs::File::options().write(true).open(scratch.path(name)).unwrap();
+    let day = Duration::from_secs(86_400);
+    let now = SystemTime::UNIX_EPOCH + 20_000 * day;
+    file.set_modified(now - days * day).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_user_says_which_file_stays() {
+    let scratch = Scratch::new();
+    for (name, days) in
+        [("d/copy of x", 9), ("d/x.txt", 9), ("d/new", 1), ("e/y", 30), ("d/aa/z", 3)]
+    {
+        write_old(&scratch, name, "content", days);
+    }
+    for (rule, kept) in [
+        ("", "d/x.txt"),
+        (" --keep oldest", "e/y"),
+        (" --keep newest", "d/new"),
+        (" --keep shortest", "d/aa/z"),
+        (" --keep first", "d/aa/z"),
+    ] {
+        let (groups, _) = dups(&scratch, &format!("d e --exact{rule}"));
+        assert!(groups[0].starts_with(&format!("exact {kept} ")), "{rule}: {groups:?}");
+    }
+    // The first folder given wins, also if it lies in another one.
+    assert!(dups(&scratch, "e d --exact").0[0].starts_with("exact e/y "));
+    assert!(dups(&scratch, "d/aa d --exact").0[0].starts_with("exact d/aa/z "));
+    let (groups, _) = dups(&scratch, "e --against d --exact --keep oldest");
+    assert!(groups[0].starts_with("exact d/x.txt "), "{groups:?}");
+}
+
+#[test]
+fn files_can_be_left_out() {
+    let scratch = with_copies();
+    scratch.write("d/skip/a.png", fs::read(scratch.path("d/a.png")).unwrap());
+    let all = dups(&scratch, "d --keep first").0;
+    assert_eq!(all[0], "exact d/a.png d/skip/a.png d/sub/c.png");
+    let without = |options: &str| dups(&scratch, &format!("d --keep first {options}")).0;
+    assert_eq!(without("--exclude skip")[0], "exact d/a.png d/sub/c.png");
+    assert_eq!(without("--exclude *.png")[0], "exact d/one d/one copy");
+    assert_eq!(without("--exclude /a.png")[0], "exact d/skip/a.png d/sub/c.png");
+    assert_eq!(without("--exclude skip/ --exclude c.png")[0], "exact d/one d/one copy");
+    assert!(without("--exclude one*").iter().all(|group| !group.contains("one")));
+    assert_eq!(without("--min-size 90K").len(), 1);
+    assert_eq!(without("--min-size 1G").len(), 0);
+    scratch.run("dups d --exclude a[").ends_with(2).says(&["a[", ".gitignore"]);
+    scratch.run("dups d --min-size 1X").ends_with(2);
+}
+
+/// A text in whose 200 words each of these was replaced.
+fn changed(words: std::ops::Range<usize>) -> String {
+    let word =
+        |at: usize| if words.contains(&at) { format!("new{at} ") } else { format!("w{at} ") };
+    (0..200).map(word).collect()
+}
+
+#[test]
+fn a_near_copy_is_like_the_file_that_stays_and_not_only_like_another_copy() {
+    let scratch = Scratch::new();
+    // Of 198 shingles, 15 replaced words change 17: similarity .84 in a row of texts, .71 over two.
+    scratch.write("d/1", changed(0..0));
+    scratch.write("d/2", changed(0..15));
+    scratch.write("d/3", changed(0..30));
+    let (groups, totals) = dups(&scratch, "d --keep first");
+    assert_eq!(groups, ["near d/1 d/2"]);
+    assert_eq!(totals["near_bytes_freed"], on_disk(&scratch.path("d/2")));
+    // What is left forms groups of its own.
+    scratch.write("d/4", changed(0..45));
+    assert_eq!(dups(&scratch, "d --keep first").0, ["near d/1 d/2", "near d/3 d/4"]);
+    let ran = scratch.run("dups d --keep first --threshold 0.7 --json").ends_with(0);
+    for object in ran.objects().iter().filter(|object| object["kind"] == "near") {
+        for file in object["files"].as_array().unwrap() {
+            assert!(file["similarity"].as_f64().unwrap() >= 0.7, "{object}");
+        }
+    }
+}
+
+#[test]
+fn every_copy_of_something_in_the_archive_is_named() {
+    let scratch = Scratch::new();
+    scratch.write("ref/a.txt", text(1, 40));
+    scratch.write("ref/other.txt", text(2, 0));
+    for name in ["b1", "b2", "b3"] {
+        scratch.write(&format!("in/{name}.txt"), text(1, 38));
+    }
+    fs::hard_link(scratch.path("ref/other.txt"), scratch.path("in/link.txt")).unwrap();
+    let (groups, totals) = dups(&scratch, "in --against ref");
+    let near = "near ref/a.txt in/b1.txt in/b2.txt in/b3.txt";
+    assert_eq!(groups, ["exact ref/other.txt", near]);
+    assert_eq!((&totals["near_copies"], &totals["exact_copies"]), (&3.into(), &0.into()));
+    let ran = scratch.run("dups in --against ref --exact").ends_with(0);
+    assert!(ran.stdout.contains("  in/link.txt  (the same file)\n"), "{}", ran.stdout);
+    let object = &scratch.run("dups in --against ref --exact --json").objects()[0];
+    assert_eq!(object["files"][0]["same_file"][0], "in/link.txt");
+    // A copy is like the reference that it is given to.
+    scratch.write("ref/better.txt", text(1, 39));
+    let (groups, _) = dups(&scratch, "in --against ref");
+    assert!(groups.contains(&near.replace("a.txt", "better.txt")), "{groups:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_are_written_without_loss() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = Scratch::new();
+    scratch.write("d/a", "content");
+    fs::write(scratch.path("d").join(OsStr::from_bytes(b"a\xff\xfe")), "content").unwrap();
+    let object = &scratch.run("dups d --exact --keep first --json").objects()[0];
+    assert_eq!(object["files"][0]["path"], "d/a");
+    // The base64 of d/a, ff, fe.
+    assert_eq!(object["files"][1]["path"], serde_json::json!({"base64": "ZC9h//4="}));
+}
+
+#[cfg(unix)]
+#[test]
+fn holes_take_no_space() {
+    let scratch = Scratch::new();
+    for name in ["a", "b"] {
+        scratch.write(&format!("d/{name}"), "");
+        let file = fs::File::options().write(true).open(scratch.path(&format!("d/{name}")));
+        file.unwrap().set_len(200 << 20).unwrap();
+    }
+    let (groups, totals) = dups(&scratch, "d --exact");
+    assert_eq!(groups, ["exact d/a d/b"]);
+    assert!(totals["exact_bytes_freed"].as_u64().unwrap() < 1 << 20, "{totals}");
+}
