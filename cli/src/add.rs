@@ -9,6 +9,7 @@ use nearkin::{Batch, Index, Params, Shingles};
 use crate::added::{Counts, Safe};
 use crate::args::{Add, TtlGiven};
 use crate::content::{Reading, Sketched};
+use crate::doubts;
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::fields::Fields;
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         let ended = passages::add(index, &reading, &mut input, &progress, &mut adding);
         drop(progress);
         skips.finish();
-        return report(ended, &counts, output);
+        return report(ended, &mut counts, output);
     }
     let ended = pipeline::run_with_positions(
         &mut input,
@@ -91,18 +92,19 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
         Ok(())
     });
-    report(opened::close(ended, || index.close()), &counts, output)
+    report(opened::close(ended, || index.close()), &mut counts, output)
 }
 
 /// Prints the counts of the run; adds them to the message if the run failed.
 fn report(
     ended: Result<(), Failure>,
-    counts: &Counts,
+    counts: &mut Counts,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
+    counts.doubts = doubts::counts();
     ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     if output.json() {
-        output.object(counts)?;
+        output.object(&*counts)?;
     } else if !output::is_quiet() {
         output.line(counts)?;
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use nearkin::{Batch, Index, Outcome};
 use serde::Serialize;
 
+use crate::doubts::Doubts;
 use crate::failure::Failure;
 use crate::input::Position;
 use crate::output::{counted, grouped};
@@ -46,6 +47,8 @@ pub(crate) struct Counts {
     /// With `--ttl`: documents older than the TTL, removed at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expired: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) doubts: Doubts,
     #[serde(skip)]
     kinds: BTreeMap<&'static str, u64>,
 }
@@ -87,7 +90,7 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inserted, replaced, unchanged, skipped, expired, kinds } = self;
+        let Self { inserted, replaced, unchanged, skipped, expired, kinds, .. } = self;
         let inserted = counted(*inserted, "document");
         write!(f, "{inserted} inserted, {} replaced, ", grouped(*replaced))?;
         write!(f, "{} unchanged, {} skipped", grouped(*unchanged), grouped(*skipped))?;

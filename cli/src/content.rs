@@ -3,22 +3,31 @@
 //! Pure: does not know where bytes come from or where signatures go.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
+use crate::decode::Decoded;
+use crate::doubts;
 use crate::failure;
 use crate::fields::{Content, Fields};
 use crate::guess::Guess;
 use crate::output;
-use crate::raw::{KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skipped};
+use crate::raw::{
+    DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skipped,
+};
 use crate::sets;
+use crate::sniff;
 use crate::texts;
 
 /// Maximum size of a text's passages, which must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;
+
+/// Texts from this size on are checked for growth by normalisation.
+const GROWING_BYTES_MIN: usize = DOCUMENT_BYTES_MAX / 16;
 
 /// A document's key and signature.
 #[derive(Debug)]
@@ -194,9 +203,7 @@ impl Reading {
     ) -> Result<(Vec<u8>, T), Reason> {
         let body = body?;
         let (name, content) = match origin {
-            Origin::File { path, name } => {
-                (name.clone(), Content::Text(texts::text(path, body.into())?))
-            }
+            Origin::File { path, name } => (name.clone(), Content::Text(text_of(path, body)?)),
             Origin::Line { file, number } => self.fields.parse(&body).map_err(|why| {
                 self.note_fault(file, *number, &why, &body);
                 Reason::BadLine(why)
@@ -225,6 +232,31 @@ impl Reading {
         };
         signature.map_err(|error| reason_of(&error))
     }
+}
+
+/// The text of a file. Notes what makes it doubtful.
+fn text_of(path: &Path, body: Bytes) -> Result<String, Reason> {
+    let Decoded { text, how } = texts::text(path, body.into())?;
+    if text.len() >= GROWING_BYTES_MIN && normalised_bytes(&text) > DOCUMENT_BYTES_MAX {
+        return Err(Reason::TooLarge);
+    }
+    doubts::note(path, &how);
+    if let Some((what, option)) = sniff::many_by_name(path, &text) {
+        doubts::note_many(path, what, option);
+    }
+    Ok(text)
+}
+
+/// Upper bound of a text's size after normalisation: a few characters stand for whole words, and
+/// become them. U+FDFA grows most, to eleven times its size.
+fn normalised_bytes(text: &str) -> usize {
+    let bytes = |c: char| match c {
+        '\u{fdfa}' => 33,
+        '\u{fdfb}' | '\u{3300}'..='\u{33ff}' => 18,
+        '\u{fdf0}'..='\u{fdfc}' | '\u{3200}'..='\u{32ff}' => 12,
+        other => other.len_utf8(),
+    };
+    text.chars().map(bytes).sum()
 }
 
 /// Text for display; a set shows its items, sorted, one per line.
@@ -267,6 +299,14 @@ mod tests {
     fn text_is_sketched_and_named() {
         let sketched = file(Ok(Bytes::from("four words of text"))).unwrap();
         assert_eq!(sketched.name, b"a.txt");
+    }
+
+    #[test]
+    fn a_text_that_grows_beyond_the_limit_is_too_large() {
+        let text = "\u{fdfa}".repeat(DOCUMENT_BYTES_MAX / 33 + 1);
+        assert_eq!(file(Ok(Bytes::from(text))).unwrap_err().reason, Reason::TooLarge);
+        let text = "\u{fdfa} \u{628}".repeat(DOCUMENT_BYTES_MAX / 400);
+        assert!(file(Ok(Bytes::from(text))).is_ok());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod content;
 mod copies;
 mod decode;
 mod dedup;
+mod doubts;
 mod dups;
 mod ended;
 mod exchange;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         output.flush()?;
         Ok(ended)
     });
+    doubts::tell();
     match ended {
         Ok(ended) => ExitCode::from(ended as u8),
         // The reader of our output has closed the pipe, as `nearkin pairs | head` does.

@@ -1,5 +1,6 @@
 //! Detects files that hold many documents (JSON lines, tables, Parquet) but were given as texts.
-//! Indexed as one text, such a file would be useless, and the command would seem to succeed.
+//! Indexed as one text, such a file would be useless, and the command would seem to succeed. A file
+//! within a folder is indexed, but named.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -28,7 +29,7 @@ enum Seen {
 }
 
 /// Fails for files that hold many documents, unless `as_text` is set. Files found inside folders
-/// are not checked, because the user did not name them.
+/// are named after they were read: see [`many_by_name`].
 pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Failure> {
     if as_text {
         return Ok(());
@@ -56,6 +57,24 @@ pub(crate) fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Fa
         ));
     }
     Ok(())
+}
+
+/// What a file holds by its name and its text, and the option that reads it, if it holds many
+/// documents. For files in folders, which are read as texts.
+pub(crate) fn many_by_name(path: &Path, text: &str) -> Option<(&'static str, &'static str)> {
+    let name = path.file_name()?.to_str().unwrap_or_default().to_ascii_lowercase();
+    if !ends_in(&name, &[".jsonl", ".ndjson", ".ldjson", ".json", ".csv", ".tsv", ".tab"]) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let head = bytes.get(..usize::try_from(HEAD_BYTES).unwrap_or(0)).unwrap_or(bytes);
+    let whole = memchr::memrchr(b'\n', head).filter(|_| head.len() < bytes.len());
+    let head = &head[..whole.map_or(head.len(), |end| end + 1)];
+    match json_lines(head, &name).or_else(|| table(head, &name))? {
+        Seen::JsonLines(_) => Some(("many documents (lines of JSON)", "--jsonl")),
+        Seen::Table(_) => Some(("a table", "--jsonl")),
+        Seen::Parquet => None,
+    }
 }
 
 /// Detects the content of a file; returns `None` for a text. Also returns `None` for a file that

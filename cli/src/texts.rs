@@ -39,7 +39,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::decode;
+use crate::decode::{self, Decoded};
 use crate::raw::Reason;
 use format::Format;
 
@@ -49,7 +49,8 @@ pub(crate) use pdf::read_by as read_pdf_by;
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
 const VERSION: u16 = 5;
-/// In the value of [`maker`], the version has three bits, below the hash of the PDF command.
+/// In the value of [`maker`], the version has three bits, below the hash of what the user gives:
+/// the PDF command and the encoding.
 const _: () = assert!(VERSION < 8);
 
 /// Identifies the text extraction. As long as this value is the same, equal files give equal texts.
@@ -62,16 +63,23 @@ pub(crate) fn maker() -> u16 {
         cfg!(feature = "rtf"),
     ];
     let built_in = formats.iter().fold(VERSION, |maker, built| maker << 1 | u16::from(*built));
-    let of_command = pdf::command().map_or(0, |command| {
-        let hash = xxh3_64(command.as_encoded_bytes()) % u64::from(u8::MAX) + 1;
-        // The value is at most 255, so it fits.
-        u16::try_from(hash).unwrap_or_default()
-    });
-    built_in | of_command << 8
+    let command = pdf::command().map(|command| command.as_encoded_bytes());
+    let encoding = decode::forced().map(|encoding| encoding.name().as_bytes());
+    if command.is_none() && encoding.is_none() {
+        return built_in;
+    }
+    let given = [command.unwrap_or_default(), encoding.unwrap_or_default()];
+    let hash = match encoding {
+        None => xxh3_64(given[0]),
+        Some(_) => xxh3_64(&given.join(&0)),
+    };
+    // The value is from 1 to 255, so it fits.
+    let of_given = u16::try_from(hash % u64::from(u8::MAX) + 1).unwrap_or_default();
+    built_in | of_given << 8
 }
 
 fn format_of(path: &Path, bytes: &[u8]) -> Format {
-    if pdf::is_one(bytes) {
+    if pdf::begin(bytes).is_some() {
         return Format::Pdf;
     }
     if bytes.starts_with(b"PK\x03\x04") {
@@ -86,13 +94,14 @@ fn format_of(path: &Path, bytes: &[u8]) -> Format {
         Some("eml") => Format::Mail,
         Some("mbox") => Format::Mailbox,
         _ if html::is_one(bytes) => Format::Html,
+        _ if mail::is_mailbox(bytes) => Format::Mailbox,
         _ if mail::is_one(bytes) => Format::Mail,
         _ => Format::Plain,
     }
 }
 
 /// The text of a file.
-pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
+pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     if !gzip::is_one(&bytes) {
         return text_of(path, bytes);
     }
@@ -102,7 +111,7 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
     text_of(&if packed { path.with_extension("") } else { path.to_owned() }, bytes)
 }
 
-fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     match format_of(path, &bytes) {
         Format::Plain => plain(path, bytes),
         Format::Mailbox => Err(Reason::Format(
@@ -114,10 +123,12 @@ fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
 
 /// Decodes a text file. If the file is not a text but of a known format, the error names the
 /// format.
-fn plain(path: &Path, bytes: Vec<u8>) -> Result<String, Reason> {
+fn plain(path: &Path, bytes: Vec<u8>) -> Result<Decoded, Reason> {
+    if let Some(reason) = known::source_of_pages(&bytes) {
+        return Err(reason);
+    }
     let head = bytes.get(..known::HEAD_BYTES).unwrap_or(&bytes).to_vec();
-    let decoded = decode::decode(bytes, None, decode::forced());
-    decoded.map(|decoded| decoded.text).map_err(|reason| match reason {
+    decode::decode(bytes, None, decode::forced()).map_err(|reason| match reason {
         Reason::Binary(_) => known::reason(path, &head).unwrap_or(reason),
         _ => reason,
     })

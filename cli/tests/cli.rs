@@ -29,6 +29,8 @@ mod cookbook;
 mod dedup;
 #[path = "cli/dups.rs"]
 mod dups;
+#[path = "cli/encodings.rs"]
+mod encodings;
 #[path = "cli/exact.rs"]
 mod exact;
 #[path = "cli/exchange.rs"]

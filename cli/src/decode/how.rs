@@ -9,6 +9,13 @@ pub(crate) struct Decoded {
     pub(crate) how: How,
 }
 
+impl Decoded {
+    /// A text from a format that has only one encoding.
+    pub(crate) fn exact(text: String) -> Self {
+        Self { text, how: How::UTF_8 }
+    }
+}
+
 /// How the encoding of a text was found, and what was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct How {
@@ -37,6 +44,11 @@ pub(crate) enum Evidence {
     Guessed,
 }
 
+impl Evidence {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Forced, Self::Mark, Self::Bytes, Self::Declared, Self::Unmarked, Self::Guessed];
+}
+
 impl How {
     pub(super) const fn new(encoding: &'static Encoding, evidence: Evidence) -> Self {
         Self { encoding, evidence, replaced: 0, first: 0 }
@@ -45,10 +57,19 @@ impl How {
     /// UTF-8 without an invalid byte: nothing to report.
     pub(crate) const UTF_8: Self = Self::new(UTF_8, Evidence::Bytes);
 
-    /// Whether the text may differ from what its author wrote.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the summary of a run will say it"))]
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.replaced > 0 || matches!(self.evidence, Evidence::Guessed)
+    /// An encoding that the document declares, and in which all bytes are valid.
+    pub(crate) const DECLARED: Self = Self::new(UTF_8, Evidence::Declared);
+
+    pub(crate) fn is_guessed(&self) -> bool {
+        self.evidence == Evidence::Guessed
+    }
+
+    /// How a text of two parts was decoded: the more doubtful encoding, and all replaced bytes.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let doubt = |how: &Self| (how.is_guessed(), how.replaced > 0, how.encoding != UTF_8);
+        let main = if doubt(&other) > doubt(&self) { other } else { self };
+        let first = if self.replaced > 0 { self.first } else { other.first };
+        Self { replaced: self.replaced + other.replaced, first, ..main }
     }
 }
 

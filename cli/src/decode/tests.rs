@@ -198,13 +198,14 @@ fn a_text_in_an_unknown_encoding_is_refused() {
 #[test]
 fn the_note_names_what_was_replaced_and_guessed() {
     assert_eq!(how(RUSSIAN.as_bytes()), "UTF-8");
-    assert!(!of(RUSSIAN.as_bytes()).unwrap().how.is_doubtful());
     let bytes = [RUSSIAN.as_bytes(), b"\xff\n", RUSSIAN.as_bytes(), b"\xff\n"].concat();
     let first = RUSSIAN.len();
     assert_eq!(how(&bytes), format!("UTF-8, 2 invalid bytes replaced, the first at {first}"));
     let big5 = encoded("\u{4eba}\u{4eba}\u{751f}\u{800c}\u{81ea}\u{7531}", BIG5).repeat(5);
     assert_eq!(how(&big5), "guessed: Big5");
-    assert!(of(&big5).unwrap().how.is_doubtful());
+    let both = of(&big5).unwrap().how.and(of(&bytes).unwrap().how);
+    let expected = format!("guessed: Big5, 2 invalid bytes replaced, the first at {first}");
+    assert_eq!(both.to_string(), expected);
 }
 
 /// Gives one byte at a time.

@@ -12,6 +12,7 @@ use super::skip_cache::SkipCache;
 use super::store::Store;
 use super::walk::{Rules, Scope};
 use crate::args::Mirror;
+use crate::doubts;
 use crate::failure::Failure;
 use crate::output::{self, Output, counted};
 
@@ -70,10 +71,11 @@ pub(super) fn carry_out(mut run: Run<'_>, planned: Plan, params: &Params) -> Res
 
 pub(super) fn summarise(counts: &FileCounts, output: &mut Output) -> Result<(), Failure> {
     if output.json() {
-        output.object(counts)?;
+        output.object(&FileCounts { doubts: doubts::counts(), ..counts.clone() })?;
     }
     output.flush()?;
     output::note(counts);
+    doubts::tell();
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use nearkin::Match;
 use serde::Serialize;
 
+use crate::doubts::Doubts;
 use crate::failure::Failure;
 use crate::output::{Output, counted, grouped, lossy, visible};
 use crate::raw::Skipped;
@@ -30,6 +31,8 @@ pub(crate) struct FileCounts {
     /// Documents added or replaced that are similar to another document.
     pub(crate) near_duplicates: u64,
     pub(crate) dry_run: bool,
+    #[serde(flatten)]
+    pub(crate) doubts: Doubts,
     #[serde(skip)]
     pub(crate) kinds: BTreeMap<&'static str, u64>,
     /// Number of changes of each kind, to limit how many are named.

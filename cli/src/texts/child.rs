@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::format::{Format, failed};
 use super::wire::{Request, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
-use crate::decode;
+use crate::decode::{self, Decoded};
 use crate::raw::Reason;
 
 /// Stack of the parser thread; deeply nested documents need much. This only reserves address space:
@@ -94,16 +94,16 @@ fn panicked(format: Format) -> Reason {
 
 /// Parses a file of any format. On malformed input, the parser may panic, hang or run out of
 /// memory.
-fn parse(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
+fn parse(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     match format {
         Format::Html => html::text(bytes),
-        Format::Pdf => pdf::text(bytes),
+        Format::Pdf => pdf::text(bytes).map(Decoded::exact),
         Format::Mail => mail::text(&bytes),
         Format::Office => office::text(bytes),
-        Format::Rtf => rtf::text(bytes),
+        Format::Rtf => rtf::text(bytes).map(Decoded::exact),
         Format::Plain | Format::Mailbox => Err(failed(format.name(), "no parser is needed")),
         #[cfg(test)]
-        Format::Trial => trial(&bytes),
+        Format::Trial => trial(&bytes).map(Decoded::exact),
     }
 }
 

@@ -8,8 +8,9 @@ use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
 use super::html;
-use super::zipped::{self, Archive};
-use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+use super::zipped::{self, Archive, ReadSoFar};
+use crate::decode::Decoded;
+use crate::raw::Reason;
 
 /// An archive with this file is an EPUB book. The file names the package document, which lists the
 /// pages.
@@ -28,21 +29,24 @@ pub(super) fn folder(archive: &Archive) -> Option<String> {
 }
 
 /// The text of all pages of the book in this folder of an archive.
-pub(super) fn text(mut archive: Archive, folder: &str) -> Result<String, Reason> {
+pub(super) fn text(mut archive: Archive, folder: &str) -> Result<Decoded, Reason> {
     let failed = |what: String| super::format::failed("EPUB", what);
-    let mut left = DOCUMENT_BYTES_MAX;
-    let mut text = String::new();
-    for page in pages(&mut archive, folder, &mut left).map_err(failed)? {
-        let bytes = zipped::bytes_of(&mut archive, &page, &mut left).map_err(failed)?;
-        text.push_str(&html::text(bytes)?);
-        text.push('\n');
+    let mut read = ReadSoFar::nothing();
+    let mut book = Decoded::exact(String::new());
+    for page in pages(&mut archive, folder, &mut read).map_err(failed)? {
+        let bytes = zipped::bytes_of(&mut archive, &page, &mut read).map_err(failed)?;
+        let Decoded { text, how } = html::text(bytes)?;
+        book.text.push_str(&text);
+        book.text.push('\n');
+        book.how = book.how.and(how);
     }
-    Ok(text)
+    book.how = book.how.and(read.how);
+    Ok(book)
 }
 
 /// The names of the pages in the archive, in reading order.
-fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<String>, String> {
-    let container = zipped::part(archive, &format!("{folder}{CONTAINER}"), left)?;
+fn pages(archive: &mut Archive, folder: &str, read: &mut ReadSoFar) -> Result<Vec<String>, String> {
+    let container = zipped::part(archive, &format!("{folder}{CONTAINER}"), read)?;
     let mut root = None;
     elements(&container, |name, element| {
         if name == "rootfile" && root.is_none() {
@@ -52,7 +56,7 @@ fn pages(archive: &mut Archive, folder: &str, left: &mut usize) -> Result<Vec<St
     let root = format!("{folder}{}", root.ok_or("it names no root file")?);
     let folder = root.rfind('/').map_or("", |end| &root[..=end]);
     let (mut hrefs, mut pages) = (HashMap::new(), Vec::new());
-    elements(&zipped::part(archive, &root, left)?, |name, element| match name {
+    elements(&zipped::part(archive, &root, read)?, |name, element| match name {
         "item" => {
             if let (Some(id), Some(href)) = (attribute(element, "id"), attribute(element, "href")) {
                 // Several items may refer to parts of the same page: a part is named after a `#`.

@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 
-use crate::decode;
+use crate::decode::{self, Decoded};
 use crate::raw::Reason;
 
 /// Number of bytes searched for a declared encoding; browsers search as many.
@@ -17,17 +17,20 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
 }
 
 /// The text of a page.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
-    let said = said(&bytes);
-    parse(&decode::decode(bytes, said, decode::forced())?.text)
+pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
+    let declared = declared(&bytes);
+    let Decoded { text, how } = decode::decode(bytes, declared, decode::forced())?;
+    Ok(Decoded { text: parse(&text)?, how })
 }
 
-/// The encoding that a page declares.
-fn said(bytes: &[u8]) -> Option<&'static Encoding> {
-    const WORD: &[u8] = b"charset=";
+/// The encoding that a page declares, in a `meta` element or in its XML declaration.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes).to_ascii_lowercase();
-    let at = head.windows(WORD.len()).position(|word| word == WORD)? + WORD.len();
-    let label = head[at..].trim_ascii_start();
+    let behind = |word: &[u8]| {
+        head.windows(word.len()).position(|found| found == word).map(|at| at + word.len())
+    };
+    let in_xml = behind(b"encoding=").filter(|_| head.starts_with(b"<?xml"));
+    let label = head[behind(b"charset=").or(in_xml)?..].trim_ascii_start();
     let label = label.strip_prefix(b"\"").or(label.strip_prefix(b"'")).unwrap_or(label);
     let end = label.iter().position(|byte| b"\"'/>; ".contains(byte)).unwrap_or(label.len());
     Encoding::for_label(&label[..end])

@@ -55,6 +55,15 @@ const TAR_AT: usize = 257;
 /// First bytes of files of Office versions before 2007.
 const OFFICE_97: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
+/// The reason for skipping a file that is a program for a printer. It would be read as a text, but
+/// its text is that of the program, which is much the same for all pages.
+pub(super) fn source_of_pages(bytes: &[u8]) -> Option<Reason> {
+    const BEGINS: [&[u8]; 4] = [b"%!PS", b"\x04%!PS", b"\xc5\xd0\xd3\xc6", b"\x1b%-12345X"];
+    BEGINS.iter().any(|begin| bytes.starts_with(begin)).then(|| {
+        Reason::Format("PostScript, or a job for a printer: convert it to PDF (ps2pdf)".to_owned())
+    })
+}
+
 /// The reason for skipping a file, if its format is recognised.
 pub(super) fn reason(path: &Path, bytes: &[u8]) -> Option<Reason> {
     let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);

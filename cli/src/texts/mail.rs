@@ -1,5 +1,11 @@
 //! Reads e-mail messages: their subject and text. Attachments are not read.
 
+#[cfg(feature = "mail")]
+mod parts;
+#[cfg(feature = "mail")]
+mod transfer;
+
+#[cfg(not(feature = "mail"))]
 use crate::raw::Reason;
 
 /// Number of bytes inspected to recognise a message.
@@ -38,22 +44,17 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
     of_mail > 0 && of_mail + of_letters > 1
 }
 
-/// The subject and text of a message.
-#[cfg(feature = "mail")]
-pub(crate) fn text(bytes: &[u8]) -> Result<String, Reason> {
-    let message = mail_parser::MessageParser::default()
-        .parse(bytes)
-        .ok_or_else(|| super::format::failed("e-mail", "no message"))?;
-    let mut text = message.subject().unwrap_or_default().to_owned();
-    for part in 0..message.text_body_count() {
-        text.push('\n');
-        text.push_str(&message.body_text(part).unwrap_or_default());
-    }
-    Ok(text)
+/// Whether the bytes start like a mailbox of many messages: with a line `From ...`, then a message.
+pub(crate) fn is_mailbox(bytes: &[u8]) -> bool {
+    let line = bytes.starts_with(b"From ").then(|| bytes.iter().position(|byte| *byte == b'\n'));
+    line.flatten().is_some_and(|end| end < HEAD_BYTES && is_one(&bytes[end + 1..]))
 }
+
+#[cfg(feature = "mail")]
+pub(crate) use parts::text;
 
 /// Not supported in this build.
 #[cfg(not(feature = "mail"))]
-pub(crate) fn text(_: &[u8]) -> Result<String, Reason> {
+pub(crate) fn text(_: &[u8]) -> Result<crate::decode::Decoded, Reason> {
     Err(super::not_built::not_built("e-mail", "mail"))
 }

@@ -9,8 +9,9 @@ use quick_xml::events::{BytesRef, Event};
 use zip::ZipArchive;
 
 use super::format::failed;
-use super::zipped::{Archive, part};
-use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
+use super::zipped::{Archive, ReadSoFar, part};
+use crate::decode::{Decoded, How};
+use crate::raw::Reason;
 
 /// The document format of a ZIP archive.
 enum Kind {
@@ -27,7 +28,8 @@ impl Kind {
     fn of(archive: &mut Archive) -> Self {
         let names = ["word/document.xml", "ppt/presentation.xml", "xl/workbook.xml"];
         let [word, slides, table] = names.map(|name| archive.index_for_name(name).is_some());
-        let kind = part(archive, "mimetype", &mut 1_024).unwrap_or_default();
+        let kind = part(archive, "mimetype", &mut ReadSoFar { left: 1_024, how: How::UTF_8 })
+            .unwrap_or_default();
         match (word, slides, table, kind.trim()) {
             (true, ..) => Self::Word,
             (_, true, ..) => Self::Slides,
@@ -47,23 +49,26 @@ impl Kind {
 }
 
 /// The text of a document.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let archive = ZipArchive::new(Cursor::new(bytes));
     let mut archive = archive.map_err(|error| failed("ZIP", error))?;
+    let mut read = ReadSoFar::nothing();
     match Kind::of(&mut archive) {
-        Kind::Other(what) => Err(Reason::Format(what.to_owned())),
-        Kind::Epub(folder) => super::epub::text(archive, &folder),
-        Kind::Word => word(&mut archive).map_err(|error| failed("Word", error)),
-        Kind::Slides => slides(&mut archive).map_err(|error| failed("PowerPoint", error)),
+        Kind::Other(what) => return Err(Reason::Format(what.to_owned())),
+        Kind::Epub(folder) => return super::epub::text(archive, &folder),
+        Kind::Word => word(&mut archive, &mut read).map_err(|error| failed("Word", error)),
+        Kind::Slides => {
+            slides(&mut archive, &mut read).map_err(|error| failed("PowerPoint", error))
+        }
         Kind::OpenDocument => {
-            open_document(&mut archive).map_err(|error| failed("OpenDocument", error))
+            open_document(&mut archive, &mut read).map_err(|error| failed("OpenDocument", error))
         }
     }
+    .map(|text| Decoded { text, how: read.how })
 }
 
-fn open_document(archive: &mut Archive) -> Result<String, String> {
-    let mut left = DOCUMENT_BYTES_MAX;
-    let content = part(archive, "content.xml", &mut left)?;
+fn open_document(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
+    let content = part(archive, "content.xml", read)?;
     let text = Text {
         paragraphs: &["p", "h", "table-row"],
         spaces: &["s", "tab", "line-break", "table-cell"],
@@ -82,18 +87,17 @@ const WORD: Text<'_> = Text {
     skipped: &["del", "moveFrom", "Fallback"],
 };
 
-fn word(archive: &mut Archive) -> Result<String, String> {
-    let mut left = DOCUMENT_BYTES_MAX;
-    let mut text = WORD.of(&part(archive, "word/document.xml", &mut left)?)?;
+fn word(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
+    let mut text = WORD.of(&part(archive, "word/document.xml", read)?)?;
     for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
         if archive.index_for_name(notes).is_some() {
-            text.push_str(&WORD.of(&part(archive, notes, &mut left)?)?);
+            text.push_str(&WORD.of(&part(archive, notes, read)?)?);
         }
     }
     Ok(text)
 }
 
-fn slides(archive: &mut Archive) -> Result<String, String> {
+fn slides(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
     let slides = Text { paragraphs: &["p"], spaces: &["br", "tc"], texts: &["t"], skipped: &[] };
     let number = |name: &str| -> Option<u32> {
         name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse().ok()
@@ -104,9 +108,9 @@ fn slides(archive: &mut Archive) -> Result<String, String> {
         .filter_map(|name| Some((number(&name)?, name.into_owned())))
         .collect();
     names.sort_unstable();
-    let (mut text, mut left) = (String::new(), DOCUMENT_BYTES_MAX);
+    let mut text = String::new();
     for (_, name) in names {
-        text.push_str(&slides.of(&part(archive, &name, &mut left)?)?);
+        text.push_str(&slides.of(&part(archive, &name, read)?)?);
     }
     Ok(text)
 }

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use super::format::{Format, failed};
 use super::wire::{Request, read_reply};
+use crate::decode::Decoded;
 #[cfg(not(test))]
-use crate::decode;
+use crate::decode::forced;
 use crate::raw::Reason;
 
 /// Limit of processor time per file, in seconds. A limit of wall-clock time would reject valid
@@ -41,7 +42,7 @@ const SMALL_BYTES: usize = 32 << 10;
 const MEDIUM_BYTES: usize = 256 << 10;
 
 /// The text of a file, from a parser process.
-pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
+pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let memory = match bytes.len() {
         length if length <= SMALL_BYTES => MEMORY_OF_SMALL,
         length if length <= MEDIUM_BYTES => MEMORY_OF_MEDIUM,
@@ -57,6 +58,17 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, Reason> {
         read => read,
     }
     .unwrap_or_else(|failure| Err(failed(format.name(), failure.what())))
+    .map_err(|reason| advised(format, reason))
+}
+
+/// Names the other way to read a PDF, if there is one.
+fn advised(format: Format, reason: Reason) -> Reason {
+    match reason {
+        Reason::Failed(why) if format == Format::Pdf && super::pdf::command().is_none() => {
+            Reason::Failed(format!("{why}; try --pdf-command pdftotext"))
+        }
+        reason => reason,
+    }
 }
 
 /// Why a parser process gave no reply.
@@ -102,7 +114,7 @@ fn is_out_of_time(_: Option<ExitStatus>) -> bool {
 fn within(
     request: &mut Request,
     clock_time_max: Option<Duration>,
-) -> Result<Result<String, Reason>, Failed> {
+) -> Result<Result<Decoded, Reason>, Failed> {
     let _share = Share::take(request.memory);
     let mut process = match lock(&IDLE).pop() {
         Some(process) => process,
@@ -178,7 +190,7 @@ impl Process {
         &mut self,
         request: &mut Request,
         clock_time_max: Option<Duration>,
-    ) -> Result<Result<String, Reason>, Failed> {
+    ) -> Result<Result<Decoded, Reason>, Failed> {
         let Self { child, requests, replies } = self;
         let mut exchange = || {
             let requests = requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -228,7 +240,7 @@ impl Drop for Process {
 fn command() -> io::Result<Command> {
     let program = own_program()?;
     let mut command = Command::new(program);
-    let encoding = decode::forced().map_or("", encoding_rs::Encoding::name);
+    let encoding = forced().map_or("", encoding_rs::Encoding::name);
     command.arg(super::wire::WORD).arg(encoding).args(super::pdf::command());
     Ok(command)
 }

@@ -27,7 +27,7 @@ fn request(what: &str, memory: u64, seconds: u64) -> Request {
     Request { format: Format::Trial, memory, seconds, bytes: what.as_bytes().to_vec() }
 }
 
-fn why(read: Result<Result<String, Reason>, Failed>) -> String {
+fn why(read: Result<Result<Decoded, Reason>, Failed>) -> String {
     read.unwrap_err().what()
 }
 
@@ -40,7 +40,7 @@ fn a_parser_that_fails_is_a_reason_and_the_next_file_is_read() {
     let reason = text(Format::Trial, b"fail".to_vec()).unwrap_err().detail();
     assert_eq!(reason, "X: garbage");
     for what in ["print", "text"] {
-        let read = text(Format::Trial, what.as_bytes().to_vec()).unwrap();
+        let read = text(Format::Trial, what.as_bytes().to_vec()).unwrap().text;
         assert!(read.starts_with(what), "{read}");
         assert!(!read.ends_with(&format!(" {}", std::process::id())), "{read}");
     }
@@ -65,7 +65,7 @@ fn a_parser_that_waits_ends_by_the_clock() {
     assert_eq!(why(read), "not read within 0 s");
     assert!(began.elapsed() < Duration::from_secs(40));
     let read = within(&mut request("text", MEMORY_OF_SMALL, SECONDS), Some(most * 100));
-    assert!(read.unwrap().unwrap().starts_with("text"));
+    assert!(read.unwrap().unwrap().text.starts_with("text"));
 }
 
 #[cfg(unix)]
@@ -84,7 +84,7 @@ fn a_parser_gets_so_much_memory_and_no_more() {
     assert!(why(read).contains("needs more than 112 MiB of memory"));
     let mut process = Process::start().unwrap();
     let read = process.ask(&mut request("allocate", 2 << 30, SECONDS), None).unwrap();
-    assert!(read.unwrap().starts_with("allocate"));
+    assert!(read.unwrap().text.starts_with("allocate"));
 }
 
 /// When the request with the large file arrives, the process still has the memory limit of the

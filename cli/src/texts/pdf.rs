@@ -1,6 +1,9 @@
 //! Reads the text layer of PDF files; scanned pages have none. The parser is a library, or a
 //! program that the user chooses.
 
+#[cfg(feature = "pdf")]
+mod objects;
+
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -11,8 +14,11 @@ use std::thread;
 use super::format::failed;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
-/// PDF readers accept some bytes before this header, but usually there are none.
 const BEGIN: &[u8] = b"%PDF-";
+
+/// Number of bytes that may stand before the header, such as a line end, a byte order mark or the
+/// header of an HTTP answer; PDF readers accept as many.
+const BEFORE_BYTES: usize = 1_024;
 
 /// Arguments for pdftotext if the user gives none.
 const OF_PDFTOTEXT: [&str; 5] = ["-q", "-enc", "UTF-8", "-", "-"];
@@ -20,9 +26,21 @@ const OF_PDFTOTEXT: [&str; 5] = ["-q", "-enc", "UTF-8", "-", "-"];
 /// The user's program for reading PDF.
 static COMMAND: OnceLock<OsString> = OnceLock::new();
 
-/// Whether the bytes start like a PDF.
-pub(crate) fn is_one(bytes: &[u8]) -> bool {
-    bytes.starts_with(BEGIN)
+/// The offset at which a PDF begins.
+pub(crate) fn begin(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.get(..BEFORE_BYTES + BEGIN.len()).unwrap_or(bytes);
+    let at = head.windows(BEGIN.len()).position(|found| found == BEGIN)?;
+    if at == 0 {
+        return Some(0);
+    }
+    // A text about PDF may have the header in it, too. So the header must begin a line, and the
+    // first object must follow.
+    let begins_line = matches!(bytes[at - 1], b'\n' | b'\r' | 0xbf | 0);
+    let after = &bytes[at..];
+    let after = after.get(..BEFORE_BYTES).unwrap_or(after);
+    let has_object = after.windows(6).any(|found| found.starts_with(b" 0 obj"));
+    let has_end = memchr::memmem::rfind(bytes, b"endobj").is_some();
+    (begins_line && has_object && has_end).then_some(at)
 }
 
 /// Sets the program that reads all PDF files: it gets the file on stdin and prints the text.
@@ -37,7 +55,11 @@ pub(super) fn command() -> Option<&'static OsString> {
 }
 
 /// The text of all pages.
-pub(super) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+pub(super) fn text(mut bytes: Vec<u8>) -> Result<String, Reason> {
+    bytes.drain(..begin(&bytes).unwrap_or(0));
+    // A download may be padded. The parser looks for the end within the last bytes.
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(end);
     match command() {
         Some(command) => by_command(&command.to_string_lossy(), &bytes),
         None => built_in(bytes),
@@ -87,7 +109,11 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
 #[cfg(feature = "pdf")]
 fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     use pdf_extract::{Document, PlainTextOutput, output_doc};
-    let mut document = Document::load_mem(&bytes).map_err(|error| failed("PDF", error))?;
+    let mut document = match Document::load_mem(&bytes) {
+        Ok(document) if document.get_pages().is_empty() => mended(&bytes).unwrap_or(document),
+        Ok(document) => document,
+        Err(error) => mended(&bytes).ok_or_else(|| failed("PDF", error))?,
+    };
     // The parsed document has its own copy of the bytes.
     drop(bytes);
     if document.is_encrypted() {
@@ -96,6 +122,15 @@ fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     let mut text = String::new();
     let read = output_doc(&document, &mut PlainTextOutput::new(&mut text));
     read.map(|()| text).map_err(|error| failed("PDF", error))
+}
+
+/// A document whose table of objects is lost or wrong: makes a table of the objects that are there.
+#[cfg(feature = "pdf")]
+fn mended(bytes: &[u8]) -> Option<pdf_extract::Document> {
+    let table = objects::table(bytes)?;
+    let whole = [bytes, &table].concat();
+    let document = pdf_extract::Document::load_mem(&whole).ok()?;
+    (!document.get_pages().is_empty()).then_some(document)
 }
 
 /// Not supported in this build.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(name: &str, bytes: &[u8]) -> Result<String, Reason> {
-    text(Path::new(name), bytes.to_vec())
+    text(Path::new(name), bytes.to_vec()).map(|decoded| decoded.text)
 }
 
 fn words(name: &str, bytes: &[u8]) -> String {
@@ -39,7 +39,7 @@ fn encodings_are_told_apart() {
 #[test]
 fn binary_files_say_why() {
     assert_eq!(kind("a", b"ab\0c"), "binary");
-    assert_eq!(kind("a", b"\xff\xfea"), "binary");
+    assert_eq!(kind("a", b"\xff\xfea"), "binary", "half a character");
     assert_eq!(kind("a", b"\x01\x8b\x08\x01\x02\xff\xfe\x03\x80"), "binary");
     let late = [vec![b'a'; 8 << 10], vec![0]].concat();
     assert!(read("a", &late).is_ok(), "a NUL byte beyond the first 8 KiB is text");
@@ -48,6 +48,18 @@ fn binary_files_say_why() {
 #[test]
 fn an_mbox_is_named_and_not_read() {
     assert_eq!(kind("a.mbox", b"From a@b Sat Jan  3 01:05:34 1996\n"), "unread format");
+    let message = "From - Sat Jan  3 01:05:34 1996\nX-Mozilla-Status: 0001\nReceived: by x\n\
+        Subject: a\n\ntext\n";
+    assert!(detail("Inbox", message.repeat(2).as_bytes()).contains("an mbox"));
+    assert_eq!(words("Inbox", b"From here to there\nit is far"), "From here to there it is far");
+}
+
+#[test]
+fn postscript_is_named_and_not_read() {
+    for begin in ["%!PS-Adobe-3.0\n", "\u{4}%!PS\n", "\u{1b}%-12345X@PJL\n"] {
+        let page = format!("{begin}/Times-Roman findfont 12 scalefont setfont (a text) show");
+        assert!(detail("a.ps", page.as_bytes()).starts_with("unread format (PostScript"));
+    }
 }
 
 #[cfg(feature = "html")]
@@ -96,6 +108,89 @@ fn mail_is_its_subject_and_text() {
         assert_eq!(words("notes", text.as_bytes()), words("a.txt", text.as_bytes()));
         assert!(words("notes", text.as_bytes()).contains(':'), "{text}");
     }
+}
+
+#[cfg(feature = "mail")]
+#[test]
+fn mail_is_read_in_all_charsets_whatever_it_declares() {
+    use encoding_rs::{BIG5, EUC_JP, EUC_KR, GB18030, ISO_2022_JP, KOI8_R, SHIFT_JIS};
+    let japanese = "\u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}\u{3067}\u{3059}\u{3002}";
+    let russian =
+        "\u{412}\u{441}\u{435} \u{43b}\u{44e}\u{434}\u{438} \u{440}\u{430}\u{432}\u{43d}\u{44b}";
+    let korean = "\u{baa8}\u{b4e0} \u{c778}\u{ac04}";
+    let chinese = "\u{4eba}\u{4eba}\u{751f}\u{800c}\u{81ea}\u{7531}";
+    let mail = |charset: &str, transfer: &str, body: &[u8]| {
+        let head = format!(
+            "Return-Path: <a@b>\r\nFrom: a@b\r\nSubject: s\r\nContent-Type: text/plain{charset}\r\n\
+             Content-Transfer-Encoding: {transfer}\r\n\r\n"
+        );
+        [head.as_bytes(), body, b"\r\n"].concat()
+    };
+    for (text, encoding) in [
+        (japanese, SHIFT_JIS),
+        (japanese, EUC_JP),
+        (japanese, ISO_2022_JP),
+        (chinese, GB18030),
+        (chinese, BIG5),
+        (korean, EUC_KR),
+        (russian, KOI8_R),
+    ] {
+        let (bytes, ..) = encoding.encode(text);
+        let charset = format!("; charset={}", encoding.name());
+        let quoted: String = bytes.iter().map(|byte| format!("={byte:02X}")).collect();
+        let expected = format!("s {text}");
+        assert_eq!(words("a.eml", &mail(&charset, "8bit", &bytes)), expected, "{charset}");
+        let quoted = mail(&charset, "quoted-printable", quoted.as_bytes());
+        assert_eq!(words("a.eml", &quoted), expected, "{charset}");
+    }
+    // Base64 of `japanese` in Shift JIS.
+    let base64 = b"k/qWe4zqgsyVto/NgsWCt4FC";
+    let base64 = mail("; charset=shift_jis", "base64", base64);
+    assert_eq!(words("a.eml", &base64), format!("s {japanese}"));
+    for charset in ["", "; charset=us-ascii", "; charset=no-such-charset"] {
+        let text = [russian; 9].join(" ");
+        let utf_8 = mail(charset, "8bit", text.as_bytes());
+        assert_eq!(words("a.eml", &utf_8), format!("s {text}"), "{charset}");
+        let old = mail(charset, "8bit", &KOI8_R.encode(&text).0);
+        assert_eq!(words("a.eml", &old), format!("s {text}"), "{charset}");
+    }
+    let utf_7 = mail("; charset=utf-7", "7bit", b"Caf+AOk-");
+    assert_eq!(words("a.eml", &utf_7), "s Caf\u{e9}");
+    let (subject, ..) = KOI8_R.encode(russian);
+    let raw = [b"Received: x\nSubject: ", &*subject, b"\nFrom: a\n\ntext\n"].concat();
+    assert_eq!(words("a", &raw), format!("{russian} text"));
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_pdf_is_read_whatever_stands_around_it() {
+    let pdf = pdf_of("Permission is hereby granted");
+    let http = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n";
+    for before in [&b"\r\n"[..], b"\xef\xbb\xbf", http] {
+        let words = words("a", &[before, &pdf].concat());
+        assert_eq!(words, "Permission is hereby granted", "{before:?}");
+    }
+    let padded = [&pdf[..], &[0; 2_000]].concat();
+    assert_eq!(words("a.pdf", &padded), "Permission is hereby granted");
+    let find = |words: &[u8]| pdf.windows(words.len()).rposition(|found| found == words).unwrap();
+    for end in [find(b"startxref"), find(b"trailer"), find(b"xref\n0"), find(b"%%EOF")] {
+        assert_eq!(words("a.pdf", &pdf[..end]), "Permission is hereby granted", "cut at {end}");
+    }
+    let text = b"A PDF begins with\n%PDF-1.4\nand ends with %%EOF.";
+    assert!(words("a.txt", text).starts_with("A PDF begins with %PDF-1.4"));
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_pdf_that_is_not_read_names_the_other_reader() {
+    let pdf = pdf_of("Permission");
+    let pdf = String::from_utf8(pdf).unwrap().replace(
+        "/Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding",
+        "/Subtype /Type0 /BaseFont /X /Encoding /UniJIS-UCS2-H /DescendantFonts [<< /Type /Font \
+         /Subtype /CIDFontType0 /BaseFont /X >>]",
+    );
+    let reason = detail("a.pdf", pdf.as_bytes());
+    assert!(reason.contains("--pdf-command pdftotext"), "{reason}");
 }
 
 #[cfg(feature = "pdf")]

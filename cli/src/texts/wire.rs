@@ -2,7 +2,10 @@
 
 use std::io::{self, BufRead, Read, Write};
 
+use encoding_rs::Encoding;
+
 use super::format::Format;
+use crate::decode::{Decoded, Evidence, How};
 use crate::raw::Reason;
 
 /// First argument of a parser process. Not meant for users.
@@ -60,9 +63,9 @@ impl Request {
 }
 
 /// Writes the result of parsing a file.
-pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -> io::Result<()> {
+pub(super) fn write_reply(to: &mut impl Write, reply: &Result<Decoded, Reason>) -> io::Result<()> {
     let (kind, text) = match reply {
-        Ok(text) => (0_u64, text.as_str()),
+        Ok(decoded) => (0_u64, decoded.text.as_str()),
         Err(Reason::Binary(why)) => (1, why.as_str()),
         Err(Reason::Format(why)) => (2, why.as_str()),
         Err(Reason::Failed(why)) => (3, why.as_str()),
@@ -73,18 +76,39 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Result<String, Reason>) -
     to.write_all(&kind.to_le_bytes())?;
     to.write_all(&(text.len() as u64).to_le_bytes())?;
     to.write_all(text.as_bytes())?;
+    if let Ok(Decoded { how, .. }) = reply {
+        let evidence = Evidence::ALL.iter().position(|one| *one == how.evidence);
+        for number in [evidence.unwrap_or_default(), how.replaced, how.first] {
+            to.write_all(&(number as u64).to_le_bytes())?;
+        }
+        let name = how.encoding.name();
+        to.write_all(&(name.len() as u64).to_le_bytes())?;
+        to.write_all(name.as_bytes())?;
+    }
     to.flush()
 }
 
+/// Reads how a text was decoded.
+fn read_how(from: &mut impl Read) -> io::Result<How> {
+    let evidence = usize::try_from(read_number(from)?).unwrap_or(usize::MAX);
+    let evidence = *Evidence::ALL.get(evidence).ok_or_else(|| damaged("the evidence"))?;
+    let mut number = || read_number(from).map(|number| usize::try_from(number).unwrap_or(0));
+    let (replaced, first) = (number()?, number()?);
+    let length = read_number(from)?;
+    let name = read_bytes(from, length, Vec::new())?;
+    let encoding = Encoding::for_label(&name).ok_or_else(|| damaged("the encoding"))?;
+    Ok(How { encoding, evidence, replaced, first })
+}
+
 /// Reads the result of parsing a file.
-pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<String, Reason>> {
+pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<Decoded, Reason>> {
     pass_over_to_mark(from)?;
     let kind = read_number(from)?;
     let length = read_number(from)?;
     let text = String::from_utf8(read_bytes(from, length, Vec::new())?)
         .map_err(|_| damaged("the text"))?;
     Ok(match kind {
-        0 => Ok(text),
+        0 => Ok(Decoded { text, how: read_how(from)? }),
         1 => Err(Reason::Binary(text)),
         2 => Err(Reason::Format(text)),
         3 => Err(Reason::Failed(text)),
@@ -138,7 +162,15 @@ mod tests {
     #[test]
     fn messages_come_through_whatever_a_parser_prints() {
         let replies = [
-            Ok("a text\0with \u{e9}".to_owned()),
+            Ok(Decoded {
+                text: "a text\0with \u{e9}".to_owned(),
+                how: How {
+                    encoding: encoding_rs::X_MAC_CYRILLIC,
+                    evidence: Evidence::Guessed,
+                    replaced: 3,
+                    first: 70_000,
+                },
+            }),
             Err(Reason::Binary("b".to_owned())),
             Err(Reason::Format("f".to_owned())),
             Err(Reason::Failed("p".to_owned())),
