@@ -1,16 +1,18 @@
 //! Speed of admitting documents compared with inserting them.
 //!
-//! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; two indexes
-//! are created in it. A signature has 128 rows of 8 bits, in 17 bands of 5. One document in ten is
+//! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; three indexes
+//! are created in it: filled by inserts, by admitting, and by admitting with `Admit::verify`, whose
+//! closure finds the documents in memory. A signature has 128 rows of 8 bits, in 17 bands of 5. One document in ten is
 //! a near-copy of an earlier one and is rejected. Besides the wall-clock time, the benchmark prints
 //! the CPU time of the thread, which is less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use nearkin::{Admission, Admit, Batch, Index, Newcomer, Options, Params, Shingles, Signature};
+use nearkin::{Admission, Admit, Batch, Index, Newcomer, Options, Original, Params, Shingles};
 
 /// Items per document.
 const ITEMS: u64 = 40;
@@ -23,13 +25,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let params = Params::for_threshold(0.7).shingles(Shingles::Items).build()?;
     let create = |name| Index::create(Path::new(&dir).join(name), &params, Options::default());
     let (inserting, admitting) = (create("insert.nearkin")?, create("admit.nearkin")?);
-    let made = signatures(&inserting, documents)?;
+    let verifying = create("verify.nearkin")?;
+    let made = originals(&inserting, documents)?;
     let keys: Vec<String> = (0..documents).map(|at| format!("doc-{at:010}")).collect();
 
     let clock = Clock::start();
     for (keys, signatures) in keys.chunks(batch).zip(made.chunks(batch)) {
         let pairs = keys.iter().zip(signatures);
-        inserting.write(pairs.fold(Batch::new(), |batch, (key, s)| batch.insert(key, s)))?;
+        inserting
+            .write(pairs.fold(Batch::new(), |batch, (key, s)| batch.insert(key, s.signature())))?;
     }
     clock.report("insert", documents);
     let terms = Admit::at(0.9).limit(1);
@@ -37,20 +41,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = Clock::start();
     for (keys, signatures) in keys.chunks(batch).zip(made.chunks(batch)) {
         let pairs = keys.iter().zip(signatures);
-        let newcomers: Vec<_> = pairs.map(|(key, s)| Newcomer::new(key, s)).collect();
+        let newcomers: Vec<_> = pairs.map(|(key, s)| Newcomer::new(key, s.signature())).collect();
         let admissions = admitting.admit_all(&newcomers, &terms)?;
         admitted += admissions.iter().filter(|one| Admission::is_admitted(one)).count();
     }
     clock.report("admit", documents);
     println!("{admitted} of {documents} admitted");
+    let known: HashMap<&[u8], &Original> = keys.iter().map(String::as_bytes).zip(&made).collect();
+    let (mut verified, mut fetched) = (0, 0_u64);
+    let mut fetch = |key: &[u8]| {
+        fetched += 1;
+        Ok(known.get(key).map(|original| (*original).clone()))
+    };
+    let clock = Clock::start();
+    for (keys, originals) in keys.chunks(batch).zip(made.chunks(batch)) {
+        let pairs = keys.iter().zip(originals);
+        let newcomers: Vec<_> = pairs.map(|(key, o)| Newcomer::original(key, o)).collect();
+        let admissions = verifying.admit_verified(&newcomers, &mut terms.verify(&mut fetch))?;
+        verified += admissions.iter().filter(|one| Admission::is_admitted(one)).count();
+    }
+    clock.report("admit, verified", documents);
+    println!("{verified} of {documents} admitted, {fetched} documents fetched");
     Ok(())
 }
 
-fn signatures(index: &Index, documents: usize) -> Result<Vec<Signature>, nearkin::Error> {
+fn originals(index: &Index, documents: usize) -> Result<Vec<Original>, nearkin::Error> {
     let sketcher = index.sketcher();
     let like = |at: u64| if at % 10 == 9 { at / 2 } else { at };
     let items = |at: u64| (0..ITEMS).map(move |item| i128::from(like(at) * ITEMS + item));
-    (0..documents).zip(0..).map(|(_, at)| sketcher.items(items(at))).collect()
+    (0..documents).zip(0..).map(|(_, at)| sketcher.original_items(items(at))).collect()
 }
 
 struct Clock {

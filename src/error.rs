@@ -32,7 +32,8 @@ pub enum ErrorKind {
     /// Another handle, in this process or another, is writing to this index, or a backup is being
     /// written to this folder. Wait, or close the other handle.
     Locked,
-    /// The index changed repeatedly while this reader opened it. Try again.
+    /// The index changed repeatedly while this reader opened it, or while a newcomer was compared
+    /// with documents like it. Nothing was written for that newcomer. Try again.
     Unsettled,
     /// A newer version wrote the files. They are intact: upgrade.
     Unsupported,

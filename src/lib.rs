@@ -182,7 +182,7 @@ pub use index::{
     Comparisons, Decision, Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported,
     Index, Keep, Key, Keys, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair,
     Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification,
-    Written,
+    VerifiedAdmit, Written,
 };
 pub use params::{
     Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,

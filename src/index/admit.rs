@@ -12,9 +12,13 @@ use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::{Found, Search};
 use crate::index::read::{Alike, Match};
 use crate::index::state::Snapshot;
-use crate::sketch::Signature;
+use crate::sketch::{Original, Signature};
 use crate::{Error, Result};
 use std::fmt;
+
+mod verify;
+
+pub use verify::VerifiedAdmit;
 
 /// Maximum number of newcomers decided per hold of the write lock.
 const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
@@ -83,7 +87,7 @@ impl Admit {
     /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
     /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
     /// ([`Alike::similarity_needed`]). Similarity and containment are estimates from signatures;
-    /// the documents themselves are not compared.
+    /// the documents themselves are compared only by [`Admit::verify`].
     ///
     /// ```
     /// # fn main() -> nearkin::Result<()> {
@@ -137,7 +141,11 @@ impl Admit {
         let Self { reject, relate, keep, limit } = self;
         let reject = reject.check()?;
         let reject_min = reject.equal_rows_min(applied.params());
-        let relate_min = applied.equal_rows_min(relate)?;
+        let mut relate_min = applied.equal_rows_min(relate)?;
+        if let Some(relate) = relate.filter(|_| reject.is_verified()) {
+            let params = applied.params();
+            relate_min = params.equal_rows_min(params.search_threshold(relate));
+        }
         let by_counts = reject.asks_for_counts();
         let relate_min = if relate.is_some() { Some(relate_min) } else { None };
         if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
@@ -193,6 +201,8 @@ impl AdmitTerms {
 pub struct Newcomer<'a> {
     key: Key<'a>,
     signature: &'a Signature,
+    /// The document itself, for `verify`.
+    original: Option<&'a Original>,
     /// `None`: a stored payload is kept.
     payload: Option<&'a [u8]>,
     /// `None`: the time of the clock at admission.
@@ -203,7 +213,12 @@ impl<'a> Newcomer<'a> {
     /// A document with this key (1 to 4,096 bytes). If it replaces a document with the same key,
     /// the stored payload is kept.
     pub fn new(key: impl Into<Key<'a>>, signature: &'a Signature) -> Self {
-        Self { key: key.into(), signature, payload: None, time: None }
+        Self { key: key.into(), signature, original: None, payload: None, time: None }
+    }
+
+    /// Same as [`Newcomer::new`], with the document itself, which [`Admit::verify`] compares.
+    pub fn original(key: impl Into<Key<'a>>, original: &'a Original) -> Self {
+        Self { original: Some(original), ..Self::new(key, original.signature()) }
     }
 
     /// Up to 64 KiB of the caller's own bytes, stored with the document if it is admitted. An empty
@@ -245,6 +260,10 @@ pub struct Admission {
     /// The number of the change on whose state the decision was made. If the call wrote anything,
     /// that write is the next change.
     pub change: u64,
+    /// With [`Admit::verify`]: the keys of stored documents that may be similar and could not be
+    /// compared, because they were not fetched, or are not those that were indexed.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub unverified: Vec<Vec<u8>>,
 }
 
 /// Whether a newcomer was admitted. Matches are ordered as in the answer of a query: most similar
@@ -294,14 +313,7 @@ impl Core {
         admit: &Admit,
     ) -> Result<Vec<Admission>> {
         let terms = admit.in_rows(&self.snapshot())?;
-        let now = (self.options.clock)();
-        let mut operations = Vec::with_capacity(newcomers.len());
-        for newcomer in newcomers {
-            let operation = newcomer.operation(now);
-            self.check_operation(&operation, newcomer.signature.id())?;
-            self.check_record(&operation, &[])?;
-            operations.push(operation);
-        }
+        let operations = self.operations_of(newcomers)?;
         let mut admissions = Vec::with_capacity(operations.len());
         let mut last = None;
         let decided = operations.chunks(NEWCOMERS_PER_HOLD).try_for_each(|some| {
@@ -313,16 +325,33 @@ impl Core {
             }
             Ok(())
         });
-        // Settle the decisions even if a later newcomer failed: other threads may have seen their
-        // effects.
+        planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
+            return decided.map(|()| admissions);
+        });
+        self.settle_admissions(decided.map(|()| admissions), last)
+    }
+
+    /// The inserts of newcomers, checked.
+    fn operations_of<'n>(&self, newcomers: &'n [Newcomer<'_>]) -> Result<Vec<Operation<'n>>> {
+        let now = (self.options.clock)();
+        let mut operations = Vec::with_capacity(newcomers.len());
+        for newcomer in newcomers {
+            let operation = newcomer.operation(now);
+            self.check_operation(&operation, newcomer.signature.id())?;
+            self.check_record(&operation, &[])?;
+            operations.push(operation);
+        }
+        Ok(operations)
+    }
+
+    /// Settles decisions that rest on the changes up to `last`, even if a later newcomer failed:
+    /// other threads may have seen their effects.
+    fn settle_admissions<T>(&self, decided: Result<T>, last: Option<u64>) -> Result<T> {
         if let Some(last) = last {
-            planted!(RejectionNotAwaited => if !admissions.iter().any(Admission::is_admitted) {
-                return decided.map(|()| admissions);
-            });
             self.settle(last)?;
             self.after_write();
         }
-        decided.map(|()| admissions)
+        decided
     }
 
     /// Decides on a newcomer on the applied state, and writes it if it is admitted.
@@ -332,39 +361,42 @@ impl Core {
         newcomer: &Operation<'_>,
         terms: AdmitTerms,
     ) -> Result<Admission> {
-        let Operation::Insert { key, signature, shingle_count, .. } = *newcomer else {
+        let Operation::Insert { shingle_count, .. } = *newcomer else {
             return Err(Error::invalid("a newcomer is an insert"));
         };
         let before = self.applied(writer);
         let change = writer.change;
-        let mut scratch = SearchScratch::take();
-        let searched = Search::new(&before, &mut scratch)
-            .run(&[signature], terms.search_min)
-            .map(std::mem::take);
-        scratch.keep();
-        let mut found = searched?;
-        if !found.is_empty() {
-            let itself = before.locate(key)?;
-            found.retain(|found| Some(found.place) != itself);
-        }
+        let mut found = before.search_newcomer(newcomer, terms)?;
         let AdmitTerms { keep, limit, .. } = terms;
         let counts = &[shingle_count][..];
         let counts = terms.reject.asks_for_counts().then_some(counts);
         let (duplicates, related) = terms.part(&before, &mut found, counts)?;
         if !stays(&before, shingle_count, duplicates, keep)? {
             let duplicates = before.rank(duplicates, limit, counts)?;
-            return Ok(Admission { decision: Decision::Rejected { duplicates }, change });
+            let decision = Decision::Rejected { duplicates };
+            return Ok(Admission { decision, change, unverified: Vec::new() });
         }
         let removed = before.rank(duplicates, usize::MAX, counts)?;
         let related = before.rank(related, limit, counts)?;
-        self.check_record(newcomer, &removed)?;
+        let outcome = self.write_newcomer(writer, newcomer, &removed)?;
+        let decision = Decision::Admitted { related, outcome, removed };
+        Ok(Admission { decision, change, unverified: Vec::new() })
+    }
+
+    /// Writes a newcomer, and removes the duplicates that it replaces, as one change.
+    fn write_newcomer(
+        &self,
+        writer: &mut Writer,
+        newcomer: &Operation<'_>,
+        removed: &[Match],
+    ) -> Result<Outcome> {
+        self.check_record(newcomer, removed)?;
         let remove = |found| Operation::Remove { key: found };
         let mut operations: Vec<_> = removed.iter().map(|found| remove(&*found.key)).collect();
         operations.push(*newcomer);
         let key_hashes = key_hashes(&self.params, &operations);
         let written = self.write_locked(writer, &operations, &key_hashes)?;
-        let outcome = written.outcomes.last().copied().unwrap_or(Outcome::Unchanged);
-        Ok(Admission { decision: Decision::Admitted { related, outcome, removed }, change })
+        Ok(written.outcomes.last().copied().unwrap_or(Outcome::Unchanged))
     }
 
     /// Refuses a newcomer whose record would be too long, including the removes of replaced
@@ -386,6 +418,24 @@ impl Core {
              batch_bytes_max ({bytes_max}); raise that option, or remove some duplicates first",
             removed.len()
         )))
+    }
+}
+
+impl Snapshot {
+    /// The live documents, except the one of the newcomer's own key, that reach the minimum of the
+    /// search.
+    fn search_newcomer(&self, newcomer: &Operation<'_>, terms: AdmitTerms) -> Result<Vec<Found>> {
+        let Operation::Insert { key, signature, .. } = *newcomer else { return Ok(Vec::new()) };
+        let mut scratch = SearchScratch::take();
+        let searched =
+            Search::new(self, &mut scratch).run(&[signature], terms.search_min).map(std::mem::take);
+        scratch.keep();
+        let mut found = searched?;
+        if !found.is_empty() {
+            let itself = self.locate(key)?;
+            found.retain(|found| Some(found.place) != itself);
+        }
+        Ok(found)
     }
 }
 

@@ -4,21 +4,24 @@ use crate::format::catalog::Row;
 use crate::index::core::{Core, Writer};
 use crate::index::handle::Index;
 use crate::index::merge::flush::NextWal;
-use crate::index::options::Options;
+use crate::index::options::{Durability, Options};
 use crate::index::state::State;
 use crate::memtable::Memtable;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
-use crate::storage::{Memory, OpenMode};
+use crate::storage::{Memory, OpenMode, ScratchStorage};
 use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, PoisonError, thread};
-use crate::{Params, Result};
+use crate::{Error, Params, Result};
 use std::path::Path;
 
 /// Length of the log of a tiny index: room for about fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
 /// Size of a catalog with few segments after a commit that left no free pages at its end.
 const CATALOG_BYTES: u64 = 44 << 10;
+
+/// Size of the files of a scratch index above which further ones are on disk.
+const SCRATCH_MEMORY_BYTES: u64 = 32 << 20;
 
 /// The name of a temporary index, in place of a path.
 pub(crate) const TEMPORARY: &str = "(temporary index)";
@@ -53,6 +56,47 @@ impl Index {
     /// ```
     pub fn temporary(params: &Params, options: Options) -> Result<Self> {
         Self::create_on(Arc::new(Memory::default()), Path::new(TEMPORARY), params, options)
+    }
+
+    /// Creates an empty index for scratch work of any size. It does not outlive its handles and
+    /// snapshots, and nothing is ever synced. A small one is in memory, as by
+    /// [`Index::temporary`]. As it grows, further files are written to the folder `dir`, which is
+    /// created only then; it must be missing or empty. The caller deletes the folder after dropping
+    /// the index. The durability in the options is ignored.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (bad options, or `dir` is not empty), `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let dir = folder.path().join("scratch");
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::scratch(&dir, &params, Options::default())?;
+    /// let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// index.insert("p1", &fox)?;
+    /// assert_eq!(index.query(&fox).run()?.matches[0].key, b"p1");
+    /// assert!(!dir.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scratch(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
+        let dir = dir.as_ref();
+        match Core::disk().list(dir) {
+            Ok(entries) if entries.is_empty() => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(_) => {
+                let message = format!("{}: not empty; name a new folder", dir.display());
+                return Err(Error::invalid(message));
+            }
+            Err(error) => return Err(Error::io("read", dir, error)),
+        }
+        let storage = ScratchStorage::new(dir, SCRATCH_MEMORY_BYTES);
+        let options = options.durability(Durability::OsBuffer);
+        Self::create_on(Arc::new(storage), dir, params, options)
     }
 
     /// The path by which the index was opened or created. If the folder is moved later, the handle

@@ -42,7 +42,7 @@ mod wakeup;
 mod warm_up;
 mod write;
 
-pub use admit::{Admission, Admit, Decision, Keep, Newcomer};
+pub use admit::{Admission, Admit, Decision, Keep, Newcomer, VerifiedAdmit};
 pub use adopt::Adopt;
 pub use batch::{Batch, Edit, Outcome, Written};
 pub use copy::{Imported, Salvaged};

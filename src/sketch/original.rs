@@ -131,14 +131,19 @@ pub struct Overlap {
     /// Containment: shared shingles divided by the shingles of the smaller document. In a bag, a
     /// repeated shingle counts as often as it occurs.
     pub containment: f64,
+    /// Number of shingles of each document, in the order in which they were compared.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub counts: (u32, u32),
 }
 
 impl Overlap {
     /// The overlap of two documents with `shared` shingles in common, from their shingle counts.
     pub fn of(shared: usize, a: usize, b: usize) -> Self {
         let by = |all: usize| shared as f64 / all.max(1) as f64;
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Self {
-            shared: u32::try_from(shared).unwrap_or(u32::MAX),
+            shared: count(shared),
+            counts: (count(a), count(b)),
             similarity: by((a + b).saturating_sub(shared)),
             containment: by(a.min(b)),
         }
@@ -201,7 +206,9 @@ mod tests {
         ] {
             let (a, b) = sets(a, b);
             assert!((a.overlap(&b).containment - expected).abs() < 1e-12);
-            assert_eq!(a.overlap(&b), b.overlap(&a));
+            let (one, other) = (a.overlap(&b), b.overlap(&a));
+            assert_eq!((one.counts.0, one.counts.1), (other.counts.1, other.counts.0));
+            assert_eq!(super::Overlap { counts: one.counts, ..other }, one);
         }
     }
 

@@ -30,6 +30,15 @@ impl Memory {
         Arc::downgrade(&self.nodes)
     }
 
+    /// The length of all files together.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |node: &Node| match node {
+            Node::Folder => 0,
+            Node::File(file) => wide(file.content().len()),
+        };
+        self.nodes().values().map(bytes).sum()
+    }
+
     fn nodes(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Node>> {
         // No critical section leaves the value inconsistent.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,6 +14,7 @@ pub(crate) mod lock;
 pub(crate) mod map;
 mod memory;
 pub(crate) mod names;
+mod scratch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod sim;
 mod sys;
@@ -22,6 +23,7 @@ pub(crate) use disk::Disk;
 pub(crate) use guarded::Guarded;
 pub(crate) use map::Map;
 pub(crate) use memory::Memory;
+pub(crate) use scratch::ScratchStorage;
 pub(crate) use sys::prefetch;
 
 use std::fmt;

@@ -4,7 +4,7 @@
 #[cfg(doc)]
 use crate::Options;
 use crate::index::Index;
-use crate::index::admit::{Admission, Admit, Newcomer};
+use crate::index::admit::{Admission, Admit, Newcomer, VerifiedAdmit};
 use crate::index::batch::{Batch, Outcome};
 use crate::index::key::Key;
 use crate::sketch::Signature;
@@ -156,5 +156,21 @@ impl Index {
         let admissions = self.admit_all(std::slice::from_ref(newcomer), admit)?;
         let none = || Error::new(ErrorKind::Unknown, "one document has one admission");
         admissions.into_iter().next().ok_or_else(none)
+    }
+
+    /// Same as [`Index::admit_all`], but decides by the documents themselves: see
+    /// [`Admit::verify`]. The newcomers need their documents: [`Newcomer::original`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::admit_all`] and of the caller's closure. `Unsettled` if documents like a
+    /// newcomer were written 16 times in a row while others were compared with it.
+    pub fn admit_verified(
+        &self,
+        newcomers: &[Newcomer<'_>],
+        admit: &mut VerifiedAdmit<'_>,
+    ) -> Result<Vec<Admission>> {
+        self.check_of_documents()?;
+        self.here()?.admit_verified(newcomers, admit)
     }
 }

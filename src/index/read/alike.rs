@@ -144,7 +144,7 @@ impl Alike {
         (Some(self.threshold), self.contained)
     }
 
-    pub(super) fn is_verified(self) -> bool {
+    pub(crate) fn is_verified(self) -> bool {
         self.is_verified
     }
 

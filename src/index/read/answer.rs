@@ -2,7 +2,7 @@
 
 use crate::index::read::excerpt::Excerpt;
 use crate::params::{Containment, Params};
-use crate::sketch::Signature;
+use crate::sketch::{Overlap, Signature};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -63,6 +63,10 @@ pub struct Match {
     /// How much of the smaller document is contained in the larger one. Set only by
     /// [`Query::contained`](crate::Query::contained).
     pub containment: Option<Containment>,
+    /// What the two documents have in common, counted in shingles. Set only by
+    /// [`Admit::verify`](crate::Admit::verify); the newcomer's count of shingles comes first.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub overlap: Option<Overlap>,
 }
 
 impl Match {
@@ -154,7 +158,7 @@ impl fmt::Debug for Match {
         found.field("time", &self.time).field("equal_rows", &self.equal_rows);
         found.field("similarity", &self.similarity);
         found.field("standard_error", &self.standard_error);
-        found.field("containment", &self.containment).finish()
+        found.field("containment", &self.containment).field("overlap", &self.overlap).finish()
     }
 }
 

@@ -6,6 +6,7 @@
 use super::Query;
 use super::{Alike, Match, Pair, Snapshot};
 use crate::Result;
+use crate::index::state::Place;
 use crate::sketch::{Original, Overlap};
 
 /// The result of comparing the original documents of a match or a pair.
@@ -123,14 +124,18 @@ impl Snapshot {
         let (Some(document), Some(place)) = (fetch(key)?, self.locate(key)?) else {
             return Ok(Err(Exact::Missing));
         };
+        Ok(if self.is_stored_at(place, &document)? { Ok(document) } else { Err(Exact::Stale) })
+    }
+
+    /// Whether a document equals the one that was indexed, as far as the index can tell.
+    pub(crate) fn is_stored_at(&self, place: Place, document: &Original) -> Result<bool> {
         let signature = document.signature();
         self.check_signature(signature)?;
         // An added word may leave the signature unchanged, so counts are compared, too. A stored
         // count of 0 means unknown.
         let count = self.shingle_count(place)?;
-        let same = *self.signature_bytes(place)? == *signature.as_bytes()
-            && (count == 0 || count == signature.shingle_count());
-        Ok(if same { Ok(document) } else { Err(Exact::Stale) })
+        Ok(*self.signature_bytes(place)? == *signature.as_bytes()
+            && (count == 0 || count == signature.shingle_count()))
     }
 }
 

@@ -145,11 +145,7 @@ impl Snapshot {
                 break;
             }
             for candidate in block {
-                let mut told = self.complete(*candidate)?;
-                if let Some(counts) = counts {
-                    told.containment = self.containment(*candidate, counts)?;
-                }
-                matches.push(told);
+                matches.push(self.matched(*candidate, counts)?);
             }
         }
         matches.sort_unstable_by(|a, b| {
@@ -254,6 +250,16 @@ impl Snapshot {
         }
     }
 
+    /// Reads the document of a finding. With counts of shingles, the match includes the
+    /// containment.
+    pub(crate) fn matched(&self, found: Found, counts: Option<&[u32]>) -> Result<Match> {
+        let containment = match counts {
+            Some(counts) => self.containment(found, counts)?,
+            None => None,
+        };
+        Ok(Match { containment, ..self.complete(found)? })
+    }
+
     fn complete(&self, found: Found) -> Result<Match> {
         let Place { source, ordinal } = found.place;
         let (key, payload, time) = match self.state.segments.get(source) {
@@ -276,6 +282,7 @@ impl Snapshot {
             similarity: self.params().similarity(found.equal_rows),
             standard_error: self.params().standard_error(found.equal_rows),
             containment: None,
+            overlap: None,
         })
     }
 }

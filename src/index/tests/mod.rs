@@ -6,6 +6,8 @@ mod abandoned;
 #[cfg(test)]
 mod admit;
 #[cfg(test)]
+mod admit_verified;
+#[cfg(test)]
 mod adopt;
 #[cfg(test)]
 mod comparisons;

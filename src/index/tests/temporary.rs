@@ -3,7 +3,7 @@
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::sketch::equal_rows;
-use crate::storage::Memory;
+use crate::storage::{Memory, ScratchStorage};
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Params, Reader, Signature};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -71,20 +71,20 @@ fn by_force(model: &Model, params: &Params, asked: &Signature) -> Vec<Vec<u8>> {
     found.into_iter().map(|(_, key)| key).collect()
 }
 
-/// Does one operation on both indexes and on the model.
-fn step(random: &mut Random, both: &[Index; 2], model: &mut Model) {
+/// Does one operation on all indexes and on the model.
+fn step(random: &mut Random, all: &[Index; 3], model: &mut Model) {
     let params = params();
     let key = format!("k{}", random.below(60)).into_bytes();
     match random.below(12) {
         0..6 => {
             let signature = random.signature(&params);
-            let outcomes = both.each_ref().map(|index| index.insert(&key, &signature).unwrap());
-            assert_eq!(outcomes[0], outcomes[1]);
+            let outcomes = all.each_ref().map(|index| index.insert(&key, &signature).unwrap());
+            assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
             model.insert(key, signature);
         }
         6..8 => {
-            let outcomes = both.each_ref().map(|index| index.remove(&key).unwrap());
-            assert_eq!(outcomes[0], outcomes[1]);
+            let outcomes = all.each_ref().map(|index| index.remove(&key).unwrap());
+            assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
             assert_eq!(outcomes[0] == Outcome::Removed, model.remove(&key).is_some());
         }
         8..10 => {
@@ -94,11 +94,13 @@ fn step(random: &mut Random, both: &[Index; 2], model: &mut Model) {
                 batch = batch.insert(format!("k{number}"), &signature);
                 model.insert(format!("k{number}").into_bytes(), signature);
             }
-            let written = both.each_ref().map(|index| index.write(&batch).unwrap());
-            assert_eq!(written[0].outcomes, written[1].outcomes);
+            let written = all.each_ref().map(|index| index.write(&batch).unwrap());
+            assert!(
+                written.iter().all(|written_here| written_here.outcomes == written[0].outcomes)
+            );
         }
-        10 => both.iter().for_each(|index| index.flush().unwrap()),
-        _ => both.iter().for_each(|index| index.compact().unwrap()),
+        10 => all.iter().for_each(|index| index.flush().unwrap()),
+        _ => all.iter().for_each(|index| index.compact().unwrap()),
     }
 }
 
@@ -108,20 +110,29 @@ fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
     for seed in 1..=6_u64 {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let on_disk = Index::create(folder.path().join(seed.to_string()), &params(), options());
-        let both = [on_disk.unwrap(), Index::temporary(&params(), options()).unwrap()];
+        // From some size on, this one is in a folder.
+        let dir = folder.path().join(format!("scratch {seed}")).join("deep");
+        let scratch = Arc::new(ScratchStorage::new(&dir, 64 << 10));
+        let scratch = Index::create_on(scratch, &dir, &params(), options()).unwrap();
+        let in_memory = Index::temporary(&params(), options()).unwrap();
+        let all = [on_disk.unwrap(), in_memory, scratch];
         let mut model = Model::new();
         for round in 0..120 {
-            step(&mut random, &both, &mut model);
+            step(&mut random, &all, &mut model);
             let asked = random.signature(&params());
             let expected = by_force(&model, &params(), &asked);
-            for index in &both {
+            for index in &all {
                 let answer = index.query(&asked).run().unwrap();
                 let keys: Vec<_> = answer.matches.into_iter().map(|found| found.key).collect();
                 assert_eq!(keys, expected, "seed {seed}, round {round}");
                 assert_eq!(index.len(), model.len() as u64);
             }
         }
-        let [disk, memory] = both;
+        let [disk, memory, scratch] = all;
+        assert_eq!(answers(&scratch.snapshot()), answers(&memory.snapshot()));
+        assert!(std::fs::read_dir(&dir).unwrap().count() > 0, "some of it is on disk");
+        assert_eq!(scratch.verify().unwrap().problems.len(), 0);
+        assert_eq!(scratch.core.storage.counters().syncs, 0);
         assert_eq!(answers(&disk.snapshot()), answers(&memory.snapshot()));
         let (a, b) = (disk.stats().unwrap(), memory.stats().unwrap());
         assert_eq!((a.segments, a.change, a.dead), (b.segments, b.change, b.dead));
@@ -183,4 +194,21 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
     let index = Index::temporary(&params(), options()).unwrap();
     index.shutdown().unwrap();
     assert_eq!(index.flush().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("scratch");
+    let mut random = Random(5);
+    let index = Index::scratch(&dir, &params(), options()).unwrap();
+    for number in 0..100 {
+        index.insert(number.to_string(), &random.signature(&params())).unwrap();
+    }
+    assert_eq!((index.len(), dir.exists()), (100, false));
+    index.close().unwrap();
+    assert!(!dir.exists());
+    std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
+    let refused = Index::scratch(folder.path(), &params(), options()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
 }
