@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let mut counts = Counts::default();
     let input = if let Some(path) = &args.table.transactions {
-        let (sets, unfit) = table_file::read(path, &args.table, args.lines.lenient)?;
+        let (sets, unfit) = table_file::read(path, &args.table, &args.lines.row_options())?;
         counts.skip_rows(unfit);
         Input::Sets(sets)
     } else if args.lines.jsonl.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Input::Walk(files)
     } else {
-        Input::lines(args.lines.jsonl.clone())?
+        Input::lines(&args.lines.jsonl, args.lines.row_options())?
     };
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =
@@ -56,7 +56,9 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others.of_fields(&fields),
     };
-    let resume = Resume::find(&args.index, &args.lines.jsonl, &fields, &index, &mut input)?;
+    let rows = args.lines.row_options();
+    let how = (&fields, &rows);
+    let resume = Resume::find(&args.index, &args.lines.jsonl, how, &index, &mut input)?;
     let safe = Safe { resume: resume.as_ref(), strict: args.lines.strict };
     let mut skips = Skips::new(args.lines.lenient);
     let reading = Reading::new(index.sketcher(), fields);
@@ -84,6 +86,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     );
     drop(progress);
     skips.finish();
+    reading.note_replaced();
     let ended = ended.and_then(|()| skips.judge(&reading));
     if ended.is_ok() {
         safe.finish();

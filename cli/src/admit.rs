@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Input::Walk(files)
     } else {
-        Input::lines(args.lines.jsonl.clone())?
+        Input::lines(&args.lines.jsonl, args.lines.row_options())?
     };
     let alike = alike(args);
     let needed = alike.similarity_needed();

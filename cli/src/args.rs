@@ -19,6 +19,7 @@ mod lines;
 mod manual;
 mod mirror;
 mod report;
+mod rows;
 mod serve;
 mod table;
 mod transfer;
@@ -34,6 +35,7 @@ pub(crate) use lines::{ExactGiven, LinesGiven};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
+pub(crate) use rows::RowsGiven;
 pub(crate) use serve::Serve;
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
@@ -47,8 +49,9 @@ use values::{order, similarity};
 ///
 /// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
 /// stderr. Exit status: 0 success (also if nothing matched), 1 `verify` or `salvage` found damage,
-/// or a key to remove was missing, 2 error, 130 stopped by Ctrl-C or SIGTERM: run the same command
-/// again to continue. `serve` and `mirror --watch` run until they are stopped and then exit with 0.
+/// or a key to remove was missing, 2 error, 3 `dedup` skipped lines that it could not read, 130
+/// stopped by Ctrl-C or SIGTERM: run the same command again to continue. `serve` and `mirror
+/// --watch` run until they are stopped and then exit with 0.
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, max_term_width = 100)]
 #[command(after_help = "Start with:\n  nearkin dups docs\n  nearkin add my.nearkin docs\n  \
@@ -308,6 +311,9 @@ pub(crate) struct Pairs {
 
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
+
+    #[command(flatten)]
+    pub(crate) rows: RowsGiven,
 }
 
 /// Print clusters: groups of documents connected by similar pairs
@@ -333,6 +339,9 @@ pub(crate) struct Clusters {
 
     #[command(flatten)]
     pub(crate) exact: ExactGiven,
+
+    #[command(flatten)]
+    pub(crate) rows: RowsGiven,
 
     /// Sort groups by size or by mean similarity, highest first; without it groups are printed as
     /// they are found. Holds all keys of groups in memory

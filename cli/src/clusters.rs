@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.rows)?)
     } else {
         None
     };

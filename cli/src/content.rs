@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -21,6 +22,7 @@ use crate::raw::{
 };
 use crate::sets;
 use crate::sniff;
+use crate::source::Wanted;
 use crate::texts;
 
 /// Maximum size of a text's passages, which must fit into one batch of the library.
@@ -43,6 +45,8 @@ pub(crate) struct Reading {
     fields: Fields,
     /// Shared by all clones, which work on the same input.
     first_fault: Arc<Mutex<Option<Fault>>>,
+    /// Number of texts in which halves of surrogate pairs were replaced; shared, too.
+    replaced: Arc<AtomicU64>,
 }
 
 /// A malformed line.
@@ -58,12 +62,24 @@ pub(crate) struct Fault {
 impl Reading {
     /// `fields`: the names of the key and content fields in JSON lines. Files do not need them.
     pub(crate) fn new(sketcher: Sketcher, fields: Fields) -> Self {
-        Self { sketcher, fields, first_fault: Arc::default() }
+        Self { sketcher, fields, first_fault: Arc::default(), replaced: Arc::default() }
     }
 
     /// The first malformed line. With several files: the one with the lowest line number.
     pub(crate) fn first_fault(&self) -> Option<Fault> {
         self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how many texts had halves of surrogate pairs, which were replaced.
+    pub(crate) fn note_replaced(&self) {
+        let replaced = self.replaced.load(Ordering::Relaxed);
+        if replaced > 0 {
+            let texts = output::counted(replaced, "text");
+            output::note(format!(
+                "{texts} with half of a surrogate pair (such as \\ud83d alone): compared with \
+                 U+FFFD in its place"
+            ));
+        }
     }
 
     fn note_fault(&self, file: &Arc<str>, number: u64, why: &str, line: &[u8]) {
@@ -167,16 +183,16 @@ impl Reading {
         self.named(&origin, body, read).map_err(|reason| Skipped { origin, reason })
     }
 
-    /// The fields that are read from a line.
-    pub(crate) fn columns(&self) -> [&str; 2] {
-        self.fields.names()
+    /// The columns that are read from tables and Parquet files.
+    pub(crate) fn wanted(&self) -> Wanted {
+        self.fields.wanted()
     }
 
     /// The key of a line; `None` if the line lacks key or content.
     pub(crate) fn key(&self, raw: &Raw) -> Option<Vec<u8>> {
         let line = raw.body.as_ref().ok()?;
         match self.fields.parse(line) {
-            Ok((key, _)) => Some(key),
+            Ok(parsed) => Some(parsed.key),
             Err(why) => {
                 if let Origin::Line { file, number } = &raw.origin {
                     self.note_fault(file, *number, &why, line);
@@ -204,10 +220,14 @@ impl Reading {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { path, name } => (name.clone(), Content::Text(text_of(path, body)?)),
-            Origin::Line { file, number } => self.fields.parse(&body).map_err(|why| {
-                self.note_fault(file, *number, &why, &body);
-                Reason::BadLine(why)
-            })?,
+            Origin::Line { file, number } => {
+                let parsed = self.fields.parse(&body).map_err(|why| {
+                    self.note_fault(file, *number, &why, &body);
+                    Reason::BadLine(why)
+                })?;
+                self.replaced.fetch_add(u64::from(parsed.has_replaced), Ordering::Relaxed);
+                (parsed.key, parsed.content)
+            }
             Origin::Set { key } => {
                 let items = sets::unpack(&body).map(String::from_utf8_lossy);
                 (key.clone(), Content::Items(items.map(Cow::into_owned).collect()))

@@ -11,7 +11,6 @@
 mod guess;
 mod how;
 mod iso2022;
-#[cfg_attr(not(test), expect(dead_code, reason = "tables and JSON lines will be read by it"))]
 mod reader;
 mod replacing;
 mod signs;
@@ -30,10 +29,6 @@ use signs::{is_odd_control, mark_of};
 
 pub(crate) use how::{Decoded, Evidence, How};
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "tables and JSON lines will be read by it")
-)]
 pub(crate) use reader::Utf8Reader;
 
 /// Number of bytes searched for signs of a binary file.
@@ -55,6 +50,11 @@ pub(crate) fn force(encoding: &'static Encoding) {
 /// The encoding that the user names, if any.
 pub(crate) fn forced() -> Option<&'static Encoding> {
     FORCED.get().copied()
+}
+
+/// The most likely encoding of a row that is not UTF-8; `None` if it is mostly UTF-8.
+pub(crate) fn likely(row: &[u8]) -> Option<&'static Encoding> {
+    (!utf8::Counts::of(row).is_likely()).then(|| guess::guess(row))
 }
 
 /// The encoding of a label, such as `latin1` or `windows-1251`. `None` if it cannot be decoded.

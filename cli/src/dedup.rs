@@ -14,6 +14,7 @@ mod exactly;
 mod format;
 mod ledger;
 mod order;
+mod overwrite;
 mod packed;
 mod read;
 mod work;
@@ -31,6 +32,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output, counted, grouped};
 use crate::repetitive;
+use crate::shards;
 
 use asked::Asked;
 use counts::Counts;
@@ -40,7 +42,8 @@ use work::{Stage, Work};
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     crate::threads::start_pool()?;
-    let asked = Asked::new(args)?;
+    let files = shards::expand(&args.files)?;
+    let asked = Asked::new(args, &files)?;
     let mut work = Work::open(&asked)?;
     if let Err(failure) = passes(&asked, &mut work) {
         if failure.is_of_wrong_input() || work.ledger.count == 0 {
@@ -53,18 +56,29 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
         let go_on = if failure.is_interruption() { "" } else { ": the same command continues" };
         return Err(failure.after(&format!("{reached}{go_on}")));
     }
+    overwrite::mark_as_pair(&asked.out, &asked.dropped)?;
     packed::publish(&asked.dropped)?;
     packed::publish(&asked.out)?;
     let counts = work.finish()?;
     repetitive::advise(counts.repetitive, &asked.params);
     if asked.scratch.is_some() {
-        return to_stdout(&counts, &asked, output);
+        to_stdout(&counts, &asked, output)?;
+    } else {
+        report(&counts, &asked, output)?;
     }
-    report(&counts, &asked, output)
+    let unreadable = counts.unreadable();
+    if unreadable == 0 || args.lenient {
+        return Ok(Ended::Well);
+    }
+    output::note(format!(
+        "{} could not be read (status 3; --lenient: status 0)",
+        counted(unreadable, "line")
+    ));
+    Ok(Ended::Skipped)
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.
-fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<Ended, Failure> {
+fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::reading(&asked.out, &error);
     let mut file = File::open(&asked.out).map_err(failed)?;
     let mut block = vec![0; 256 << 10];
@@ -84,7 +98,7 @@ fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<
         grouped(kept),
         grouped(skipped)
     ));
-    Ok(Ended::Well)
+    Ok(())
 }
 
 /// Runs the passes that are not done yet.
@@ -132,7 +146,7 @@ struct ReportObject<'a> {
     dropped_file: &'a str,
 }
 
-fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<Ended, Failure> {
+fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
     let (args, dropped_file) = (asked.args, &asked.dropped);
     let Counts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
     if output.json() {
@@ -149,7 +163,7 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
             out: &args.out.display().to_string(),
             dropped_file: &dropped_file.display().to_string(),
         })?;
-        return Ok(Ended::Well);
+        return Ok(());
     }
     let kinds = counts.kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count)));
     let kinds: Vec<_> = kinds.collect();
@@ -184,5 +198,5 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<End
     }
     output.flush()?;
     output::note(format!("reasons are in {}", dropped_file.display()));
-    Ok(Ended::Well)
+    Ok(())
 }

@@ -6,4 +6,6 @@ pub(crate) enum Ended {
     Well = 0,
     /// The command ran, but found damage or a missing key.
     Amiss = 1,
+    /// The command ran, but skipped lines that it could not read, and `--lenient` was not given.
+    Skipped = 3,
 }

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Number, Value};
+
+use crate::source::Wanted;
 
 /// The content of a document.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,58 +72,70 @@ impl Fields {
         [&self.key, &self.content]
     }
 
+    /// The columns to read from tables and Parquet files: no others.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let (key, content) = (self.key.clone(), self.content.clone());
+        Wanted { key, content, is_key_optional: self.key_optional, only: true }
+    }
+
     /// Extracts key and content of a line, or explains the error.
-    pub(crate) fn parse(&self, line: &[u8]) -> Result<(Vec<u8>, Content), String> {
-        // Some programs start a file with a byte order mark.
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        let mut parser = serde_json::Deserializer::from_slice(line);
-        let object = ReadFields(self).deserialize(&mut parser);
-        let object = object.and_then(|object| parser.end().map(|()| object));
-        let Object { key, content } = object.map_err(|error| not_an_object(&error))?;
-        let name = &self.content;
-        let key = match key {
-            Some(Value::String(key)) => key.into_bytes(),
-            Some(Value::Number(number)) if !number.is_f64() => number.to_string().into_bytes(),
-            _ if self.key_optional => Vec::new(),
-            Some(Value::Number(number)) if is_beyond_integers(&number) => {
-                return Err(format!("{:?} is {TOO_LARGE}", self.key));
+    pub(crate) fn parse(&self, line: &[u8]) -> Result<Parsed, String> {
+        let mut replaced = false;
+        let object = self.object(line).or_else(|error| match relaxed(line) {
+            Some(relaxed) => {
+                replaced = relaxed.has_replaced;
+                self.object(&relaxed.line).map_err(|error| not_an_object(line, &error))
             }
+            None => Err(not_an_object(line, &error)),
+        })?;
+        if let Some(name) = object.twice {
+            return Err(format!("there are two fields {name:?}"));
+        }
+        let key = match object.key {
+            Some(Value::Text(key)) => key.into_bytes(),
+            Some(Value::Integer(digits)) => digits.into_bytes(),
+            _ if self.key_optional => Vec::new(),
+            Some(Value::TooLarge) => return Err(format!("{:?} is {TOO_LARGE}", self.key)),
             Some(_) => return Err(format!("{:?} is neither a string nor an integer", self.key)),
             None => return Err(format!("there is no {:?}", self.key)),
         };
-        let content = match (content, self.kind) {
-            (Some(Value::String(text)), ContentKind::Text) => Content::Text(text),
-            (Some(Value::Array(items)), ContentKind::Items) => Content::Items(
-                items.into_iter().map(|item| self.item(item)).collect::<Result<_, _>>()?,
-            ),
-            (Some(Value::Array(rows)), ContentKind::Rows) => {
-                Content::Rows(rows.iter().map(|row| self.row(row)).collect::<Result<_, _>>()?)
+        let name = &self.content;
+        let content = match (object.content, self.kind) {
+            (Some(Value::Text(text)), ContentKind::Text) => Content::Text(text),
+            (Some(Value::Items(items)), ContentKind::Items) => Content::Items(items),
+            (Some(Value::Rows(rows)), ContentKind::Rows) => Content::Rows(rows),
+            (Some(Value::WrongItem(why)), ContentKind::Items) => {
+                return Err(format!("an item of {name:?} is {why}"));
+            }
+            (Some(Value::WrongItem(why)), ContentKind::Rows) => {
+                return Err(format!("a row of {name:?} is {why}"));
             }
             (Some(_), ContentKind::Text) => return Err(format!("{name:?} is not a string")),
             (Some(_), _) => return Err(format!("{name:?} is not an array")),
             (None, _) => return Err(format!("there is no {name:?}")),
         };
-        Ok((key, content))
+        let is_lossy = matches!(&content, Content::Text(text) if text.contains('\u{fffd}'));
+        Ok(Parsed { key, content, has_replaced: replaced && is_lossy })
     }
 
-    fn row(&self, row: &Value) -> Result<u64, String> {
-        row.as_u64().ok_or_else(|| {
-            format!("a row of {:?} is not an integer from 0 to 2^64 - 1: {row}", self.content)
-        })
+    fn object(&self, line: &[u8]) -> Result<Object, serde_json::Error> {
+        let mut parser = serde_json::Deserializer::from_slice(line);
+        let mut object = Object::default();
+        let names = [Some(self.key.as_str()), Some(self.content.as_str())];
+        let fields = ReadFields { fields: self, names, object: &mut object };
+        (&mut parser).deserialize_map(fields)?;
+        parser.end()?;
+        Ok(object)
     }
+}
 
-    fn item(&self, item: Value) -> Result<String, String> {
-        match item {
-            Value::String(item) => Ok(item),
-            Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
-            Value::Number(number) if is_beyond_integers(&number) => {
-                Err(format!("an item of {:?} is {TOO_LARGE}", self.content))
-            }
-            other => {
-                Err(format!("an item of {:?} is neither string nor integer: {other}", self.content))
-            }
-        }
-    }
+/// The key and the content of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parsed {
+    pub(crate) key: Vec<u8>,
+    pub(crate) content: Content,
+    /// Whether the text had halves of surrogate pairs, each of which became U+FFFD.
+    pub(crate) has_replaced: bool,
 }
 
 /// Message for a number that lost digits when it was parsed. Such a number cannot serve as a key,
@@ -130,154 +143,336 @@ impl Fields {
 const TOO_LARGE: &str =
     "too large for an integer (-2^63 to 2^64 - 1 can be read); write it as a string";
 
-/// Whether a number is in the range where the parser no longer tells integers from fractions.
-fn is_beyond_integers(number: &Number) -> bool {
-    number.as_f64().is_some_and(|value| !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&value))
-}
-
 /// 2^63, exactly.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
+/// Whether a number is in the range where the parser no longer tells integers from fractions.
+fn is_beyond_integers(number: f64) -> bool {
+    !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&number)
+}
+
 /// The two fields of a line that are read.
+#[derive(Default)]
 struct Object {
     key: Option<Value>,
     content: Option<Value>,
+    /// The name of a field that occurs twice.
+    twice: Option<String>,
+}
+
+/// The value of a field that is read. Values that cannot be used take no memory.
+#[derive(Debug, Clone)]
+enum Value {
+    Text(String),
+    /// The digits of an integer.
+    Integer(String),
+    /// A number in the range where the parser loses digits of integers.
+    TooLarge,
+    Items(Vec<String>),
+    Rows(Vec<u64>),
+    /// An array with an item that cannot be used, and what it is.
+    WrongItem(String),
+    /// Anything else. Holds a description.
+    Other(String),
+}
+
+/// Deserialises a value; arrays as items or rows.
+#[derive(Clone, Copy)]
+struct ReadValue {
+    kind: Option<ContentKind>,
+}
+
+impl<'de> DeserializeSeed<'de> for ReadValue {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ReadValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(Value::Text(text))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Integer(number.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Integer(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        let is_large = is_beyond_integers(number);
+        Ok(if is_large { Value::TooLarge } else { Value::Other(number.to_string()) })
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Other(value.to_string()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Other("null".to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let (mut texts, mut rows, mut wrong) = (Vec::new(), Vec::new(), None);
+        while let Some(item) = items.next_element_seed(ReadValue { kind: None })? {
+            match (self.kind, item) {
+                (Some(ContentKind::Items), Value::Text(item) | Value::Integer(item)) => {
+                    texts.push(item);
+                }
+                (Some(ContentKind::Items), Value::TooLarge) => {
+                    wrong.get_or_insert(TOO_LARGE.to_owned());
+                }
+                (Some(ContentKind::Items), other) => {
+                    let what = other.described();
+                    wrong.get_or_insert_with(|| {
+                        format!("neither string nor integer: {what}; write it as a string")
+                    });
+                }
+                (Some(ContentKind::Rows), Value::Integer(digits))
+                    if digits.parse::<u64>().is_ok() =>
+                {
+                    rows.extend(digits.parse::<u64>());
+                }
+                (Some(ContentKind::Rows), other) => {
+                    let what = other.described();
+                    wrong.get_or_insert_with(|| {
+                        format!("not an integer from 0 to 2^64 - 1: {what}")
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(match (wrong, self.kind) {
+            (Some(why), _) => Value::WrongItem(why),
+            (None, Some(ContentKind::Items)) => Value::Items(texts),
+            (None, Some(ContentKind::Rows)) => Value::Rows(rows),
+            (None, _) => Value::Other("an array".to_owned()),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other("an object".to_owned()))
+    }
+}
+
+impl Value {
+    fn described(&self) -> String {
+        match self {
+            Self::Text(text) => format!("{text:?}"),
+            Self::Integer(digits) => digits.clone(),
+            Self::TooLarge => "a large number".to_owned(),
+            Self::Other(what) => what.clone(),
+            Self::Items(_) | Self::Rows(_) | Self::WrongItem(_) => "an array".to_owned(),
+        }
+    }
 }
 
 /// Deserialises the fields named in [`Fields`] from an object. The object's other fields are only
 /// checked for valid JSON: they take no memory, and numbers in them may be of any size.
-struct ReadFields<'f>(&'f Fields);
+///
+/// A name with dots is a path: `data.text` is the field `text` of the object `data`, or a field of
+/// that name.
+struct ReadFields<'f, 'o> {
+    fields: &'f Fields,
+    /// The rest of the paths to key and content; `None` if this object is not on the path.
+    names: [Option<&'f str>; 2],
+    object: &'o mut Object,
+}
 
-impl<'de> DeserializeSeed<'de> for ReadFields<'_> {
-    type Value = Object;
+impl<'de> DeserializeSeed<'de> for ReadFields<'_, '_> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Object, D::Error> {
-        deserializer.deserialize_map(self)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(Within(self))
     }
 }
 
-impl<'de> Visitor<'de> for ReadFields<'_> {
-    type Value = Object;
+impl<'de> Visitor<'de> for ReadFields<'_, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Object, A::Error> {
-        let mut object = Object { key: None, content: None };
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let kind = self.fields.kind;
         while let Some(name) = fields.next_key::<Cow<'_, str>>()? {
-            if name == self.0.content {
-                object.content = Some(fields.next_value()?);
-            } else if name == self.0.key {
-                object.key = Some(fields.next_value()?);
+            let [is_key, is_content] = self.names.map(|wanted| wanted == Some(&*name));
+            let within = self.names.map(|wanted| wanted?.strip_prefix(&*name)?.strip_prefix('.'));
+            if is_content {
+                let value = fields.next_value_seed(ReadValue { kind: Some(kind) })?;
+                if is_key {
+                    self.object.key = Some(value.clone());
+                }
+                if self.object.content.replace(value).is_some() {
+                    self.object.twice = Some(self.fields.content.clone());
+                }
+            } else if is_key {
+                let value = fields.next_value_seed(ReadValue { kind: None })?;
+                if self.object.key.replace(value).is_some() {
+                    self.object.twice = Some(self.fields.key.clone());
+                }
+            } else if within != [None, None] {
+                let (names, object) = (within, &mut *self.object);
+                fields.next_value_seed(ReadFields { fields: self.fields, names, object })?;
             } else {
                 let _: IgnoredAny = fields.next_value()?;
             }
         }
-        if self.0.key == self.0.content {
-            object.key.clone_from(&object.content);
-        }
-        Ok(object)
+        Ok(())
     }
 }
 
-fn not_an_object(error: &serde_json::Error) -> String {
+/// Reads the fields of an object within an object; any other value has none of them.
+struct Within<'f, 'o>(ReadFields<'f, 'o>);
+
+impl<'de> Visitor<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<(), A::Error> {
+        self.0.visit_map(fields)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A line whose deviations from JSON are replaced. No byte changes its place.
+pub(crate) struct Relaxed {
+    pub(crate) line: Vec<u8>,
+    /// Whether halves of surrogate pairs were replaced.
+    has_replaced: bool,
+}
+
+/// Replaces what Python's `json.dumps` writes and JSON lacks: NaN and infinities become a number
+/// that is no key and no item, halves of surrogate pairs U+FFFD. Returns `None` if the line has
+/// none of these.
+pub(crate) fn relaxed(line: &[u8]) -> Option<Relaxed> {
+    let mut relaxed = Relaxed { line: line.to_vec(), has_replaced: false };
+    let (mut at, mut has_changed, mut is_string) = (0, false, false);
+    while let Some(&byte) = line.get(at) {
+        at += match byte {
+            b'"' => {
+                is_string = !is_string;
+                1
+            }
+            b'\\' if is_string => {
+                let (bytes, is_half) = escape_at(&line[at..]);
+                if is_half {
+                    relaxed.line[at..at + bytes].copy_from_slice(b"\\uFFFD");
+                    (relaxed.has_replaced, has_changed) = (true, true);
+                }
+                bytes
+            }
+            b'N' | b'I' | b'-' if !is_string => match constant_at(line, at) {
+                Some(bytes) => {
+                    relaxed.line[at..at + bytes].fill(b' ');
+                    relaxed.line[at..at + 3].copy_from_slice(b"0.5");
+                    has_changed = true;
+                    bytes
+                }
+                None => 1,
+            },
+            _ => 1,
+        };
+    }
+    has_changed.then_some(relaxed)
+}
+
+/// The length of the escape at the beginning of `text`, and whether it is half of a surrogate pair.
+fn escape_at(text: &[u8]) -> (usize, bool) {
+    let unit = |text: &[u8]| {
+        let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    match unit(text) {
+        Some(0xd800..=0xdbff) if matches!(unit(&text[6..]), Some(0xdc00..=0xdfff)) => (12, false),
+        Some(0xd800..=0xdfff) => (6, true),
+        Some(_) => (6, false),
+        None => (2, false),
+    }
+}
+
+/// The length of NaN, Infinity or -Infinity as a whole value at `at`.
+fn constant_at(line: &[u8], at: usize) -> Option<usize> {
+    let is_delimiter = |byte: &u8| b" \t\r,:[]{}".contains(byte);
+    let constant = [&b"NaN"[..], b"Infinity", b"-Infinity"].into_iter();
+    let bytes = constant.filter(|one| line[at..].starts_with(one)).map(<[u8]>::len).next()?;
+    let before = at.checked_sub(1).is_none_or(|before| is_delimiter(&line[before]));
+    let behind = line.get(at + bytes).is_none_or(is_delimiter);
+    (before && behind).then_some(bytes)
+}
+
+fn not_an_object(line: &[u8], error: &serde_json::Error) -> String {
+    let line = line.trim_ascii_start();
+    if line.starts_with(b"[") {
+        return "a JSON array, not an object: `jq -c '.[]'` makes lines of objects".to_owned();
+    }
+    if line.trim_ascii_end() == b"{" {
+        return "an object over several lines: `jq -c .` puts it on one".to_owned();
+    }
+    let first = [b'|', b'\t', b';', b','].into_iter().find(|mark| line.contains(mark));
+    match first.filter(|_| !line.starts_with(b"{")) {
+        Some(b'\t') => return "not JSON; if it is a table: --delimiter tab".to_owned(),
+        Some(mark) => {
+            return format!("not JSON; if it is a table: --delimiter '{}'", char::from(mark));
+        }
+        None => {}
+    }
+    if error.is_data() {
+        return "not a JSON object".to_owned();
+    }
     // serde_json sees one line only and always says "line 1"; the caller adds the real line number.
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
-    if error.is_data() {
-        "not a JSON object".to_owned()
-    } else {
-        format!("not JSON: {message} at column {}", error.column())
-    }
+    format!("not JSON: {message} at column {}", error.column())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<(Vec<u8>, Content), String> {
-        Fields::text("id", "text").parse(line.as_bytes())
-    }
-
-    #[test]
-    fn key_and_text_are_found_among_other_fields() {
-        let line = r#"{"n":[1,{}],"text":"a\nb","id":"k"}"#;
-        assert_eq!(parse(line), Ok((b"k".to_vec(), Content::Text("a\nb".to_owned()))));
-        let (key, _) = parse("\u{feff}{\"id\":-7,\"text\":\"\"}").unwrap();
-        assert_eq!(key, b"-7");
-    }
-
-    /// Regression test, found in a code review: deduplication left out a line because of a huge
-    /// number in a field that is not compared.
-    #[test]
-    fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
-        let (key, content) = parse(r#"{"n":1e400,"id":"k","text":"a","m":[-1e999]}"#).unwrap();
-        assert_eq!((key, content), (b"k".to_vec(), Content::Text("a".to_owned())));
-        assert!(parse(r#"{"n":1e,"id":"k","text":"a"}"#).is_err());
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_line_is_said() {
-        for (line, wrong) in [
-            ("[1]", "not a JSON object"),
-            ("3", "not a JSON object"),
-            ("{\"id\":", "not JSON: EOF while parsing a value at column 6"),
-            ("garbage", "not JSON: expected value at column 1"),
-            ("{\"text\":\"a\"}", "there is no \"id\""),
-            ("{\"id\":\"a\"}", "there is no \"text\""),
-            ("{\"id\":1.5,\"text\":\"a\"}", "\"id\" is neither a string nor an integer"),
-            ("{\"id\":\"a\",\"text\":null}", "\"text\" is not a string"),
-        ] {
-            assert_eq!(parse(line), Err(wrong.to_owned()), "{line}");
-        }
-    }
-
-    #[test]
-    fn an_integer_that_is_too_large_is_said_to_be() {
-        let line = |key: &str| format!("{{\"id\":{key},\"text\":\"a\"}}");
-        for fits in ["18446744073709551615", "-9223372036854775808"] {
-            assert_eq!(parse(&line(fits)).unwrap().0, fits.as_bytes());
-        }
-        for large in ["18446744073709551616", "-9223372036854777857", "1e300"] {
-            let wrong = parse(&line(large)).unwrap_err();
-            assert_eq!(wrong, format!("\"id\" is {TOO_LARGE}"), "{large}");
-        }
-        let fields = Fields::items("id", "items");
-        let wrong = fields.parse(br#"{"id":1,"items":[1,18446744073709551616]}"#).unwrap_err();
-        assert_eq!(wrong, format!("an item of \"items\" is {TOO_LARGE}"));
-    }
-
-    #[test]
-    fn a_line_nested_too_deeply_is_said_to_be() {
-        let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
-        let unread = format!("{{\"id\":1,\"text\":\"a\",\"n\":{}}}", nested(100_000));
-        assert!(parse(&unread).is_ok());
-        let wrong = parse(&format!("{{\"id\":1,\"text\":{}}}", nested(128))).unwrap_err();
-        assert!(wrong.starts_with("not JSON: recursion limit exceeded"), "{wrong}");
-    }
-
-    #[test]
-    fn rows_are_unsigned_integers() {
-        let fields = Fields::rows("id", "rows");
-        let parse = |rows: &str| fields.parse(format!("{{\"id\":1,\"rows\":{rows}}}").as_bytes());
-        let (_, content) = parse("[0,4294967296,18446744073709551615]").unwrap();
-        assert_eq!(content, Content::Rows(vec![0, 1 << 32, u64::MAX]));
-        for bad in ["[-1]", "[1.0]", "[\"1\"]", "[18446744073709551616]", "7"] {
-            assert!(parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn items_are_strings_and_integers() {
-        let fields = Fields::items("id", "items");
-        let parse =
-            |items: &str| fields.parse(format!("{{\"id\":1,\"items\":{items}}}").as_bytes());
-        let (_, content) = parse(r#"["a",1,-2,18446744073709551615]"#).unwrap();
-        let expected = ["a", "1", "-2", "18446744073709551615"].map(str::to_owned).to_vec();
-        assert_eq!(content, Content::Items(expected));
-        for bad in ["[1.5]", "[true]", "[null]", "[[1]]", "\"a\"", "[1e3]"] {
-            assert!(parse(bad).is_err(), "{bad}");
-        }
-    }
-}
+#[path = "fields_tests.rs"]
+mod tests;

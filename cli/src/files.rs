@@ -12,6 +12,7 @@ use bytes::Bytes;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
+use crate::on_disk;
 use crate::raw::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason, STDIN};
 use crate::source;
 
@@ -29,6 +30,13 @@ pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
     one == other
         || real(one).is_some_and(|one| real(other) == Some(one))
         || place(one).is_some_and(|one| place(other) == Some(one))
+        || have_one_inode(one, other)
+}
+
+/// Whether two paths lead to one file, as hard links do.
+fn have_one_inode(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| on_disk::id(&fs::metadata(path).ok()?);
+    id(one).is_some_and(|one| id(other) == Some(one))
 }
 
 /// Whether a path lies inside a folder; the file need not exist.
@@ -168,7 +176,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
 /// Opens a file of lines, or stdin for `-`, and decompresses it. Returns a name for messages, and
 /// the reader.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
-    let source = source::open_as_it_is(path, &[])?;
+    let source = source::open(path, None)?;
     Ok((source.name, source.reader))
 }
 

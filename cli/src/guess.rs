@@ -5,13 +5,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::{ContentKind, Fields};
+use crate::fields::{self, ContentKind, Fields};
 
 /// Common names of key and text fields, most common first.
 const KEYS: [&str; 9] =
     ["id", "_id", "key", "uuid", "guid", "doc_id", "document_id", "url", "name"];
 const TEXTS: [&str; 9] =
     ["text", "content", "body", "abstract", "description", "message", "article", "code", "title"];
+
+/// Longer lines are not inspected: all of their values would be held in memory.
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum number of fields listed.
 const NAMED_MAX: usize = 20;
@@ -40,8 +43,12 @@ impl Guess {
     /// Inspects a line. Returns `None` if it is not a JSON object. `fields` are the expected field
     /// names.
     pub(crate) fn of(fields: &Fields, line: &[u8]) -> Option<Self> {
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        let object: Map<String, Value> = serde_json::from_slice(line).ok()?;
+        if line.len() > LINE_BYTES_MAX {
+            return None;
+        }
+        let relaxed = fields::relaxed(line);
+        let line = relaxed.as_ref().map_or(line, |relaxed| &relaxed.line);
+        let object = flat(serde_json::from_slice(line).ok()?);
         let [key, name] = fields.names();
         let needs_key = !object.contains_key(key) && !fields.is_key_optional();
         let is_there = object.contains_key(name);
@@ -50,6 +57,23 @@ impl Guess {
         let key = if needs_key { key_of(&object, taken) } else { None };
         Some(Self { fields: object.keys().cloned().collect(), key, content })
     }
+}
+
+/// An object with the fields of the objects within it, by their names with dots.
+fn flat(object: Map<String, Value>) -> Map<String, Value> {
+    let mut all = Map::new();
+    for (name, value) in object {
+        match value {
+            Value::Object(within) if !within.is_empty() => {
+                let within = within.into_iter();
+                all.extend(within.map(|(field, value)| (format!("{name}.{field}"), value)));
+            }
+            value => {
+                all.insert(name, value);
+            }
+        }
+    }
+    all
 }
 
 fn content(
@@ -138,6 +162,7 @@ mod tests {
         assert_eq!(options(r#"{"id":1,"tags":["a",2]}"#), "--items-field tags");
         assert_eq!(options(r#"{"id":1,"text":"a"}"#), "");
         assert_eq!(options(r#"{"id":1,"n":1.5}"#), "");
+        assert_eq!(options(r#"{"id":1,"n":NaN,"data":{"body":"a"}}"#), "--text-field data.body");
         let optional = Fields::text("id", "text").with_key_optional();
         assert_eq!(
             Guess::of(&optional, line.as_bytes()).unwrap().options(Spelling::From),

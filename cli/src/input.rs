@@ -14,10 +14,14 @@ use crate::args::{ExactGiven, LinesGiven};
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::files::{self, Files};
+#[cfg(test)]
 use crate::lines::Lines;
 use crate::progress::{Progress, Unit};
 use crate::raw::{self, Origin, Raw};
+use crate::records::Records;
 use crate::sets::Sets;
+use crate::shards;
+use crate::source::{RowOptions, Wanted};
 
 /// A sequence of documents from one of several kinds of input.
 pub(crate) enum Input {
@@ -36,13 +40,14 @@ pub(crate) enum Input {
 /// Files of JSON lines, read one after the other.
 pub(crate) struct LineFiles {
     files: Vec<PathBuf>,
-    /// Columns to read from Parquet files; empty: all readable columns.
-    columns: Vec<String>,
+    options: RowOptions,
+    /// The columns to read from tables and Parquet files; `None`: all readable columns.
+    wanted: Option<Wanted>,
     /// A copy of stdin, which is read instead of stdin.
     stdin_copy: Option<PathBuf>,
     /// Position of the next line.
     position: Position,
-    lines: Option<Lines>,
+    records: Option<Records>,
     /// Total size of all files as stored: a compressed file counts with its compressed size. `None`
     /// if unknown, as for stdin.
     bytes: Option<u64>,
@@ -60,15 +65,16 @@ pub(crate) struct Position {
 }
 
 impl LineFiles {
-    /// Fails if one of the files does not exist.
-    pub(crate) fn new(files: Vec<PathBuf>) -> Result<Self, Failure> {
+    /// Fails if one of the files does not exist. A folder stands for the files of rows in it.
+    pub(crate) fn new(files: &[PathBuf], options: RowOptions) -> Result<Self, Failure> {
+        let files = shards::expand(files)?;
         let mut bytes = Some(0);
         for path in &files {
             bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
         }
-        let (columns, position) = (Vec::new(), Position::default());
-        let (lines, stdin_copy) = (None, None);
-        Ok(Self { files, columns, stdin_copy, position, lines, bytes, bytes_done: 0 })
+        let (wanted, stdin_copy, records) = (None, None, None);
+        let (position, bytes_done) = (Position::default(), 0);
+        Ok(Self { files, options, wanted, stdin_copy, position, records, bytes, bytes_done })
     }
 
     /// Reads `copy` wherever the files name stdin.
@@ -77,32 +83,38 @@ impl LineFiles {
         self
     }
 
-    /// Restricts the reading of Parquet files to these columns.
-    pub(crate) fn with_columns(mut self, columns: Vec<String>) -> Self {
-        self.columns = columns;
+    /// Checks that tables and Parquet files have these columns, and reads no others if it says so.
+    pub(crate) fn with_columns(mut self, wanted: Wanted) -> Self {
+        self.wanted = Some(wanted);
         self
+    }
+
+    /// The file that is being read.
+    pub(crate) fn records(&self) -> Option<&Records> {
+        self.records.as_ref()
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         loop {
-            if let Some(lines) = &mut self.lines {
-                let raw = lines.next()?;
-                (self.position.line, self.position.byte) = (lines.lines_read(), lines.bytes_read());
+            if let Some(records) = &mut self.records {
+                let raw = records.next()?;
+                self.position.line = records.lines_read();
+                self.position.byte = records.bytes_read();
                 if raw.is_some() {
                     return Ok(raw);
                 }
-                self.bytes_done += lines.bytes_taken();
-                self.lines = None;
+                self.bytes_done += records.bytes_taken();
+                self.records = None;
                 self.position = Position { file: self.position.file + 1, line: 0, byte: 0 };
             }
             let Some(path) = self.files.get(self.position.file) else { return Ok(None) };
-            let columns: Vec<_> = self.columns.iter().map(String::as_str).collect();
             let Position { line, byte, .. } = self.position;
-            self.lines = Some(match &self.stdin_copy {
+            let how = (&self.options, self.wanted.as_ref());
+            self.records = Some(match &self.stdin_copy {
                 Some(copy) if path.as_os_str() == raw::STDIN => {
-                    Lines::open_at(copy, &columns, (line, byte))?.named("stdin")
+                    Records::open_at(copy, how, (line, byte))?.named("stdin")
                 }
-                _ => Lines::open_at(path, &columns, (line, byte))?,
+                _ => Records::open_at(path, how, (line, byte))?,
             });
         }
     }
@@ -114,7 +126,7 @@ impl LineFiles {
 
     /// Stored bytes read so far, over all files.
     pub(crate) fn bytes_taken(&self) -> u64 {
-        self.bytes_done + self.lines.as_ref().map_or(0, Lines::bytes_taken)
+        self.bytes_done + self.records.as_ref().map_or(0, Records::bytes_taken)
     }
 
     /// Position of the next line.
@@ -124,7 +136,7 @@ impl LineFiles {
 
     /// Continues at a position that an earlier run over the same files has reached.
     pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
-        self.lines = None;
+        self.records = None;
         self.position = position;
         self.bytes_done = 0;
         for path in self.files.iter().take(position.file) {
@@ -136,7 +148,7 @@ impl LineFiles {
     fn would_wait(&self) -> bool {
         // `bytes` is known only if all inputs are regular files. They never block for long; pipes
         // can.
-        self.bytes.is_none() && self.lines.as_ref().is_none_or(Lines::would_wait)
+        self.bytes.is_none() && self.records.as_ref().is_none_or(Records::would_wait)
     }
 }
 
@@ -146,25 +158,33 @@ impl Input {
     }
 
     /// JSON lines of some files; fails if one of them does not exist.
-    pub(crate) fn lines(paths: Vec<PathBuf>) -> Result<Self, Failure> {
-        LineFiles::new(paths).map(Self::Lines)
+    pub(crate) fn lines(paths: &[PathBuf], options: RowOptions) -> Result<Self, Failure> {
+        LineFiles::new(paths, options).map(Self::Lines)
     }
 
-    /// If the input is lines: reads only these fields from Parquet files, and no other columns.
+    /// If the input is lines: reads only these fields from tables and Parquet files.
     pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
         if let Self::Lines(lines) = &mut self {
-            lines.columns = fields.names().map(str::to_owned).to_vec();
+            lines.wanted = Some(fields.wanted());
         }
         self
     }
 
     #[cfg(test)]
     pub(crate) fn of(lines: Lines) -> Self {
-        let (files, columns, position) = (Vec::new(), Vec::new(), Position::default());
-        let lines = Some(lines);
-        let (stdin_copy, bytes) = (None, None);
-        let bytes_done = 0;
-        Self::Lines(LineFiles { files, columns, stdin_copy, position, lines, bytes, bytes_done })
+        let (options, position) = (RowOptions::default(), Position::default());
+        let (wanted, stdin_copy, bytes) = (None, None, None);
+        let (files, bytes_done, records) = (Vec::new(), 0, Some(Records::of(lines)));
+        Self::Lines(LineFiles {
+            files,
+            options,
+            wanted,
+            stdin_copy,
+            position,
+            records,
+            bytes,
+            bytes_done,
+        })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {

@@ -1,7 +1,6 @@
 //! JSON lines: reads them in bounded memory. (`fields.rs` extracts key and content.)
 
 use std::io::{BufRead as _, BufReader, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -9,7 +8,10 @@ use bytes::Bytes;
 
 use crate::failure::Failure;
 use crate::raw::{DOCUMENT_BYTES_MAX, Origin, Raw, Reason, has_line};
-use crate::source;
+use crate::source::Source;
+
+/// A byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line that is returned keeps its whole block in memory. If the bytes read since the previous
 /// returned line exceed this multiple of the line's length, the line is copied instead.
@@ -55,19 +57,14 @@ impl Lines {
         }
     }
 
-    /// Opens a file at line `number` and byte `at`, both counted from 0 in the uncompressed lines;
-    /// `columns` selects columns of a Parquet file.
-    pub(crate) fn open_at(
-        path: &Path,
-        columns: &[&str],
-        (number, at): (u64, u64),
-    ) -> Result<Self, Failure> {
-        let source = source::open_at(path, columns, at)?;
+    /// The lines of a source that is open at line `number` and byte `at`, both counted from 0 in
+    /// the uncompressed lines.
+    pub(crate) fn of(source: Source, (number, at): (u64, u64)) -> Self {
         let mut lines = Self::new(&source.name, source.reader);
         (lines.number, lines.bytes_read, lines.bytes_returned) = (number, at, at);
         lines.taken = Some(source.taken);
         lines.ends_ahead = source.ends_ahead;
-        Ok(lines)
+        lines
     }
 
     /// Changes the name used in messages.
@@ -104,6 +101,11 @@ impl Lines {
                 continue;
             }
             if let Ok(line) = &mut body {
+                // Some programs begin a file with a byte order mark, and files are concatenated.
+                // The mark is no part of the line.
+                if line.starts_with(MARK) {
+                    *line = line.slice(MARK.len()..);
+                }
                 // A line keeps its block in memory. If most of the block was skipped, a copy of the
                 // line takes less.
                 if self.bytes_read - self.bytes_returned > SKIPPED_MAX * line.len() as u64 {

@@ -40,6 +40,7 @@ mod progress;
 mod query;
 mod quoted;
 mod raw;
+mod records;
 mod remove;
 mod repetitive;
 mod report;
@@ -52,6 +53,7 @@ mod serve;
 #[path = "serve/no_serve.rs"]
 mod serve;
 mod sets;
+mod shards;
 mod skips;
 mod sniff;
 mod source;

@@ -7,14 +7,14 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 
-use crate::args::ExactGiven;
+use crate::args::{ExactGiven, RowsGiven};
 use crate::content::Reading;
 use crate::failure::Failure;
 use crate::files;
@@ -22,9 +22,11 @@ use crate::guess::Spelling;
 use crate::lines::Lines;
 use crate::on_disk;
 use crate::raw::{self, Origin, Raw};
+use crate::records::Records;
 use crate::scratch::{self, ReadAt};
+use crate::shards;
 use crate::skips;
-use crate::source::{self, Source};
+use crate::source;
 
 /// Maximum number of cached documents. The cache helps because pairs name the same documents
 /// repeatedly.
@@ -67,20 +69,23 @@ enum LineFile {
 }
 
 impl LineFile {
-    /// Copies the uncompressed lines of a source to a temporary file.
-    fn unpacked(mut source: Source) -> Result<Self, Failure> {
-        let mut copy = || {
-            let mut file = scratch::file()?;
-            io::copy(&mut source.reader, &mut file)?;
-            Ok(Self::Unpacked(Arc::new(file)))
-        };
-        copy().map_err(|error| unpacking(&source.name, &error))
+    /// Copies the lines of a file to a temporary file, uncompressed; rows become lines.
+    fn unpacked(mut records: Records, name: &str) -> Result<Self, Failure> {
+        let failed = |error: io::Error| unpacking(name, &error);
+        let mut file = BufWriter::new(scratch::file().map_err(failed)?);
+        while let Some(raw) = records.next()? {
+            // A line that is too large has no document.
+            let Ok(line) = raw.body else { continue };
+            file.write_all(&line).and_then(|()| file.write_all(b"\n")).map_err(failed)?;
+        }
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        Ok(Self::Unpacked(Arc::new(file)))
     }
 
     fn open(&self, at: u64) -> Result<Lines, Failure> {
         match self {
             // The number of the line is unknown, and only messages would name it: 0 stands in.
-            Self::Plain(path) => Lines::open_at(path, &[], (0, at)),
+            Self::Plain(path) => Ok(Lines::of(source::open_at(path, None, at)?, (0, at))),
             Self::Unpacked(file) => {
                 Ok(Lines::new("", Box::new(ReadAt { file: Arc::clone(file), at })))
             }
@@ -105,20 +110,25 @@ impl Originals {
     /// Scans the files given with `--from`, if any, and records the position of each key's line.
     /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
     /// converted to lines in a temporary file, because lines must be readable at any offset.
-    pub(crate) fn new(reading: Reading, given: &ExactGiven) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        reading: Reading,
+        given: &ExactGiven,
+        rows: &RowsGiven,
+    ) -> Result<Self, Failure> {
+        let (options, wanted) = (rows.options(false), reading.wanted());
         let (mut lines, mut files) = (HashMap::new(), Vec::new());
-        for (number, path) in given.from.iter().enumerate() {
+        for (number, path) in shards::expand(&given.from)?.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
                     format!("{} is not a regular file, so it cannot be read twice", path.display()),
                     "save it to a file, and give that with --from",
                 ));
             }
-            let source = source::open(path, &reading.columns())?;
-            let lines_of = if source.plain {
+            let lines_of = if source::is_plain(path, &options)? {
                 LineFile::Plain(path.clone())
             } else {
-                LineFile::unpacked(source)?
+                let records = Records::open(path, &options, Some(&wanted))?;
+                LineFile::unpacked(records, &path.display().to_string())?
             };
             let mut file = lines_of.open(0)?.named(&path.display().to_string());
             files.push(lines_of);

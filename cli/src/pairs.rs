@@ -39,7 +39,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let alike = likeness.sought;
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.rows)?)
     } else {
         None
     };

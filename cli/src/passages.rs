@@ -148,7 +148,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     opened::warn_if_missed(index.params(), Some(threshold));
     let originals = if args.show {
         let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.lines.rows)?)
     } else {
         None
     };
@@ -175,7 +175,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
         (false, Input::named(args.files))
     } else {
-        (true, Input::lines(args.lines.jsonl)?)
+        (true, Input::lines(&args.lines.jsonl, args.lines.row_options())?)
     };
     printing.many = lines;
     let (ended, missed) =

@@ -45,7 +45,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     let likeness = opened::likeness(index.params(), args.threshold, args.contained, exact);
     let originals = if args.exact.exact {
         let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact)?)
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.lines.rows)?)
     } else {
         None
     };
@@ -74,7 +74,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
         Input::named(args.files)
     } else {
-        Input::lines(args.lines.jsonl)?.of_fields(&fields)
+        Input::lines(&args.lines.jsonl, args.lines.row_options())?.of_fields(&fields)
     };
     by_content(&context, &reading, input, output)
 }

@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearkin::{Params, Reader, Scheme, Shingles, Snapshot};
 use serde::Serialize;
 
-use crate::args::Report;
+use crate::args::{Report, RowsGiven};
 use crate::content::Reading;
 use crate::ended::Ended;
 use crate::exchange::{Target, writing};
@@ -122,7 +122,8 @@ fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure
     }
     let given = args.originals();
     let fields = input::fields_again(&given, index.params())?;
-    Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
+    let reading = Reading::new(index.sketcher(), fields);
+    Originals::new(reading, &given, &RowsGiven::default()).map(Some)
 }
 
 /// Whether the documents of the index can be files. Sets, and signatures made elsewhere, cannot.

@@ -15,12 +15,13 @@ use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::input::{Input, Position};
 use crate::output::{self, grouped};
+use crate::source::RowOptions;
 
 /// Name of the checkpoint in the index folder.
 const NAME: &str = "adding";
 
 /// Checkpoints of other versions are ignored.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A checkpoint of a run over some files.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +33,7 @@ struct Note {
     folder: Identity,
     files: Vec<InputFile>,
     fields: Fields,
+    rows: RowOptions,
     position: Position,
     /// The last durable change at the time of the checkpoint. If the index has not reached this
     /// change, it was restored to an older state and lacks lines before `position`, so the
@@ -44,6 +46,7 @@ pub(crate) struct Resume {
     folder: NoteFolder,
     files: Vec<InputFile>,
     fields: Fields,
+    rows: RowOptions,
 }
 
 impl Resume {
@@ -53,7 +56,7 @@ impl Resume {
     pub(crate) fn find(
         dir: &Path,
         paths: &[PathBuf],
-        fields: &Fields,
+        (fields, rows): (&Fields, &RowOptions),
         index: &Index,
         input: &mut Input,
     ) -> Result<Option<Self>, Failure> {
@@ -66,7 +69,7 @@ impl Resume {
             let named = |files: &[InputFile]| {
                 files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
             };
-            let same = note.version == VERSION && note.fields == *fields;
+            let same = note.version == VERSION && note.fields == *fields && note.rows == *rows;
             let here = note.index == index.id() && note.folder == folder.identity;
             if same && here && note.files == *files && note.change <= index.durable_change() {
                 let Position { file, line, .. } = note.position;
@@ -83,7 +86,7 @@ impl Resume {
             }
         }
         checkpoint::remove(&path);
-        Ok(files.map(|files| Self { folder, files, fields: fields.clone() }))
+        Ok(files.map(|files| Self { folder, files, fields: fields.clone(), rows: rows.clone() }))
     }
 
     /// Stores a checkpoint: all lines before `position` are durable.
@@ -95,6 +98,7 @@ impl Resume {
             folder: self.folder.identity,
             files: self.files.clone(),
             fields: self.fields.clone(),
+            rows: self.rows.clone(),
             position,
             change: index.durable_change(),
         };

@@ -32,7 +32,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::args::Serve;
+use crate::args::{RowsGiven, Serve};
 use crate::content::Reading;
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -133,7 +133,8 @@ fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> 
     }
     let given = args.originals();
     let fields = input::fields_again(&given, index.params())?;
-    Originals::new(Reading::new(index.sketcher(), fields), &given).map(Some)
+    let reading = Reading::new(index.sketcher(), fields);
+    Originals::new(reading, &given, &RowsGiven::default()).map(Some)
 }
 
 /// Serves requests until a signal arrives, then finishes the requests that are running.

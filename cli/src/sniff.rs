@@ -90,7 +90,7 @@ fn look(path: &Path) -> Option<Seen> {
         return Some(Seen::Parquet);
     }
     let mut head = Vec::new();
-    let reader = source::open_as_it_is(path, &[]).ok()?.reader;
+    let reader = source::open(path, None).ok()?.reader;
     reader.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     if head.len() as u64 == HEAD_BYTES {
         let end = head.iter().rposition(|byte| *byte == b'\n')?;

@@ -7,6 +7,10 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+#[cfg(feature = "parquet")]
+mod bounded;
+mod dialect;
+mod magic;
 #[cfg(not(feature = "parquet"))]
 #[path = "source/no_rows.rs"]
 mod rows;
@@ -17,7 +21,10 @@ mod rows;
 mod rows_copy;
 #[cfg(feature = "parquet")]
 mod rows_copy;
+mod scan;
 mod table;
+mod table_rows;
+mod wanted;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
@@ -27,14 +34,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use flate2::bufread::GzDecoder;
 
+use crate::decode::{self, Utf8Reader};
 use crate::failure::Failure;
 use crate::interrupt::Stdin;
 use crate::raw::STDIN;
 use crate::threads;
 
-pub(crate) use rows::{column_names, not_for_json};
+pub(crate) use dialect::{Mark, RowOptions, is_named_rows};
+pub(crate) use rows::not_for_json;
 pub(crate) use rows_copy::{RowCopy, check_same_columns};
-pub(crate) use table::CsvTable;
+pub(crate) use table::{Cells, CsvTable, Row, Wrong};
+pub(crate) use table_rows::{TableRows, not_utf_8, wrong_row};
+pub(crate) use wanted::Wanted;
 
 /// Size of the reads from a decoder.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -49,6 +60,8 @@ pub(crate) struct Source {
     pub(crate) taken: Arc<AtomicU64>,
     /// Whether the lines are the file's own bytes, so that reading can start at any offset.
     pub(crate) plain: bool,
+    /// Whether a byte order mark of UTF-8 was removed from the beginning.
+    pub(crate) has_mark: bool,
     /// See [`Stdin::ends_ahead`]. `None` unless the source is uncompressed stdin.
     pub(crate) ends_ahead: Option<Arc<AtomicUsize>>,
 }
@@ -63,14 +76,14 @@ enum Packing {
 }
 
 impl Packing {
-    /// Detects the compression from up to four bytes. A JSON line cannot begin with any of these
-    /// magic numbers.
+    /// Detects the compression from the first four bytes. A JSON line cannot begin with any of
+    /// these magic numbers.
     fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             // A Zstandard frame, or a skippable frame in front of one.
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Self::Zstandard,
-            b"PAR1" => Self::Parquet,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstandard,
+            [b'P', b'A', b'R', b'1', ..] => Self::Parquet,
             _ => Self::None,
         }
     }
@@ -126,40 +139,31 @@ pub(crate) enum SourceKind {
 }
 
 /// Detects how a file of lines is stored; fails if it cannot be read.
-pub(crate) fn kind(path: &Path) -> Result<SourceKind, Failure> {
+pub(crate) fn kind(path: &Path, options: &RowOptions) -> Result<SourceKind, Failure> {
+    let of_name = || if options.is_table(path) { SourceKind::Table } else { SourceKind::Lines };
     if path.as_os_str() == STDIN {
-        return Ok(SourceKind::Lines);
+        return Ok(of_name());
     }
     let failed = |error: io::Error| Failure::reading(path, &error);
     let (_, packing) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
-    Ok(match packing {
-        Packing::Parquet => SourceKind::Parquet,
-        _ if table::is_one(path) => SourceKind::Table,
-        _ => SourceKind::Lines,
-    })
+    Ok(if packing == Packing::Parquet { SourceKind::Parquet } else { of_name() })
+}
+
+/// Whether a file is uncompressed lines of JSON in UTF-8, which can be read from any offset.
+pub(crate) fn is_plain(path: &Path, options: &RowOptions) -> Result<bool, Failure> {
+    Ok(!options.is_table(path) && open(path, None)?.plain)
 }
 
 /// Opens a table for reading its rows unchanged.
-pub(crate) fn open_table(path: &Path) -> Result<CsvTable<Box<dyn Read>>, Failure> {
-    let failed = |error: io::Error| Failure::reading(path, &error);
-    let (reader, _) = unpacked(File::open(path).map_err(failed)?).map_err(failed)?;
-    CsvTable::open(path, reader).map_err(failed)
+pub(crate) fn open_table(path: &Path, options: &RowOptions) -> Result<TableRows, Failure> {
+    let Source { reader, has_mark, .. } = open(path, None)?;
+    TableRows::open(path, (reader, has_mark), options, None)
 }
 
-/// Opens a file of lines, or stdin for `-`; table rows become JSON lines. `columns` selects columns
-/// of a Parquet file; if it is empty, all columns that JSON can hold are selected.
-pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
-    let mut source = open_as_it_is(path, columns)?;
-    if path.as_os_str() != STDIN && table::is_one(path) {
-        let lines = table::TableLines::open(path, source.reader);
-        source.reader = Box::new(lines.map_err(|error| Failure::reading(path, &error))?);
-        source.plain = false;
-    }
-    Ok(source)
-}
-
-/// Like [`open`], but tables are not converted to JSON lines.
-pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Failure> {
+/// Opens a file of lines, or stdin for `-`. The rows of a Parquet file become lines; those of a
+/// table do not. `wanted`: the columns to read from a Parquet file; without it, all that JSON can
+/// hold.
+pub(crate) fn open(path: &Path, wanted: Option<&Wanted>) -> Result<Source, Failure> {
     let taken = Arc::new(AtomicU64::new(0));
     if path.as_os_str() == STDIN {
         let stdin = Stdin::new().map_err(threads::refused)?;
@@ -177,10 +181,17 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
         // In compressed data, the blocks that contain a line end are unknown before decompression,
         // so they cannot be counted.
         let ends_ahead = (packing == Packing::None).then_some(ends_ahead);
-        return Ok(Source { name: "stdin".to_owned(), reader, taken, plain: false, ends_ahead });
+        let (reader, mark, _) = decoded(reader).map_err(|error| {
+            Failure::new(format!("cannot read stdin before line 1: {error}"), "")
+        })?;
+        let name = "stdin".to_owned();
+        return Ok(Source { name, reader, taken, plain: false, has_mark: mark, ends_ahead });
     }
     let name = path.display().to_string();
     let failed = |error: io::Error| Failure::reading(path, &error);
+    if let Some(what) = magic::other_by_name(path) {
+        return Err(Failure::new(format!("cannot read {name}: it is {what}"), ""));
+    }
     let file = Counted { inner: File::open(path).map_err(failed)?, taken: Arc::clone(&taken) };
     let (reader, packing) = unpacked(file).map_err(failed)?;
     let promised = Packing::promised(path);
@@ -192,19 +203,21 @@ pub(crate) fn open_as_it_is(path: &Path, columns: &[&str]) -> Result<Source, Fai
              name",
         ));
     }
-    let plain = packing == Packing::None;
     if packing == Packing::Parquet {
-        let rows = rows::Rows::open(path, columns, Arc::clone(&taken))?;
+        let rows = rows::Rows::open(path, wanted, Arc::clone(&taken))?;
         let reader = Box::new(rows);
-        return Ok(Source { name, reader, taken, plain, ends_ahead: None });
+        let (plain, has_mark) = (false, false);
+        return Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None });
     }
-    Ok(Source { name, reader, taken, plain, ends_ahead: None })
+    let (reader, has_mark, is_unchanged) = decoded(reader).map_err(failed)?;
+    let plain = packing == Packing::None && is_unchanged;
+    Ok(Source { name, reader, taken, plain, has_mark, ends_ahead: None })
 }
 
 /// Like [`open`], but starts at byte `at` of the lines. A plain file is read from there; of any
 /// other file, everything before is decompressed and discarded.
-pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, Failure> {
-    let mut source = open(path, columns)?;
+pub(crate) fn open_at(path: &Path, wanted: Option<&Wanted>, at: u64) -> Result<Source, Failure> {
+    let mut source = open(path, wanted)?;
     if at == 0 {
         return Ok(source);
     }
@@ -219,25 +232,41 @@ pub(crate) fn open_at(path: &Path, columns: &[&str], at: u64) -> Result<Source, 
     }
     let passed = io::copy(&mut (&mut source.reader).take(at), &mut io::sink()).map_err(failed)?;
     if passed < at {
-        return Err(Failure::new(
-            format!("{} ends before byte {at} of its lines", path.display()),
-            "it changed while it was read; run the command again",
-        ));
+        return Err(has_shrunk(path, at));
     }
     Ok(source)
 }
 
+/// The error for a file that has become shorter than what was read of it.
+pub(crate) fn has_shrunk(path: &Path, at: u64) -> Failure {
+    Failure::new(
+        format!("{} ends before byte {at} of its lines", path.display()),
+        "it changed while it was read; run the command again",
+    )
+}
+
+/// Decodes data to UTF-8. Also returns whether it begins with a byte order mark of UTF-8, and
+/// whether no byte has changed. Invalid UTF-8 stays: the row with it is named later.
+fn decoded(reader: Box<dyn Read>) -> io::Result<(Box<dyn Read>, bool, bool)> {
+    let reader = Utf8Reader::open(reader, decode::forced())?.lenient();
+    let (has_mark, is_unchanged) = (reader.has_mark(), reader.is_unchanged());
+    Ok((Box::new(reader), has_mark, is_unchanged))
+}
+
 /// Decompresses the data if it is compressed.
 fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packing)> {
-    let mut head = Vec::with_capacity(4);
-    while Packing::may_follow(&head) {
-        let (mut bytes, begin) = ([0; 4], head.len());
-        match packed.read(&mut bytes[begin..]) {
+    let mut head = Vec::with_capacity(16);
+    while Packing::may_follow(&head) || magic::may_be_other(&head) {
+        let mut bytes = [0; 4];
+        match packed.read(&mut bytes) {
             Ok(0) => break,
-            Ok(count) => head.extend_from_slice(&bytes[begin..begin + count]),
+            Ok(count) => head.extend_from_slice(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+    if let Some(what) = magic::other(&head) {
+        return Err(io::Error::other(format!("it is {what}")));
     }
     let packing = Packing::of(&head);
     let whole = Cursor::new(head).chain(packed);

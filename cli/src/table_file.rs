@@ -2,106 +2,143 @@
 //!
 //! This module knows CSV. It does not know what the rows are used for.
 
+use std::borrow::Cow;
 use std::path::Path;
-
-use csv::{ByteRecord, ReaderBuilder};
 
 use crate::args::{Columns, TableGiven};
 use crate::failure::Failure;
 use crate::files;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::raw::DOCUMENT_BYTES_MAX;
 use crate::sets::{Grouping, Sets};
+use crate::source::{self, Cells, CsvTable, Row, RowOptions, Wrong};
 
-/// Groups the rows of a table into sets; also returns the number of unusable rows. Fails if more
-/// than half of the rows are unusable, unless `lenient`.
-pub(crate) fn read(path: &Path, given: &TableGiven, lenient: bool) -> Result<(Sets, u64), Failure> {
+/// Groups the rows of a table into sets; also returns the number of unusable rows. A row that
+/// cannot be read is an error, unless lenient. So is a table of which more than half of the rows
+/// are unusable.
+pub(crate) fn read(
+    path: &Path,
+    given: &TableGiven,
+    options: &RowOptions,
+) -> Result<(Sets, u64), Failure> {
     let bytes = files::length(path)?;
-    let (name, reader) = files::open(path)?;
-    let mut reader = ReaderBuilder::new()
-        .delimiter(given.delimiter.unwrap_or_else(|| usual_delimiter(path)))
-        .has_headers(false)
-        .flexible(true)
-        .buffer_capacity(256 << 10)
-        .from_reader(reader);
-    let cannot_read = |error: &csv::Error| Failure::new(format!("cannot read {name}: {error}"), "");
+    let source = source::open(path, None)?;
+    let name = source.name;
+    let failed = |error: std::io::Error| Failure::new(format!("cannot read {name}: {error}"), "");
+    let mut table = CsvTable::open(path, source.reader, options).map_err(failed)?;
     let progress = Progress::start("reading", Unit::Bytes, bytes);
-    let mut record = ByteRecord::new();
-    let (mut key, mut item) = match &given.columns {
+    let mut columns = match &given.columns {
         Some(Columns::Places(key, item)) => {
             if given.header {
-                reader.read_byte_record(&mut record).map_err(|error| cannot_read(&error))?;
+                table.row().map_err(failed)?;
             }
             (*key, *item)
         }
-        Some(Columns::Names(key, item)) => {
-            reader.read_byte_record(&mut record).map_err(|error| cannot_read(&error))?;
-            (named(&record, key, &name)?, named(&record, item, &name)?)
-        }
+        Some(Columns::Names(key, item)) => named(table.row().map_err(failed)?, (key, item), &name)?,
         None => (0, 1),
     };
     if given.transpose {
-        std::mem::swap(&mut key, &mut item);
+        std::mem::swap(&mut columns.0, &mut columns.1);
     }
     let mut grouping = Grouping::new();
-    let (mut rows, mut unfit, mut first_unfit) = (0_u64, 0, None);
-    while reader.read_byte_record(&mut record).map_err(|error| cannot_read(&error))? {
-        if record.as_slice().len() > DOCUMENT_BYTES_MAX {
-            let line = record.position().map_or(0, csv::Position::line);
-            return Err(Failure::new(
-                format!("the row at line {line} of {name} is too large"),
-                "check for an unclosed quotation mark",
-            ));
+    let mut counts = Counts::default();
+    while let Some(row) = table.row().map_err(failed)? {
+        let wrong = match row.cells {
+            Ok(cells) => match (cell(&cells, columns.0), cell(&cells, columns.1)) {
+                (Ok(Some(key)), Ok(Some(item))) => {
+                    grouping.push(&key, &item)?;
+                    None
+                }
+                (Err(why), _) | (_, Err(why)) => {
+                    Some(Wrong { line: row.line, why, is_too_large: false })
+                }
+                _ => {
+                    counts.unfit(row.line);
+                    None
+                }
+            },
+            Err(wrong) => Some(wrong),
+        };
+        match wrong {
+            Some(wrong) if !options.lenient => return Err(source::wrong_row(&name, &wrong)),
+            Some(wrong) => counts.unfit(wrong.line),
+            None => {}
         }
-        match (cell(&record, key), cell(&record, item)) {
-            (Some(key), Some(item)) => grouping.push(key, item)?,
-            _ => {
-                unfit += 1;
-                first_unfit.get_or_insert_with(|| record.position().map_or(0, csv::Position::line));
-            }
-        }
-        rows += 1;
-        if rows.is_multiple_of(4_096) {
-            progress.reached(reader.position().byte());
+        counts.rows += 1;
+        if counts.rows.is_multiple_of(4_096) {
+            progress.reached(table.next_byte());
         }
     }
-    if unfit > rows / 2 && !lenient {
-        let (unfit, rows) = (output::grouped(unfit), output::counted(rows, "row"));
+    if counts.unfit > counts.rows / 2 && !options.lenient {
+        let (unfit, rows) = (output::grouped(counts.unfit), output::counted(counts.rows, "row"));
         return Err(Failure::new(
             format!("{unfit} of {rows} of {name} have no key or no item"),
             "check --columns and --delimiter, or give --lenient to skip any number of such rows",
         ));
     }
-    if let Some(line) = first_unfit {
+    if let Some(line) = counts.first_unfit {
         progress.note(format!(
             "skipped {} of {name} without key or item, the first at line {line}",
-            output::counted(unfit, "row")
+            output::counted(counts.unfit, "row")
         ));
     }
-    Ok((grouping.finish()?, unfit))
+    Ok((grouping.finish()?, counts.unfit))
 }
 
-fn usual_delimiter(path: &Path) -> u8 {
-    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-    match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some("tsv" | "tab") => b'\t',
-        _ => b',',
+/// Counts of rows; `first_unfit` is the line of the first one without key or item.
+#[derive(Default)]
+struct Counts {
+    rows: u64,
+    unfit: u64,
+    first_unfit: Option<u64>,
+}
+
+impl Counts {
+    fn unfit(&mut self, line: u64) {
+        self.unfit += 1;
+        self.first_unfit.get_or_insert(line);
     }
 }
 
-/// A cell that can be a key or an item: non-empty UTF-8.
-fn cell(record: &ByteRecord, place: usize) -> Option<&[u8]> {
-    let cell = record.get(place)?;
-    (!cell.is_empty() && std::str::from_utf8(cell).is_ok()).then_some(cell)
+/// A cell that can be a key or an item: not empty, and UTF-8. Fails if it is not UTF-8.
+fn cell<'a>(cells: &Cells<'a>, place: usize) -> Result<Option<Cow<'a, [u8]>>, String> {
+    let cell = cells.get(place);
+    if std::str::from_utf8(&cell).is_err() {
+        return Err(source::not_utf_8(&cell));
+    }
+    Ok(Some(cell).filter(|cell| !cell.is_empty()))
 }
 
-fn named(header: &ByteRecord, wanted: &str, name: &str) -> Result<usize, Failure> {
-    header.iter().position(|cell| cell == wanted.as_bytes()).ok_or_else(|| {
-        let columns: Vec<_> = header.iter().map(output::visible).collect();
-        Failure::new(
-            format!("{name} has no column {wanted:?}; its first line is {}", columns.join(", ")),
-            "give column names from that line, or column numbers: --columns 1,2",
-        )
-    })
+/// The places of two columns, by their names in the first row.
+fn named(
+    header: Option<Row<'_>>,
+    (key, item): (&str, &str),
+    name: &str,
+) -> Result<(usize, usize), Failure> {
+    let Some(Row { cells, .. }) = header else {
+        return Err(Failure::new(format!("{name} is empty"), "give a table with a header"));
+    };
+    let cells = cells.map_err(|wrong| source::wrong_row(name, &wrong))?;
+    let names: Vec<_> = (0..cells.count()).map(|place| cells.get(place)).collect();
+    let place = |wanted: &str| {
+        let mut found = names.iter().enumerate().filter(|(_, cell)| ***cell == *wanted.as_bytes());
+        match (found.next(), found.next()) {
+            (Some((place, _)), None) => Ok(place),
+            (Some(_), Some(_)) => Err(Failure::new(
+                format!("{name} has two columns {wanted:?}"),
+                "give column numbers: --columns 1,2 --header",
+            )),
+            (None, _) => {
+                let columns: Vec<_> = names.iter().map(|cell| output::visible(cell)).collect();
+                Err(Failure::new(
+                    format!(
+                        "{name} has no column {wanted:?}; its first line is {}",
+                        columns.join(", ")
+                    ),
+                    "give column names from that line, or column numbers: --columns 1,2",
+                ))
+            }
+        }
+    };
+    Ok((place(key)?, place(item)?))
 }

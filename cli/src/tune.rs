@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
 
 fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
     if !args.lines.jsonl.is_empty() {
-        return Input::lines(args.lines.jsonl.clone()).map(Some);
+        return Input::lines(&args.lines.jsonl, args.lines.row_options()).map(Some);
     }
     if args.paths.is_empty() {
         Ok(None)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
+use super::rows::RowsGiven;
 use super::values::{keep, similarity};
 use crate::params_args::Given;
 
@@ -18,6 +19,7 @@ use crate::params_args::Given;
 /// it continues, unless the input is stdin or has changed. docs/guide/DEDUP.md defines what is
 /// dropped, and the cost.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(override_usage = "nearkin dedup [OPTIONS] <FILE>... --out <OUT>")]
 #[command(after_help = "Examples:\n  nearkin dedup papers.jsonl --out unique.jsonl\n  \
     nearkin dedup papers.jsonl --out new.jsonl.zst --index papers.nearkin --threshold 0.8\n  \
@@ -25,12 +27,12 @@ use crate::params_args::Given;
     nearkin dedup papers.jsonl --out longest.jsonl.gz --keep longest --dropped why.jsonl --json")]
 pub(crate) struct Dedup {
     /// Files of JSON lines or tables (.csv, .tsv), plain or compressed by gzip or Zstandard, or
-    /// Parquet; `-` is stdin
+    /// Parquet; a folder stands for all such files in it, in order of names; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
     /// File to write; its name selects JSON lines, a table (.csv) or Parquet (.parquet), compressed
-    /// if it ends in .gz or .zst; an existing file is replaced at the end. `-` is stdout
+    /// if it ends in .gz or .zst; a file of an earlier run is replaced at the end. `-` is stdout
     #[arg(long, short)]
     pub(crate) out: PathBuf,
 
@@ -38,6 +40,10 @@ pub(crate) struct Dedup {
     /// [default: OUT.dropped.jsonl]
     #[arg(long, value_name = "FILE")]
     pub(crate) dropped: Option<PathBuf>,
+
+    /// Replace OUT, and a DROPPED named by --dropped, even if no run of this command made them
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// Also drop lines similar to a document of this index; its parameters become the default
     #[arg(long, value_name = "INDEX")]
@@ -81,10 +87,16 @@ pub(crate) struct Dedup {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Accept that more than half of the lines cannot be compared; without it that is an error,
-    /// because most likely a field name is wrong
+    /// Skip rows of tables and lines that cannot be read, any number of them, and end with status 0
+    ///
+    /// Without it, a row of a table that does not fit the header, and a line that is not UTF-8, are
+    /// errors; other lines that cannot be read are skipped, and the status is 3. If more than half
+    /// of the lines cannot be read, most likely a field name is wrong: this is an error.
     #[arg(long, conflicts_with = "strict")]
     pub(crate) lenient: bool,
+
+    #[command(flatten)]
+    pub(crate) rows: RowsGiven,
 
     #[command(flatten)]
     pub(crate) given: Given,

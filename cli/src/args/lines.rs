@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::rows::RowsGiven;
+use crate::source::RowOptions;
+
 /// Options for exact similarity
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Exact similarity")]
@@ -71,7 +74,17 @@ pub(crate) struct LinesGiven {
     #[arg(long, conflicts_with = "strict")]
     pub(crate) lenient: bool,
 
+    #[command(flatten)]
+    pub(crate) rows: RowsGiven,
+
     /// Index a file as one text even if it holds JSON lines, a table or Parquet
     #[arg(long, conflicts_with = "jsonl")]
     pub(crate) as_text: bool,
+}
+
+impl LinesGiven {
+    /// How rows are read.
+    pub(crate) fn row_options(&self) -> RowOptions {
+        self.rows.options(self.lenient)
+    }
 }

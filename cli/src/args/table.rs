@@ -25,10 +25,6 @@ pub(crate) struct TableGiven {
     /// Swap the columns: items become the keys of sets
     #[arg(long, requires = "transactions")]
     pub(crate) transpose: bool,
-
-    /// Delimiter between cells, a character or `tab` [default: tab for .tsv, else a comma]
-    #[arg(long, value_name = "C", requires = "transactions", value_parser = delimiter)]
-    pub(crate) delimiter: Option<u8>,
 }
 
 /// Two columns of a table.
@@ -52,14 +48,6 @@ fn columns(text: &str) -> Result<Columns, String> {
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [one] if *one != b'"' && *one != b'\n' && *one != b'\r' => Ok(*one),
-        _ => Err("must be one ASCII character, or `tab`".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,11 +61,5 @@ mod tests {
         for wrong in ["", "a", "a,", ",b", "a,b,c", "0,1", "1,0"] {
             assert!(columns(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_delimiter_is_one_character() {
-        assert_eq!((delimiter(";"), delimiter("tab")), (Ok(b';'), Ok(b'\t')));
-        assert!(delimiter("::").is_err() && delimiter("\"").is_err() && delimiter("").is_err());
     }
 }

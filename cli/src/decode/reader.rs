@@ -57,6 +57,7 @@ pub(crate) struct Utf8Reader<R> {
     /// The place in the stream up to which bytes were returned.
     place: Place,
     is_unchanged: bool,
+    has_mark: bool,
     is_lenient: bool,
     failed: Option<NotUtf8>,
 }
@@ -117,8 +118,14 @@ impl<R: Read> Utf8Reader<R> {
         };
         let place = Place { line: 1, byte: given as u64 };
         let is_unchanged = encoding == UTF_8 && given == 0;
+        let has_mark = encoding == UTF_8 && given > 0;
         let (is_lenient, failed) = (false, None);
-        Ok(Self { inner, head, given, state, place, is_unchanged, is_lenient, failed })
+        Ok(Self { inner, head, given, state, place, is_unchanged, has_mark, is_lenient, failed })
+    }
+
+    /// Whether a byte order mark of UTF-8 was removed.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.has_mark
     }
 
     /// Passes invalid UTF-8 on unchanged, for a parser that names the row with it. Invalid bytes of

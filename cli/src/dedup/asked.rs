@@ -15,10 +15,13 @@ use crate::opened;
 use crate::params_args::Given;
 use crate::raw;
 use crate::scratch::Scratch;
+use crate::source::RowOptions;
 
 /// The checked request of a run.
 pub(super) struct Asked<'a> {
     pub(super) args: &'a Dedup,
+    /// The input files. A folder is replaced by the files in it.
+    pub(super) files: &'a [PathBuf],
     /// The output file. If the output goes to stdout, this is a temporary file.
     pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
@@ -31,12 +34,13 @@ pub(super) struct Asked<'a> {
     /// The similarity or containment that makes a document a duplicate.
     pub(super) alike: Alike,
     pub(super) fields: Fields,
+    pub(super) rows: RowOptions,
     /// Names of the input files, for messages.
     names: Vec<String>,
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn new(args: &'a Dedup) -> Result<Self, Failure> {
+    pub(super) fn new(args: &'a Dedup, files: &'a [PathBuf]) -> Result<Self, Failure> {
         let to_stdout = args.out.as_os_str() == raw::STDIN;
         let scratch = if to_stdout { Some(Scratch::folder()?) } else { None };
         let out =
@@ -46,7 +50,7 @@ impl<'a> Asked<'a> {
             name.push(".dropped.jsonl");
             PathBuf::from(name)
         });
-        for path in &args.files {
+        for path in files {
             if files::length(path)?.is_none() && path.as_os_str() != raw::STDIN {
                 return Err(Failure::new(
                     format!("{} cannot be read twice", path.display()),
@@ -54,9 +58,11 @@ impl<'a> Asked<'a> {
                 ));
             }
         }
-        check_out(&out, args)?;
-        check_out(&dropped, args)?;
-        let format = format::of(&args.out, &args.files)?;
+        check_out(&out, args, files)?;
+        check_out(&dropped, args, files)?;
+        format::check_dropped(&dropped)?;
+        let rows = args.rows.options(args.lenient);
+        let format = format::of(&args.out, files, &rows)?;
         let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
         let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
         if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
@@ -68,15 +74,28 @@ impl<'a> Asked<'a> {
         let archive = args.index.as_deref().map(opened::to_read).transpose()?;
         let (params, alike) = params(args, archive.as_ref())?;
         let lines = LinesGiven {
-            jsonl: args.files.clone(),
+            jsonl: files.to_vec(),
             key_field: args.key_field.clone(),
             text_field: args.text_field.clone(),
             items_field: args.items_field.clone(),
             ..LinesGiven::default()
         };
         let fields = input::fields(&lines, &params)?.with_key_optional();
-        let names = args.files.iter().map(|path| name_of(path)).collect();
-        Ok(Self { args, out, dropped, format, scratch, archive, params, alike, fields, names })
+        let names = files.iter().map(|path| name_of(path)).collect();
+        Ok(Self {
+            args,
+            files,
+            out,
+            dropped,
+            format,
+            scratch,
+            archive,
+            params,
+            alike,
+            fields,
+            rows,
+            names,
+        })
     }
 
     /// Name of an input file, for messages.
@@ -151,13 +170,13 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
     Ok((params, alike))
 }
 
-fn check_out(path: &Path, args: &Dedup) -> Result<(), Failure> {
+fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {
     let name = path.display();
     // The output at `path` is first written to `tmp`, which overwrites any file of that name. So
     // neither name may be that of an input file.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
-    if let Some(input) = args.files.iter().find(is_written) {
+    if let Some(input) = files.iter().find(is_written) {
         let input = input.display();
         return Err(Failure::new(format!("{input} is an input"), "write to another file"));
     }

@@ -31,6 +31,11 @@ impl Counts {
         ["bad line", "bad key"].into_iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
 
+    /// Number of lines that could not be read: malformed or too large.
+    pub(super) fn unreadable(&self) -> u64 {
+        self.bad() + self.kinds.get("too large").copied().unwrap_or(0)
+    }
+
     /// Uncompressed size of the dropped lines. For Parquet: how much smaller OUT is than the input.
     pub(super) fn bytes_saved(&self) -> u64 {
         self.bytes_read.saturating_sub(self.bytes_kept + self.bytes_skipped)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::raw::STDIN;
-use crate::source::{self, SourceKind};
+use crate::source::{self, RowOptions, SourceKind};
 
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +22,15 @@ pub(super) enum Format {
 /// lines.
 const OF_LINES: [&str; 5] = ["jsonl", "ndjson", "ldjson", "json", "txt"];
 
-/// Endings of formats that cannot be written.
-const OF_OTHERS: [&str; 7] = ["arrow", "feather", "orc", "avro", "xlsx", "xls", "ods"];
+/// Endings of formats and compressions that cannot be written.
+const OF_OTHERS: [&str; 24] = [
+    "arrow", "feather", "orc", "avro", "xlsx", "xls", "ods", "psv", "html", "xml", "yaml",
+    "sqlite", "db", "pdf", "tar", "xz", "bz2", "lz4", "lzma", "br", "sz", "zip", "7z", "z",
+];
 
 /// Chooses the format of OUT; fails if it cannot hold the inputs.
-pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
-    let kinds = files.iter().map(|path| source::kind(path)).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn of(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<Format, Failure> {
+    let kinds = files.iter().map(|path| source::kind(path, rows)).collect::<Result<Vec<_>, _>>()?;
     let other =
         |kind: SourceKind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
     let (ending, is_packed) = ending(out);
@@ -50,22 +53,23 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
             if let Some(other) = other(SourceKind::Table) {
                 return Err(cannot_hold(out, other, "a table"));
             }
-            check_same_header(files)?;
+            check_same_header(files, rows)?;
             if ending != "csv" {
-                check_tabs(out, files)?;
+                check_tabs(out, files, rows)?;
             }
             Ok(Format::Table)
         }
         "" if out.as_os_str() == STDIN && other(SourceKind::Table).is_none() => {
-            check_same_header(files)?;
+            check_same_header(files, rows)?;
             Ok(Format::Table)
         }
         ending => {
             let is_of_lines = OF_LINES.contains(&ending) || out.as_os_str() == STDIN;
             if OF_OTHERS.contains(&ending) || (!is_of_lines && other(SourceKind::Lines).is_some()) {
                 return Err(Failure::new(
-                    format!("{name}: unknown output format"),
-                    "use the ending .jsonl, or that of the input: .csv, .tsv, .parquet",
+                    format!("{name}: .{ending} is not written"),
+                    "use the ending .jsonl, or that of the input: .csv, .tsv, .parquet; \
+                     compressed: .gz, .zst",
                 ));
             }
             for (path, _) in
@@ -76,6 +80,19 @@ pub(super) fn of(out: &Path, files: &[PathBuf]) -> Result<Format, Failure> {
             Ok(Format::Lines)
         }
     }
+}
+
+/// Fails if the name of DROPPED, which is JSON lines, says another format.
+pub(super) fn check_dropped(dropped: &Path) -> Result<(), Failure> {
+    let (ending, _) = ending(dropped);
+    let of_rows = ["csv", "tsv", "tab", "parquet", "pq"];
+    if OF_OTHERS.contains(&&*ending) || of_rows.contains(&&*ending) {
+        return Err(Failure::new(
+            format!("{}: the dropped lines are written as JSON lines", dropped.display()),
+            "use the ending .jsonl, compressed .jsonl.gz or .jsonl.zst",
+        ));
+    }
+    Ok(())
 }
 
 fn check_as_json(path: &Path, out: &Path) -> Result<(), Failure> {
@@ -101,11 +118,11 @@ fn cannot_hold(out: &Path, input: &Path, what: &str) -> Failure {
     )
 }
 
-fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
+fn check_same_header(files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
     let mut first = None;
-    for path in files {
-        let header = source::open_table(path)?.header;
-        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&header).to_vec();
+    // Stdin can be read only once; its rows are compared with the header when they are read.
+    for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
+        let header = source::open_table(path, rows)?.names().to_vec();
         let (first, of) = first.get_or_insert_with(|| (header.clone(), path));
         if *first != header {
             return Err(Failure::new(
@@ -119,9 +136,9 @@ fn check_same_header(files: &[PathBuf]) -> Result<(), Failure> {
 
 /// Rows are copied unchanged. So if the name of OUT promises tabs, all inputs must be separated by
 /// tabs.
-fn check_tabs(out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
-    for path in files {
-        if !source::open_table(path)?.has_tabs {
+fn check_tabs(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<(), Failure> {
+    for path in files.iter().filter(|path| path.as_os_str() != STDIN) {
+        if !source::open_table(path, rows)?.has_tabs() {
             return Err(Failure::new(
                 format!(
                     "{} would not be separated by tabs: {} is not",

@@ -88,18 +88,18 @@ impl Packed {
         Ok(Some(Self { file, path, packing, blocks, spare, bytes }))
     }
 
-    /// Appends a line and a newline.
-    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
+    /// Appends a line and its end.
+    pub(super) fn line(&mut self, line: &[u8], line_end: &[u8]) -> Result<(), Failure> {
         let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
             if self.blocks.len() == BLOCKS {
                 self.end_block()?;
             }
             let new = || Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8);
             self.blocks.push(self.spare.pop().unwrap_or_else(new));
-            return self.line(line);
+            return self.line(line, line_end);
         };
         block.extend_from_slice(line);
-        block.push(b'\n');
+        block.extend_from_slice(line_end);
         // A few long lines can make a block as large as `BLOCKS` normal blocks. Write such a block
         // now, so that long lines take no more memory than short ones.
         if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
@@ -173,14 +173,14 @@ mod tests {
         let line = |at: usize| vec![b'a' + u8::try_from(at % 26).unwrap(); 100_000 + at];
         let mut expected = Vec::new();
         for at in 0..300 {
-            out.line(&line(at)).unwrap();
+            out.line(&line(at), b"\n").unwrap();
             expected.extend(line(at));
             expected.push(b'\n');
         }
         // This line is as large as all blocks together, so the block that contains it is written at
         // once, and its buffer is not reused.
         let long = vec![b'z'; BLOCKS * BLOCK_BYTES];
-        out.line(&long).unwrap();
+        out.line(&long, b"\n").unwrap();
         expected.extend(long);
         expected.push(b'\n');
         assert!((1..=BLOCKS).contains(&out.spare.len()), "{}", out.spare.len());

@@ -11,7 +11,6 @@ use std::io;
 use nearkin::{Original, Signature, Variety};
 
 use super::asked::Asked;
-use super::format::Format;
 use super::ledger::{Entry, Kind, Text};
 use super::work::{Stage, Work};
 use crate::content::{Reading, Sketched};
@@ -25,7 +24,7 @@ use crate::raw::STDIN;
 use crate::raw::{self, Origin, Raw, Skipped};
 use crate::repetitive::Repetitive;
 use crate::skips::{self, LineCounts, Skips};
-use crate::source;
+use crate::source::{self, Wanted};
 
 /// A line that holds a document.
 struct Read {
@@ -50,7 +49,7 @@ impl Read {
 }
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let mut lines = input(asked, work)?;
+    let mut lines = input(asked, work, true)?;
     lines.go_to(work.state.position)?;
     let mut input = Input::Lines(lines);
     let reading = Reading::new(work.kept.sketcher(), asked.fields.clone());
@@ -78,6 +77,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     );
     drop(progress);
     skips.finish();
+    reading.note_replaced();
     let position = input.position().unwrap_or_default();
     ended?;
     let counts = &work.state.counts;
@@ -87,28 +87,18 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     work.enter(Stage::Decide)
 }
 
-/// The input in a form that can be read twice: stdin is copied to a file.
-pub(super) fn input(asked: &Asked<'_>, work: &Work) -> Result<LineFiles, Failure> {
+/// The input in a form that can be read twice: stdin is copied to a file. `only`: of tables and
+/// Parquet files, read the columns to compare and no others.
+pub(super) fn input(asked: &Asked<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
     let copy = work.stdin();
-    if asked.args.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
-        let mut stdin = source::open(STDIN.as_ref(), &[])?.reader;
+    if asked.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
+        let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
         let copied = File::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
     }
-    let lines = LineFiles::new(asked.args.files.clone())?.with_stdin_in(copy);
-    match (asked.format, asked.args.files.first()) {
-        // The third pass copies whole rows from the input files, so only the columns to compare are
-        // read here.
-        (Format::Parquet, Some(first)) => {
-            let there = source::column_names(first)?;
-            let [key, content] = asked.fields.names();
-            let key = (key != content && there.iter().any(|name| name == key)).then_some(key);
-            let columns = key.into_iter().chain([content]).map(str::to_owned);
-            Ok(lines.with_columns(columns.collect()))
-        }
-        _ => Ok(lines),
-    }
+    let lines = LineFiles::new(asked.files, asked.rows.clone())?.with_stdin_in(copy);
+    Ok(lines.with_columns(Wanted { only, ..asked.fields.wanted() }))
 }
 
 /// Sketches a line and looks it up in the archive.
@@ -197,7 +187,7 @@ fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
     // reading begins.
     if !is_of(*file) || number <= line {
         *file += 1;
-        while (*file as usize) < asked.args.files.len() && !is_of(*file) {
+        while (*file as usize) < asked.files.len() && !is_of(*file) {
             *file += 1;
         }
     }

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::asked::Asked;
 use super::counts::Counts;
 use super::ledger::Ledger;
+use super::overwrite;
 use super::packed;
 use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
@@ -28,6 +29,7 @@ use crate::fields::Fields;
 use crate::input::Position;
 use crate::output;
 use crate::raw::STDIN;
+use crate::source::RowOptions;
 
 /// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
@@ -43,6 +45,7 @@ pub(super) struct Plan {
     /// The input files; `None` if they cannot be read twice.
     pub(super) files: Option<Vec<InputFile>>,
     pub(super) fields: Fields,
+    pub(super) rows: RowOptions,
     /// The id of the parameters.
     pub(super) params: String,
     /// The similarity or containment that makes a document a duplicate; `exact`: whether it is
@@ -62,9 +65,10 @@ impl Plan {
             _ => None,
         };
         Ok(Self {
-            version: 3,
-            files: input_files(&asked.args.files)?,
+            version: 4,
+            files: input_files(asked.files)?,
             fields: asked.fields.clone(),
+            rows: asked.rows.clone(),
             params: format!("{:016x}", asked.params.id()),
             alike: asked.alike.to_string(),
             exact: asked.args.exact,
@@ -195,6 +199,13 @@ impl Work {
                     folder.display()
                 )),
             }
+        }
+        if let Err(failure) = overwrite::check(asked) {
+            if !folder.join("state").exists() {
+                // If this fails, a folder with an empty lock file stays.
+                let _ = fs::remove_dir_all(&folder);
+            }
+            return Err(failure);
         }
         empty(&folder).map_err(failed)?;
         let kept = Arc::new(Index::create(folder.join("kept"), &asked.params, options())?);

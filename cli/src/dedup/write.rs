@@ -55,11 +55,38 @@ struct SkippedObject<'a> {
     line: u64,
     skipped: &'a str,
     reason: &'a str,
+    /// The line as it stands in the input, or in hexadecimal digits if it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_hex: Option<String>,
+    /// For a line that is too large to hold in memory: its place in the uncompressed input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+/// A line as it stands in the input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Line<'a> {
+    Bytes(&'a [u8]),
+    /// A line that is too large to hold in memory: its offset and size.
+    At(u64, u64),
+}
+
+impl Line<'_> {
+    fn length(self) -> u64 {
+        match self {
+            Self::Bytes(line) => line.len() as u64,
+            Self::At(_, bytes) => bytes,
+        }
+    }
 }
 
 pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut out, mut dropped) = open(asked, work)?;
-    let mut lines = read::input(asked, work)?;
+    let mut lines = read::input(asked, work, false)?;
     lines.go_to(work.state.position)?;
     work.ledger.flush().map_err(|error| work.failed(&error))?;
     let verdicts = Verdicts::open(&work.folder, work.ledger.count)
@@ -72,14 +99,16 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         if work.state.done == work.ledger.count {
             return Err(changed());
         }
-        let line = match &raw.body {
-            Ok(line) => &line[..],
-            // The line is too large: the first pass has skipped it, and `lines` does not return its
-            // bytes.
-            Err(Reason::TooLarge) => &[],
-            Err(_) => return Err(changed()),
+        let line = match (&raw.body, lines.records()) {
+            (Ok(line), _) => Line::Bytes(line),
+            (Err(Reason::TooLarge), Some(records)) => {
+                Line::At(records.at(), records.bytes_read() - records.at())
+            }
+            (Err(_), Some(records)) => Line::Bytes(records.wrong()),
+            (Err(_), None) => return Err(changed()),
         };
-        since += write(asked, work, line, next(&mut verdicts, work)?, (&mut out, &mut dropped))?;
+        let verdict = next(&mut verdicts, work)?;
+        since += write(asked, work, (line, b"\n"), verdict, (&mut out, &mut dropped))?;
         work.state.done += 1;
         if since >= BETWEEN_CHECKPOINTS {
             since = 0;
@@ -152,20 +181,21 @@ pub(super) fn changed() -> Failure {
 pub(super) fn write(
     asked: &Asked<'_>,
     work: &mut Work,
-    line: &[u8],
+    (line, line_end): (Line<'_>, &[u8]),
     verdict: Verdict,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
-    let bytes = line.len() as u64 + 1;
+    let bytes = line.length() + line_end.len() as u64;
     work.state.counts.bytes_read += bytes;
     if verdict == Verdict::Kept {
         work.state.counts.bytes_kept += bytes;
-        out.line(line)?;
+        let Line::Bytes(line) = line else { return Err(changed()) };
+        out.line(line, line_end)?;
     } else {
-        let why = why(asked, &mut work.ledger, (work.state.done, verdict));
+        let why = why(asked, &mut work.ledger, (work.state.done, verdict), line);
         let (kind, why) = why.map_err(|error| work.failed(&error))?;
         work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
-        dropped.line(&why)?;
+        dropped.line(&why, b"\n")?;
     }
     Ok(bytes)
 }
@@ -175,6 +205,7 @@ pub(super) fn why(
     asked: &Asked<'_>,
     ledger: &mut Ledger,
     (number, verdict): (u64, Verdict),
+    original: Line<'_>,
 ) -> std::io::Result<(Kind, Vec<u8>)> {
     let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
         ledger.next_head(number)?;
@@ -182,7 +213,15 @@ pub(super) fn why(
     let name = asked.name(file);
     if kind == Kind::Skipped {
         let (skipped, reason) = (&lossy(&key), &lossy(&other));
-        let object = SkippedObject { file: name, line, skipped, reason };
+        let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
+        match original {
+            Line::Bytes(line) => match std::str::from_utf8(line) {
+                Ok(line) => row = Some(line),
+                Err(_) => row_hex = Some(hex(line)),
+            },
+            Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+        }
+        let object = SkippedObject { file: name, line, skipped, reason, row, row_hex, at, bytes };
         return Ok((kind, serde_json::to_vec(&object)?));
     }
     let (of, of_key, told) = match verdict {
@@ -213,6 +252,19 @@ pub(super) fn why(
         repetitive,
     })?;
     Ok((kind, object))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        digits.extend(
+            [byte >> 4, byte & 15]
+                .map(|digit| char::from_digit(digit.into(), 16))
+                .into_iter()
+                .flatten(),
+        );
+    }
+    digits
 }
 
 /// A key as text; `None` if the line has no key.

@@ -11,12 +11,13 @@ use super::asked::Asked;
 use super::ledger::{Verdict, Verdicts};
 use super::packed::Packed;
 use super::work::Work;
-use super::write::{self, changed};
+use super::write::{self, Line, changed};
 use crate::failure::Failure;
 use crate::files;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
-use crate::source::{self, RowCopy};
+use crate::raw::STDIN;
+use crate::source::{self, Row, RowCopy};
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
 pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
@@ -25,7 +26,7 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     let tmp = files::unfinished(&asked.out);
     let failed = |error: io::Error| Failure::writing(&asked.out, &error);
     let file = File::create(&tmp).map_err(failed)?;
-    let mut copy = RowCopy::new(&asked.args.files, &asked.out, file)?;
+    let mut copy = RowCopy::new(asked.files, &asked.out, file)?;
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     for group in copy.groups() {
         let mut keep = Vec::new();
@@ -33,9 +34,10 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
             let verdict = next(&mut verdicts, work)?;
             keep.push(verdict == Verdict::Kept);
             if verdict != Verdict::Kept {
-                let why = write::why(asked, &mut work.ledger, (work.state.done, verdict));
+                let of = (work.state.done, verdict);
+                let why = write::why(asked, &mut work.ledger, of, Line::Bytes(b""));
                 let (_, why) = why.map_err(|error| work.failed(&error))?;
-                dropped.line(&why)?;
+                dropped.line(&why, b"\n")?;
             }
             step(work, &progress)?;
         }
@@ -45,7 +47,7 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     file.sync_all().map_err(failed)?;
     let length = |file: &File| file.metadata().map(|metadata| metadata.len());
     work.state.counts.bytes_kept = length(&file).map_err(failed)?;
-    let lengths = asked.args.files.iter().map(|path| files::length(path));
+    let lengths = asked.files.iter().map(|path| files::length(path));
     let lengths = lengths.collect::<Result<Vec<_>, _>>()?;
     work.state.counts.bytes_read = lengths.into_iter().flatten().sum();
     write::end(asked, work, None, dropped)
@@ -57,16 +59,27 @@ pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut dropped, mut verdicts) = begin(asked, work)?;
     let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
-    for (at, path) in asked.args.files.iter().enumerate() {
-        let mut table = source::open_table(path)?;
-        let end: &[u8] = if table.ends_in_return { b"\r" } else { b"" };
-        if at == 0 && !table.header.is_empty() {
-            out.line(&[&table.header, end].concat())?;
+    let copy = work.stdin();
+    for (at, path) in asked.files.iter().enumerate() {
+        let file = if path.as_os_str() == STDIN { &copy } else { path };
+        let mut rows = source::open_table(file, &asked.rows)?;
+        // The last line of a file may lack its end.
+        let end = if rows.header_end.is_empty() { b"\n".to_vec() } else { rows.header_end.clone() };
+        if at == 0 {
+            out.line(&rows.header, if rows.header.is_empty() { b"" } else { &end })?;
         }
-        while let Some(row) = table.raw_row().map_err(|error| Failure::reading(path, &error))? {
+        let table = rows.table();
+        loop {
+            let at = table.next_byte();
+            let row = table.row().map_err(|error| Failure::reading(path, &error))?;
+            let Some(Row { bytes, line_end, cells, .. }) = row else { break };
             let verdict = next(&mut verdicts, work)?;
-            let row = [&row, end].concat();
-            write::write(asked, work, &row, verdict, (&mut out, &mut dropped))?;
+            let line_end = if line_end.is_empty() { &end } else { line_end };
+            let is_too_large = cells.is_err_and(|wrong| wrong.is_too_large);
+            let line =
+                if is_too_large { Line::At(at, bytes.len() as u64) } else { Line::Bytes(bytes) };
+            let to = (&mut out, &mut dropped);
+            write::write(asked, work, (line, line_end), verdict, to)?;
             step(work, &progress)?;
         }
     }

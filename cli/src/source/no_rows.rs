@@ -6,13 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::wanted::Wanted;
 use crate::failure::Failure;
 
 /// Uninhabited: this build cannot open Parquet files.
 pub(crate) enum Rows {}
 
 impl Rows {
-    pub(crate) fn open(path: &Path, _: &[&str], _: Arc<AtomicU64>) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        path: &Path,
+        _: Option<&Wanted>,
+        _: Arc<AtomicU64>,
+    ) -> Result<Self, Failure> {
         Err(not_built(path))
     }
 }
@@ -22,11 +27,6 @@ fn not_built(path: &Path) -> Failure {
         format!("{}: this build of nearkin has no Parquet support", path.display()),
         "use a .jsonl file, or build nearkin with the feature `parquet`",
     )
-}
-
-/// Fails: this build cannot read Parquet.
-pub(crate) fn column_names(path: &Path) -> Result<Vec<String>, Failure> {
-    Err(not_built(path))
 }
 
 /// Fails: this build cannot read Parquet.

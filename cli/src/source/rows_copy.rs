@@ -14,8 +14,8 @@ use ::parquet::basic::Compression;
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::column::writer::ColumnWriterImpl;
 use ::parquet::data_type::{
-    BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
-    Int64Type, Int96Type,
+    AsBytes as _, BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType,
+    Int32Type, Int64Type, Int96Type,
 };
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::RowGroupMetaData;
@@ -23,11 +23,12 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 
+use super::bounded::{self, PagesBytes, ValueCount, open};
 use super::rows::explained;
 use crate::failure::Failure;
 
-/// Number of rows copied at a time.
-const READ_ROWS: usize = 1_024;
+/// Values are written when they reach this size: pages end only between two writes.
+const WRITTEN_BYTES: usize = 1 << 20;
 
 /// A row group of an input file.
 #[derive(Debug, Clone, Copy)]
@@ -53,11 +54,6 @@ pub(crate) struct RowCopy<W: Write + Send> {
 
 fn reading(path: &Path, error: &ParquetError) -> Failure {
     Failure::new(format!("cannot read {}: {}", path.display(), explained(error)), "")
-}
-
-fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
-    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    SerializedFileReader::new(file).map_err(|error| reading(path, &error))
 }
 
 /// Fails if the files have different schemas.
@@ -159,8 +155,9 @@ impl<W: Write + Send> RowCopy<W> {
                 let path = &self.files[group.file];
                 let reader = readers.iter().find(|(file, _)| *file == group.file);
                 let Some((_, reader)) = reader else { continue };
-                let rows = reader.get_row_group(group.place);
-                let rows = rows.and_then(|rows| rows.get_column_reader(column));
+                let pages_bytes = PagesBytes::default();
+                let place = (group.place, column);
+                let rows = bounded::BoundedColumn::open(reader, path, place, &pages_bytes);
                 let rows = rows.map_err(|error| reading(path, &error))?;
                 copy_column(rows, &mut writer, keep).map_err(|error| {
                     Failure::new(
@@ -189,40 +186,69 @@ fn writing(path: &Path, error: &ParquetError) -> Failure {
 }
 
 fn copy_column(
-    from: ColumnReader,
+    from: bounded::BoundedColumn,
     to: &mut SerializedColumnWriter<'_>,
     keep: &[bool],
 ) -> Result<(), ParquetError> {
-    match from {
-        ColumnReader::BoolColumnReader(from) => copy(from, to.typed::<BoolType>(), keep),
-        ColumnReader::Int32ColumnReader(from) => copy(from, to.typed::<Int32Type>(), keep),
-        ColumnReader::Int64ColumnReader(from) => copy(from, to.typed::<Int64Type>(), keep),
-        ColumnReader::Int96ColumnReader(from) => copy(from, to.typed::<Int96Type>(), keep),
-        ColumnReader::FloatColumnReader(from) => copy(from, to.typed::<FloatType>(), keep),
-        ColumnReader::DoubleColumnReader(from) => copy(from, to.typed::<DoubleType>(), keep),
-        ColumnReader::ByteArrayColumnReader(from) => copy(from, to.typed::<ByteArrayType>(), keep),
+    let bounded::BoundedColumn { reader, rows, values } = from;
+    let how = (rows, &values, keep);
+    match reader {
+        ColumnReader::BoolColumnReader(from) => copy(from, to.typed::<BoolType>(), how),
+        ColumnReader::Int32ColumnReader(from) => copy(from, to.typed::<Int32Type>(), how),
+        ColumnReader::Int64ColumnReader(from) => copy(from, to.typed::<Int64Type>(), how),
+        ColumnReader::Int96ColumnReader(from) => copy(from, to.typed::<Int96Type>(), how),
+        ColumnReader::FloatColumnReader(from) => copy(from, to.typed::<FloatType>(), how),
+        ColumnReader::DoubleColumnReader(from) => copy(from, to.typed::<DoubleType>(), how),
+        ColumnReader::ByteArrayColumnReader(from) => copy(from, to.typed::<ByteArrayType>(), how),
         ColumnReader::FixedLenByteArrayColumnReader(from) => {
-            copy(from, to.typed::<FixedLenByteArrayType>(), keep)
+            copy(from, to.typed::<FixedLenByteArrayType>(), how)
         }
     }
 }
 
-/// Copies the values and levels of the rows for which `keep` is true.
+/// Values and levels of whole rows, to be written.
+struct Kept<T: DataType> {
+    values: Vec<T::T>,
+    defined: Vec<i16>,
+    repeated: Vec<i16>,
+    bytes: usize,
+}
+
+impl<T: DataType> Kept<T> {
+    fn write(&mut self, to: &mut ColumnWriterImpl<'_, T>) -> Result<(), ParquetError> {
+        let descriptor = to.get_descriptor();
+        let (present, repeats) = (descriptor.max_def_level() > 0, descriptor.max_rep_level() > 0);
+        let defined = present.then_some(&*self.defined);
+        let repeated = repeats.then_some(&*self.repeated);
+        to.write_batch(&self.values, defined, repeated)?;
+        self.values.clear();
+        self.defined.clear();
+        self.repeated.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// Copies the values and levels of the rows for which `keep` is true. `rows` is the number of rows
+/// to read by one call.
 fn copy<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
-    keep: &[bool],
+    (rows_max, count, keep): (usize, &ValueCount, &[bool]),
 ) -> Result<(), ParquetError> {
     let descriptor = Arc::clone(to.get_descriptor());
     let (present, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level() > 0);
     let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    let mut kept: Kept<T> =
+        Kept { values: Vec::new(), defined: Vec::new(), repeated: Vec::new(), bytes: 0 };
     let mut row = 0;
     loop {
         values.clear();
         defined.clear();
         repeated.clear();
+        count.begin();
         let levels = (Some(&mut defined), Some(&mut repeated));
-        let (rows, _, _) = from.read_records(READ_ROWS, levels.0, levels.1, &mut values)?;
+        let (rows, _, _) = from.read_records(rows_max, levels.0, levels.1, &mut values)?;
         let Some(keep) = keep.get(row..row + rows) else {
             return Err(ParquetError::General("columns differ in length".to_owned()));
         };
@@ -230,12 +256,15 @@ fn copy<T: DataType>(
             break;
         }
         row += rows;
-        let (mut kept, mut kept_defined, mut kept_repeated) = (Vec::new(), Vec::new(), Vec::new());
         let mut values = values.drain(..);
         let levels = if present > 0 { defined.len() } else { rows };
         let mut next = 0;
         for level in 0..levels {
-            next += usize::from(!repeats || repeated.get(level) == Some(&0));
+            let is_row = !repeats || repeated.get(level) == Some(&0);
+            next += usize::from(is_row);
+            if is_row && kept.bytes >= WRITTEN_BYTES {
+                kept.write(to)?;
+            }
             let value = match present {
                 0 => values.next(),
                 _ => (defined[level] == present).then(|| values.next()).flatten(),
@@ -245,14 +274,14 @@ fn copy<T: DataType>(
             if next == 0 || !keep.get(next - 1).copied().unwrap_or(false) {
                 continue;
             }
-            kept.extend(value);
-            kept_defined.extend(defined.get(level));
-            kept_repeated.extend(repeated.get(level));
+            let bytes = value.as_ref().map_or(0, |value| value.as_bytes().len());
+            kept.bytes += bytes + size_of::<T::T>() + 4;
+            kept.values.extend(value);
+            kept.defined.extend(defined.get(level));
+            kept.repeated.extend(repeated.get(level));
         }
-        let some = |levels: &Vec<i16>, are: bool| are.then(|| levels.clone());
-        let (defined, repeated) = (some(&kept_defined, present > 0), some(&kept_repeated, repeats));
-        to.write_batch(&kept, defined.as_deref(), repeated.as_deref())?;
     }
+    kept.write(to)?;
     if row < keep.len() {
         return Err(ParquetError::General("columns differ in length".to_owned()));
     }

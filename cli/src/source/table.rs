@@ -1,264 +1,282 @@
-//! Reads the rows of a CSV table, either as JSON objects with the names from the first row, or as
-//! raw bytes.
+//! Reads the rows of a table: their bytes, their cells, and the line of the file where each begins.
 //!
-//! This module knows quotes and delimiters. Memory is bounded by one row; rows above the maximum
-//! document size are an error.
+//! A row with more or fewer cells than the header, or with a wrong quotation mark, is wrong: its
+//! cells would be other texts than its author wrote. Memory is bounded by the size of a row.
 
-use std::collections::HashSet;
-use std::io::{self, Cursor, Read};
+use std::borrow::Cow;
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use csv::ByteRecord;
-
+use super::dialect::{self, RowOptions};
+use super::scan::{Fault, Found, Scanner};
 use crate::raw::DOCUMENT_BYTES_MAX;
 
-/// Number of bytes inspected to detect the delimiter if the file name does not determine it.
+/// Size of the reads.
+const READ_BYTES: usize = 256 << 10;
+
+/// Number of bytes inspected to detect the delimiter.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Compression suffixes that may follow .csv or .tsv.
-const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
+/// A byte order mark, which some programs write at the beginning of a file.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whether the file name is the name of a table.
-pub(crate) fn is_one(path: &Path) -> bool {
-    ending(path).is_some()
-}
-
-/// The delimiter according to the file name: true for tabs, false for another delimiter. `None` if
-/// the name is not that of a table.
-fn ending(path: &Path) -> Option<bool> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let name = PACKED.iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(&name);
-    match name.rsplit_once('.')?.1 {
-        "tsv" | "tab" => Some(true),
-        "csv" => Some(false),
-        _ => None,
-    }
-}
-
-/// Bytes read ahead that are not yet part of a returned row. `before` is the number of bytes before
-/// them.
-#[derive(Default)]
-struct Ahead {
-    bytes: Vec<u8>,
-    before: u64,
-}
-
-/// A reader that keeps a copy of the bytes it has returned until their row has been parsed.
-struct Kept<R> {
-    inner: R,
-    ahead: Arc<Mutex<Ahead>>,
-}
-
-impl<R: Read> Read for Kept<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        ahead.bytes.extend_from_slice(&buffer[..count]);
-        if ahead.bytes.len() > DOCUMENT_BYTES_MAX + (1 << 20) {
-            return Err(io::Error::other(
-                "a row is larger than 64 MiB: check for an unclosed quotation mark",
-            ));
-        }
-        Ok(count)
-    }
-}
+/// Maximum number of columns. Memory is needed for the name of each.
+const COLUMNS_MAX: usize = 1_000_000;
 
 /// The rows of a table, one by one.
 pub(crate) struct CsvTable<R> {
-    reader: csv::Reader<Kept<io::Chain<Cursor<Vec<u8>>, R>>>,
-    ahead: Arc<Mutex<Ahead>>,
-    /// The raw bytes of the first row. `names` has the column names from it, made unique.
-    pub(crate) header: Vec<u8>,
-    /// Whether tabs separate the columns.
-    pub(crate) has_tabs: bool,
-    /// Whether lines end in CR LF.
-    pub(crate) ends_in_return: bool,
-    names: Vec<String>,
-    record: ByteRecord,
+    reader: R,
+    scanner: Scanner,
+    /// Bytes read. The current row begins at `begin` and has `bytes` bytes; the next row begins
+    /// `used` bytes behind it.
+    buffer: Vec<u8>,
+    begin: usize,
+    bytes: usize,
+    used: usize,
+    is_end: bool,
+    /// The line where the current row begins, counted from 1.
+    line: u64,
+    /// Offset of the current row.
+    byte: u64,
+    /// Number of cells of each row; `None` before the first one.
+    columns: Option<usize>,
+}
+
+/// A row as it stands in the file, without its line end.
+pub(crate) struct Row<'a> {
+    /// The line of the file where the row begins.
+    pub(crate) line: u64,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) line_end: &'a [u8],
+    /// The cells, or what is wrong.
+    pub(crate) cells: Result<Cells<'a>, Wrong>,
+}
+
+/// Why a row cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// The line of the file with the fault.
+    pub(crate) line: u64,
+    pub(crate) why: String,
+    pub(crate) is_too_large: bool,
+}
+
+/// The cells of a row.
+pub(crate) struct Cells<'a> {
+    scanner: &'a Scanner,
+    row: &'a [u8],
+}
+
+impl<'a> Cells<'a> {
+    pub(crate) fn count(&self) -> usize {
+        self.scanner.count()
+    }
+
+    /// The text of a cell; empty if there is no such cell.
+    pub(crate) fn get(&self, place: usize) -> Cow<'a, [u8]> {
+        self.scanner.cell(self.row, place)
+    }
 }
 
 impl<R: Read> CsvTable<R> {
-    /// Opens a table and reads its first row.
-    pub(crate) fn open(path: &Path, mut reader: R) -> io::Result<Self> {
-        let mut head = Vec::new();
-        (&mut reader).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-        let delimiter = match ending(path) {
-            Some(true) => b'\t',
-            _ => delimiter(&head),
-        };
-        let ahead = Arc::new(Mutex::new(Ahead::default()));
-        let inner = Cursor::new(head).chain(reader);
-        let kept = Kept { inner, ahead: Arc::clone(&ahead) };
-        let reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(HEAD_BYTES)
-            .from_reader(kept);
-        let (header, names, record) = (Vec::new(), Vec::new(), ByteRecord::new());
-        let (ends_in_return, has_tabs) = (false, delimiter == b'\t');
-        let mut table = Self { reader, ahead, header, has_tabs, ends_in_return, names, record };
-        if let Some(row) = table.raw_row()? {
-            table.header = row;
-            table.names = names_of(&table.record);
+    /// Opens a table; the name determines the delimiter, unless an option does.
+    pub(crate) fn open(path: &Path, reader: R, options: &RowOptions) -> io::Result<Self> {
+        let scanner = options.scanner(path, &[]);
+        let (buffer, line) = (Vec::new(), 1);
+        let (begin, bytes, used, byte) = (0, 0, 0, 0);
+        let (is_end, columns) = (false, None);
+        let mut table =
+            Self { reader, scanner, buffer, begin, bytes, used, is_end, line, byte, columns };
+        while !table.is_end && table.buffer.len() < HEAD_BYTES && !table.has_line() {
+            table.fill()?;
         }
+        let head = table.buffer.strip_prefix(MARK).unwrap_or(&table.buffer);
+        table.scanner = options.scanner(path, head);
         Ok(table)
     }
 
-    /// The next row as raw bytes, without its line end. Returns `None` at the end of the table.
-    pub(crate) fn raw_row(&mut self) -> io::Result<Option<Vec<u8>>> {
-        if !self.reader.read_byte_record(&mut self.record).map_err(io::Error::other)? {
-            return Ok(None);
-        }
-        let end = self.reader.position().byte();
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = usize::try_from(end.saturating_sub(ahead.before)).unwrap_or(usize::MAX);
-        let count = count.min(ahead.bytes.len());
-        // The bytes may begin with blank lines, or with the LF of a CR LF.
-        let row = &ahead.bytes[..count];
-        // The parser ends a row before the LF, so `row` includes the CR of a CR LF.
-        self.ends_in_return |= row.ends_with(b"\r");
-        let begin = row.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(count);
-        let end = row.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(begin, |at| at + 1);
-        let row = row[begin..end].to_vec();
-        ahead.bytes.drain(..count);
-        ahead.before += count as u64;
-        Ok(Some(row))
+    fn has_line(&self) -> bool {
+        memchr::memchr2(b'\n', b'\r', &self.buffer).is_some()
     }
 
-    /// Appends the next row as a JSON line, with its line end. Returns false at the end of the
-    /// table.
-    fn line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
-        if self.raw_row()?.is_none() {
-            return Ok(false);
-        }
-        line.push(b'{');
-        for (at, cell) in self.record.iter().enumerate() {
-            if at > 0 {
-                line.push(b',');
-            }
-            match self.names.get(at) {
-                Some(name) => serde_json::to_writer(&mut *line, name)?,
-                None => serde_json::to_writer(&mut *line, &format!("column {}", at + 1))?,
-            }
-            line.push(b':');
-            match std::str::from_utf8(cell) {
-                Ok(cell) => serde_json::to_writer(&mut *line, cell)?,
-                // Invalid UTF-8 makes this line invalid JSON: the parser will reject it and name
-                // its position.
-                Err(_) => {
-                    line.push(b'"');
-                    line.extend(cell.iter().filter(|byte| !b"\r\n".contains(byte)));
-                    line.push(b'"');
+    /// Whether tabs separate the columns.
+    pub(crate) fn has_tabs(&self) -> bool {
+        self.scanner.marks.delimiter == b'\t'
+    }
+
+    /// The line where the next row begins, counted from 1.
+    pub(crate) fn next_line(&self) -> u64 {
+        self.line + line_ends(&self.buffer[self.begin..self.begin + self.used])
+    }
+
+    /// Offset of the next row.
+    pub(crate) fn next_byte(&self) -> u64 {
+        self.byte + self.used as u64
+    }
+
+    /// The bytes read ahead, behind the current row.
+    pub(crate) fn ahead(&self) -> &[u8] {
+        &self.buffer[self.begin + self.used..]
+    }
+
+    /// The next row that is not blank. Returns `None` at the end of the table. Behind a wrong row,
+    /// reading continues on the next line.
+    pub(crate) fn row(&mut self) -> io::Result<Option<Row<'_>>> {
+        let wrong = loop {
+            self.pass();
+            self.scanner.begin();
+            match self.find()? {
+                Found::Row { bytes, used } => {
+                    (self.bytes, self.used) = (bytes, used);
+                    match self.scanner.count() {
+                        0 if self.is_end && self.ahead().is_empty() => {
+                            self.pass();
+                            return Ok(None);
+                        }
+                        0 => {}
+                        count => break self.wrong_count(count),
+                    }
                 }
+                Found::Wrong { fault, at } => break Some(self.wrong_quote(fault, at)?),
+                Found::More | Found::Doubt(_) => break Some(self.too_large()?),
+            }
+        };
+        let row = &self.buffer[self.begin..self.begin + self.used];
+        let (bytes, line_end) = row.split_at(self.bytes);
+        let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
+        let cells = match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(Cells { scanner: &self.scanner, row: bytes }),
+        };
+        Ok(Some(Row { line: self.line, bytes, line_end, cells }))
+    }
+
+    /// Passes the current row.
+    fn pass(&mut self) {
+        self.line = self.next_line();
+        self.byte = self.next_byte();
+        self.begin += self.used;
+        (self.bytes, self.used) = (0, 0);
+    }
+
+    /// Scans the row at `begin`. The result is [`Found::More`] if it is too large.
+    fn find(&mut self) -> io::Result<Found> {
+        while !self.is_end && self.buffer.len() - self.begin < MARK.len() {
+            self.fill()?;
+        }
+        loop {
+            let row = &self.buffer[self.begin..];
+            let mark_bytes = if row.starts_with(MARK) { MARK.len() } else { 0 };
+            let found = match self.scanner.scan(&row[mark_bytes..], self.is_end) {
+                Found::Row { bytes, used } => {
+                    Found::Row { bytes: mark_bytes + bytes, used: mark_bytes + used }
+                }
+                Found::Wrong { fault, at } => Found::Wrong { fault, at: mark_bytes + at },
+                found => found,
+            };
+            match found {
+                Found::Row { bytes, .. } if bytes > DOCUMENT_BYTES_MAX => return Ok(Found::More),
+                Found::More if row.len() > DOCUMENT_BYTES_MAX => return Ok(Found::More),
+                Found::More => self.fill()?,
+                Found::Doubt(doubt) => {
+                    let until = self.begin + dialect::AHEAD_BYTES;
+                    while !self.is_end && self.buffer.len() < until {
+                        self.fill()?;
+                    }
+                    let ahead = &self.buffer[self.begin + mark_bytes..];
+                    let ahead = &ahead[..ahead.len().min(dialect::AHEAD_BYTES)];
+                    let is_end = self.is_end && self.buffer.len() <= until;
+                    dialect::decide(doubt, &mut self.scanner, ahead, (self.columns, is_end));
+                    self.scanner.begin();
+                }
+                found => return Ok(found),
             }
         }
-        line.extend_from_slice(b"}\n");
-        Ok(true)
     }
-}
 
-/// Returns the delimiter (comma, semicolon or tab) that occurs most often in the first line.
-fn delimiter(head: &[u8]) -> u8 {
-    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();
-    [b',', b';', b'\t'].into_iter().rev().max_by_key(|one| count(*one)).unwrap_or(b',')
-}
-
-/// The column names, made unique: a second `a` becomes `a 2`.
-fn names_of(record: &ByteRecord) -> Vec<String> {
-    let mut taken = HashSet::new();
-    let mut names = Vec::new();
-    for (at, cell) in record.iter().enumerate() {
-        let name = String::from_utf8_lossy(cell).trim().to_owned();
-        let name = if name.is_empty() { format!("column {}", at + 1) } else { name };
-        let again = (2..).map(|number| format!("{name} {number}"));
-        let free = std::iter::once(name.clone()).chain(again).find(|name| !taken.contains(name));
-        let free = free.unwrap_or(name);
-        taken.insert(free.clone());
-        names.push(free);
-    }
-    names
-}
-
-/// The rows of a table as JSON lines.
-pub(crate) struct TableLines<R> {
-    table: CsvTable<R>,
-    /// The current line. The first `given` bytes have already been returned.
-    line: Vec<u8>,
-    given: usize,
-}
-
-impl<R: Read> TableLines<R> {
-    pub(crate) fn open(path: &Path, reader: R) -> io::Result<Self> {
-        Ok(Self { table: CsvTable::open(path, reader)?, line: Vec::new(), given: 0 })
-    }
-}
-
-impl<R: Read> Read for TableLines<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.line.len() {
-            self.line.clear();
-            self.given = 0;
-            if !self.table.line(&mut self.line)? {
-                return Ok(0);
-            }
+    /// Reads more bytes.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.begin > 0 {
+            self.buffer.drain(..self.begin);
+            self.begin = 0;
         }
-        let rest = &self.line[self.given..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
-        Ok(count)
+        let length = self.buffer.len();
+        self.buffer.resize(length + READ_BYTES, 0);
+        let read = loop {
+            match self.reader.read(&mut self.buffer[length..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
+        self.is_end = read? == 0;
+        Ok(())
     }
+
+    /// Compares the number of cells of a row with that of the header.
+    fn wrong_count(&mut self, count: usize) -> Option<Wrong> {
+        let line = self.line;
+        let wrong = |why| Some(Wrong { line, why, is_too_large: false });
+        if count > COLUMNS_MAX {
+            return wrong(format!("more than {COLUMNS_MAX} columns"));
+        }
+        let expected = *self.columns.get_or_insert(count);
+        if count == expected {
+            return None;
+        }
+        let fields = if count == 1 { "field" } else { "fields" };
+        wrong(format!("{count} {fields}, but the first row has {expected}"))
+    }
+
+    fn wrong_quote(&mut self, fault: Fault, at: usize) -> io::Result<Wrong> {
+        let line = self.line + line_ends(&self.buffer[self.begin..self.begin + at]);
+        self.end_at_line_end()?;
+        let why = match fault {
+            Fault::Unclosed => "a quotation mark is never closed",
+            Fault::BehindQuote => "text behind a closing quotation mark",
+            Fault::UnknownEscape => "an escape before a character that needs none",
+        };
+        Ok(Wrong { line, why: why.to_owned(), is_too_large: false })
+    }
+
+    fn too_large(&mut self) -> io::Result<Wrong> {
+        let line = self.line;
+        self.end_at_line_end()?;
+        let why = "a row of more than 64 MiB: is a quotation mark never closed?".to_owned();
+        Ok(Wrong { line, why, is_too_large: true })
+    }
+
+    /// Ends a wrong row at its first line end. If that is too far, the rest of the line is passed
+    /// over without holding it in memory.
+    fn end_at_line_end(&mut self) -> io::Result<()> {
+        loop {
+            let row = &self.buffer[self.begin..];
+            let end = memchr::memchr2(b'\n', b'\r', row);
+            let is_whole = end.is_some_and(|end| end + 1 < row.len());
+            if is_whole || self.is_end {
+                self.bytes = end.unwrap_or(row.len());
+                let line_end = &row[self.bytes..];
+                self.used = self.bytes
+                    + if line_end.starts_with(b"\r\n") { 2 } else { line_end.len().min(1) };
+                return Ok(());
+            }
+            if end.is_none() && row.len() > DOCUMENT_BYTES_MAX {
+                self.byte += row.len() as u64;
+                self.buffer.clear();
+                self.begin = 0;
+            }
+            self.fill()?;
+        }
+    }
+}
+
+/// Counts line ends: LF, CR LF and CR.
+fn line_ends(bytes: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', bytes).count();
+    let is_alone = |at: &usize| bytes.get(at + 1) != Some(&b'\n');
+    (feeds + memchr::memchr_iter(b'\r', bytes).filter(is_alone).count()) as u64
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(name: &str, text: &[u8]) -> String {
-        let mut lines = Vec::new();
-        TableLines::open(Path::new(name), text).unwrap().read_to_end(&mut lines).unwrap();
-        String::from_utf8_lossy(&lines).into_owned()
-    }
-
-    fn rows(text: &str) -> Vec<String> {
-        let mut table = CsvTable::open(Path::new("a.csv"), text.as_bytes()).unwrap();
-        let header = String::from_utf8(table.header.clone()).unwrap();
-        let rows = std::iter::from_fn(move || table.raw_row().unwrap());
-        let rows = rows.map(|row| String::from_utf8(row).unwrap());
-        std::iter::once(header).chain(rows).collect()
-    }
-
-    #[test]
-    fn rows_are_objects_of_their_cells() {
-        let text = b"id,text,id\n1,\"a \"\"b\"\",\nc\",x\n\n2,d\n3,e,f,g\n";
-        let expected = "{\"id\":\"1\",\"text\":\"a \\\"b\\\",\\nc\",\"id 2\":\"x\"}\n\
-            {\"id\":\"2\",\"text\":\"d\"}\n\
-            {\"id\":\"3\",\"text\":\"e\",\"id 2\":\"f\",\"column 4\":\"g\"}\n";
-        assert_eq!(lines("a.csv", text), expected);
-        assert_eq!(lines("a.csv", b"\xef\xbb\xbfid;t\n1;a,b\n"), "{\"id\":\"1\",\"t\":\"a,b\"}\n");
-        assert_eq!(lines("a.tsv.gz", b"a,b\tc\n1,2\t3\n"), "{\"a,b\":\"1,2\",\"c\":\"3\"}\n");
-        assert_eq!(lines("a.csv", b""), "");
-        assert!(lines("a.csv", b"id\n\xff\n").contains('\u{fffd}'));
-    }
-
-    #[test]
-    fn rows_are_given_as_they_are() {
-        let long = format!("{},\"\n{}\n\"", "x".repeat(70_000), "\"\"".repeat(70_000));
-        for end in ["\n", "\r\n"] {
-            let all = ["id,text", " 1 ,\"a\"\"b\" ", "\"\n\",", &long, "2,", "3", "\"4\",5"];
-            assert_eq!(rows(&all.join(end)), all);
-            assert_eq!(rows(&(all.join(&end.repeat(3)) + end)), all);
-        }
-        assert_eq!(rows("\u{feff}a,b\n1,2"), ["\u{feff}a,b", "1,2"]);
-    }
-
-    #[test]
-    fn a_quotation_mark_that_nothing_closes_is_an_error() {
-        let text = [b"id,text\n1,\"".to_vec(), vec![b'x'; DOCUMENT_BYTES_MAX + (2 << 20)]].concat();
-        let mut table = CsvTable::open(Path::new("a.csv"), &*text).unwrap();
-        assert!(table.raw_row().unwrap_err().to_string().contains("unclosed quotation mark"));
-    }
-}
+#[path = "table_tests.rs"]
+mod tests;

@@ -128,7 +128,7 @@ fn garbage_lines_are_named_by_their_number() {
             "line 4: bad line (there is no \"id\")",
             "line 5: bad line (there is no \"text\")",
             "line 6: empty",
-            "line 7: bad line (not a JSON object)",
+            "line 7: bad line (a JSON array",
             "line 9: bad line",
         ]);
     assert_eq!(

@@ -1,0 +1,93 @@
+//! Tests of reading the rows of Parquet files.
+
+use super::*;
+use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::parser::parse_message_type;
+
+fn column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[T::T],
+    levels: (&[i16], &[i16]),
+) {
+    let mut column = group.next_column().unwrap().unwrap();
+    let (present, repeated) = levels;
+    let some = |levels: &'static [i16]| Some(levels).filter(|levels| !levels.is_empty());
+    let (present, repeated) = (present.to_vec().leak(), repeated.to_vec().leak());
+    column.typed::<T>().write_batch(values, some(present), some(repeated)).unwrap();
+    column.close().unwrap();
+}
+
+fn bytes(texts: &[&str]) -> Vec<ByteArray> {
+    texts.iter().map(|text| ByteArray::from(*text)).collect()
+}
+
+/// Writes two row groups of three rows each, with all supported column types.
+fn write(path: &Path) {
+    let schema = "message m {
+        required binary id (UTF8);
+        optional binary text (UTF8);
+        required int32 number (INTEGER(32, false));
+        optional group items (LIST) { repeated group list { optional binary element (UTF8); } }
+        repeated int64 plain;
+        required double share;
+        required group deep { required int64 a; required int64 b; }
+    }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    for _ in 0..2 {
+        let mut group = writer.next_row_group().unwrap();
+        column::<ByteArrayType>(&mut group, &bytes(&["a", "b\n", "c"]), (&[], &[]));
+        column::<ByteArrayType>(&mut group, &bytes(&["one", "two"]), (&[1, 0, 1], &[]));
+        column::<Int32Type>(&mut group, &[1, -1, 3], (&[], &[]));
+        // The lists of the three rows: [x, null], null, [].
+        let levels: (&[i16], &[i16]) = (&[3, 2, 0, 1], &[0, 1, 0, 0]);
+        column::<ByteArrayType>(&mut group, &bytes(&["x"]), levels);
+        // The lists of the three rows: [], [-7, 8], [9].
+        column::<Int64Type>(&mut group, &[-7, 8, 9], (&[0, 1, 1, 1], &[0, 0, 1, 0]));
+        column::<DoubleType>(&mut group, &[0.5, f64::NAN, 2.0], (&[], &[]));
+        for _ in 0..2 {
+            column::<Int64Type>(&mut group, &[1, 2, 3], (&[], &[]));
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn wanted(key: &str, content: &str) -> Wanted {
+    let (key, content) = (key.to_owned(), content.to_owned());
+    Wanted { key, content, is_key_optional: false, only: true }
+}
+
+fn read(path: &Path, wanted: Option<&Wanted>) -> String {
+    let mut text = String::new();
+    Rows::open(path, wanted, Arc::default()).unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn rows_are_lines_of_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.parquet");
+    write(&path);
+    let all = "{\"id\":\"a\",\"text\":\"one\",\"number\":1,\"items\":[\"x\",null],\
+        \"plain\":[],\"share\":0.5}\n\
+        {\"id\":\"b\\n\",\"text\":null,\"number\":4294967295,\"items\":null,\"plain\":[-7,8],\
+        \"share\":null}\n\
+        {\"id\":\"c\",\"text\":\"two\",\"number\":3,\"items\":[],\"plain\":[9],\
+        \"share\":2.0}\n";
+    assert_eq!(read(&path, None), all.repeat(2));
+    let two = "{\"id\":\"a\",\"plain\":[]}\n{\"id\":\"b\\n\",\"plain\":[-7,8]}\n\
+        {\"id\":\"c\",\"plain\":[9]}\n";
+    assert_eq!(read(&path, Some(&wanted("plain", "id"))), two.repeat(2));
+    let nested = "{\"deep.b\":1,\"id\":\"a\"}\n{\"deep.b\":2,\"id\":\"b\\n\"}\n\
+        {\"deep.b\":3,\"id\":\"c\"}\n";
+    assert_eq!(read(&path, Some(&wanted("deep.b", "id"))).len(), 2 * nested.len());
+    let wrong = |column: &str| {
+        let rows = Rows::open(&path, Some(&wanted("id", column)), Arc::default());
+        rows.err().unwrap().to_string()
+    };
+    assert!(wrong("typo").contains("no column \"typo\": it has the fields id, text, number"));
+    assert!(wrong("deep").contains("an unsupported type"));
+}
