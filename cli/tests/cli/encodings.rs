@@ -49,7 +49,7 @@ fn what_was_guessed_replaced_or_many_is_counted_and_named() {
     }
     let found = scratch.run("query i.nearkin d/old.txt --limit 5 --json").ends_with(0).objects();
     let keys: Vec<_> = found.iter().map(|found| found["key"].as_str().unwrap()).collect();
-    assert_eq!(keys, ["d/bad.txt", "d/old.txt"]);
+    assert_eq!(keys, ["d/old.txt", "d/bad.txt"]);
     // The same bytes in a wrong encoding, because the user says so.
     let wrong = "query i.nearkin d/old.txt --encoding windows-1251 --json";
     assert!(scratch.run(wrong).ends_with(0).objects().is_empty());
