@@ -40,6 +40,10 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 /// threshold minus three standard errors ([`Alike::for_verification`]); they are fetched and
 /// compared. A pair that shares no band is not found; with [`Dedup::params`] that is rare.
 ///
+/// Exact means that all shingles are compared. [`Shingles::Words`](crate::Shingles::Words) does not
+/// see punctuation: `C++` and `C#`, `-5` and `5` are equal. `Tokens`, `Chars`, `Lines` and
+/// [`Preset::Code`](crate::Preset::Code) see it.
+///
 /// The result depends only on the documents and their order. The size of the batches has no
 /// influence, nor has reopening the index in between.
 ///

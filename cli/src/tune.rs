@@ -7,6 +7,7 @@ mod advised;
 mod choices;
 mod plot;
 mod sample;
+mod signs;
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         }
         sampled = Some((sample, agreements));
     }
-    let choices = choices::around(&params)?;
+    let (choices, shingles) = (choices::around(&params)?, params.shingles());
     let sampled = sampled.map(|(sample, agreements)| Sampled {
         documents: sample.len() as u64,
         costs: sample.costs(&choices),
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         findings.print(recommended, output)?;
     }
     if let Some(measured) = measured {
-        advised::print(&measured, findings.copies(recommended), output)?;
+        advised::print(&measured, shingles, findings.copies(recommended), output)?;
     }
     output.flush()?;
     findings.advise(recommended);

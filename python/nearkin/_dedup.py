@@ -67,7 +67,9 @@ def dedup(
     This finds halves of texts, and texts with boilerplate added. ``against`` is an index or its
     path: rows similar to one of its documents are dropped, too; the index is not changed.
     ``exact=True`` compares shingles instead of estimates (except for ``against``, because an index
-    stores no texts).
+    stores no texts). Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``,
+    ``-5`` and ``5`` are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and
+    ``Params.preset("code")`` see it.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
     ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``), each prefixed by

@@ -21,6 +21,7 @@ const UNITS_MAX: u32 = 64;
 pub enum Shingles {
     /// A number of consecutive words, without punctuation, as defined by Unicode's UAX #29. In
     /// scripts without spaces (Han, Thai, ...) every character is a word: prefer `Chars` for them.
+    /// `C++` and `C#`, `-5` and `5` are the same words: prefer `Tokens` or `Chars` if signs matter.
     Words(u32),
     /// A number of consecutive tokens, separated by white space and including punctuation.
     Tokens(u32),

@@ -67,7 +67,9 @@ pub(crate) struct Dedup {
     /// their shingles are dropped
     ///
     /// Searches down to three standard errors below the threshold, so that hardly any duplicate is
-    /// missed. Takes 8 bytes of disk per shingle while it runs.
+    /// missed. Takes 8 bytes of disk per shingle while it runs. Texts with the same shingles are
+    /// equal: words:N does not see punctuation (C++ and C#, -5 and 5), but tokens:N, chars:N and
+    /// --for code do.
     #[arg(long)]
     pub(crate) exact: bool,
 

@@ -11,6 +11,9 @@ use crate::source::RowOptions;
 pub(crate) struct ExactGiven {
     /// Read the matched documents again and print their exact similarity; `stale` if a document has
     /// changed since it was added, `missing` if it cannot be read
+    ///
+    /// Compares shingles: an index of words:N does not see punctuation (C++ and C#, -5 and 5), one
+    /// of tokens:N, chars:N or --for code does.
     #[arg(long, group = "read_again")]
     pub(crate) exact: bool,
 

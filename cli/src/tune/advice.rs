@@ -2,7 +2,9 @@
 //!
 //! Pure: knows texts and the names of presets, but no bands and no signatures.
 
-use nearkin::Preset;
+use nearkin::{Preset, Shingles};
+
+use super::signs::{self, Signs};
 
 /// Number of bytes inspected per text. The beginning is enough.
 const LOOKED_AT: usize = 16 << 10;
@@ -15,6 +17,11 @@ const CODE_LINES_MIN: usize = 5;
 /// symbols.
 const CODE_SYMBOLS: [char; 12] = ['{', '}', '(', ')', '[', ']', ';', '=', '<', '>', '_', '&'];
 
+/// Minimum fraction of texts that differ from others only by signs, and minimum number of signs per
+/// word, at which shingles of words are called unfit.
+const UNSEEN_MIN: f64 = 0.005;
+const SIGNS_MIN: f64 = 0.1;
+
 /// Measurements of one text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Looks {
@@ -25,6 +32,7 @@ pub(super) struct Looks {
     /// Lines that end with a letter and a hyphen.
     hyphens: u32,
     code: bool,
+    signs: Signs,
 }
 
 /// Measurements of all texts together.
@@ -40,6 +48,10 @@ pub(super) struct Measured {
     pub(super) code: f64,
     pub(super) odd: f64,
     pub(super) hyphens: f64,
+    /// Signs that shingles of words do not see, such as `+`, `=` and `$`, per word.
+    pub(super) signs: f64,
+    /// Number of texts that differ from another one only by such signs.
+    pub(super) unseen: usize,
 }
 
 /// The recommended preset.
@@ -74,6 +86,7 @@ impl Looks {
             lines: count(lines.len()),
             hyphens: count(hyphens),
             code: is_code(&lines),
+            signs: Signs::of(text),
         }
     }
 }
@@ -142,6 +155,26 @@ impl Measured {
             code: share(sum(|one| u32::from(one.code)), looks.len() as u64),
             odd: share(odd, of),
             hyphens: share(sum(|one| one.hyphens), sum(|one| one.lines)),
+            signs: share(sum(|one| one.signs.count()), sum(|one| one.words)),
+            unseen: signs::unseen(looks.iter().map(|one| one.signs)),
+        })
+    }
+
+    /// What these shingles do not see of the texts, if that matters.
+    pub(super) fn unseen_by(&self, shingles: Shingles) -> Option<String> {
+        if !matches!(shingles, Shingles::Words(_)) {
+            return None;
+        }
+        if self.unseen as f64 >= UNSEEN_MIN * self.texts as f64 && self.unseen > 0 {
+            return Some(format!(
+                "{} of {} texts differ from another only by signs (C++ and C#, -5 and 5), and \
+                 {shingles} take them for equal",
+                self.unseen, self.texts
+            ));
+        }
+        let of_hundred = 100.0 * self.signs;
+        (self.signs >= SIGNS_MIN).then(|| {
+            format!("{of_hundred:.0} signs (+ = < $) for 100 words, which {shingles} do not see")
         })
     }
 

@@ -1,5 +1,6 @@
 //! Prints the recommended preset: the measurements, the conclusion and how certain it is.
 
+use nearkin::{Preset, Shingles};
 use serde::Serialize;
 
 use super::advice::Measured;
@@ -20,6 +21,12 @@ struct AdviceObject<'a> {
     like_program_text: f64,
     odd_words: f64,
     lines_cut_by_hyphens: f64,
+    signs_per_word: f64,
+    /// Number of texts that differ from another one only by signs that words do not have.
+    differ_by_signs: usize,
+    /// What the given shingles do not see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unseen: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     near_copies_per_text: Option<f64>,
 }
@@ -30,11 +37,13 @@ const LONG: u32 = 3_000;
 /// Prints the measurements of the texts, and the preset that fits them.
 pub(super) fn print(
     measured: &Measured,
+    shingles: Shingles,
     copies: Option<f64>,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let advice = measured.advice();
-    let Measured { texts, words, words_of_tenth, words_of_last_tenth, code, odd, hyphens } =
+    let unseen = measured.unseen_by(shingles);
+    let Measured { texts, words, words_of_tenth, words_of_last_tenth, code, odd, hyphens, .. } =
         *measured;
     if output.json() {
         return output.object(&AdviceObject {
@@ -48,6 +57,9 @@ pub(super) fn print(
             like_program_text: code,
             odd_words: odd,
             lines_cut_by_hyphens: hyphens,
+            signs_per_word: measured.signs,
+            differ_by_signs: measured.unseen,
+            unseen: unseen.as_deref(),
             near_copies_per_text: copies,
         });
     }
@@ -69,6 +81,15 @@ pub(super) fn print(
     output.line(format_args!("preset: --for {}, because {}", advice.preset, advice.because))?;
     if let Some(unsure) = &advice.unsure {
         output.line(format_args!("unsure: {unsure}; try both on texts that you know"))?;
+    }
+    if let Some(unseen) = unseen {
+        // `chars` see signs, too, but with the threshold of a preset tolerate one.
+        let instead = match advice.preset {
+            Preset::Code => "--for code",
+            Preset::Short => "--shingles tokens:2",
+            _ => "--shingles tokens:3",
+        };
+        output.line(format_args!("unseen: {unseen}; use {instead}, which see signs"))?;
     }
     if words >= LONG {
         output.line("for quotations within such long texts: --for quotes")?;

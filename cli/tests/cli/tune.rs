@@ -122,6 +122,42 @@ fn a_preset_is_recommended_by_what_the_texts_look_like() {
     assert!(ran.stdout.contains("unsure: 5 texts are too few"), "{}", ran.stdout);
 }
 
+#[test]
+fn texts_that_differ_only_by_signs_are_noticed() {
+    let scratch = Scratch::new();
+    let adverts = |languages: [&str; 2]| {
+        let line = |at: usize| {
+            let (number, language) = (at / 2, languages[at % 2]);
+            format!(
+                "{{\"id\":\"{at}\",\"text\":\"Wanted: a {language} developer, job {number}\"}}\n"
+            )
+        };
+        (0..60).map(line).collect::<String>()
+    };
+    scratch.write("signs.jsonl", adverts(["C++", "C#"]));
+    let ran = scratch.run("tune --jsonl signs.jsonl").ends_with(0);
+    let unseen = "unseen: 60 of 60 texts differ from another only by signs (C++ and C#, -5 and 5), \
+                  and words:3 take them for equal; use --shingles tokens:2, which see signs\n";
+    assert!(ran.stdout.contains(unseen), "{}", ran.stdout);
+    let last = |command: &str| scratch.run(command).ends_with(0).objects().last().unwrap().clone();
+    let told = last("tune --jsonl signs.jsonl --json");
+    assert_eq!(
+        (&told["differ_by_signs"], told["unseen"].is_string()),
+        (&60.into(), true),
+        "{told}"
+    );
+    // Shingles that see signs, and texts that differ by words.
+    let told = last("tune --jsonl signs.jsonl --shingles chars:4 --json");
+    assert_eq!((&told["differ_by_signs"], &told["unseen"]), (&60.into(), &Value::Null), "{told}");
+    scratch.write("words.jsonl", adverts(["Go", "Rust"]));
+    let told = last("tune --jsonl words.jsonl --json");
+    assert_eq!((&told["differ_by_signs"], &told["unseen"]), (&0.into(), &Value::Null), "{told}");
+    // Program text, in which signs carry much.
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let ran = scratch.run_split(&["tune", source.to_str().unwrap()]).ends_with(0);
+    assert!(ran.stdout.contains(" for 100 words, which words:3 do not see; use --for code"));
+}
+
 /// A file of a corpus; `None` if the corpora are not installed.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
 fn corpus(name: &str) -> Option<PathBuf> {

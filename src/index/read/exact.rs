@@ -36,7 +36,8 @@ impl Snapshot {
     /// `fetch` is called once per match. The returned document is used only if its signature and
     /// number of shingles equal the stored ones. `alike` is the condition of a match: a minimum
     /// similarity (0 for all), or an [`Alike`]. The comparison ends as soon as it is certain that
-    /// the condition fails.
+    /// the condition fails. Shingles are compared, not bytes: [`Shingles::Words`](crate::Shingles)
+    /// does not see punctuation (`C++` and `C#`, `-5` and `5`), `Tokens` and `Chars` do.
     ///
     /// Some true matches have estimates below the minimum. To find these as well, query with
     /// [`Query::for_verification`] (for pairs and clusters, [`Alike::for_verification`]).
