@@ -8,7 +8,7 @@ use nearkin::{
 };
 
 use super::plant::{EDITS, Edit};
-use super::{EACH, key, options};
+use super::{EACH, brute_force, key, options};
 
 /// Number of texts, without near-duplicates among them.
 const TEXTS: usize = 3_000;
@@ -71,17 +71,8 @@ fn originals(sketcher: &Sketcher, texts: &[String]) -> nearkin::Result<Vec<Docum
 /// Whether two documents satisfy the condition. Computed here and not by the library, as an
 /// independent check.
 fn is_alike(alike: Alike, a: &Original, b: &Original) -> bool {
-    let (mut a, mut b) = (a.shingle_hashes(), b.shingle_hashes());
-    let (one, other) = (a.len(), b.len());
-    let mut shared = 0;
-    while let ([first, rest @ ..], [next, others @ ..]) = (a, b) {
-        shared += usize::from(first == next);
-        (a, b) = match first.cmp(next) {
-            std::cmp::Ordering::Less => (rest, b),
-            std::cmp::Ordering::Equal => (rest, others),
-            std::cmp::Ordering::Greater => (a, others),
-        };
-    }
+    let (a, b) = (a.shingle_hashes(), b.shingle_hashes());
+    let (one, other, shared) = (a.len(), b.len(), brute_force::shared(a, b));
     if alike.asks_for_containment() {
         return shared as f64 >= CONTAINED * one.min(other) as f64 - 1e-9;
     }

@@ -4,14 +4,18 @@
 //! `../shared/data`). It plants 300 edits of each of 18 kinds, and makes 600 documents that share a
 //! template or boilerplate. It writes the tables of `docs/guide/TUNING.md`: first those of the
 //! settings, then those of exact comparison. `cargo bench --bench edits -- settings` writes only
-//! the former, `-- exact` only the latter.
+//! the former, `-- exact` only the latter. `-- removals` writes `docs/reports/REMOVALS.md`
+//! instead: see `removals.rs`.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
 mod against;
+mod brute_force;
 mod exact;
+mod made;
 mod negatives;
 mod plant;
+mod removals;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;
@@ -60,6 +64,9 @@ struct Stage {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::var_os("NEARKIN_DATA");
     let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    if std::env::args().any(|argument| argument == "removals") {
+        return removals::write(&folder);
+    }
     if !folder.join("reuters21578.jsonl.zst").exists() {
         println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
         return Ok(());

@@ -1,6 +1,8 @@
 //! The settings that are compared: ours, and those of other programs, reimplemented.
 
-use nearkin::{FoldOptions, Normalise, Params, Preset, Result, Shingles, Signature, Sketcher};
+use nearkin::{
+    FoldOptions, Normalise, Original, Params, Preset, Result, Shingles, Signature, Sketcher,
+};
 
 /// Divides a text into shingles in the way of another program.
 type Cut = fn(&str) -> Vec<String>;
@@ -11,6 +13,8 @@ pub(crate) struct Setting {
     cut: Option<Cut>,
     /// The minimum similarity of a match; 0 if every candidate is a match.
     pub(crate) threshold: f64,
+    /// The similarity that the program says its matches have.
+    pub(crate) named: f64,
 }
 
 impl Setting {
@@ -22,26 +26,45 @@ impl Setting {
     ) -> Result<Self> {
         let builder = Params::for_threshold(threshold).shingles(shingles);
         let params = builder.normalise(normalise).build()?;
-        Ok(Self { name, params, cut: None, threshold })
+        Ok(Self { name, params, cut: None, threshold, named: threshold })
     }
 
-    fn preset(name: &'static str, preset: Preset) -> Result<Self> {
+    /// The default settings.
+    pub(crate) fn default_settings() -> Result<Self> {
+        Self::ours("words:3 at 0.7 (the default)", Shingles::Words(3), 0.7, Normalise::FOLD)
+    }
+
+    pub(crate) fn preset(name: &'static str, preset: Preset) -> Result<Self> {
         let params = Params::preset(preset).build()?;
-        Ok(Self { name, threshold: params.threshold(), params, cut: None })
+        let threshold = params.threshold();
+        Ok(Self { name, threshold, named: threshold, params, cut: None })
     }
 
     /// A setting of another program. Every candidate is a match, which is the default of these
     /// programs.
-    fn theirs(name: &'static str, cut: Cut, bands: usize, rows: usize) -> Result<Self> {
+    fn theirs(name: &'static str, cut: Cut, bands: usize, rows: usize, named: f64) -> Result<Self> {
         let builder = Params::builder().shingles(Shingles::Items).hashes(bands * rows);
         let params = builder.bands(bands, rows).lane_bits(16).build()?;
-        Ok(Self { name, params, cut: Some(cut), threshold: 0.0 })
+        Ok(Self { name, params, cut: Some(cut), threshold: 0.0, named })
+    }
+
+    /// The same setting with other hash functions.
+    pub(crate) fn seeded(self, seed: u64) -> Result<Self> {
+        let params = self.params.to_builder().seed(seed).build()?;
+        Ok(Self { params, ..self })
     }
 
     pub(crate) fn sketch(&self, sketcher: &Sketcher, text: &str) -> Result<Signature> {
         match self.cut {
             None => sketcher.text(text),
             Some(cut) => sketcher.items(cut(text)),
+        }
+    }
+
+    pub(crate) fn original(&self, sketcher: &Sketcher, text: &str) -> Result<Original> {
+        match self.cut {
+            None => sketcher.original_text(text),
+            Some(cut) => sketcher.original_items(cut(text)),
         }
     }
 }
@@ -58,7 +81,7 @@ pub(crate) fn for_documents() -> Result<Vec<Setting>> {
     use Shingles::{Chars, Words};
     let joined = Normalise::Fold(FoldOptions::default().dehyphenate(true));
     let mut all = ours(Normalise::Case, &[("case, words:3 at 0.7", Words(3), 0.7)])?;
-    all.extend(ours(Normalise::FOLD, &[("words:3 at 0.7 (the default)", Words(3), 0.7)])?);
+    all.push(Setting::default_settings()?);
     all.extend(ours(
         joined,
         &[
@@ -79,10 +102,24 @@ pub(crate) fn for_documents() -> Result<Vec<Setting>> {
     for preset in [Preset::Documents, Preset::Archive, Preset::Training] {
         all.push(Setting::preset(preset.name(), preset)?);
     }
-    all.push(Setting::theirs("text-dedup 0.4.0, default settings", text_dedup, 25, 10)?);
-    all.push(Setting::theirs("datatrove 0.10.1, default settings", datatrove, 14, 8)?);
-    all.push(Setting::theirs("NeMo Curator, default settings", nemo, 20, 13)?);
+    all.extend(of_bucket_unions()?);
     Ok(all)
+}
+
+/// The programs that unite all documents of a bucket, without comparing them. NeMo Curator names
+/// no similarity; its older versions named 0.8, which is where its bands find half of the pairs.
+pub(crate) fn of_bucket_unions() -> Result<[Setting; 3]> {
+    Ok([
+        Setting::theirs("text-dedup 0.4.0, default settings", text_dedup, 25, 10, 0.7)?,
+        Setting::theirs("datatrove 0.10.1, default settings", datatrove, 14, 8, 0.72)?,
+        Setting::theirs("NeMo Curator, default settings", nemo, 20, 13, 0.8)?,
+    ])
+}
+
+/// Rensa's deduplicator as its readme uses it: it compares signatures with those of kept documents.
+pub(crate) fn of_rensa() -> Result<Setting> {
+    let setting = Setting::theirs("rensa 0.5.0, as in its readme", rensa, 8, 16, 0.8)?;
+    Ok(Setting { threshold: 0.8, ..setting })
 }
 
 pub(crate) fn for_short() -> Result<Vec<Setting>> {
@@ -157,6 +194,11 @@ fn nemo(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let windows = chars.windows(24).map(|window| window.iter().collect());
     if chars.len() < 24 { vec![text.to_owned()] } else { windows.collect() }
+}
+
+/// Words between white space.
+fn rensa(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn windows(words: &[&str], length: usize) -> Vec<String> {
