@@ -116,7 +116,7 @@ impl Snapshot {
     }
 
     /// The fetched document, if it equals the indexed one.
-    fn fetched(
+    pub(crate) fn fetched(
         &self,
         key: &[u8],
         fetch: &mut Fetch<'_>,
