@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup, ErrorKind, Index, Maintenance, Options, Original, Params,
-    Signature, Sketcher, Snapshot,
+    Against, Alike, Dedup, ErrorKind, Index, Maintenance, Options, Original, Params, Signature,
+    Sketcher, Snapshot,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

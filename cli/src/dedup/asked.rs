@@ -162,7 +162,7 @@ impl Archive {
         let originals = if args.exact {
             let given = args.originals();
             let fields = input::fields_again(&given, index.params())?;
-            Some(Originals::new(Reading::new(index.sketcher(), fields), &given)?)
+            Some(Originals::new(Reading::new(index.sketcher(), fields), &given, &args.rows)?)
         } else {
             None
         };

@@ -27,7 +27,8 @@ struct Line {
 impl Line {
     fn parse(line: &str) -> Self {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [corpus, decided, condition, least, keep, shingles, pairs, kept @ ..] = &fields[..] else {
+        let [corpus, decided, condition, least, keep, shingles, pairs, kept @ ..] = &fields[..]
+        else {
             panic!("{line}");
         };
         Self {
