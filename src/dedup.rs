@@ -1,65 +1,73 @@
-//! Exact deduplication: documents come in order of preference, and one is dropped if its shingles
-//! are similar enough to those of a document kept before.
+//! Deduplication: documents come in order of preference, and one is dropped if it is similar enough
+//! to a document kept before.
 //!
 //! A layer on top of the index. The caller reads and fetches the documents.
 
+mod against;
+mod cache;
+mod duplicate;
+mod fresh;
+mod settings;
+
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt;
-use std::mem::size_of;
 use std::sync::Arc;
 
-use ahash::RandomState;
+use crate::{Alike, Answer, Batch, Error, Index, Key, Original, Result, Signature};
 
-use crate::sketch::Agreement;
-use crate::{
-    Alike, Answer, Batch, Error, Index, Key, Original, Overlap, Params, Result, Signature,
-};
+pub use against::{Against, Verified};
+use cache::Cache;
+pub use duplicate::{Duplicate, Evidence};
+use fresh::Fresh;
 
-/// Maximum size of the cache of kept documents in bytes.
-const AT_HAND_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
-/// Approximate memory of a document without its shingles, in bytes.
-const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
-
-/// Number of thresholds for which [`Dedup::params`] tries to choose bands, lowest first, before it
-/// falls back to the highest one.
-const STEPS: u32 = 4;
+/// Number of removals per batch.
+const REMOVALS: usize = 10_000;
 
 /// A closure that returns the document of a rank, or `None` if there is none.
 pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 
-/// Drops near-duplicates by comparing documents exactly: a document is dropped only if its shingles
-/// are [`Alike`] those of a document that is kept.
+/// Drops near-duplicates. Documents come in order of preference, each with an ascending number, its
+/// *rank*. A document is dropped if it is similar to a document *kept* before it; otherwise it is
+/// kept. So every dropped document is similar to a kept one, and there are no chains.
 ///
-/// Documents come in order of preference, each with an ascending number, its *rank*. A document is
-/// dropped if it is like a document kept before; otherwise it is kept. So every dropped document is
-/// like a kept one, and there are no chains.
+/// Two documents are similar if they satisfy an [`Alike`], either by the estimate
+/// ([`Dedup::decide`]), or by their shingles ([`Dedup::decide_exactly`]). To drop also what is
+/// similar to a document of an existing index, ask [`Against`] first, and decide the rest.
 ///
-/// The caller opens an index for the signatures of the kept documents. Their keys are the ranks
-/// ([`Key`] of a `u64`). Candidates are all kept documents with an estimate of at least the
-/// threshold minus three standard errors ([`Alike::for_verification`]); they are fetched and
-/// compared. A pair that shares no band is not found; with [`Dedup::params`] that is rare.
+/// The caller opens an index for the signatures of the kept documents, with the parameters of
+/// [`Dedup::choose`]. Their keys are the ranks ([`Key`] of a `u64`). A pair that shares no band is
+/// not found.
 ///
 /// Exact means that all shingles are compared. [`Shingles::Words`](crate::Shingles::Words) does not
 /// see punctuation: `C++` and `C#`, `-5` and `5` are equal. `Tokens`, `Chars`, `Lines` and
 /// [`Preset::Code`](crate::Preset::Code) see it.
 ///
 /// The result depends only on the documents and their order. The size of the batches has no
-/// influence, nor has reopening the index in between.
+/// influence, nor has reopening the index in between, nor the number of threads.
 ///
 /// ```
 /// # fn main() -> nearkin::Result<()> {
-/// # let folder = tempfile::tempdir().unwrap();
-/// # let dir = folder.path().join("kept");
-/// use nearkin::{Dedup, Index, Options, Params, Shingles};
+/// use nearkin::{Alike, Dedup, Index, Options, Params, Shingles};
 ///
 /// let texts = [
 ///     "the bridge is closed until further notice",
 ///     "the bridge is closed until further notice by order of the mayor",
 ///     "The bridge is closed until further notice!",
 /// ];
-/// let params = Params::for_threshold(0.7).shingles(Shingles::Words(1)).build()?;
-/// let kept = Index::create(&dir, &Dedup::params(&params, 0.7)?, Options::default())?;
+/// let given = Params::builder().shingles(Shingles::Words(1));
+///
+/// // By the estimate.
+/// let kept = Index::temporary(&Dedup::choose(&given, 0.7)?, Options::default())?;
+/// let sketcher = kept.sketcher();
+/// let signatures = texts.iter().map(|text| sketcher.text(text)).collect::<Result<Vec<_>, _>>()?;
+/// let mut dedup = Dedup::new(&kept, 0.7)?;
+/// let found = dedup.look_up(&signatures)?;
+/// let decided = dedup.decide(&[0, 1, 2], &signatures, &found)?;
+/// assert_eq!(decided[2].unwrap().of, 0);
+///
+/// // By the shingles.
+/// let alike = Alike::similar(0.7).for_verification();
+/// let kept = Index::temporary(&Dedup::choose(&given, alike)?, Options::default())?;
 /// let sketcher = kept.sketcher();
 /// let original = |text: &str| sketcher.original_text(text);
 /// let mut documents = Vec::new();
@@ -67,10 +75,10 @@ pub type FetchByRank<'a> = dyn FnMut(u64) -> Result<Option<Original>> + 'a;
 ///     documents.push((rank, original(text)?));
 /// }
 /// let mut fetch = |rank: u64| original(texts[rank as usize]).map(Some);
-/// let decided = Dedup::new(&kept, 0.7)?.decide(documents, &mut fetch)?;
+/// let decided = Dedup::new(&kept, alike)?.decide_exactly(documents, &mut fetch)?;
 /// assert!(decided[0].is_none() && decided[1].is_none());
-/// let copy = decided[2].as_ref().unwrap();
-/// assert_eq!((copy.of, copy.overlap.similarity), (0, 1.0));
+/// let copy = decided[2].unwrap();
+/// assert_eq!((copy.of, copy.similarity), (0, 1.0));
 /// # Ok(())
 /// # }
 /// ```
@@ -79,43 +87,21 @@ pub struct Dedup<'a> {
     alike: Alike,
     /// The last rank that was decided.
     last: Option<u64>,
-    /// Cache of kept documents.
-    at_hand: HashMap<u64, Arc<Original>, RandomState>,
-    bytes_at_hand: usize,
+    cache: Cache,
 }
 
-/// The reason why a document is dropped.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Duplicate {
-    /// The rank of the kept document that is most similar. If several are equally similar, the most
-    /// preferred one.
-    pub of: u64,
-    /// The exact overlap of the dropped document with the kept one.
-    pub overlap: Overlap,
+/// The kept document that is most similar to a document, as [`Dedup::look_up`] found it; or that
+/// there is none.
+#[derive(Debug, Clone, Copy)]
+pub struct LookedUp {
+    nearest: Option<Duplicate>,
+    /// The number of the change on which the answer rests.
+    change: u64,
 }
 
 impl<'a> Dedup<'a> {
-    /// Returns parameters for the index of kept documents: `params` with other bands. The bands
-    /// reach the recall target three standard errors below the threshold, or as close to that as
-    /// the number of hashes allows. The signatures stay the same.
-    ///
-    /// # Errors
-    ///
-    /// `Invalid` (a threshold outside 0 to 1, or one that needs more hashes).
-    pub fn params(params: &Params, alike: impl Into<Alike>) -> Result<Params> {
-        let needed = alike.into().check()?.similarity_needed();
-        let low = params.search_threshold(needed).max(0.05).min(needed);
-        let made = |step: u32| {
-            let threshold = low + (needed - low) * f64::from(step) / f64::from(STEPS);
-            params.to_builder().threshold(threshold).choose_bands().build()
-        };
-        (0..STEPS).find_map(|step| made(step).ok()).map_or_else(|| made(STEPS), Ok)
-    }
-
     /// Starts with the index of kept documents, which may contain documents from earlier runs.
-    /// Nothing else may write to it.
+    /// Nothing else may write to it. `alike` makes a document a duplicate.
     ///
     /// # Errors
     ///
@@ -124,15 +110,111 @@ impl<'a> Dedup<'a> {
         if kept.params().passages().is_some() {
             return Err(Error::invalid("the index of those kept must be one of documents"));
         }
-        let alike = alike.into().check()?.for_verification();
-        let (at_hand, bytes_at_hand) = (HashMap::default(), 0);
-        Ok(Self { kept, alike, last: None, at_hand, bytes_at_hand })
+        let alike = alike.into().check()?.to_decide();
+        Ok(Self { kept, alike, last: None, cache: Cache::default() })
     }
 
-    /// Decides the next documents, in order of their ranks. Returns `None` for each document that
-    /// is kept. The kept documents are written to the index as one batch.
+    /// Undoes the decisions on this rank and all later ones, which are decided again: after an
+    /// interruption, the index may hold more than the caller's last checkpoint. Reads all keys of
+    /// the index.
     ///
-    /// `fetch` returns a document that was kept before; up to 64 MiB of such documents are cached.
+    /// # Errors
+    ///
+    /// Those of reading and writing the index.
+    pub fn go_back(&mut self, rank: u64) -> Result<()> {
+        let mut later = Vec::new();
+        self.kept.snapshot().for_each_key(|key| {
+            if rank_of(key) >= rank {
+                later.push(key.to_vec());
+            }
+            std::ops::ControlFlow::Continue(())
+        })?;
+        for some in later.chunks(REMOVALS) {
+            self.kept.write(some.iter().fold(Batch::new(), Batch::remove))?;
+        }
+        self.last = rank.checked_sub(1);
+        self.cache = Cache::default();
+        Ok(())
+    }
+
+    /// For each signature, looks up the most similar of the documents that are kept so far: the
+    /// first half of a decision, which changes nothing. Several threads may look up parts of a
+    /// batch at once.
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch` (signatures made with other parameters), and the errors of a query.
+    pub fn look_up(&self, signatures: &[Signature]) -> Result<Vec<LookedUp>> {
+        let params = self.kept.params();
+        let answers = self.kept.queries(signatures).alike(self.alike).limit(1).run()?;
+        let nearest = |answer: Answer| {
+            let nearest = answer.matches.first().map(|found| {
+                let containment = found.containment.map(|told| told.estimate);
+                Duplicate::estimated(rank_of(&found.key), params, found.equal_rows, containment)
+            });
+            LookedUp { nearest, change: answer.change }
+        };
+        Ok(answers.into_iter().map(nearest).collect())
+    }
+
+    /// Decides the next documents by the estimate, in order of their ranks. Returns `None` for each
+    /// document that is kept. The kept documents are written to the index as one batch.
+    ///
+    /// `found` is what [`Dedup::look_up`] returned for these signatures, after the batch before was
+    /// decided.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid`: ranks do not ascend, the three parts differ in length, or documents were kept
+    /// since they were looked up. Also the errors of writing. On an error none of the given
+    /// documents is kept.
+    pub fn decide(
+        &mut self,
+        ranks: &[u64],
+        signatures: &[Signature],
+        found: &[LookedUp],
+    ) -> Result<Vec<Option<Duplicate>>> {
+        let last = self.check_ranks(ranks.iter().copied())?;
+        if ranks.len() != signatures.len() || ranks.len() != found.len() {
+            return Err(Error::invalid("ranks, signatures and what was found differ in number"));
+        }
+        let change = self.kept.snapshot().change();
+        if found.iter().any(|found| found.change != change) {
+            return Err(Error::invalid("look documents up after the batch before was decided"));
+        }
+        let params = self.kept.params();
+        let mut fresh = Fresh::new(params, self.alike, signatures.len());
+        let mut decided = Vec::with_capacity(signatures.len());
+        for (at, (signature, found)) in signatures.iter().zip(found).enumerate() {
+            let rows = found.nearest.map_or(0, |nearest| nearest.equal_rows());
+            // If both are equally similar, the one in the index is named: it was kept earlier.
+            let nearest = match fresh.nearest(at, signature) {
+                Some(other) if found.nearest.is_none() || other.equal_rows > rows => {
+                    let counts = (signature.shingle_count(), signatures[other.at].shingle_count());
+                    let told = || params.containment(other.equal_rows, counts.0, counts.1);
+                    let told = if self.alike.asks_for_containment() { told() } else { None };
+                    let told = told.map(|told| told.estimate);
+                    Some(Duplicate::estimated(ranks[other.at], params, other.equal_rows, told))
+                }
+                _ => found.nearest,
+            };
+            if nearest.is_none() {
+                fresh.keep(at, signature);
+            }
+            decided.push(nearest);
+        }
+        self.keep(fresh.kept().map(|at| (ranks[at], &signatures[at])))?;
+        self.last = last;
+        Ok(decided)
+    }
+
+    /// Decides the next documents by their shingles, in order of their ranks. Returns `None` for
+    /// each document that is kept. The kept documents are written to the index as one batch.
+    ///
+    /// Candidates are all kept documents with an estimate of at least the threshold minus three
+    /// standard errors ([`Alike::for_verification`]); they are fetched and compared. `fetch`
+    /// returns a document that was kept before; up to 64 MiB of such documents are cached.
+    ///
     /// Each document costs a query and a comparison with each candidate, on the caller's thread.
     /// Copies of one document cost one comparison each. Documents that share a template, with
     /// similarities up to three standard errors below the threshold, are all compared with each
@@ -143,62 +225,67 @@ impl<'a> Dedup<'a> {
     /// `Invalid`: ranks do not ascend, or `fetch` has no document for a kept rank. `Mismatch`:
     /// documents were made with other parameters. Also the errors of `fetch`, of queries and of
     /// writing. On an error none of the given documents is kept.
-    pub fn decide(
+    pub fn decide_exactly(
         &mut self,
         documents: Vec<(u64, Original)>,
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Vec<Option<Duplicate>>> {
-        let mut last = self.last;
-        for (rank, _) in &documents {
-            if last.is_some_and(|last| last >= *rank) {
-                return Err(Error::invalid(format!(
-                    "ranks must ascend: {rank} comes after {}",
-                    last.unwrap_or_default()
-                )));
-            }
-            last = Some(*rank);
-        }
-        let stored = self.stored(&documents)?;
-        let mut fresh = Fresh::new(self.kept.params(), self.alike, &documents);
+        let last = self.check_ranks(documents.iter().map(|(rank, _)| *rank))?;
+        let wide = self.alike.for_verification();
+        let signatures: Vec<Signature> =
+            documents.iter().map(|(_, document)| document.signature().clone()).collect();
+        let stored = self.kept.queries(&signatures).alike(wide).run()?;
+        let mut fresh = Fresh::new(self.kept.params(), wide, documents.len());
         let mut decided = Vec::with_capacity(documents.len());
         for (at, stored) in stored.iter().enumerate() {
-            let mut candidates = fresh.candidates(at);
-            let of_stored = stored.matches.iter().map(|found| KeptCandidate {
-                rank: Key::from(&found.key).as_u64().unwrap_or(u64::MAX),
+            let of_stored = stored.matches.iter().map(|found| Candidate {
+                rank: rank_of(&found.key),
                 equal_rows: found.equal_rows,
                 fresh: None,
             });
-            candidates.extend(of_stored);
+            let mut candidates: Vec<Candidate> = of_stored.collect();
+            fresh.matches(at, &signatures[at], |found| {
+                let (rank, equal_rows) = (documents[found.at].0, found.equal_rows);
+                candidates.push(Candidate { rank, equal_rows, fresh: Some(found.at) });
+            });
             candidates.sort_unstable_by_key(|one| (Reverse(one.equal_rows), one.rank));
             let duplicate = self.best(&documents, at, &candidates, fetch)?;
             if duplicate.is_none() {
-                fresh.keep(at);
+                fresh.keep(at, &signatures[at]);
             }
             decided.push(duplicate);
         }
-        let mut batch = Batch::new();
-        for at in &fresh.kept {
-            let (rank, document) = &documents[*at];
-            batch = batch.insert(*rank, document.signature());
-        }
-        if !batch.is_empty() {
-            self.kept.write(batch)?;
-        }
+        self.keep(fresh.kept().map(|at| (documents[at].0, &signatures[at])))?;
         self.last = last;
         for ((rank, document), duplicate) in documents.into_iter().zip(&decided) {
             if duplicate.is_none() {
-                self.remember(rank, Arc::new(document));
+                self.cache.put(rank, Arc::new(document));
             }
         }
         Ok(decided)
     }
 
-    /// For each document, its candidates in the index.
-    fn stored(&self, documents: &[(u64, Original)]) -> Result<Vec<Answer>> {
-        let signatures: Vec<Signature> =
-            documents.iter().map(|(_, document)| document.signature().clone()).collect();
-        let snapshot = self.kept.snapshot();
-        snapshot.queries(&signatures).alike(self.alike).run()
+    /// Checks that ranks ascend, and returns the last one.
+    fn check_ranks(&self, ranks: impl Iterator<Item = u64>) -> Result<Option<u64>> {
+        let mut last = self.last;
+        for rank in ranks {
+            if let Some(last) = last.filter(|last| *last >= rank) {
+                return Err(Error::invalid(format!(
+                    "ranks must ascend: {rank} comes after {last}"
+                )));
+            }
+            last = Some(rank);
+        }
+        Ok(last)
+    }
+
+    fn keep<'s>(&self, documents: impl Iterator<Item = (u64, &'s Signature)>) -> Result<()> {
+        let batch =
+            documents.fold(Batch::new(), |batch, (rank, signature)| batch.insert(rank, signature));
+        if !batch.is_empty() {
+            self.kept.write(batch)?;
+        }
+        Ok(())
     }
 
     /// The most similar candidate of which the document is a duplicate, if any.
@@ -206,56 +293,33 @@ impl<'a> Dedup<'a> {
         &mut self,
         documents: &[(u64, Original)],
         at: usize,
-        candidates: &[KeptCandidate],
+        candidates: &[Candidate],
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Option<Duplicate>> {
         let (_, document) = &documents[at];
         let (mut best, mut alike) = (None::<Duplicate>, self.alike);
-        for KeptCandidate { rank, fresh, .. } in candidates {
-            let overlap = match fresh {
-                Some(other) => alike.overlap(document, &documents[*other].1),
-                None => alike.overlap(document, &*self.fetched(*rank, fetch)?),
+        for Candidate { rank, fresh, .. } in candidates {
+            let stored;
+            let other = if let Some(other) = fresh {
+                &documents[*other].1
+            } else {
+                stored = self.cache.get(*rank, fetch)?;
+                &*stored
             };
-            let Some(overlap) = overlap else { continue };
-            let is_better = best
-                .is_none_or(|best| overlap.similarity > best.overlap.similarity || *rank < best.of);
-            if is_better {
-                best = Some(Duplicate { of: *rank, overlap });
+            let Some(overlap) = alike.overlap(document, other) else { continue };
+            let counts = (document.shingle_hashes().len(), other.shingle_hashes().len());
+            let reason = Duplicate::exact(*rank, overlap, counts);
+            if reason.is_better_than(best.as_ref()) {
                 // From here on, only candidates that are at least as similar matter.
-                alike = alike.and_similar(overlap.similarity);
-            }
-            if overlap.shared as usize == document.shingle_hashes().len()
-                && overlap.similarity >= 1.0
-            {
-                // Identical candidates come first, in order of rank, so this is the best one.
-                break;
+                alike = reason.or_better(alike);
+                best = Some(reason);
+                if reason.is_whole() {
+                    // Identical candidates come first, in order of rank, so this is the best one.
+                    break;
+                }
             }
         }
         Ok(best)
-    }
-
-    fn fetched(&mut self, rank: u64, fetch: &mut FetchByRank<'_>) -> Result<Arc<Original>> {
-        if let Some(document) = self.at_hand.get(&rank) {
-            return Ok(Arc::clone(document));
-        }
-        let Some(document) = fetch(rank)? else {
-            return Err(Error::invalid(format!(
-                "fetch returned no document for rank {rank}; it must return every kept document"
-            )));
-        };
-        let document = Arc::new(document);
-        self.remember(rank, Arc::clone(&document));
-        Ok(document)
-    }
-
-    fn remember(&mut self, rank: u64, document: Arc<Original>) {
-        let bytes = size_of_val(document.shingle_hashes()) + DOCUMENT_BYTES;
-        if self.bytes_at_hand + bytes > AT_HAND_MAX {
-            self.at_hand.clear();
-            self.bytes_at_hand = 0;
-        }
-        self.bytes_at_hand += bytes;
-        self.at_hand.insert(rank, document);
     }
 }
 
@@ -267,81 +331,18 @@ impl fmt::Debug for Dedup<'_> {
     }
 }
 
-/// A kept document that may be like the document being decided.
+/// A kept document that may be similar to the document being decided.
 #[derive(Debug, Clone, Copy)]
-struct KeptCandidate {
+struct Candidate {
     rank: u64,
     equal_rows: u32,
     /// The index of the document in the current batch, if it is in this batch.
     fresh: Option<usize>,
 }
 
-/// The kept documents of the current batch, which are not in the index yet. They are found by the
-/// same rule as in the index: an equal band, and enough equal rows.
-struct Fresh<'d> {
-    documents: &'d [(u64, Original)],
-    kept: Vec<usize>,
-    /// Maps a band (its number and bytes) to the last kept document that has it, as an index into
-    /// `kept`.
-    bands: HashMap<(usize, &'d [u8]), usize, RandomState>,
-    /// For each band of each kept document, the previous kept document with the same band.
-    before: Vec<Option<usize>>,
-    params: &'d Params,
-    alike: Alike,
-    equal_rows_min: u32,
-}
-
-impl<'d> Fresh<'d> {
-    fn new(params: &'d Params, alike: Alike, documents: &'d [(u64, Original)]) -> Self {
-        let equal_rows_min = alike.equal_rows_min(params);
-        let (bands, before, kept) = (HashMap::default(), Vec::new(), Vec::new());
-        Self { documents, kept, bands, before, params, alike, equal_rows_min }
-    }
-
-    fn signature(&self, at: usize) -> &'d Signature {
-        self.documents[at].1.signature()
-    }
-
-    fn bands(&self, at: usize) -> impl Iterator<Item = (usize, &'d [u8])> + use<'d> {
-        let bytes = self.signature(at).as_bytes();
-        bytes.chunks_exact(self.params.band_bytes()).take(self.params.bands()).enumerate()
-    }
-
-    fn keep(&mut self, at: usize) {
-        for band in self.bands(at) {
-            self.before.push(self.bands.insert(band, self.kept.len()));
-        }
-        self.kept.push(at);
-    }
-
-    /// The candidates for a document, each only once.
-    fn candidates(&self, at: usize) -> Vec<KeptCandidate> {
-        let mut met: Vec<usize> = Vec::new();
-        for band in self.bands(at) {
-            let mut next = self.bands.get(&band).copied();
-            while let Some(place) = next {
-                met.push(place);
-                next = self.before[place * self.params.bands() + band.0];
-            }
-        }
-        met.sort_unstable();
-        met.dedup();
-        let own = self.signature(at);
-        let candidate = |place: usize| {
-            let other = self.kept[place];
-            let (one, two) = (own.as_bytes(), self.signature(other).as_bytes());
-            let agreement = Agreement::of(one, two, self.params.lane_bits(), self.equal_rows_min)?;
-            let equal_rows = agreement.equal_rows();
-            let counts = (own.shingle_count(), self.signature(other).shingle_count());
-            let rank = self.documents[other].0;
-            self.alike.holds(self.params, equal_rows, counts).then_some(KeptCandidate {
-                rank,
-                equal_rows,
-                fresh: Some(other),
-            })
-        };
-        met.into_iter().filter_map(candidate).collect()
-    }
+/// The rank of a kept document.
+fn rank_of(key: &[u8]) -> u64 {
+    Key::from(key).as_u64().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

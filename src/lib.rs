@@ -175,7 +175,7 @@ mod storage;
 mod sync;
 mod wal;
 
-pub use dedup::{Dedup, Duplicate, FetchByRank};
+pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Verified};
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,

@@ -91,7 +91,8 @@ struct Counted {
 fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counted, Box<dyn Error>> {
     let params = Params::for_threshold(alike.similarity_needed()).shingles(Shingles::Words(3));
     let params = params.build()?;
-    let params = if is_exact { Dedup::params(&params, alike)? } else { params };
+    let verified = alike.for_verification();
+    let params = if is_exact { Dedup::params(&params, verified)? } else { params };
     let scratch = tempfile::tempdir()?;
     let kept = Index::create(scratch.path().join("kept"), &params, options())?;
     let documents = originals(&kept.sketcher(), texts)?;
@@ -105,7 +106,7 @@ fn deduplicated(texts: &[String], alike: Alike, is_exact: bool) -> Result<Counte
         let ranked = (0_u64..).zip(&documents).map(|(rank, one)| (rank, one.original.clone()));
         let ranked: Vec<_> = ranked.collect();
         for some in ranked.chunks(1_024) {
-            let decided = dedup.decide(some.to_vec(), fetch)?;
+            let decided = dedup.decide_exactly(some.to_vec(), fetch)?;
             stays.extend(decided.iter().map(Option::is_none));
         }
     } else {

@@ -61,6 +61,14 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     packed::publish(&asked.out)?;
     let counts = work.finish()?;
     repetitive::advise(counts.repetitive, &asked.params);
+    if counts.unread > 0 {
+        output::note(format!(
+            "warning: {} of the index could not be compared: missing, or changed since indexed; \
+             nothing was dropped for them\nadd them to the index again, or name their files with \
+             --from",
+            counted(counts.unread, "candidate")
+        ));
+    }
     if asked.scratch.is_some() {
         to_stdout(&counts, &asked, output)?;
     } else {
@@ -137,8 +145,11 @@ struct ReportObject<'a> {
     kept: u64,
     dropped: u64,
     dropped_for_index: u64,
+    blank: u64,
     skipped: u64,
     repetitive: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<u64>,
     bytes_read: u64,
     bytes_kept: u64,
     bytes_skipped: u64,
@@ -155,8 +166,10 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(),
             kept,
             dropped,
             dropped_for_index,
+            blank: counts.blank,
             skipped,
             repetitive: counts.repetitive,
+            unread: asked.reads_again().then_some(counts.unread),
             bytes_read: counts.bytes_read,
             bytes_kept: counts.bytes_kept,
             bytes_skipped: counts.bytes_skipped,
@@ -180,6 +193,10 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(),
     if let Some(index) = &args.index {
         let what = format!("dropped: similar to a document of {}", index.display());
         rows.push((grouped(dropped_for_index), what));
+    }
+    if counts.blank > 0 {
+        let what = "of those kept have nothing to compare (--drop-blank leaves them out)";
+        rows.push((grouped(counts.blank), what.to_owned()));
     }
     rows.push((grouped(skipped), of_what));
     let saved = counts.bytes_saved();

@@ -110,6 +110,9 @@ impl Fields {
             (Some(Value::WrongItem(why)), ContentKind::Rows) => {
                 return Err(format!("a row of {name:?} is {why}"));
             }
+            // A null is a document without content, as an empty text or set is.
+            (Some(Value::Null), ContentKind::Text) => Content::Text(String::new()),
+            (Some(Value::Null), ContentKind::Items) => Content::Items(Vec::new()),
             (Some(_), ContentKind::Text) => return Err(format!("{name:?} is not a string")),
             (Some(_), _) => return Err(format!("{name:?} is not an array")),
             (None, _) => return Err(format!("there is no {name:?}")),
@@ -172,6 +175,7 @@ enum Value {
     Rows(Vec<u64>),
     /// An array with an item that cannot be used, and what it is.
     WrongItem(String),
+    Null,
     /// Anything else. Holds a description.
     Other(String),
 }
@@ -223,7 +227,7 @@ impl<'de> Visitor<'de> for ReadValue {
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Other("null".to_owned()))
+        Ok(Value::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
@@ -276,6 +280,7 @@ impl Value {
             Self::Text(text) => format!("{text:?}"),
             Self::Integer(digits) => digits.clone(),
             Self::TooLarge => "a large number".to_owned(),
+            Self::Null => "null".to_owned(),
             Self::Other(what) => what.clone(),
             Self::Items(_) | Self::Rows(_) | Self::WrongItem(_) => "an array".to_owned(),
         }

@@ -41,7 +41,7 @@ fn what_is_wrong_with_a_line_is_said() {
         ("{\"text\":\"a\"}", "there is no \"id\""),
         ("{\"id\":\"a\"}", "there is no \"text\""),
         ("{\"id\":1.5,\"text\":\"a\"}", "\"id\" is neither a string nor an integer"),
-        ("{\"id\":\"a\",\"text\":null}", "\"text\" is not a string"),
+        ("{\"id\":\"a\",\"text\":7}", "\"text\" is not a string"),
     ] {
         assert_eq!(parse(line), Err(wrong.to_owned()), "{line}");
     }
@@ -105,6 +105,16 @@ fn fields_within_objects_have_names_with_dots() {
     for none in [r#"{"data":null}"#, r#"{"data":["text"]}"#, r#"{"data":{"id":1}}"#] {
         assert!(read(&fields, none).unwrap_err().starts_with("there is no"), "{none}");
     }
+}
+
+#[test]
+fn a_null_is_a_document_without_content() {
+    let of = |fields: &Fields, line: &str| read(fields, line).map(|(_, content)| content);
+    let text = Fields::text("id", "text");
+    let none = Ok(Content::Text(String::new()));
+    assert_eq!(of(&text, r#"{"id":"k","text":null}"#), none);
+    let items = Fields::items("id", "items");
+    assert_eq!(of(&items, r#"{"id":"k","items":null}"#), Ok(Content::Items(Vec::new())));
 }
 
 #[test]

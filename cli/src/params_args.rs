@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::files;
 
 /// Default threshold of a new index; the same as the library's.
-const THRESHOLD_DEFAULT: f64 = 0.7;
+pub(crate) const THRESHOLD_DEFAULT: f64 = 0.7;
 
 /// Default threshold of an index of passages. It is lower because quotations rarely start at window
 /// boundaries.
@@ -39,7 +39,8 @@ pub(crate) struct Given {
     #[arg(long, value_name = "P")]
     recall: Option<f64>,
 
-    /// Rows of a signature, 16 to 1024: more rows are more exact and take more space [default: 128]
+    /// Rows of a signature, 16 to 1024: more rows are more exact and take more space [default: 128,
+    /// or what a low threshold needs]
     #[arg(long, value_name = "K")]
     hashes: Option<usize>,
 
@@ -180,11 +181,16 @@ impl Given {
 
     /// The parameters of a new index.
     pub(crate) fn params(&self) -> Result<Params, Failure> {
+        Ok(self.builder().build()?)
+    }
+
+    /// The settings of a new index, of which only the given ones are set.
+    pub(crate) fn builder(&self) -> ParamsBuilder {
         let (given, mut builder) = (self.filled(), Params::builder());
         if given.passages.is_some() {
             builder = builder.threshold(THRESHOLD_OF_PASSAGES);
         }
-        Ok(given.apply(builder).build()?)
+        given.apply(builder)
     }
 
     /// The parameters of an index, changed by the given options. A new threshold, recall or number

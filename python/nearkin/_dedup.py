@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
@@ -11,8 +11,6 @@ from ._nearkin import Params, Readable, Signatures, Snapshot, Table, _Sieve, dec
 
 T = TypeVar("T")
 
-#: The columns that ``annotate=True`` adds, in this order.
-COLUMNS = ("kept", "cluster", "cluster_size", "duplicate_of", "similarity")
 _TABLES = ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets")
 
 
@@ -32,6 +30,13 @@ class Row(NamedTuple):
     similarity: float | None
     #: The document of ``against`` that this row duplicates.
     index_key: Any = None
+    #: With ``exact=True``: how much of the smaller document the larger one contains.
+    contained: float | None = None
+    #: With ``exact=True``: the number of shingles of this row, of the document that it duplicates,
+    #: and of both.
+    shingles: int | None = None
+    of_shingles: int | None = None
+    shared: int | None = None
 
 
 def dedup(
@@ -43,6 +48,8 @@ def dedup(
     keep: Literal["first", "last", "longest"] = "first",
     against: Readable | str | Path | None = None,
     exact: bool = False,
+    fetch: Callable[[Any], Any] | None = None,
+    drop_blank: bool = False,
     annotate: bool = False,
     key: str | None = None,
     prefix: str = "",
@@ -54,7 +61,8 @@ def dedup(
     """Removes near-duplicate rows. Returns the same type as ``data``.
 
     Visits the rows in order of preference (``keep``) and drops each row whose similarity to a kept
-    row is at least ``threshold``. Rows with nothing to compare are kept.
+    row is at least ``threshold``. Rows with nothing to compare (blank texts, None) are kept, each of
+    them; ``drop_blank=True`` leaves them out. ``nearkin dedup`` keeps the same rows.
 
     ``data`` is a list of texts (or of sets, or :class:`Signatures`), a pandas or polars data frame,
     an Arrow table or a Hugging Face data set; ``on`` names the column to compare. For a
@@ -66,20 +74,31 @@ def dedup(
     contains at least this fraction of the smaller of the two (``threshold`` is then 0 by default).
     This finds halves of texts, and texts with boilerplate added. ``against`` is an index or its
     path: rows similar to one of its documents are dropped, too; the index is not changed.
-    ``exact=True`` compares shingles instead of estimates (except for ``against``, because an index
-    stores no texts). Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``,
-    ``-5`` and ``5`` are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and
-    ``Params.preset("code")`` see it.
+
+    ``exact=True`` compares shingles instead of estimates. Together with ``against`` it needs
+    ``fetch``, a function that gets a key and returns the document (or None), because an index stores
+    no texts. A document that differs from the indexed one is no reason to drop a row; a warning says
+    how many there are.
+    Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``, ``-5`` and ``5``
+    are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and ``Params.preset("code")``
+    see it.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
-    ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``), each prefixed by
-    ``prefix``. ``key`` names the column whose values ``duplicate_of`` contains (default: row
+    ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``; with ``exact`` also
+    ``contained``, ``shingles``, ``of_shingles`` and ``shared``), each prefixed by ``prefix``. ``key`` names the column whose values ``duplicate_of`` contains (default: row
     numbers). During the call, ``folder`` holds a temporary index of about 250 bytes per row.
 
     >>> import nearkin as nk
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
     ['one two three four', 'five six seven eight']
     """
+    if exact and against is not None and fetch is None:
+        raise ValueError(
+            "exact=True compares the documents of `against`, but an index holds only signatures: give"
+            " fetch=, a function that returns the document of a key"
+        )
+    if fetch is not None and (against is None or not exact):
+        raise ValueError("fetch= returns documents of `against`, for exact=True: give all three")
     asked = _opened(against)
     if params is None:
         params = asked.params if asked is not None else Params()
@@ -91,7 +110,9 @@ def dedup(
             )
         return cast(
             T,
-            _streamed(data, on, params, threshold, contained, asked, threads, progress, folder),
+            _streamed(
+                data, on, params, threshold, contained, asked, drop_blank, threads, progress, folder
+            ),
         )
     rows = _rows_of(data, on)
     if key is not None and _kind(data) not in _TABLES:
@@ -99,7 +120,18 @@ def dedup(
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         place = str(Path(scratch) / "kept")
         told = decide_rows(
-            rows, params, place, threshold, contained, keep, exact, asked, threads, progress
+            rows,
+            params,
+            place,
+            threshold,
+            contained,
+            keep,
+            exact,
+            asked,
+            fetch,
+            drop_blank,
+            threads,
+            progress,
         )
     if not annotate:
         return cast(T, _selected(data, told["kept"]))
@@ -120,6 +152,7 @@ def _streamed(
     threshold: float | None,
     contained: float | None,
     against: Readable | None,
+    drop_blank: bool,
     threads: int | None,
     progress: Any,
     folder: str | Path | None,
@@ -138,7 +171,7 @@ def _streamed(
     def batches() -> Iterator[Any]:
         with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
             place = str(Path(scratch) / "kept")
-            sieve = _Sieve(params, place, threshold, contained, against, threads)
+            sieve = _Sieve(params, place, threshold, contained, against, drop_blank, threads)
             try:
                 for batch in reader:
                     stays = pa.py_buffer(sieve.admit(batch.column(on)))
@@ -262,6 +295,8 @@ def _annotated(
         import pandas as pd
 
         types = {"cluster": "Int64", "cluster_size": "Int64", "similarity": "float64"}
+        types |= {"contained": "float64"}
+        types |= dict.fromkeys(("shingles", "of_shingles", "shared"), "Int64")
         frame = data.copy(deep=False)
         for name, values in columns.items():
             dtype = types.get(name) or ("bool" if name == "kept" else None)
@@ -296,7 +331,9 @@ def _annotated(
         rows = rows.to_pylist()
     elif kind == "numpy":
         rows = rows.tolist()
-    return [Row(value, *rest) for value, *rest in zip(rows, *columns.values())]
+    return [
+        Row(value, **dict(zip(columns, rest))) for value, *rest in zip(rows, *columns.values())
+    ]
 
 
 def _arrays(told: Table, columns: dict[str, list[Any]], key_type: Any) -> list[Any]:

@@ -43,7 +43,7 @@ class Params:
         threshold: float = 0.7,
         shingles: str | None = None,
         *,
-        hashes: int = 128,
+        hashes: int | None = None,
         bands: tuple[int, int] | None = None,
         recall_target: float = 0.95,
         lane_bits: int | None = None,
@@ -523,9 +523,13 @@ def decide_rows(
     keep: str,
     exact: bool,
     against: Readable | None,
+    fetch: Callable[[Any], Any] | None,
+    drop_blank: bool,
     threads: int | None,
     progress: Any,
 ) -> Table: ...
+
+def dedup_params(params: Params, threshold: float, are_made: bool) -> Params: ...
 
 class _Sieve:
     def __init__(
@@ -535,6 +539,7 @@ class _Sieve:
         threshold: float | None,
         contained: float | None,
         against: Readable | None,
+        drop_blank: bool,
         threads: int | None,
     ) -> None: ...
     def admit(self, documents: Any) -> bytes: ...

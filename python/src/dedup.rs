@@ -2,59 +2,49 @@
 //! duplicates.
 //!
 //! The rule is described in `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it
-//! is similar to a kept row, or to a document of an index. The library makes the decisions. By
-//! default it uses estimates: it admits row after row to an index of kept rows. With `exact`, its
-//! `Dedup` compares shingles.
+//! is similar to a kept row, or to a document of an index. The library decides.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Admit, Alike, Decision, Dedup, Durability, ErrorKind, Index, Maintenance, Newcomer, Options,
-    Original, Params, Signature, Sketcher, Snapshot,
+    Against, Alike, Dedup, ErrorKind, Index, Maintenance, Options, Original, Params, Signature,
+    Sketcher, Snapshot,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answers::KeyType;
-use crate::arrow::{Builder, Field, Kind};
 use crate::documents::{Documents, Sketching};
-use crate::error::{engine, raise};
+use crate::error::{engine, from_engine, raise};
+use crate::fates::{Fate, Reason, told};
+use crate::originals::Originals;
 use crate::parallel::in_parts;
 use crate::progress::report;
-use crate::queries::{alike, key_kind};
+use crate::queries::alike;
 use crate::readable::Readable;
 use crate::sieve::Sieve;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::table::Table;
 
 /// Number of rows that are decided between two checks for signals.
-const ROWS: usize = 1_024;
+const ROWS: usize = 4_096;
+/// Number of rows that a thread looks up at a time.
+const ROWS_OF_A_PART: usize = 128;
 
-/// The decision on a row.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum Fate {
-    /// The row is kept.
-    #[default]
-    Kept,
-    /// Dropped as a duplicate of this row, which is kept.
-    Of(usize, f64),
-    /// Dropped as a duplicate of this document of the index.
-    InIndex(Vec<u8>, f64),
-}
-
-/// The parameters of the index of kept rows, in which each row searches for a duplicate.
-pub(crate) fn of_kept(params: &Params, alike: Alike, exact: bool) -> nearkin::Result<Params> {
-    // A containment search finds pairs of low similarity, for which the estimate has a large error.
-    // So it needs the same parameters as exact comparison.
-    if exact || alike.asks_for_containment() {
-        return Dedup::params(params, alike);
+/// The parameters of the index of kept rows. `are_made`: signatures exist already, or must be
+/// comparable with those of an index, so that only bands can be chosen.
+pub(crate) fn of_kept(
+    params: &crate::params::Params,
+    alike: Alike,
+    exact: bool,
+    are_made: bool,
+) -> nearkin::Result<Params> {
+    let alike = if exact { alike.for_verification() } else { alike };
+    match &params.given {
+        Some(given) if !are_made => Dedup::choose(given, alike),
+        _ => Dedup::params(&params.inner, alike),
     }
-    let threshold = alike.similarity_needed();
-    if (params.threshold() - threshold).abs() < f64::EPSILON {
-        return Ok(params.clone());
-    }
-    params.to_builder().threshold(threshold).choose_bands().build()
 }
 
 /// Rows in order of preference.
@@ -73,7 +63,17 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
     Ok(order)
 }
 
-/// Drops rows that are similar to a document of an index.
+/// Fails if the documents of an index have other signatures than the rows.
+fn check_same(py: Python<'_>, snapshot: &Snapshot, params: &Params) -> PyResult<()> {
+    let differences = snapshot.params().signature_differences(params);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let message = format!("`against` has other parameters: {}", differences.join("; "));
+    Err(raise(py, "MismatchError", &message))
+}
+
+/// Drops rows that are similar to a document of an index, by the estimate.
 pub(crate) fn against_index(
     py: Python<'_>,
     snapshot: &Snapshot,
@@ -82,11 +82,8 @@ pub(crate) fn against_index(
     threads: usize,
     fates: &mut [Fate],
 ) -> PyResult<()> {
-    let differences = snapshot.params().signature_differences(&signatures.params);
-    if !differences.is_empty() {
-        let message = format!("`against` has other parameters: {}", differences.join("; "));
-        return Err(raise(py, "MismatchError", &message));
-    }
+    check_same(py, snapshot, &signatures.params)?;
+    let against = engine(py, || Against::new(snapshot, alike))?;
     for (number, some) in fates.chunks_mut(ROWS).enumerate() {
         let first = number * ROWS;
         let (mut rows, mut asked) = (Vec::new(), Vec::new());
@@ -96,18 +93,15 @@ pub(crate) fn against_index(
                 asked.push(signature);
             }
         }
-        let answers = engine(py, || {
-            let ask = |range: Range<usize>| {
-                let part = asked.get(range).unwrap_or_default();
-                snapshot.queries(part).alike(alike).limit(1).run()
-            };
-            in_parts(threads, asked.len(), 128, ask).into_iter().collect::<Result<Vec<_>, _>>()
+        let found = engine(py, || {
+            let find = |range: Range<usize>| against.find(asked.get(range).unwrap_or_default());
+            let parts = in_parts(threads, asked.len(), ROWS_OF_A_PART, find);
+            parts.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
-        for (at, answer) in rows.iter().zip(answers.into_iter().flatten()) {
-            if let (Some(fate), Some(found)) =
-                (some.get_mut(*at), answer.matches.into_iter().next())
-            {
-                *fate = Fate::InIndex(found.key, found.similarity);
+        for (at, duplicate) in rows.iter().zip(found.into_iter().flatten()) {
+            if let (Some(fate), Some(found)) = (some.get_mut(*at), duplicate) {
+                let reason = Reason::of(&found);
+                *fate = Fate::InIndex(found.of.into_vec(), reason);
             }
         }
         py.check_signals()?;
@@ -115,27 +109,15 @@ pub(crate) fn against_index(
     Ok(())
 }
 
-/// The index of kept rows, in a folder that the caller deletes.
-pub(crate) fn kept_index(path: &PathBuf, params: &Params) -> nearkin::Result<Index> {
-    let options = Options::default().durability(Durability::OsBuffer);
-    Index::create(path, params, options.maintenance(Maintenance::Inline))
-}
-
-#[expect(clippy::big_endian_bytes, reason = "keys are compared as bytes: in order of rank")]
-fn rank_key(rank: usize) -> [u8; 8] {
-    (rank as u64).to_be_bytes()
-}
-
-#[expect(clippy::big_endian_bytes, reason = "as they were made")]
-fn rank_of(key: &[u8]) -> usize {
-    let bytes = key.first_chunk::<8>().copied().unwrap_or_default();
-    usize::try_from(u64::from_be_bytes(bytes)).unwrap_or(usize::MAX)
+/// The index of kept rows: in memory, or for many rows in a folder that the caller deletes.
+pub(crate) fn kept_index(path: &Path, params: &Params) -> nearkin::Result<Index> {
+    Index::scratch(path, params, Options::default().maintenance(Maintenance::Inline))
 }
 
 /// A callback with the number of rows done.
 type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 
-/// Decides by the estimate: the library admits row after row.
+/// Decides by the estimate.
 pub(crate) struct Estimate<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) signatures: &'a Signatures,
@@ -146,6 +128,7 @@ pub(crate) struct Estimate<'a> {
     /// Maps a rank to a row.
     pub(crate) row_of: &'a dyn Fn(usize) -> usize,
     pub(crate) alike: Alike,
+    pub(crate) threads: usize,
 }
 
 impl Estimate<'_> {
@@ -157,29 +140,31 @@ impl Estimate<'_> {
         fates: &mut [Fate],
         done: Report<'_>,
     ) -> PyResult<()> {
-        let admit = Admit::at(self.alike).limit(1);
+        let (kept, alike, threads) = (self.kept, self.alike, self.threads);
+        let mut dedup = engine(py, || Dedup::new(kept, alike))?;
         for (number, some) in self.order.chunks(ROWS).enumerate() {
-            let mut newcomers: Vec<(usize, [u8; 8], Signature)> = Vec::with_capacity(some.len());
+            let (mut rows, mut ranks) = (Vec::with_capacity(some.len()), Vec::new());
+            let mut asked: Vec<Signature> = Vec::with_capacity(some.len());
             for (rank, row) in (self.first_rank + number * ROWS..).zip(some) {
                 if let (Some(Fate::Kept), Some(signature)) =
                     (fates.get(*row), self.signatures.signature(py, *row)?)
                 {
-                    newcomers.push((*row, rank_key(rank), signature));
+                    rows.push(*row);
+                    ranks.push(rank as u64);
+                    asked.push(signature);
                 }
             }
-            let kept = self.kept;
-            let admissions = engine(py, || {
-                let newcomers: Vec<Newcomer<'_>> = newcomers
-                    .iter()
-                    .map(|(_, key, signature)| Newcomer::new(key, signature))
-                    .collect();
-                kept.admit_all(&newcomers, &admit)
+            let decided = engine(py, || {
+                let look_up =
+                    |range: Range<usize>| dedup.look_up(asked.get(range).unwrap_or_default());
+                let parts = in_parts(threads, asked.len(), ROWS_OF_A_PART, look_up);
+                let found = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat();
+                dedup.decide(&ranks, &asked, &found)
             })?;
-            for ((row, ..), admission) in newcomers.iter().zip(admissions) {
-                if let Decision::Rejected { duplicates, .. } = admission.decision
-                    && let (Some(found), Some(fate)) = (duplicates.first(), fates.get_mut(*row))
-                {
-                    *fate = Fate::Of((self.row_of)(rank_of(&found.key)), found.similarity);
+            for (row, duplicate) in rows.into_iter().zip(decided) {
+                if let (Some(found), Some(fate)) = (duplicate, fates.get_mut(row)) {
+                    let of = usize::try_from(found.of).unwrap_or(usize::MAX);
+                    *fate = Fate::Of((self.row_of)(of), Reason::of(&found));
                 }
             }
             done(number * ROWS + some.len())?;
@@ -220,7 +205,7 @@ fn decide_exactly(
     }
 }
 
-fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
+pub(crate) fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
     match made {
         Ok(original) => Ok(Some(original)),
         Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
@@ -228,23 +213,27 @@ fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original
     }
 }
 
+/// Makes the document of a row.
+type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
+
 /// The input of a decision.
 struct Work<'a> {
     kept: &'a Index,
     order: &'a [usize],
     alike: Alike,
     threads: usize,
+    /// The index of `against`, and how its documents are fetched.
+    against: Option<(&'a Snapshot, &'a Originals)>,
     fates: &'a mut [Fate],
     done: Report<'a>,
 }
 
 impl Work<'_> {
-    fn run_exactly(
-        &mut self,
-        py: Python<'_>,
-        make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
-    ) -> PyResult<()> {
+    fn run_exactly(&mut self, py: Python<'_>, make: &Make<'_>) -> PyResult<()> {
         let Self { kept, order, alike, threads, .. } = *self;
+        if let Some((snapshot, originals)) = self.against {
+            self.against_exactly(py, snapshot, originals, make)?;
+        }
         let mut dedup = engine(py, || Dedup::new(kept, alike))?;
         for begin in (0..order.len()).step_by(ROWS) {
             let ranks = begin..order.len().min(begin + ROWS);
@@ -254,12 +243,53 @@ impl Work<'_> {
         }
         Ok(())
     }
+
+    /// Drops rows that duplicate a document of the index, by their shingles.
+    fn against_exactly(
+        &mut self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        originals: &Originals,
+        make: &Make<'_>,
+    ) -> PyResult<()> {
+        let alike = self.alike;
+        let against = engine(py, || Against::new(snapshot, alike))?;
+        let mut unread = 0;
+        for (row, fate) in self.fates.iter_mut().enumerate() {
+            let Some(document) = engine(py, || make(row))? else { continue };
+            // The caller's function is called with the interpreter attached, so nothing else here
+            // waits for it.
+            let mut raised = None;
+            let fetch = &mut |key: &[u8]| originals.fetch(py, key, &mut raised);
+            let verified = against.find_exactly(&document, fetch);
+            if let Some(raised) = raised {
+                return Err(raised);
+            }
+            let verified = verified.map_err(|error| from_engine(py, &error))?;
+            unread += verified.unread;
+            if let Some(found) = verified.duplicate {
+                let reason = Reason::of(&found);
+                *fate = Fate::InIndex(found.of.into_vec(), reason);
+            }
+            if row % 256 == 0 {
+                py.check_signals()?;
+            }
+        }
+        if unread > 0 {
+            let message = format!(
+                "{unread} candidates of `against` could not be compared: fetch has no document, or \
+                 one that has changed since it was indexed; nothing was dropped for them"
+            );
+            py.import("warnings")?.call_method1("warn", (message,))?;
+        }
+        Ok(())
+    }
 }
 
 /// Decides the rows of a range of ranks by their shingles.
 fn by_shingles(
     dedup: &mut Dedup<'_>,
-    make: &(dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync),
+    make: &Make<'_>,
     threads: usize,
     ranks: Range<usize>,
     order: &[usize],
@@ -278,10 +308,10 @@ fn by_shingles(
     let documents: Vec<(u64, Original)> =
         ranked.filter_map(|(rank, document)| Some((rank as u64, document?))).collect();
     let places: Vec<usize> = documents.iter().map(|(rank, _)| row_at(order, *rank)).collect();
-    let decided = dedup.decide(documents, &mut |rank| make(row_at(order, rank)))?;
+    let decided = dedup.decide_exactly(documents, &mut |rank| make(row_at(order, rank)))?;
     for (row, duplicate) in places.into_iter().zip(decided) {
         if let (Some(one), Some(fate)) = (duplicate, fates.get_mut(row)) {
-            *fate = Fate::Of(row_at(order, one.of), one.overlap.similarity);
+            *fate = Fate::Of(row_at(order, one.of), Reason::of(&one));
         }
     }
     Ok(())
@@ -293,58 +323,17 @@ fn row_at(order: &[usize], rank: u64) -> usize {
     order.get(at).copied().unwrap_or(usize::MAX)
 }
 
-/// The result table: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`.
-fn told(fates: &[Fate], keys: KeyType) -> Table {
-    let fields = [
-        Field::new("kept", Kind::Bool),
-        Field::nullable("cluster", Kind::Integer),
-        Field::nullable("cluster_size", Kind::Integer),
-        Field::nullable("duplicate_of", Kind::Integer),
-        Field::nullable("similarity", Kind::Float),
-        Field::nullable("index_key", key_kind(keys)),
-    ];
-    let mut sizes = vec![1_i64; fates.len()];
-    for fate in fates {
-        if let Fate::Of(of, _) = fate
-            && let Some(size) = sizes.get_mut(*of)
-        {
-            *size += 1;
-        }
-    }
-    let number = |row: usize| i64::try_from(row).ok();
-    let mut builder = Builder::new(&fields);
-    for (row, fate) in fates.iter().enumerate() {
-        let (cluster, of, similarity, key) = match fate {
-            Fate::Kept => (Some(row), None, None, None),
-            Fate::Of(of, similarity) => (Some(*of), Some(*of), Some(*similarity), None),
-            Fate::InIndex(key, similarity) => (None, None, Some(*similarity), Some(key.as_slice())),
-        };
-        let size = cluster.and_then(|cluster| sizes.get(cluster).copied());
-        if let [kept, clusters, cluster_sizes, others, similarities, index_keys] =
-            builder.columns.as_mut_slice()
-        {
-            kept.bool(matches!(fate, Fate::Kept));
-            clusters.integer(cluster.and_then(number));
-            cluster_sizes.integer(size);
-            others.integer(of.and_then(number));
-            similarities.float(similarity);
-            index_keys.bytes(key);
-        }
-        builder.row_ended();
-    }
-    Table::new(&fields, builder.finish())
-}
-
 /// Decides with the signatures of all rows in memory.
 fn decide_by_preference(
     py: Python<'_>,
     documents: &Documents<'_>,
     sieve: &Sieve<'_>,
     keep: &str,
+    originals: Option<&Originals>,
     exact: bool,
     mut done: Report<'_>,
 ) -> PyResult<Vec<Fate>> {
-    let Sieve { params, kept, against, alike, threads } = *sieve;
+    let Sieve { params, kept, against, alike, threads, .. } = *sieve;
     let sketcher = Sketcher::new(params);
     let how = Sketching { sketcher: &sketcher, threads };
     let mut builder = SignaturesBuilder::new(params, documents.len());
@@ -357,26 +346,34 @@ fn decide_by_preference(
     let signatures = builder.finish();
     let order = preferred(keep, &signatures)?;
     let mut fates = vec![Fate::Kept; signatures.len()];
-    if let Some(against) = against {
-        against_index(py, against, &signatures, alike, threads, &mut fates)?;
-    }
     if exact {
+        if let Some(snapshot) = against {
+            check_same(py, snapshot, params)?;
+        }
         let (order, fates, done) = (&*order, &mut *fates, &mut done);
-        let mut work = Work { kept, order, alike, threads, fates, done };
+        let against = against.zip(originals);
+        let mut work = Work { kept, order, alike, threads, against, fates, done };
         decide_exactly(py, documents, &sketcher, &mut work)?;
     } else {
+        if let Some(against) = against {
+            against_index(py, against, &signatures, alike, threads, &mut fates)?;
+        }
         let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
-        let (signatures, order) = (&signatures, &*order);
-        let estimate = Estimate { kept, signatures, order, first_rank: 0, row_of: &row_of, alike };
+        let (signatures, order, row_of) = (&signatures, &*order, &row_of);
+        let first_rank = 0;
+        let estimate = Estimate { kept, signatures, order, first_rank, row_of, alike, threads };
         estimate.decide(py, &mut fates, done)?;
+    }
+    if sieve.drop_blank {
+        sieve.drop_blank(&signatures, &mut fates);
     }
     Ok(fates)
 }
 
 /// Decides the rows of a column; called by `nearkin.dedup`.
 #[pyfunction]
-#[pyo3(signature = (documents, params, folder, threshold, contained, keep, exact, against, threads,
-    progress))]
+#[pyo3(signature = (documents, params, folder, threshold, contained, keep, exact, against, fetch,
+    drop_blank, threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 fn decide_rows<'py>(
     py: Python<'py>,
@@ -388,12 +385,15 @@ fn decide_rows<'py>(
     keep: &str,
     exact: bool,
     against: Option<&Bound<'py, Readable>>,
+    fetch: Option<Bound<'py, PyAny>>,
+    drop_blank: bool,
     threads: Option<usize>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
-    let given = params.get().inner.clone();
-    let alike = alike(given.threshold(), threshold, contained);
-    let params = engine(py, || of_kept(&given, alike, exact))?;
+    let given = params.get();
+    let alike = alike(given.inner.threshold(), threshold, contained);
+    let are_made = against.is_some() || documents.cast::<Signatures>().is_ok();
+    let params = engine(py, || of_kept(given, alike, exact, are_made))?;
     let documents = Documents::new(documents, &params)?;
     let threads = crate::parallel::threads(threads);
     let keys = against.map_or(KeyType::Text, |against| against.get().keys);
@@ -403,11 +403,13 @@ fn decide_rows<'py>(
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
     let against = snapshot.as_ref();
-    let sieve = Sieve { params: &params, kept: &kept, against, alike, threads };
+    let originals = fetch.map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let sieve = Sieve { params: &params, kept: &kept, against, alike, drop_blank, threads };
     let fates = if keep == "first" && !exact {
         sieve.decide(py, &documents, 0, &mut done)?
     } else {
-        decide_by_preference(py, &documents, &sieve, keep, exact, &mut done)?
+        let originals = originals.as_ref();
+        decide_by_preference(py, &documents, &sieve, keep, originals, exact, &mut done)?
     };
     // The caller deletes the folder afterwards, so nothing needs to be flushed.
     engine(py, || {
@@ -419,10 +421,23 @@ fn decide_rows<'py>(
             keys.check(py, key)?;
         }
     }
-    Ok(told(&fates, keys))
+    Ok(told(&fates, keys, exact))
 }
 
-/// Registers the function.
+/// The parameters by which rows are deduplicated at this threshold: see `of_kept`.
+#[pyfunction]
+fn dedup_params(
+    py: Python<'_>,
+    params: &Bound<'_, crate::params::Params>,
+    threshold: f64,
+    are_made: bool,
+) -> PyResult<crate::params::Params> {
+    let (params, alike) = (params.get(), Alike::similar(threshold));
+    engine(py, || of_kept(params, alike, false, are_made)).map(crate::params::Params::of)
+}
+
+/// Registers the functions.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(dedup_params, module)?)?;
     module.add_function(wrap_pyfunction!(decide_rows, module)?)
 }

@@ -15,15 +15,29 @@ use crate::error::{from_engine, raise};
 /// >>> p.candidate_probability(0.7) >= 0.95
 /// True
 #[pyclass(frozen, module = "nearkin")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Params {
     pub(crate) inner: nearkin::Params,
+    /// The settings that were given, if these parameters were made from settings: the others may be
+    /// chosen anew for another threshold.
+    pub(crate) given: Option<nearkin::ParamsBuilder>,
+}
+
+impl Params {
+    /// Parameters of which none is to be chosen anew.
+    pub(crate) fn of(inner: nearkin::Params) -> Self {
+        Self { inner, given: None }
+    }
+
+    fn built(given: nearkin::ParamsBuilder) -> nearkin::Result<Self> {
+        Ok(Self { inner: given.clone().build()?, given: Some(given) })
+    }
 }
 
 #[pymethods]
 impl Params {
     #[new]
-    #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=128, bands=None,
+    #[pyo3(signature = (threshold=0.7, shingles=None, *, hashes=None, bands=None,
         recall_target=0.95, lane_bits=None, stop_words=None, passages=None, bag=false,
         normalise=None, keep_case=false, keep_space=false, no_nfc=false, scheme=None, seed=0))]
     #[expect(
@@ -35,7 +49,7 @@ impl Params {
         py: Python<'_>,
         threshold: f64,
         shingles: Option<&str>,
-        hashes: usize,
+        hashes: Option<usize>,
         bands: Option<(usize, usize)>,
         recall_target: f64,
         lane_bits: Option<u32>,
@@ -51,13 +65,15 @@ impl Params {
     ) -> PyResult<Self> {
         let fail = |error: nearkin::Error| from_engine(py, &error);
         let mut builder = nearkin::Params::for_threshold(threshold)
-            .hashes(hashes)
             .recall_target(recall_target)
             .bag(bag)
             .keep_case(keep_case)
             .keep_space(keep_space)
             .no_nfc(no_nfc)
             .seed(seed);
+        if let Some(hashes) = hashes {
+            builder = builder.hashes(hashes);
+        }
         if let Some(normalise) = normalise {
             if keep_case || no_nfc {
                 let message = "normalise replaces keep_case and no_nfc: give one or the other";
@@ -88,7 +104,7 @@ impl Params {
         if let Some(scheme) = scheme {
             builder = builder.scheme(scheme.parse().map_err(fail)?);
         }
-        Ok(Self { inner: builder.build().map_err(fail)? })
+        Self::built(builder).map_err(fail)
     }
 
     /// The settings for a purpose: "documents", "archive" (scans), "training", "short", "code" or
@@ -102,7 +118,7 @@ impl Params {
     fn preset(py: Python<'_>, name: &str) -> PyResult<Self> {
         let fail = |error: nearkin::Error| from_engine(py, &error);
         let preset = name.parse().map_err(fail)?;
-        Ok(Self { inner: nearkin::Params::preset(preset).build().map_err(fail)? })
+        Self::built(nearkin::Params::preset(preset)).map_err(fail)
     }
 
     /// Parses parameters that :meth:`to_json` wrote.
@@ -110,7 +126,7 @@ impl Params {
     fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
         let inner = serde_json::from_str(text)
             .map_err(|error| raise(py, "InvalidError", &format!("not parameters: {error}")))?;
-        Ok(Self { inner })
+        Ok(Self::of(inner))
     }
 
     /// All parameters as one line of JSON.

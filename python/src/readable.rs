@@ -125,7 +125,7 @@ impl Readable {
     /// The parameters of the index.
     #[getter]
     fn params(&self) -> Params {
-        Params { inner: self.params.clone() }
+        Params::of(self.params.clone())
     }
 
     /// A sketcher with the parameters of this index.

@@ -92,7 +92,7 @@ impl Shards {
     /// The parameters of the index.
     #[getter]
     fn params(&self, py: Python<'_>) -> PyResult<Params> {
-        self.with(py, |shards| Ok(Params { inner: shards.params().clone() }))
+        self.with(py, |shards| Ok(Params::of(shards.params().clone())))
     }
 
     /// The number of shards.
@@ -224,7 +224,7 @@ impl Manifest {
     /// The parameters of the index.
     #[getter]
     fn params(&self) -> Params {
-        Params { inner: self.inner.params().clone() }
+        Params::of(self.inner.params().clone())
     }
 
     /// The note of the last commit that set one.

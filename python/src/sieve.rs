@@ -9,11 +9,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::dedup::{Estimate, Fate, against_index, kept_index, of_kept};
+use crate::dedup::{Estimate, against_index, kept_index, of_kept};
 use crate::documents::{Documents, Sketching};
 use crate::error::engine;
+use crate::fates::Fate;
 use crate::readable::{Readable, lock};
-use crate::signatures::{Flat, SignaturesBuilder};
+use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Decides rows in the order in which they arrive.
 pub(crate) struct Sieve<'a> {
@@ -21,6 +22,7 @@ pub(crate) struct Sieve<'a> {
     pub(crate) kept: &'a Index,
     pub(crate) against: Option<&'a Snapshot>,
     pub(crate) alike: Alike,
+    pub(crate) drop_blank: bool,
     pub(crate) threads: usize,
 }
 
@@ -56,12 +58,25 @@ impl Sieve<'_> {
                 // Rows are decided in input order, so the rank of a row is its number.
                 row_of: &|rank| rank,
                 alike: self.alike,
+                threads: self.threads,
             };
             estimate.decide(py, &mut some, &mut |decided| done(begin + decided))?;
+            if self.drop_blank {
+                self.drop_blank(&signatures, &mut some);
+            }
             fates.append(&mut some);
             Ok(())
         })?;
         Ok(fates)
+    }
+
+    /// Leaves out rows that have nothing to compare.
+    pub(crate) fn drop_blank(&self, signatures: &Signatures, fates: &mut [Fate]) {
+        for (row, fate) in fates.iter_mut().enumerate() {
+            if signatures.row(row).is_none() {
+                *fate = Fate::Blank;
+            }
+        }
     }
 }
 
@@ -77,6 +92,7 @@ pub(crate) struct RowSieve {
     params: Params,
     against: Option<Snapshot>,
     alike: Alike,
+    drop_blank: bool,
     threads: usize,
     process: u32,
     open: Mutex<Option<Open>>,
@@ -95,7 +111,8 @@ impl Drop for RowSieve {
 #[pymethods]
 impl RowSieve {
     #[new]
-    #[pyo3(signature = (params, folder, threshold, contained, against, threads))]
+    #[pyo3(signature = (params, folder, threshold, contained, against, drop_blank, threads))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
     fn new(
         py: Python<'_>,
         params: &Bound<'_, crate::params::Params>,
@@ -103,16 +120,18 @@ impl RowSieve {
         threshold: Option<f64>,
         contained: Option<f64>,
         against: Option<&Bound<'_, Readable>>,
+        drop_blank: bool,
         threads: Option<usize>,
     ) -> PyResult<Self> {
-        let params = params.get().inner.clone();
-        let alike = crate::queries::alike(params.threshold(), threshold, contained);
-        let params = engine(py, || of_kept(&params, alike, false))?;
+        let given = params.get();
+        let alike = crate::queries::alike(given.inner.threshold(), threshold, contained);
+        let are_made = against.is_some();
+        let params = engine(py, || of_kept(given, alike, false, are_made))?;
         let against = against.map(|against| against.get().snapshot_now(py)).transpose()?;
         let kept = engine(py, || kept_index(&folder, &params))?;
         let open = Mutex::new(Some(Open { kept, rows: 0 }));
         let (threads, process) = (crate::parallel::threads(threads), std::process::id());
-        Ok(Self { params, against, alike, threads, process, open })
+        Ok(Self { params, against, alike, drop_blank, threads, process, open })
     }
 
     /// Decides the next rows. Returns one byte per row: 1 if the row is kept.
@@ -133,6 +152,7 @@ impl RowSieve {
             kept: &open.kept,
             against: self.against.as_ref(),
             alike: self.alike,
+            drop_blank: self.drop_blank,
             threads: self.threads,
         };
         let fates = sieve.decide(py, &documents, open.rows, |_| py.check_signals())?;

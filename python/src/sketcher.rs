@@ -79,7 +79,7 @@ impl Sketcher {
     /// The parameters.
     #[getter]
     fn params(&self) -> Params {
-        Params { inner: self.params.clone() }
+        Params::of(self.params.clone())
     }
 
     /// The signature of one text. ``EmptyError`` if it is blank.

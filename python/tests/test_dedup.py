@@ -305,3 +305,61 @@ def test_a_stream_drops_what_is_contained():
     reader = pa.table({"text": texts}).to_reader()
     kept = nk.dedup(reader, on="text", contained=0.8).read_all()["text"].to_pylist()
     assert texts[1] not in kept and texts[0] in kept and texts[2] in kept
+
+
+def test_exact_against_an_index(tmp_path):
+    """Only a document that is still the indexed one is a reason to drop a row."""
+    params = nk.Params(threshold=0.7, shingles="words:1")
+    stored = {f"old{n}": made_text(n) for n in range(3)}
+    rows = [made_text(0), near_copy(made_text(1)), made_text(2), made_text(7), None, made_text(7)]
+    with nk.Index(tmp_path / "a", params) as ix:
+        ix.add(list(stored), list(stored.values()))
+        with pytest.raises(ValueError, match="fetch="):
+            nk.dedup(rows, against=ix, exact=True)
+        with pytest.raises(ValueError, match="all three"):
+            nk.dedup(rows, against=ix, fetch=stored.get)
+        told = nk.dedup(rows, against=ix, exact=True, fetch=stored.get, annotate=True)
+        assert [row.kept for row in told] == [False, False, False, True, True, False]
+        assert [row.index_key for row in told[:3]] == ["old0", "old1", "old2"]
+        first, second = told[:2]
+        assert (first.similarity, first.contained) == (1.0, 1.0)
+        assert first.shingles == first.of_shingles == first.shared
+        union = second.shingles + second.of_shingles - second.shared
+        assert second.similarity == second.shared / union < 1
+        # Changed since it was indexed, or gone.
+        changed = {"old0": made_text(0), "old1": made_text(1) + " more"}
+        with pytest.warns(UserWarning, match="2 candidates"):
+            left = nk.dedup(rows, against=ix, exact=True, fetch=changed.get)
+        assert left == rows[1:5]
+
+        def broken(key):
+            raise KeyError(key)
+
+        with pytest.raises(KeyError, match="old0"):
+            nk.dedup(rows, against=ix, exact=True, fetch=broken)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_rows_with_nothing_to_compare_stay_or_are_left_out(exact, keep):
+    texts = ["cat", None, "cat", "", " \n", None, "===>", "===>", "\U0001f44d"]
+    how = {"exact": exact, "keep": keep}
+    assert nk.dedup(texts, **how) == ["cat", None, "", " \n", None, "===>", "\U0001f44d"]
+    assert nk.dedup(texts, drop_blank=True, **how) == ["cat", "===>", "\U0001f44d"]
+    rows = nk.dedup(texts, drop_blank=True, annotate=True, **how)
+    assert [row.kept for row in rows] == [True, False, False, False, False, False, True, False, True]
+    # A group of null rows is as it was.
+    assert nk.dedup([None] * 5, **how) == [None] * 5
+    if keep == "first" and not exact:
+        reader = pa.table({"text": texts}).to_reader(max_chunksize=2)
+        left = nk.dedup(reader, on="text", drop_blank=True).read_all()
+        assert left["text"].to_pylist() == ["cat", "===>", "\U0001f44d"]
+
+
+def test_a_low_threshold_chooses_enough_hashes():
+    texts = contained_texts()
+    for how in ({"threshold": 0.2}, {"contained": 0.5}, {"contained": 0.5, "exact": True}):
+        assert texts[2] in nk.dedup(texts, **how)
+        assert texts[2] in nk.dedup(texts, params=nk.Params(shingles="words:2"), **how)
+        with pytest.raises(nk.InvalidError, match="148 hashes do"):
+            nk.dedup(texts, params=nk.Params(hashes=128), **how)

@@ -1,7 +1,8 @@
-//! Tests deduplication by exact comparison, against brute force.
+//! Tests deduplication, by the estimate and by exact comparison, against brute force.
 
 use super::*;
-use crate::{Durability, ErrorKind, Maintenance, Options, Shingles, Sketcher};
+use crate::sketch::Agreement;
+use crate::{Durability, ErrorKind, Maintenance, Options, Overlap, Params, Shingles, Sketcher};
 use std::collections::BTreeSet;
 
 /// Every row is a band of its own, so documents that share a shingle are found, except with
@@ -89,11 +90,20 @@ fn decided(
         for few in some.chunks(together) {
             let documents =
                 few.iter().map(|(rank, set)| (*rank, original(&sketcher, set))).collect();
-            found.extend(dedup.decide(documents, &mut fetch).unwrap());
+            found.extend(dedup.decide_exactly(documents, &mut fetch).unwrap());
         }
         kept.close().unwrap();
     }
-    found.into_iter().map(|one| one.map(|one| (one.of, one.overlap))).collect()
+    let overlap = |one: Duplicate| {
+        let Evidence::Shingles { own, other, shared } = one.evidence else { panic!("{one:?}") };
+        let overlap = Overlap::of(shared as usize, own as usize, other as usize);
+        assert_eq!(
+            (one.similarity, one.containment),
+            (overlap.similarity, Some(overlap.containment))
+        );
+        (one.of, overlap)
+    };
+    found.into_iter().map(|one| one.map(overlap)).collect()
 }
 
 /// A condition, and its definition as a function.
@@ -127,7 +137,8 @@ fn what_is_dropped_and_for_what_is_that_of_brute_force() {
 #[test]
 fn it_looks_from_three_standard_errors_below() {
     let params = Params::for_threshold(0.7).shingles(Shingles::Items).build().unwrap();
-    let params = Dedup::params(&params, 0.7).unwrap();
+    let alike = Alike::similar(0.7).for_verification();
+    let params = Dedup::params(&params, alike).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kept = Index::create(folder.path().join("kept"), &params, options()).unwrap();
     let sketcher = kept.sketcher();
@@ -145,7 +156,8 @@ fn it_looks_from_three_standard_errors_below() {
         below += usize::from(estimate < 0.7);
         documents.extend([(u64::from(number) * 2, one), (u64::from(number) * 2 + 1, other)]);
     }
-    let decided = Dedup::new(&kept, 0.7).unwrap().decide(documents, &mut |_| Ok(None)).unwrap();
+    let decided =
+        Dedup::new(&kept, 0.7).unwrap().decide_exactly(documents, &mut |_| Ok(None)).unwrap();
     let dropped = decided.iter().flatten().count();
     assert!(below > 50 && dropped >= 197, "{below} below, {dropped} dropped");
     assert_eq!(kept.len(), 400 - dropped as u64);
@@ -156,7 +168,9 @@ fn it_looks_from_three_standard_errors_below() {
 #[test]
 fn bands_are_as_low_as_the_hashes_allow() {
     let params = Params::for_threshold(0.7).build().unwrap();
-    let low = Dedup::params(&params, 0.7).unwrap();
+    assert_eq!(Dedup::params(&params, 0.7).unwrap(), params);
+    let verified = Alike::similar(0.7).for_verification();
+    let low = Dedup::params(&params, verified).unwrap();
     assert!((low.threshold() - params.search_threshold(0.7)).abs() < 1e-12);
     assert_eq!(low.signature_id(), params.signature_id());
     let part = Alike::contained(0.6);
@@ -165,6 +179,176 @@ fn bands_are_as_low_as_the_hashes_allow() {
     assert!(low.candidate_probability(needed) >= 0.95);
     let too_low = Dedup::params(&params, Alike::contained(0.1)).unwrap_err();
     assert!(too_low.to_string().contains("hashes"), "{too_low}");
+}
+
+/// If only the threshold is known, bands, width of rows and number of hashes are chosen.
+#[test]
+fn as_many_hashes_are_chosen_as_the_bands_need() {
+    let chosen = |alike: Alike| Dedup::choose(&Params::builder(), alike).unwrap();
+    assert_eq!(chosen(Alike::similar(0.7)), Params::builder().build().unwrap());
+    assert_eq!(chosen(Alike::similar(0.4)), Params::for_threshold(0.4).build().unwrap());
+    for alike in [Alike::similar(0.2), Alike::contained(0.5)] {
+        let params = chosen(alike);
+        assert_eq!((params.hashes(), params.lane_bits()), (192, 16), "{alike}");
+        assert!(params.candidate_probability(0.2) >= 0.95, "{alike}");
+    }
+    // Hashes that were given stay, and so do bands.
+    let few = Dedup::choose(&Params::builder().hashes(128), Alike::contained(0.5)).unwrap_err();
+    assert!(few.to_string().contains("148 hashes do"), "{few}");
+    let given = Params::builder().bands(20, 4);
+    for alike in [Alike::contained(0.8), Alike::similar(0.8).for_verification()] {
+        let params = Dedup::choose(&given, alike).unwrap();
+        assert_eq!((params.bands(), params.rows_per_band()), (20, 4));
+    }
+}
+
+/// The rule, by the estimate, from all pairs: an equal band, and the condition.
+fn by_estimates(params: &Params, signatures: &[Signature], alike: Alike) -> Vec<Option<u64>> {
+    let (mut kept, mut decided) = (Vec::<usize>::new(), Vec::new());
+    for (at, one) in signatures.iter().enumerate() {
+        let mut best: Option<(u32, usize)> = None;
+        for of in &kept {
+            let other = &signatures[*of];
+            let (a, b) = (one.as_bytes(), other.as_bytes());
+            let bands =
+                |bytes| <[u8]>::chunks_exact(bytes, params.band_bytes()).take(params.bands());
+            let equal_rows = Agreement::of(a, b, params.lane_bits(), 0).unwrap().equal_rows();
+            let counts = (one.shingle_count(), other.shingle_count());
+            if bands(a).zip(bands(b)).any(|(a, b)| a == b)
+                && alike.is_reached(params, equal_rows, counts)
+                && best.is_none_or(|(most, _)| equal_rows > most)
+            {
+                best = Some((equal_rows, *of));
+            }
+        }
+        if best.is_none() {
+            kept.push(at);
+        }
+        decided.push(best.map(|(_, of)| of as u64));
+    }
+    decided
+}
+
+#[test]
+fn by_the_estimate_the_rows_are_those_of_brute_force() {
+    let sets = sets(300);
+    for alike in
+        [Alike::similar(0.5), Alike::contained(0.8), Alike::contained(0.8).and_similar(0.3)]
+    {
+        let given = Params::builder().shingles(Shingles::Items);
+        let params = Dedup::choose(&given, alike).unwrap();
+        let sketcher = Sketcher::new(&params);
+        let signatures: Vec<Signature> =
+            sets.iter().map(|set| sketcher.items(set.iter().copied()).unwrap()).collect();
+        let expected = by_estimates(&params, &signatures, alike);
+        let dropped = expected.iter().flatten().count();
+        assert!((8..280).contains(&dropped), "{alike}: {dropped}");
+        for together in [300, 1, 7] {
+            let kept = Index::temporary(&params, options()).unwrap();
+            let mut found = Vec::new();
+            for (number, some) in signatures.chunks(together).enumerate() {
+                // Each batch is decided by another handle.
+                let mut dedup = Dedup::new(&kept, alike).unwrap();
+                let first = (number * together) as u64;
+                let ranks: Vec<u64> = (first..first + some.len() as u64).collect();
+                // Parts are looked up separately, as several threads do.
+                let looked_up = some.chunks(5).map(|part| dedup.look_up(part).unwrap());
+                let looked_up: Vec<LookedUp> = looked_up.flatten().collect();
+                found.extend(dedup.decide(&ranks, some, &looked_up).unwrap());
+            }
+            let found: Vec<_> = found.into_iter().map(|one| one.map(|one| one.of)).collect();
+            assert_eq!(found, expected, "{alike}, {together} together");
+        }
+    }
+}
+
+#[test]
+fn what_was_decided_after_a_checkpoint_is_decided_again() {
+    let (sets, alike) = (sets(60), Alike::similar(0.5));
+    let sketcher = Sketcher::new(&params());
+    let signatures: Vec<Signature> =
+        sets.iter().map(|set| sketcher.items(set.iter().copied()).unwrap()).collect();
+    let kept = Index::temporary(&params(), options()).unwrap();
+    let mut dedup = Dedup::new(&kept, alike).unwrap();
+    let decide = |from: u64, dedup: &mut Dedup<'_>| {
+        let some = &signatures[usize::try_from(from).unwrap()..];
+        let ranks: Vec<u64> = (from..60).collect();
+        let found = dedup.look_up(some).unwrap();
+        dedup.decide(&ranks, some, &found).unwrap()
+    };
+    let first = decide(0, &mut dedup);
+    let count = kept.len();
+    dedup.go_back(25).unwrap();
+    assert!(kept.len() < count && !kept.is_empty());
+    assert_eq!(decide(25, &mut dedup), first[25..]);
+    assert_eq!(kept.len(), count);
+    dedup.go_back(0).unwrap();
+    assert!(kept.is_empty());
+    assert_eq!(decide(0, &mut dedup), first);
+}
+
+#[test]
+fn what_was_looked_up_before_other_documents_were_kept_is_refused() {
+    let kept = Index::temporary(&params(), options()).unwrap();
+    let sketcher = kept.sketcher();
+    let [a, b] = [0, 100].map(|from: u32| [sketcher.items(from..from + 10).unwrap()]);
+    let mut dedup = Dedup::new(&kept, 0.5).unwrap();
+    let (of_a, of_b) = (dedup.look_up(&a).unwrap(), dedup.look_up(&b).unwrap());
+    assert_eq!(dedup.decide(&[1], &a, &of_a).unwrap(), [None]);
+    for wrong in [dedup.decide(&[2], &b, &of_b), dedup.decide(&[2, 3], &b, &of_b)] {
+        assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    let of_b = dedup.look_up(&b).unwrap();
+    assert_eq!(dedup.decide(&[1], &b, &of_b).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(dedup.decide(&[2], &b, &of_b).unwrap(), [None]);
+}
+
+/// Exactly, only a document that is still the indexed one is a reason to drop another.
+#[test]
+fn against_an_index_the_documents_decide() {
+    let all = sets(200);
+    let (archived, asked) = all.split_at(100);
+    let archive = Index::temporary(&params(), options()).unwrap();
+    let sketcher = archive.sketcher();
+    for (number, set) in (0_u64..).zip(archived) {
+        archive.insert(number, original(&sketcher, set).signature()).unwrap();
+    }
+    let at = |key: &[u8]| usize::try_from(rank_of(key)).unwrap();
+    for alike in [Alike::similar(0.5), Alike::contained(0.8)] {
+        let against = Against::new(&archive.snapshot(), alike).unwrap();
+        let mut dropped = 0;
+        for set in asked {
+            let mut expected: Option<(u64, f64)> = None;
+            for (number, other) in (0..).zip(archived) {
+                let found = overlap(set, other);
+                let least = if alike.asks_for_containment() { found.containment } else { 0.0 };
+                let is_alike = if alike.asks_for_containment() {
+                    least >= 0.8
+                } else {
+                    found.similarity >= 0.5
+                };
+                if is_alike && expected.is_none_or(|(_, best)| found.similarity > best) {
+                    expected = Some((number, found.similarity));
+                }
+            }
+            dropped += usize::from(expected.is_some());
+            let document = original(&sketcher, set);
+            let fetch = &mut |key: &[u8]| Ok(Some(original(&sketcher, &archived[at(key)])));
+            let verified = against.find_exactly(&document, fetch).unwrap();
+            let found = verified.duplicate.map(|one| (one.of.as_u64().unwrap(), one.similarity));
+            assert_eq!((found, verified.unread), (expected, 0), "{alike}");
+        }
+        assert!((8..95).contains(&dropped), "{alike}: {dropped}");
+    }
+    let against = Against::new(&archive.snapshot(), 0.5).unwrap();
+    let copy = original(&sketcher, &archived[7]);
+    let by_estimate = against.find(std::slice::from_ref(copy.signature())).unwrap();
+    assert!(by_estimate[0].is_some());
+    let changed = original(&sketcher, &(0..60).map(|item| item + 50_000).collect());
+    for fetched in [None, Some(changed)] {
+        let verified = against.find_exactly(&copy, &mut |_| Ok(fetched.clone())).unwrap();
+        assert!(verified.duplicate.is_none() && verified.unread > 0);
+    }
 }
 
 #[test]
@@ -181,18 +365,18 @@ fn what_cannot_be_decided_is_an_error_and_keeps_nothing() {
     }
     let mut dedup = Dedup::new(&kept, 0.5).unwrap();
     let turned = vec![made(4, 0), made(4, 100)];
-    assert_eq!(kind(dedup.decide(turned, none)), ErrorKind::Invalid);
-    dedup.decide(vec![made(7, 0)], none).unwrap();
-    assert_eq!(kind(dedup.decide(vec![made(7, 100)], none)), ErrorKind::Invalid);
+    assert_eq!(kind(dedup.decide_exactly(turned, none)), ErrorKind::Invalid);
+    dedup.decide_exactly(vec![made(7, 0)], none).unwrap();
+    assert_eq!(kind(dedup.decide_exactly(vec![made(7, 100)], none)), ErrorKind::Invalid);
     // The document of rank 7 was kept by another `Dedup`: it is neither cached nor can it be
     // fetched.
     let mut other = Dedup::new(&kept, 0.5).unwrap();
     let documents = || vec![made(8, 500), made(9, 0)];
-    assert_eq!(kind(other.decide(documents(), none)), ErrorKind::Invalid);
+    assert_eq!(kind(other.decide_exactly(documents(), none)), ErrorKind::Invalid);
     let failed = &mut |_: u64| Err(Error::invalid("no disk"));
-    assert_eq!(other.decide(documents(), failed).unwrap_err().to_string(), "no disk");
+    assert_eq!(other.decide_exactly(documents(), failed).unwrap_err().to_string(), "no disk");
     let foreign = Sketcher::new(&Params::builder().shingles(Shingles::Items).build().unwrap());
     let foreign = vec![(8, foreign.original_items([1]).unwrap())];
-    assert_eq!(kind(other.decide(foreign, none)), ErrorKind::Mismatch);
+    assert_eq!(kind(other.decide_exactly(foreign, none)), ErrorKind::Mismatch);
     assert_eq!(kept.len(), 1);
 }

@@ -12,12 +12,19 @@ use super::{Fields, HASHES, Params, stop};
 use crate::curve;
 use crate::{Error, Result};
 
+/// Number of rows of a signature, unless the bands need more.
+const HASHES_DEFAULT: u32 = 128;
+/// If the bands need more hashes, their number is raised in steps of this size: whole words of a
+/// comparison.
+const HASHES_STEP: usize = 64;
+
 /// A builder of [`Params`]. Settings are checked by [`ParamsBuilder::build`], not before.
 #[derive(Clone)]
 pub struct ParamsBuilder {
     threshold: f64,
     recall_target: f64,
-    hashes: usize,
+    /// If `None`, as many as the bands need, but at least [`HASHES_DEFAULT`].
+    hashes: Option<usize>,
     bands: Option<(usize, usize)>,
     lane_bits: Option<u32>,
     /// If `None`, the default of the scheme.
@@ -47,7 +54,7 @@ impl ParamsBuilder {
         Self {
             threshold,
             recall_target: 0.95,
-            hashes: 128,
+            hashes: None,
             bands: None,
             lane_bits: None,
             shingles: None,
@@ -66,7 +73,7 @@ impl ParamsBuilder {
         Self {
             threshold: fields.threshold,
             recall_target: fields.recall_target,
-            hashes: fields.hashes as usize,
+            hashes: Some(fields.hashes as usize),
             bands: Some((fields.bands as usize, fields.rows as usize)),
             lane_bits: Some(fields.lane_bits),
             shingles: Some(fields.shingles),
@@ -97,12 +104,13 @@ impl ParamsBuilder {
         self
     }
 
-    /// Sets the number of rows per signature: 16 to 1,024. Default: 128. With more rows the
-    /// standard error of the estimate decreases: it is at most 1 / (2 sqrt(hashes)). Bytes on disk
-    /// and sketching time increase.
+    /// Sets the number of rows per signature: 16 to 1,024. With more rows the standard error of the
+    /// estimate decreases: it is at most 1 / (2 sqrt(hashes)). Bytes on disk and sketching time
+    /// increase. Default: 128, or for thresholds below about 0.22 as many multiples of 64 as the
+    /// bands need.
     #[must_use]
     pub fn hashes(mut self, hashes: usize) -> Self {
-        self.hashes = hashes;
+        self.hashes = Some(hashes);
         self
     }
 
@@ -112,6 +120,11 @@ impl ParamsBuilder {
     pub fn bands(mut self, bands: usize, rows: usize) -> Self {
         self.bands = Some((bands, rows));
         self
+    }
+
+    /// Whether bands were set.
+    pub(crate) fn has_bands(&self) -> bool {
+        self.bands.is_some()
     }
 
     /// Chooses bands for the threshold and the recall target, and so undoes
@@ -234,7 +247,7 @@ impl ParamsBuilder {
     /// `Invalid`: the message names the setting that is out of range, or tells how many hashes the
     /// threshold and the recall target need.
     pub fn build(self) -> Result<Params> {
-        let hashes = narrow("hashes", self.hashes)?;
+        let hashes = self.hashes.map_or(Ok(HASHES_DEFAULT), |hashes| narrow("hashes", hashes))?;
         let external = self.scheme.is_external();
         let shingles = if external { Shingles::Items } else { Shingles::Words(3) };
         let shingles = self.shingles.unwrap_or(shingles);
@@ -255,10 +268,11 @@ impl ParamsBuilder {
         };
         // The other fields are checked first: choosing bands needs valid values.
         let mut fields = Params::checked(fields, self.stop.clone())?.fields;
-        let (bands, rows) = match self.bands {
-            Some((bands, rows)) => (narrow("bands", bands)?, narrow("rows", rows)?),
+        let (hashes, (bands, rows)) = match self.bands {
+            Some((bands, rows)) => (hashes, (narrow("bands", bands)?, narrow("rows", rows)?)),
             None => self.choose(hashes)?,
         };
+        fields.hashes = hashes;
         fields.bands = bands;
         fields.rows = rows;
         fields.lane_bits = self.lane_bits_for(rows);
@@ -269,26 +283,31 @@ impl ParamsBuilder {
         self.lane_bits.unwrap_or(if rows >= 3 { 8 } else { 16 })
     }
 
+    /// Chooses bands, and more hashes than `hashes` if the bands need them and none were given.
+    fn choose(&self, hashes: u32) -> Result<(u32, (u32, u32))> {
+        let most = if self.hashes.is_some() { hashes } else { *HASHES.end() };
+        let mut numbers = (hashes..=most).step_by(HASHES_STEP);
+        let chosen = numbers.find_map(|hashes| Some((hashes, self.bands_of(hashes)?)));
+        chosen.ok_or_else(|| {
+            let enough = (hashes..=*HASHES.end())
+                .find(|&hashes| self.fewest_bands(2, hashes / 2).is_some())
+                .map_or_else(
+                    || "no number of hashes up to 1024 does".to_owned(),
+                    |enough| format!("{enough} hashes do"),
+                );
+            Error::invalid(format!(
+                "no bands of two or more rows of {most} hashes find a pair of similarity {} with \
+                 a probability of {}; {enough}; or give the bands, or a lower recall target",
+                self.threshold, self.recall_target
+            ))
+        })
+    }
+
     /// Chooses the largest number of rows per band with which the recall target can be reached, and
     /// then the smallest number of such bands that reaches it. Bands of one row are never chosen:
     /// they make every query slow.
-    fn choose(&self, hashes: u32) -> Result<(u32, u32)> {
-        for rows in (2..=hashes).rev() {
-            if let Some(bands) = self.fewest_bands(rows, hashes / rows) {
-                return Ok((bands, rows));
-            }
-        }
-        let enough = (hashes..=*HASHES.end())
-            .find(|&hashes| self.fewest_bands(2, hashes / 2).is_some())
-            .map_or_else(
-                || "no number of hashes up to 1024 does".to_owned(),
-                |enough| format!("{enough} hashes do"),
-            );
-        Err(Error::invalid(format!(
-            "no bands of two or more rows of {hashes} hashes find a pair of similarity {} with a \
-             probability of {}; {enough}; or give the bands, or a lower recall target",
-            self.threshold, self.recall_target
-        )))
+    fn bands_of(&self, hashes: u32) -> Option<(u32, u32)> {
+        (2..=hashes).rev().find_map(|rows| Some((self.fewest_bands(rows, hashes / rows)?, rows)))
     }
 
     /// The smallest number of bands, at most `most`, with which bands of `rows` rows reach the

@@ -131,14 +131,22 @@ fn plain(printed: &mut Printed) {
 }
 
 fn decisions(printed: &mut Printed, scratch: &Scratch) {
-    let params = Dedup::params(&params(), 0.7).unwrap();
+    let alike = Alike::similar(0.7).for_verification();
+    let params = Dedup::params(&params(), alike).unwrap();
     let kept = Index::create(scratch.dir(), &params, inline()).unwrap();
     let copy = |_| kept.sketcher().original_text("the quick brown fox").unwrap();
     let mut dedup = Dedup::new(&kept, 0.7).unwrap();
     let copies = (0..2).map(|rank| (rank, copy(rank))).collect();
-    let decided = dedup.decide(copies, &mut |rank| Ok(Some(copy(rank)))).unwrap();
+    let fetch = &mut |rank: u64| Ok(Some(copy(rank)));
+    let decided = dedup.decide_exactly(copies, fetch).unwrap();
     printed.add("Dedup", &dedup);
     printed.add("Duplicate", decided[1].as_ref().unwrap());
+    printed.add("Evidence", &decided[1].unwrap().evidence);
+    printed.add("LookedUp", &dedup.look_up(&[copy(0).signature().clone()]).unwrap()[0]);
+    let against = Against::new(&kept.snapshot(), 0.7).unwrap();
+    printed.add("Against", &against);
+    let fetch = &mut |_: &[u8]| Ok(Some(copy(0)));
+    printed.add("Verified", &against.find_exactly(&copy(0), fetch).unwrap());
 }
 
 fn passages(printed: &mut Printed, scratch: &Scratch) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
+use super::lines::ExactGiven;
 use super::rows::RowsGiven;
 use super::values::{keep, similarity};
 use crate::params_args::Given;
@@ -73,6 +74,24 @@ pub(crate) struct Dedup {
     #[arg(long)]
     pub(crate) exact: bool,
 
+    /// With --exact and --index: read the documents of the index again from this file of JSON lines
+    /// (also compressed, or Parquet), by key; may be repeated [default: from files, whose keys are
+    /// paths]
+    #[arg(long, value_name = "FILE", requires = "exact", requires = "index")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub(crate) from_field: Option<String>,
+
+    /// Drop lines with nothing to compare, too (a blank or null text); without it they are kept
+    #[arg(long)]
+    pub(crate) drop_blank: bool,
+
     /// Field that holds the key, named in DROPPED; may be missing [default: id]
     #[arg(long, value_name = "NAME")]
     pub(crate) key_field: Option<String>,
@@ -102,4 +121,18 @@ pub(crate) struct Dedup {
 
     #[command(flatten)]
     pub(crate) given: Given,
+}
+
+impl Dedup {
+    /// Returns the `--from` options as an [`ExactGiven`], because documents are read again by the
+    /// same code as for other commands.
+    pub(crate) fn originals(&self) -> ExactGiven {
+        ExactGiven {
+            exact: true,
+            from: self.from.clone(),
+            from_key_field: self.from_key_field.clone(),
+            from_field: self.from_field.clone(),
+            at_least: None,
+        }
+    }
 }

@@ -3,16 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use nearkin::{Alike, Params, Reader, Scheme, Shingles};
+use nearkin::{
+    Against, Alike, Dedup as Decider, Duplicate, Key, Original, Params, Reader, Scheme, Shingles,
+    Signature, Verified,
+};
 
 use super::format::{self, Format};
 use crate::args::{Dedup, LinesGiven};
+use crate::content::Reading;
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::files;
 use crate::input;
 use crate::opened;
-use crate::params_args::Given;
+use crate::originals::Originals;
+use crate::params_args::THRESHOLD_DEFAULT;
 use crate::raw;
 use crate::scratch::Scratch;
 use crate::source::RowOptions;
@@ -28,7 +33,7 @@ pub(super) struct Asked<'a> {
     pub(super) format: Format,
     /// The folder of the temporary output file; `None` unless the output goes to stdout.
     pub(super) scratch: Option<Scratch>,
-    pub(super) archive: Option<Reader>,
+    pub(super) archive: Option<Archive>,
     /// The parameters of the index of kept documents.
     pub(super) params: Params,
     /// The similarity or containment that makes a document a duplicate.
@@ -71,8 +76,9 @@ impl<'a> Asked<'a> {
                 "give two different files",
             ));
         }
-        let archive = args.index.as_deref().map(opened::to_read).transpose()?;
-        let (params, alike) = params(args, archive.as_ref())?;
+        let index = args.index.as_deref().map(opened::to_read).transpose()?;
+        let (params, alike) = params(args, index.as_ref())?;
+        let archive = index.map(|index| Archive::new(args, index, alike)).transpose()?;
         let lines = LinesGiven {
             jsonl: files.to_vec(),
             key_field: args.key_field.clone(),
@@ -98,6 +104,34 @@ impl<'a> Asked<'a> {
         })
     }
 
+    /// Whether lines with nothing to compare are kept. With `--strict` they are an error.
+    pub(super) fn keeps_blank(&self) -> bool {
+        !self.args.drop_blank && !self.args.strict
+    }
+
+    /// Whether documents of the archive are read again.
+    pub(super) fn reads_again(&self) -> bool {
+        self.args.exact && self.archive.is_some()
+    }
+
+    /// The document of the archive that a document duplicates, by the estimate.
+    pub(super) fn archived(&self, signature: &Signature) -> nearkin::Result<Archived> {
+        let Some(archive) = &self.archive else { return Ok((None, 0)) };
+        let mut found = archive.against.find(std::slice::from_ref(signature))?;
+        Ok((found.pop().flatten(), 0))
+    }
+
+    /// The document of the archive that a document duplicates, by the documents themselves. Also
+    /// returns how many could not be read again.
+    pub(super) fn archived_exactly(&self, document: &Original) -> nearkin::Result<Archived> {
+        let Some(Archive { against, originals: Some(originals), .. }) = &self.archive else {
+            return Ok((None, 0));
+        };
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        let Verified { duplicate, unread, .. } = against.find_exactly(document, fetch)?;
+        Ok((duplicate, unread))
+    }
+
     /// Name of an input file, for messages.
     pub(super) fn name(&self, file: u32) -> &str {
         self.names.get(file as usize).map_or("", String::as_str)
@@ -111,47 +145,50 @@ fn name_of(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The parameters: those of the archive (`--index`), or of a new index, changed by the given
-/// options. Also returns the similarity or containment that makes a document a duplicate.
-fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
-    if args.exact && archive.is_some() {
-        return Err(Failure::new(
-            "--exact compares documents, but --index holds only signatures",
-            "drop --index; or give the documents of the index as the first FILE",
-        ));
+/// The duplicate in the archive, and how many of its documents could not be read again.
+type Archived = (Option<Duplicate<Key<'static>>>, u32);
+
+/// The index given by `--index`, whose documents are never dropped.
+pub(super) struct Archive {
+    pub(super) index: Reader,
+    against: Against,
+    /// With `--exact`: where its documents can be read again.
+    originals: Option<Originals>,
+}
+
+impl Archive {
+    fn new(args: &Dedup, index: Reader, alike: Alike) -> Result<Self, Failure> {
+        let against = Against::new(&index.snapshot(), alike)?;
+        let originals = if args.exact {
+            let given = args.originals();
+            let fields = input::fields_again(&given, index.params())?;
+            Some(Originals::new(Reading::new(index.sketcher(), fields), &given, &args.rows)?)
+        } else {
+            None
+        };
+        Ok(Self { index, against, originals })
     }
-    let contained = args.contained.map(|contained| {
-        let alike = Alike::contained(contained);
-        args.given.own_threshold().map_or(alike, |threshold| alike.and_similar(threshold))
-    });
-    let given = match contained {
-        Some(alike) => args.given.clone().with_threshold(alike.similarity_needed().max(0.05)),
-        None => args.given.clone(),
+}
+
+/// The parameters of the index of kept documents, and the similarity or containment that makes a
+/// document a duplicate.
+fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
+    let given = match args.items_field {
+        Some(_) if archive.is_none() => args.given.clone().or_shingles(Shingles::Items),
+        _ => args.given.clone(),
     };
-    let sets = args.items_field.is_some();
-    let or_items = |given: &Given| {
-        if sets { given.clone().or_shingles(Shingles::Items) } else { given.clone() }
-    };
-    let params = match archive {
-        None => or_items(&given).params()?,
-        Some(archive) => {
-            let params = given.changed(archive.params())?;
-            let differences = archive.params().signature_differences(&params);
-            if !differences.is_empty() {
-                let differences = differences.join("; ");
-                return Err(Failure::new(
-                    format!("the options differ from the settings of the index: {differences}"),
-                    "drop these options, or drop --index",
-                ));
-            }
-            match args.contained {
-                Some(contained) => {
-                    opened::warn_if_contained_are_missed(archive.params(), contained);
-                }
-                None => opened::warn_if_missed(archive.params(), Some(params.threshold())),
-            }
-            params
+    let own = given.threshold().or(archive.map(|archive| archive.params().threshold()));
+    let alike = match args.contained {
+        Some(contained) => {
+            let alike = Alike::contained(contained);
+            given.own_threshold().map_or(alike, |threshold| alike.and_similar(threshold))
         }
+        None => Alike::similar(own.unwrap_or(THRESHOLD_DEFAULT)),
+    };
+    let searched = if args.exact { alike.for_verification() } else { alike };
+    let params = match archive {
+        None => Decider::choose(&given.builder(), searched)?,
+        Some(archive) => of_archive(args, archive.params(), searched)?,
     };
     opened::check_of_documents(&params, "dedup")?;
     if let Scheme::External(_) = params.scheme() {
@@ -160,14 +197,32 @@ fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Fai
             "use `nearkin admit` for rows; dedup reads texts or sets",
         ));
     }
-    let alike = contained.unwrap_or_else(|| params.threshold().into());
-    if args.exact && !args.given.names_bands() {
-        return Ok((nearkin::Dedup::params(&params, alike)?, alike));
-    }
-    if let Some(contained) = args.contained.filter(|_| args.given.names_bands()) {
+    if let Some(contained) = args.contained.filter(|_| given.names_bands()) {
         opened::warn_if_contained_are_missed(&params, contained);
     }
     Ok((params, alike))
+}
+
+/// The parameters of the index of kept documents if there is an archive: the signatures are those
+/// of the archive.
+fn of_archive(args: &Dedup, archive: &Params, alike: Alike) -> Result<Params, Failure> {
+    let params = args.given.changed(archive)?;
+    let differences = archive.signature_differences(&params);
+    if !differences.is_empty() {
+        return Err(Failure::new(
+            format!(
+                "the options differ from the settings of the index: {}",
+                differences.join("; ")
+            ),
+            "drop these options, or drop --index",
+        ));
+    }
+    opened::check_of_documents(archive, "dedup")?;
+    match args.contained {
+        Some(contained) => opened::warn_if_contained_are_missed(archive, contained),
+        None => opened::warn_if_missed(archive, Some(alike.similarity_needed())),
+    }
+    if args.given.names_bands() { Ok(params) } else { Ok(Decider::params(&params, alike)?) }
 }
 
 fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {

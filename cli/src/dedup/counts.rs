@@ -14,6 +14,9 @@ pub(super) struct Counts {
     pub(super) dropped: u64,
     /// Lines dropped because a document of the index is similar.
     pub(super) dropped_for_index: u64,
+    /// Lines kept because they have nothing to compare; they also count as kept.
+    #[serde(default)]
+    pub(super) blank: u64,
     pub(super) skipped: u64,
     pub(super) kinds: BTreeMap<String, u64>,
     pub(super) bytes_read: u64,
@@ -21,6 +24,9 @@ pub(super) struct Counts {
     /// Texts with so few distinct shingles that unrelated texts look like copies.
     #[serde(default)]
     pub(super) repetitive: u64,
+    /// With `--exact` and `--index`: candidates of the index that could not be read again.
+    #[serde(default)]
+    pub(super) unread: u64,
     /// Total size of the lines that could not be compared.
     pub(super) bytes_skipped: u64,
 }

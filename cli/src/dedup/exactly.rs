@@ -3,11 +3,9 @@
 //!
 //! The library decides; this module passes the documents to it.
 
-use std::sync::Arc;
-
 use nearkin::{Dedup, Error, Original, Signature};
 
-use super::asked::Asked;
+use super::decide;
 use super::ledger::{Entry, Kind, Ledger, Verdict};
 use super::order::{CHUNK, Decided, Order};
 use super::work::Work;
@@ -17,58 +15,40 @@ use crate::failure::Failure;
 /// Bounds the memory.
 const SHINGLES_MAX: u64 = 4 << 20;
 
-/// Decides documents by their shingles.
-pub(super) struct Exactly<'a> {
-    dedup: Dedup<'a>,
-}
-
-impl<'a> Exactly<'a> {
-    pub(super) fn new(asked: &Asked<'_>, kept: &'a Arc<nearkin::Index>) -> Result<Self, Failure> {
-        Ok(Self { dedup: Dedup::new(kept, asked.alike)? })
-    }
-
-    /// Decides the next documents in order of rank: up to `CHUNK` documents, or fewer if they reach
-    /// `SHINGLES_MAX` shingles before. Returns the numbers of their lines, and the verdicts.
-    pub(super) fn decide(
-        &mut self,
-        work: &Work,
-        order: &Order,
-        (begin, end): (u64, u64),
-    ) -> Result<Decided, Failure> {
-        let mut numbers: Vec<u64> =
-            (begin..end.min(begin + CHUNK)).map(|r| order.line(r)).collect();
-        let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
-        let mut documents = Vec::with_capacity(entries.len());
-        let (mut places, mut shingles, mut count) = (Vec::new(), 0, 0);
-        for (at, entry) in entries.iter().enumerate() {
-            if shingles >= SHINGLES_MAX {
-                break;
-            }
-            count = at + 1;
-            if entry.kind == Kind::Document {
-                let document = original(work, entry)?;
-                shingles += u64::from(entry.shingles);
-                places.push(at);
-                documents.push((begin + at as u64, document));
-            }
+/// Decides the next documents in order of rank: up to `CHUNK` documents, or fewer if they reach
+/// `SHINGLES_MAX` shingles before. Returns the numbers of their lines, and the verdicts.
+pub(super) fn decide(
+    dedup: &mut Dedup<'_>,
+    work: &Work,
+    order: &Order,
+    (begin, end): (u64, u64),
+) -> Result<Decided, Failure> {
+    let mut numbers: Vec<u64> = (begin..end.min(begin + CHUNK)).map(|r| order.line(r)).collect();
+    let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
+    let mut documents = Vec::with_capacity(entries.len());
+    let (mut places, mut shingles, mut count) = (Vec::new(), 0, 0);
+    for (at, entry) in entries.iter().enumerate() {
+        if shingles >= SHINGLES_MAX {
+            break;
         }
-        numbers.truncate(count);
-        let mut verdicts = vec![Verdict::None; count];
-        let fetch = &mut |rank: u64| {
-            let entry = work.ledger.entries(&[order.line(rank)]).map_err(Error::other)?;
-            entry
-                .first()
-                .map(|entry| original_of(&work.ledger, work.kept.params(), entry))
-                .transpose()
-        };
-        for (at, duplicate) in places.into_iter().zip(self.dedup.decide(documents, fetch)?) {
-            verdicts[at] = match duplicate {
-                None => Verdict::Kept,
-                Some(one) => Verdict::Dropped { of: order.line(one.of), equal: one.overlap.shared },
-            };
+        count = at + 1;
+        if entry.kind == Kind::Document {
+            let document = original(work, entry)?;
+            shingles += u64::from(entry.shingles);
+            places.push(at);
+            documents.push((begin + at as u64, document));
         }
-        Ok(Decided { numbers, verdicts })
     }
+    numbers.truncate(count);
+    let mut verdicts = vec![Verdict::None; count];
+    let fetch = &mut |rank: u64| {
+        let entry = work.ledger.entries(&[order.line(rank)]).map_err(Error::other)?;
+        entry.first().map(|entry| original_of(&work.ledger, work.kept.params(), entry)).transpose()
+    };
+    for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(documents, fetch)?) {
+        verdicts[at] = decide::verdict(order, duplicate);
+    }
+    Ok(Decided { numbers, verdicts })
 }
 
 fn original(work: &Work, entry: &Entry) -> Result<Original, Failure> {

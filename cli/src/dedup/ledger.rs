@@ -25,8 +25,10 @@ pub(super) enum Kind {
     Document,
     /// A document that is similar to a document of the given index.
     Archived,
-    /// A line that cannot be compared.
+    /// A line that cannot be compared, and is left out.
     Skipped,
+    /// A line with nothing to compare, which is kept.
+    Blank,
 }
 
 /// An entry: everything that is known about a line.
@@ -40,8 +42,8 @@ pub(super) struct Entry {
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
-    /// Number of rows that are equal to those of the similar document in the archive (the index
-    /// given by `--index`).
+    /// Number of rows (with `--exact` of shingles) that are shared with the similar document in the
+    /// archive (the index given by `--index`).
     pub(super) equal_rows: u32,
     /// The key; for a skipped line, the kind of reason.
     pub(super) key: Text,
@@ -74,6 +76,7 @@ impl Entry {
             Kind::Document => 1,
             Kind::Archived => 2,
             Kind::Skipped => 3,
+            Kind::Blank => 4,
         };
         let repetitive = if self.repetitive { REPETITIVE } else { 0 };
         out.extend_from_slice(&(kind | repetitive).to_le_bytes());
@@ -99,6 +102,7 @@ impl Entry {
             1 => Kind::Document,
             2 => Kind::Archived,
             3 => Kind::Skipped,
+            4 => Kind::Blank,
             _ => return None,
         };
         let key = Text { begin: u64_at(bytes, 16), bytes: u32_at(bytes, 24) };

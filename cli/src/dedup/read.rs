@@ -8,9 +8,10 @@
 use std::fs::File;
 use std::io;
 
-use nearkin::{Original, Signature, Variety};
+use nearkin::{Signature, Variety};
 
 use super::asked::Asked;
+use super::decide;
 use super::ledger::{Entry, Kind, Text};
 use super::work::{Stage, Work};
 use crate::content::{Reading, Sketched};
@@ -21,10 +22,17 @@ use crate::interrupt;
 use crate::pipeline::{self, Pace};
 use crate::progress::Progress;
 use crate::raw::STDIN;
-use crate::raw::{self, Origin, Raw, Skipped};
+use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::repetitive::Repetitive;
 use crate::skips::{self, LineCounts, Skips};
 use crate::source::{self, Wanted};
+
+/// A line that is not skipped.
+enum Line {
+    Document(Box<Read>),
+    /// Has nothing to compare, and stays.
+    Blank(Origin),
+}
 
 /// A line that holds a document.
 struct Read {
@@ -33,18 +41,21 @@ struct Read {
     signature: Signature,
     /// With `--exact`: the hashes of its shingles.
     shingles: Vec<u64>,
-    /// The key of the most similar document in the archive, and the number of equal rows; `None` if
-    /// no document there is similar enough.
+    /// The key of the most similar document in the archive, and the number of equal rows (with
+    /// `--exact` of shared shingles); `None` if no document there is similar enough.
     like: Option<(Vec<u8>, u32)>,
+    /// With `--exact`: number of documents in the archive that could not be read again.
+    unread: u32,
     /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
     /// like copies.
     few: Option<Variety>,
 }
 
-impl Read {
+impl Line {
     /// The origin and the variety of shingles of a repetitive text; `None` for other texts.
     fn few(&self) -> Option<(&Origin, Variety)> {
-        Some((&self.origin, self.few?))
+        let Self::Document(read) = self else { return None };
+        Some((&read.origin, read.few?))
     }
 }
 
@@ -66,7 +77,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            few.add_lines(chunk.iter().flatten().filter_map(Read::few), &progress);
+            few.add_lines(chunk.iter().flatten().filter_map(Line::few), &progress);
             append(asked, work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
             if let Some(position) = position {
@@ -102,47 +113,53 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work, only: bool) -> Result<LineFi
 }
 
 /// Sketches a line and looks it up in the archive.
-fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Read, Skipped>> {
+fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Line, Skipped>> {
     let origin = raw.origin.clone();
     let read = if asked.args.exact {
-        let taken_apart = |(key, original): (_, Original)| {
-            (key, original.signature().clone(), original.shingle_hashes().to_vec(), None)
-        };
-        reading.original(raw).map(taken_apart)
+        reading.original(raw).map(|(key, original)| {
+            let found = asked.archived_exactly(&original);
+            let signature = original.signature().clone();
+            (key, signature, original.shingle_hashes().to_vec(), None, found)
+        })
     } else {
-        let with_variety = |(sketched, variety): (Sketched, _)| {
-            (sketched.name, sketched.signature, Vec::new(), variety)
-        };
-        reading.sketch_varied(raw).map(with_variety)
+        reading.sketch_varied(raw).map(|(Sketched { name, signature }, variety)| {
+            let found = asked.archived(&signature);
+            (name, signature, Vec::new(), variety, found)
+        })
     };
-    let (key, signature, shingles, variety) = match read {
+    let (key, signature, shingles, variety, found) = match read {
         Ok(read) => read,
+        Err(skipped) if skipped.reason == Reason::Empty && asked.keeps_blank() => {
+            return Ok(Ok(Line::Blank(origin)));
+        }
         Err(skipped) => return Ok(Err(skipped)),
     };
-    let like = match &asked.archive {
-        None => None,
-        Some(archive) => {
-            let answer = archive.query(&signature).alike(asked.alike).limit(1).run()?;
-            answer.matches.into_iter().next().map(|found| (found.key, found.equal_rows))
-        }
-    };
+    let (duplicate, unread) = found?;
+    let like = duplicate.map(|one| (one.of.into_vec(), decide::equal(one.evidence)));
     let threshold = asked.params.threshold();
     let few = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    Ok(Ok(Read { origin, key, signature, shingles, like, few }))
+    let read = Read { origin, key, signature, shingles, like, unread, few };
+    Ok(Ok(Line::Document(Box::new(read))))
 }
 
 /// Appends a chunk to the ledger.
 fn append(
     asked: &Asked<'_>,
     work: &mut Work,
-    chunk: Vec<Result<Read, Skipped>>,
+    chunk: Vec<Result<Line, Skipped>>,
     (skips, progress): (&mut Skips, &Progress),
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
     for document in chunk {
         work.state.counts.read += 1;
         let pushed = match document {
-            Ok(document) => push(asked, work, document),
+            Ok(Line::Document(document)) => push(asked, work, *document),
+            Ok(Line::Blank(origin)) => {
+                work.state.counts.blank += 1;
+                work.state.counts.kept += 1;
+                let entry = entry(Kind::Blank, place(asked, work, &origin));
+                work.ledger.push(entry, (b"", b""), &[])
+            }
             Err(one) => {
                 let counts = &mut work.state.counts;
                 counts.skipped += 1;
@@ -160,7 +177,8 @@ fn append(
 }
 
 fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
-    let Read { origin, key, signature, shingles, like, few } = document;
+    let Read { origin, key, signature, shingles, like, unread, few } = document;
+    work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(few.is_some());
     let (kind, other, equal_rows) = match like {
         None => (Kind::Document, Vec::new(), 0),

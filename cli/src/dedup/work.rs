@@ -53,7 +53,10 @@ pub(super) struct Plan {
     pub(super) alike: String,
     pub(super) exact: bool,
     pub(super) keep: String,
-    pub(super) archive: Option<Archive>,
+    pub(super) archive: Option<ArchiveState>,
+    /// The files from which the documents of the archive are read again.
+    pub(super) from: Option<Vec<InputFile>>,
+    pub(super) keeps_blank: bool,
     pub(super) dropped: PathBuf,
 }
 
@@ -61,7 +64,7 @@ impl Plan {
     /// The plan for a request.
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Failure> {
         let archive = match (&asked.args.index, &asked.archive) {
-            (Some(path), Some(archive)) => Some(Archive::of(path, archive)?),
+            (Some(path), Some(archive)) => Some(ArchiveState::of(path, &archive.index)?),
             _ => None,
         };
         Ok(Self {
@@ -74,6 +77,8 @@ impl Plan {
             exact: asked.args.exact,
             keep: format!("{:?}", asked.args.keep),
             archive,
+            from: InputFile::all(&asked.args.from)?,
+            keeps_blank: asked.keeps_blank(),
             dropped: asked.dropped.clone(),
         })
     }
@@ -82,13 +87,13 @@ impl Plan {
 /// Identity and state of the archive (the index given by `--index`). With another state, the
 /// results would differ.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Archive {
+pub(super) struct ArchiveState {
     path: PathBuf,
     change: u64,
     documents: u64,
 }
 
-impl Archive {
+impl ArchiveState {
     pub(super) fn of(path: &Path, archive: &Reader) -> Result<Self, Failure> {
         let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
         Ok(Self { path, change: archive.change(), documents: archive.len() })

@@ -38,14 +38,25 @@ struct DroppedObject<'a> {
     of_line: Option<u64>,
     /// The exact similarity with `--exact`, otherwise the estimated one.
     similarity: f64,
-    /// With `--contained`: the containment of the smaller document in the larger one.
+    /// With `--contained` or `--exact`: the containment of the smaller document in the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
+    #[serde(flatten)]
+    shingles: Option<Counts>,
     /// Whether the document that this line duplicates comes from the index (`--index`).
     in_index: bool,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repetitive: bool,
+}
+
+/// With `--exact`: the counts from which similarity and containment follow.
+#[derive(Serialize)]
+struct Counts {
+    /// Number of shingles of the dropped document, of the other one, and of both.
+    shingles: u32,
+    of_shingles: u32,
+    shared: u32,
 }
 
 /// An entry of DROPPED: a line that could not be compared.
@@ -187,21 +198,46 @@ pub(super) fn write(
 ) -> Result<u64, Failure> {
     let bytes = line.length() + line_end.len() as u64;
     work.state.counts.bytes_read += bytes;
-    if verdict == Verdict::Kept {
-        work.state.counts.bytes_kept += bytes;
-        let Line::Bytes(line) = line else { return Err(changed()) };
-        out.line(line, line_end)?;
-    } else {
-        let why = why(asked, &mut work.ledger, (work.state.done, verdict), line);
-        let (kind, why) = why.map_err(|error| work.failed(&error))?;
-        work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
-        dropped.line(&why, b"\n")?;
+    match fate(asked, work, verdict, line)? {
+        Fate::Kept => {
+            work.state.counts.bytes_kept += bytes;
+            let Line::Bytes(line) = line else { return Err(changed()) };
+            out.line(line, line_end)?;
+        }
+        Fate::Dropped(kind, why) => {
+            work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
+            dropped.line(&why, b"\n")?;
+        }
     }
     Ok(bytes)
 }
 
+/// What happens to a line.
+pub(super) enum Fate {
+    Kept,
+    /// The kind of the line, and its entry for DROPPED as JSON.
+    Dropped(Kind, Vec<u8>),
+}
+
+/// Tells what happens to the next line, whose number is that of the lines done.
+pub(super) fn fate(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    verdict: Verdict,
+    line: Line<'_>,
+) -> Result<Fate, Failure> {
+    if verdict == Verdict::Kept {
+        return Ok(Fate::Kept);
+    }
+    let told = why(asked, &mut work.ledger, (work.state.done, verdict), line);
+    Ok(match told.map_err(|error| work.failed(&error))? {
+        (Kind::Blank, _) => Fate::Kept,
+        (kind, why) => Fate::Dropped(kind, why),
+    })
+}
+
 /// Returns the kind of line `number`, and its entry for DROPPED as JSON.
-pub(super) fn why(
+fn why(
     asked: &Asked<'_>,
     ledger: &mut Ledger,
     (number, verdict): (u64, Verdict),
@@ -211,34 +247,39 @@ pub(super) fn why(
         ledger.next_head(number)?;
     let (key, other) = (ledger.text(key)?, ledger.text(other)?);
     let name = asked.name(file);
-    if kind == Kind::Skipped {
-        let (skipped, reason) = (&lossy(&key), &lossy(&other));
-        let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
-        match original {
-            Line::Bytes(line) => match std::str::from_utf8(line) {
-                Ok(line) => row = Some(line),
-                Err(_) => row_hex = Some(hex(line)),
-            },
-            Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+    match kind {
+        Kind::Blank => return Ok((kind, Vec::new())),
+        Kind::Skipped => {
+            let (skipped, reason) = (&lossy(&key), &lossy(&other));
+            let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
+            match original {
+                Line::Bytes(line) => match std::str::from_utf8(line) {
+                    Ok(line) => row = Some(line),
+                    Err(_) => row_hex = Some(hex(line)),
+                },
+                Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+            }
+            let object =
+                SkippedObject { file: name, line, skipped, reason, row, row_hex, at, bytes };
+            return Ok((kind, serde_json::to_vec(&object)?));
         }
-        let object = SkippedObject { file: name, line, skipped, reason, row, row_hex, at, bytes };
-        return Ok((kind, serde_json::to_vec(&object)?));
+        Kind::Document | Kind::Archived => {}
     }
-    let (of, of_key, told) = match verdict {
+    let (of, of_key, (equal, of_shingles)) = match verdict {
         Verdict::Dropped { of, equal } => {
             let of = ledger.head(of)?;
             let of_key = ledger.text(of.key)?;
-            let told = told(asked, equal, (shingles, of.shingles));
-            (Some((asked.name(of.file), of.line)), of_key, told)
+            (Some((asked.name(of.file), of.line)), of_key, (equal, of.shingles))
         }
         _ => {
-            let stored = asked.archive.as_ref().map(|archive| archive.signature(&other));
+            let stored = asked.archive.as_ref().map(|archive| archive.index.signature(&other));
             let stored = stored.transpose().map_err(std::io::Error::other)?.flatten();
             let stored = stored.map_or(0, |signature| signature.shingle_count());
-            (None, other, told(asked, equal_rows, (shingles, stored)))
+            (None, other, (equal_rows, stored))
         }
     };
-    let (similarity, contained) = told;
+    let (similarity, contained) = told(asked, equal, (shingles, of_shingles));
+    let counts = Counts { shingles, of_shingles, shared: equal };
     let object = serde_json::to_vec(&DroppedObject {
         key: text(&key).as_deref(),
         file: name,
@@ -248,6 +289,7 @@ pub(super) fn why(
         of_line: of.as_ref().map(|(_, line)| *line),
         similarity,
         contained,
+        shingles: asked.args.exact.then_some(counts),
         in_index: of.is_none(),
         repetitive,
     })?;
@@ -272,18 +314,17 @@ fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-/// Returns the similarity of two documents and, with `--contained`, their containment. `equal` is
-/// the number of equal rows or, with `--exact`, of common shingles; `counts` are the shingle counts
-/// of the two.
+/// Returns the similarity of two documents and, with `--contained` or `--exact`, their containment.
+/// `equal` is the number of equal rows or, with `--exact`, of shared shingles; `counts` are the
+/// shingle counts of the two.
 fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
-    let (similarity, contained) = if asked.args.exact {
+    if asked.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
-        (overlap.similarity, Some(overlap.containment))
-    } else {
-        let contained = asked.params.containment(equal, counts.0, counts.1);
-        (asked.params.similarity(equal), contained.map(|told| told.estimate))
-    };
-    (similarity, contained.filter(|_| asked.args.contained.is_some()))
+        return (overlap.similarity, Some(overlap.containment));
+    }
+    let contained = asked.params.containment(equal, counts.0, counts.1);
+    let contained = contained.filter(|_| asked.args.contained.is_some());
+    (asked.params.similarity(equal), contained.map(|told| told.estimate))
 }
 
 /// Makes both files durable and stores the state.

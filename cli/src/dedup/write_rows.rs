@@ -11,7 +11,7 @@ use super::asked::Asked;
 use super::ledger::{Verdict, Verdicts};
 use super::packed::Packed;
 use super::work::Work;
-use super::write::{self, Line, changed};
+use super::write::{self, Fate, Line, changed};
 use crate::failure::Failure;
 use crate::files;
 use crate::interrupt;
@@ -32,11 +32,9 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
         let mut keep = Vec::new();
         for _ in 0..group.rows {
             let verdict = next(&mut verdicts, work)?;
-            keep.push(verdict == Verdict::Kept);
-            if verdict != Verdict::Kept {
-                let of = (work.state.done, verdict);
-                let why = write::why(asked, &mut work.ledger, of, Line::Bytes(b""));
-                let (_, why) = why.map_err(|error| work.failed(&error))?;
+            let fate = write::fate(asked, work, verdict, Line::Bytes(b""))?;
+            keep.push(matches!(fate, Fate::Kept));
+            if let Fate::Dropped(_, why) = fate {
                 dropped.line(&why, b"\n")?;
             }
             step(work, &progress)?;

@@ -6,6 +6,8 @@ use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+#[path = "dedup/doors.rs"]
+mod doors;
 #[path = "dedup/exactly.rs"]
 mod exactly;
 #[path = "dedup/formats.rs"]
@@ -51,41 +53,99 @@ fn what_is_dropped_is_said_with_what_it_is_like() {
     scratch.write("in.jsonl", [a, b, bad, again].concat());
     let ran = scratch.run("dedup in.jsonl in.jsonl --out out.jsonl").ends_with(3).says(&[
         "skipped in.jsonl line 4: bad line (not JSON",
-        "skipped in.jsonl line 5: empty",
         "reasons are in out.jsonl.dropped.jsonl",
     ]);
     // Kept lines are copied byte for byte, each with its line end.
-    assert_eq!(text(&scratch, "out.jsonl"), [a, b].concat());
+    let blank = "{\"id\":\"e\",\"text\":\" \"}\n";
+    assert_eq!(text(&scratch, "out.jsonl"), [a, b, blank, blank].concat());
     let dropped = text(&scratch, "out.jsonl.dropped.jsonl");
     let dropped: Vec<_> = dropped.lines().collect();
     assert!(dropped[0].starts_with(
         "{\"file\":\"in.jsonl\",\"line\":4,\"skipped\":\"bad line\",\"reason\":\"not JSON: "
     ));
     assert_eq!(
-        dropped[2],
+        dropped[1],
         "{\"key\":\"7\",\"file\":\"in.jsonl\",\"line\":6,\"of_key\":\"a\",\"of_file\":\"in.jsonl\",\
          \"of_line\":1,\"similarity\":1.0,\"in_index\":false}"
     );
     // The input file is named twice. So each document comes a second time under the same key,
     // counts as another document, and is dropped as a copy of the first.
     assert!(
-        dropped[3].starts_with("{\"key\":\"a\",\"file\":\"in.jsonl\",\"line\":1,\"of_key\":\"a\"")
+        dropped[2].starts_with("{\"key\":\"a\",\"file\":\"in.jsonl\",\"line\":1,\"of_key\":\"a\"")
     );
     assert!(
-        dropped[4].starts_with("{\"key\":null,\"file\":\"in.jsonl\",\"line\":2,\"of_key\":null")
+        dropped[3].starts_with("{\"key\":null,\"file\":\"in.jsonl\",\"line\":2,\"of_key\":null")
     );
     let table: Vec<_> = ran.stdout.lines().map(str::trim_start).collect();
     assert_eq!(
-        table[..4],
+        table[..5],
         [
             "10  lines read",
-            "2  kept in out.jsonl",
+            "4  kept in out.jsonl",
             "4  dropped: similar to a kept one",
-            "4  skipped: 2 bad line, 2 empty",
+            "2  of those kept have nothing to compare (--drop-blank leaves them out)",
+            "2  skipped: 2 bad line",
         ]
     );
     assert!(!scratch.path("out.jsonl.nearkin-work").exists());
     assert!(!scratch.path("out.jsonl.nearkin-tmp").exists());
+}
+
+/// Texts without words, short texts, blank and null ones: what is unique stays, and of equal texts
+/// one.
+#[test]
+fn what_has_nothing_to_compare_stays() {
+    let scratch = Scratch::new();
+    let line = |id: u32, text: &str| format!("{{\"id\":{id},\"text\":{text}}}\n");
+    let lines = [
+        line(1, "\"cat\""),
+        line(3, "\"Cat!\""),
+        line(4, "\"\u{1F44D}\u{1F44D}\""),
+        line(5, "\"\u{1F389}\""),
+        line(6, "\"{}\""),
+        line(12, "\"\""),
+        line(13, "null"),
+        line(14, "null"),
+        line(18, "\"\u{2211} \u{222B}\""),
+        line(20, "\"===> <===\""),
+        line(21, "\"===> <===\""),
+    ];
+    scratch.write("in.jsonl", lines.concat());
+    let ids = || -> Vec<u64> {
+        objects(&text(&scratch, "o.jsonl")).iter().map(|one| one["id"].as_u64().unwrap()).collect()
+    };
+    for keep in ["first", "longest"] {
+        for exact in ["", " --exact"] {
+            let run = format!("dedup in.jsonl --out o.jsonl --json --keep {keep}{exact}");
+            let counts = &scratch.run(&run).ends_with(0).objects()[0];
+            assert_eq!(ids(), [1, 4, 5, 6, 12, 13, 14, 18, 20], "{run}");
+            assert_eq!((&counts["kept"], &counts["blank"]), (&9.into(), &3.into()), "{run}");
+        }
+    }
+    let counts =
+        &scratch.run("dedup in.jsonl --out o.jsonl --drop-blank --json").ends_with(0).objects()[0];
+    assert_eq!(ids(), [1, 4, 5, 6, 18, 20]);
+    assert_eq!((&counts["skipped"], &counts["blank"]), (&3.into(), &0.into()));
+    // The same in a table, whose rows are copied.
+    scratch.write("in.csv", "id,text\n1,cat\n2,\n3,cat\n4,\n");
+    scratch.run("dedup in.csv --out o.csv").ends_with(0);
+    assert_eq!(text(&scratch, "o.csv"), "id,text\n1,cat\n2,\n4,\n");
+    // A text of which every line is blank is no sign of a wrong field.
+    scratch.write("blank.jsonl", line(1, "null").repeat(3));
+    scratch.run("dedup blank.jsonl --out o.jsonl").ends_with(0);
+    assert_eq!(text(&scratch, "o.jsonl"), line(1, "null").repeat(3));
+}
+
+/// Hashes that were not given are chosen: 128 of them find nothing so dissimilar.
+#[test]
+fn a_low_threshold_chooses_enough_hashes() {
+    let scratch = Scratch::new();
+    scratch.write("in.jsonl", lines(30));
+    for how in ["--threshold 0.2", "--contained 0.5", "--contained 0.5 --exact"] {
+        let run = format!("dedup in.jsonl --out o.jsonl {how}");
+        scratch.run(&run).ends_with(0);
+        scratch.run(&format!("{run} --hashes 128")).ends_with(2).says(&["148 hashes do"]);
+    }
 }
 
 /// Brute-force implementation of the rules in docs/guide/DEDUP.md: computes the keys to keep from

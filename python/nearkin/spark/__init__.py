@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import Params, shards
+from .._nearkin import dedup_params
 from . import _clusters, _dedup, _documents, _matches, _pairs, _stored
 from ._documents import Columns
 from ._stored import Committed
@@ -162,7 +163,7 @@ def dedup(
     ``against`` is a sharded index (:func:`build`): rows that are similar to one of its documents
     are dropped first. The index is not changed. It is read at its current generation.
 
-    The bands are those of ``params``, whatever ``threshold`` is: pass the threshold to ``Params``.
+    The bands are chosen for ``threshold``, as ``nearkin.dedup`` chooses them.
     """
     if keep not in _dedup.ORDERS:
         raise ValueError(f"keep must be 'first', 'last' or 'longest', not {keep!r}")
@@ -173,9 +174,10 @@ def dedup(
     if against is not None:
         # One match is enough, and as bytes any key can be returned.
         place, _ = _matches.place_of(_stored.local(against), params, "bytes")
+    chosen = dedup_params(params, least, signature is not None or against is not None)
     columns = Columns(key, text, items, signature, shingle_count)
     documents = _documents.documents(
-        df, params, columns, order=_dedup.order_of(keep), work=work, partitions=partitions
+        df, chosen, columns, order=_dedup.order_of(keep), work=work, partitions=partitions
     )
     rest, like = documents, None
     if place is not None:

@@ -144,6 +144,12 @@ impl Alike {
         (Some(self.threshold), self.contained)
     }
 
+    /// The condition as it decides, not as it searches for candidates to verify.
+    pub(crate) fn to_decide(mut self) -> Self {
+        self.is_verified = false;
+        self
+    }
+
     pub(crate) fn is_verified(self) -> bool {
         self.is_verified
     }

@@ -117,7 +117,7 @@ impl Snapshot {
     }
 
     /// The fetched document, if it equals the indexed one.
-    pub(super) fn fetched(
+    pub(crate) fn fetched(
         &self,
         key: &[u8],
         fetch: &mut Fetch<'_>,

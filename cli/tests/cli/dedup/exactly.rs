@@ -108,8 +108,11 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
                 (told, expected) => told == expected,
             };
             assert!(is("similarity", Some(*similarity)), "{options}: {told}");
-            let asked = options.contains("--contained");
-            assert!(is("contained", asked.then_some(*contained)), "{options}: {told}");
+            assert!(is("contained", Some(*contained)), "{options}: {told}");
+            let count = |name: &str| told[name].as_f64().unwrap();
+            let (own, other, shared) = (count("shingles"), count("of_shingles"), count("shared"));
+            assert!(is("similarity", Some(shared / (own + other - shared))), "{told}");
+            assert!(is("contained", Some(shared / own.min(other))), "{told}");
         }
         assert!(expected.len() > 200, "{options}: {}", expected.len());
         let kept = text(&scratch, "out.jsonl").lines().count();
@@ -154,8 +157,62 @@ fn an_estimate_of_what_is_contained_drops_parts_and_says_how_much() {
         .run("dedup in.jsonl --out out.jsonl --contained 0.8 --index narrow")
         .ends_with(0)
         .says(&["warning"]);
-    scratch
-        .run("dedup in.jsonl --out out.jsonl --exact --index ix")
-        .ends_with(2)
-        .says(&["--exact compares documents"]);
+}
+
+/// Documents of the index are read again, and only one that is as it was indexed is a reason to
+/// drop a line.
+#[test]
+fn against_an_index_the_documents_decide() {
+    let scratch = Scratch::new();
+    let all = texts(900);
+    let text_of = |words: &Vec<u64>| {
+        words.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+    };
+    let line = |at: usize| {
+        format!("{}\n", serde_json::json!({"id": at.to_string(), "text": text_of(&all[at])}))
+    };
+    scratch.write("archive.jsonl", (0..600).map(line).collect::<String>());
+    scratch.write("in.jsonl", (600..900).map(line).collect::<String>());
+    let how = "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16";
+    scratch.run(&format!("add ix --jsonl archive.jsonl --threshold 0.7 {how}")).ends_with(0);
+    let run = "dedup in.jsonl --out out.jsonl --exact --threshold 0.7 --index ix";
+    let ran = scratch.run(&format!("{run} --from archive.jsonl --json")).ends_with(0);
+    assert_eq!(ran.objects()[0]["unread"], 0);
+    let found: BTreeMap<u64, Value> =
+        written(&scratch).into_iter().filter(|(_, one)| one["in_index"] == true).collect();
+    let sets: Vec<BTreeSet<&u64>> = all.iter().map(|text| text.iter().collect()).collect();
+    let mut expected = 0;
+    for at in 600..900 {
+        let similarity = |of: usize| {
+            let shared = sets[at].intersection(&sets[of]).count();
+            shared as f64 / (sets[at].len() + sets[of].len() - shared) as f64
+        };
+        let best = (0..600).map(similarity).fold(0.0, f64::max);
+        let told = found.get(&(at as u64));
+        assert_eq!(told.is_some(), best >= 0.7, "{at}: {best} {told:?}");
+        if let Some(told) = told {
+            expected += 1;
+            let of: usize = told["of_key"].as_str().unwrap().parse().unwrap();
+            assert!((told["similarity"].as_f64().unwrap() - best).abs() < 1e-12, "{told}");
+            assert_eq!(told["shared"], sets[at].intersection(&sets[of]).count(), "{told}");
+        }
+    }
+    assert!(expected > 20, "{expected}");
+    // Without the documents nothing is dropped for the index, and it is said.
+    let ran = scratch.run(&format!("{run} --json")).ends_with(0).says(&["could not be compared"]);
+    assert_eq!(ran.objects()[0]["dropped_for_index"], 0);
+    scratch.run("dedup in.jsonl --out o --exact --from archive.jsonl").ends_with(2);
+    // Keys that are paths lead to the documents.
+    for at in 0..3 {
+        scratch.write(&format!("docs/{at}.txt"), text_of(&all[at]));
+    }
+    let copies = (0..4).map(|at| line(at)).collect::<String>();
+    scratch.write("copies.jsonl", copies);
+    scratch.run(&format!("add files docs {how}")).ends_with(0);
+    scratch.write("docs/1.txt", "another text by now");
+    let run = "dedup copies.jsonl --out out.jsonl --exact --index files --json";
+    let ran = scratch.run(run).ends_with(0).says(&["1 candidate of the index"]);
+    assert_eq!(ran.objects()[0]["unread"], 1);
+    let dropped: Vec<u64> = written(&scratch).into_keys().collect();
+    assert_eq!(dropped, [0, 2]);
 }

@@ -1,0 +1,49 @@
+//! A cache of kept documents with their shingles.
+
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::Arc;
+
+use ahash::RandomState;
+
+use super::FetchByRank;
+use crate::{Error, Original, Result};
+
+/// Maximum size in bytes.
+const BYTES_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
+/// Approximate memory of a document without its shingles, in bytes.
+const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
+
+/// Kept documents by rank. It is emptied when it is full.
+#[derive(Default)]
+pub(super) struct Cache {
+    documents: HashMap<u64, Arc<Original>, RandomState>,
+    bytes: usize,
+}
+
+impl Cache {
+    /// The document of a rank; fetched if it is not here.
+    pub(super) fn get(&mut self, rank: u64, fetch: &mut FetchByRank<'_>) -> Result<Arc<Original>> {
+        if let Some(document) = self.documents.get(&rank) {
+            return Ok(Arc::clone(document));
+        }
+        let Some(document) = fetch(rank)? else {
+            return Err(Error::invalid(format!(
+                "fetch returned no document for rank {rank}; it must return every kept document"
+            )));
+        };
+        let document = Arc::new(document);
+        self.put(rank, Arc::clone(&document));
+        Ok(document)
+    }
+
+    pub(super) fn put(&mut self, rank: u64, document: Arc<Original>) {
+        let bytes = size_of_val(document.shingle_hashes()) + DOCUMENT_BYTES;
+        if self.bytes + bytes > BYTES_MAX {
+            self.documents.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        self.documents.insert(rank, document);
+    }
+}
