@@ -197,6 +197,7 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "another program's file")]
 fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("scratch");
