@@ -261,7 +261,7 @@ fn exact(setting: &Setting, originals: &[Original]) -> Result<Vec<usize>, Box<dy
     let ranked: Vec<_> = (0_u64..).zip(originals.iter().cloned()).collect();
     let mut kept_for = Vec::new();
     for some in ranked.chunks(1_024) {
-        for copy in dedup.decide(some.to_vec(), fetch)? {
+        for copy in dedup.decide_exactly(some.to_vec(), fetch)? {
             kept_for.push(copy.map_or(Ok(kept_for.len()), |copy| usize::try_from(copy.of))?);
         }
     }
