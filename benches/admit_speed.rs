@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench admit_speed -- DIR [DOCUMENTS [BATCH]]`. DIR must not exist; three indexes
 //! are created in it: filled by inserts, by admitting, and by admitting with `Admit::verify`, whose
-//! closure finds the documents in memory. A signature has 128 rows of 8 bits, in 17 bands of 5. One document in ten is
-//! a near-copy of an earlier one and is rejected. Besides the wall-clock time, the benchmark prints
-//! the CPU time of the thread, which is less sensitive to other load.
+//! closure finds the documents in memory. A signature has 128 rows of 8 bits, in 17 bands of 5. One
+//! document in ten is a near-copy of an earlier one and is rejected. Besides the wall-clock time,
+//! the benchmark prints the CPU time of the thread, which is less sensitive to other load.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 

@@ -180,7 +180,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
     Comparisons, Decision, Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported,
-    Index, Keep, Key, Keys, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair,
+    Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair,
     Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification,
     VerifiedAdmit, Written,
 };

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use nearkin::{Batch, Index, Params, Shingles};
+use nearkin::{Batch, Edit, Index, Params, Shingles};
 
 use crate::added::{Counts, Safe};
 use crate::args::{Add, TtlGiven};
@@ -31,9 +31,6 @@ use crate::table_file;
 /// Maximum size of a batch. Well below the library's default maximum of 16 MiB, because the library
 /// adds bytes of its own per document.
 const BATCH_BYTES_MAX: usize = 8 << 20;
-
-/// Upper bound of a batch entry's size without its key and signature.
-const ENTRY_BYTES: usize = 64;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
@@ -162,21 +159,24 @@ fn write(
     let mut bytes = 0;
     let mut skipped = Vec::new();
     for document in chunk {
-        let Sketched { name, signature } = match document {
-            Ok(sketched) => sketched,
-            Err(one) => {
-                counts.skip(&one);
-                skipped.push(one);
-                continue;
-            }
+        let edit = match &document {
+            Ok(Sketched { name, signature }) => Edit::put(name, Some(signature)),
+            Err(one) => match one.emptied() {
+                Some(key) => Edit::put(key, None),
+                None => {
+                    counts.skip(one);
+                    skipped.extend(document.err());
+                    continue;
+                }
+            },
         };
-        let entry = ENTRY_BYTES + name.len() + signature.as_bytes().len();
-        if bytes + entry > BATCH_BYTES_MAX {
+        if bytes + edit.bytes() > BATCH_BYTES_MAX {
             counts.write(index, std::mem::take(&mut batch))?;
             bytes = 0;
         }
-        bytes += entry;
-        batch = batch.insert(name, &signature);
+        bytes += edit.bytes();
+        batch.push(edit);
+        skipped.extend(document.err());
     }
     skips.note(&skipped, progress);
     counts.write(index, batch)

@@ -10,7 +10,7 @@ use crate::doubts::Doubts;
 use crate::failure::Failure;
 use crate::input::Position;
 use crate::output::{counted, grouped};
-use crate::raw::Skipped;
+use crate::raw::{Reason, Skipped};
 use crate::resume::Resume;
 
 /// The checkpoint of a run, and whether skipped documents are errors.
@@ -43,6 +43,9 @@ pub(crate) struct Counts {
     /// Includes documents replaced by a later document of the same run.
     replaced: u64,
     unchanged: u64,
+    /// Documents that were removed because their text is blank now.
+    #[serde(skip_serializing_if = "is_zero")]
+    emptied: u64,
     skipped: u64,
     /// With `--ttl`: documents older than the TTL, removed at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,13 +57,23 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Writes a batch, unless it is empty, and counts its outcomes.
+    /// Writes a batch, unless it is empty, and counts its outcomes. Its removes are of documents
+    /// whose text is blank now: one that is not stored was skipped.
     pub(crate) fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
         if batch.is_empty() {
             return Ok(());
         }
         self.count(&index.write(batch)?.outcomes);
         Ok(())
+    }
+
+    /// Counts a document whose text is blank now by the outcome of its removal.
+    pub(crate) fn count_blank(&mut self, outcome: Outcome) {
+        if outcome == Outcome::Removed {
+            self.emptied += 1;
+        } else {
+            self.skip_as(&Reason::Empty);
+        }
     }
 
     pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
@@ -72,6 +85,11 @@ impl Counts {
         // replaced.
         self.replaced += count(Outcome::Replaced) + count(Outcome::Superseded);
         self.unchanged += count(Outcome::Unchanged);
+        for blank in outcomes {
+            if matches!(blank, Outcome::Removed | Outcome::Missing) {
+                self.count_blank(*blank);
+            }
+        }
     }
 
     /// Counts table rows without a usable key or item.
@@ -83,17 +101,30 @@ impl Counts {
     }
 
     pub(crate) fn skip(&mut self, skipped: &Skipped) {
-        self.skipped += 1;
-        *self.kinds.entry(skipped.reason.kind()).or_default() += 1;
+        self.skip_as(&skipped.reason);
     }
+
+    fn skip_as(&mut self, reason: &Reason) {
+        self.skipped += 1;
+        *self.kinds.entry(reason.kind()).or_default() += 1;
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inserted, replaced, unchanged, skipped, expired, kinds, .. } = self;
+        let Self { inserted, replaced, unchanged, emptied, skipped, expired, kinds, .. } = self;
         let inserted = counted(*inserted, "document");
         write!(f, "{inserted} inserted, {} replaced, ", grouped(*replaced))?;
-        write!(f, "{} unchanged, {} skipped", grouped(*unchanged), grouped(*skipped))?;
+        write!(f, "{} unchanged, ", grouped(*unchanged))?;
+        if *emptied > 0 {
+            write!(f, "{} emptied, ", grouped(*emptied))?;
+        }
+        write!(f, "{} skipped", grouped(*skipped))?;
         if !kinds.is_empty() {
             let kinds: Vec<_> =
                 kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
@@ -109,7 +140,7 @@ impl fmt::Display for Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::{Origin, Reason};
+    use crate::raw::Origin;
 
     #[test]
     fn the_summary_says_what_was_skipped_and_why() {
@@ -119,7 +150,7 @@ mod tests {
             "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"
         );
         for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
-            counts.skip(&Skipped { origin: Origin::Line { file: "l".into(), number: 1 }, reason });
+            counts.skip(&Skipped::new(Origin::Line { file: "l".into(), number: 1 }, reason));
         }
         assert!(counts.to_string().ends_with("3 skipped (2 empty, 1 too large)"), "{counts}");
         assert_eq!(

@@ -343,6 +343,11 @@ pub(crate) struct Clusters {
     #[command(flatten)]
     pub(crate) rows: RowsGiven,
 
+    /// List only documents that are similar to the first of their group, not those that only a
+    /// chain of others joins with it
+    #[arg(long)]
+    pub(crate) direct: bool,
+
     /// Sort groups by size or by mean similarity, highest first; without it groups are printed as
     /// they are found. Holds all keys of groups in memory
     #[arg(long, value_name = "BY", value_parser = order())]

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use nearkin::{Cluster, Reader};
+use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
 
 use crate::args::{Clusters, Order};
@@ -18,7 +18,6 @@ use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pairs::unfinished;
 use crate::progress::{Progress, Unit};
-use crate::row_count::EqualRows;
 use crate::time::{DAY_MS, day};
 
 /// Maximum number of days listed per cluster. If documents were added on more days, a summary is
@@ -32,35 +31,68 @@ struct ClusterObject<'a> {
     key: &'a str,
     /// Similarity to the representative.
     similarity: f64,
+    /// Whether the document and the representative are a pair; otherwise a chain connects them.
+    direct: bool,
+    /// The least similarity of a document of the cluster to the representative.
+    least: f64,
     /// Time of insertion or last replacement, in milliseconds UTC.
     time: u64,
 }
 
-/// A cluster with the similarity of each document to the representative.
+/// A cluster, and how each document is related to the representative.
 struct Measured {
     cluster: Cluster,
-    similarities: Vec<f64>,
+    links: Vec<Link>,
 }
 
 impl Measured {
-    fn new(index: &Reader, cluster: Cluster) -> Result<Self, Failure> {
-        let equal = EqualRows::of(index.params());
-        let mut signatures = cluster.keys.iter().map(|key| index.signature(key));
-        let first = signatures.next().transpose()?.flatten();
-        let mut similarities = vec![1.0];
-        for signature in signatures {
-            // A snapshot contains every document of its clusters, so a signature can only be
-            // missing through a bug.
-            let rows = first.as_ref().zip(signature?.as_ref()).map(|(a, b)| equal.between(a, b));
-            similarities.push(index.params().similarity(rows.unwrap_or(0)));
-        }
-        Ok(Self { cluster, similarities })
-    }
-
     /// Mean similarity of the other documents to the representative.
     fn mean(&self) -> f64 {
-        let others = &self.similarities[1..];
-        others.iter().sum::<f64>() / others.len().max(1) as f64
+        let others = self.links.get(1..).unwrap_or_default();
+        others.iter().map(|link| link.similarity).sum::<f64>() / others.len().max(1) as f64
+    }
+
+    /// The least similarity to the representative.
+    fn least(&self) -> f64 {
+        self.links.iter().map(|link| link.similarity).fold(1.0, f64::min)
+    }
+
+    /// The number of documents that only a chain connects with the representative.
+    fn chained(&self) -> u64 {
+        self.links.iter().filter(|link| !link.is_direct).count() as u64
+    }
+}
+
+/// Measures clusters.
+struct Measuring<'a> {
+    snapshot: Snapshot,
+    alike: Alike,
+    /// With `--exact`: the documents.
+    originals: Option<&'a Originals>,
+    /// With `--direct`: leave out what only a chain connects with the representative.
+    direct: bool,
+}
+
+impl Measuring<'_> {
+    /// `None` if nothing is left of the cluster but the representative.
+    fn measure(&self, cluster: Cluster) -> Result<Option<Measured>, Failure> {
+        let mut links = match self.originals {
+            None => self.snapshot.links(&cluster, self.alike)?,
+            Some(originals) => {
+                let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+                self.snapshot.exact_links(&cluster, self.alike, fetch)?
+            }
+        };
+        let mut cluster = cluster;
+        if self.direct {
+            let is_direct: Vec<bool> = links.iter().map(|link| link.is_direct).collect();
+            let mut keep = is_direct.iter();
+            cluster.keys.retain(|_| keep.next() == Some(&true));
+            let mut keep = is_direct.iter();
+            cluster.times.retain(|_| keep.next() == Some(&true));
+            links.retain(|link| link.is_direct);
+        }
+        Ok((links.len() > 1).then_some(Measured { cluster, links }))
     }
 }
 
@@ -87,6 +119,9 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     };
     let clusters = clusters.map_err(|error| unfinished(error.into()))?;
     drop(progress);
+    let snapshot = index.snapshot();
+    let originals = originals.as_ref();
+    let measuring = Measuring { snapshot, alike, originals, direct: args.direct };
     let (mut count, mut documents, mut sorted) = (0, 0, Vec::new());
     let limit = args.limit.unwrap_or(usize::MAX) as u64;
     for cluster in clusters {
@@ -96,11 +131,13 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
         documents += cluster.size();
         if args.sort.is_some() {
             sorted.push(cluster);
-        } else if count <= limit {
-            print(&Measured::new(&index, cluster)?, output)?;
+        } else if count <= limit
+            && let Some(measured) = measuring.measure(cluster)?
+        {
+            print(&measured, output)?;
         }
     }
-    for measured in in_order(&index, args, sorted)? {
+    for measured in in_order(&measuring, args, sorted)? {
         print(&measured, output)?;
     }
     output.flush()?;
@@ -119,7 +156,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
 /// The first `limit` clusters in the requested order. Clusters of equal similarity are ordered by
 /// size, clusters of equal size by key.
 fn in_order(
-    index: &Reader,
+    measuring: &Measuring<'_>,
     args: &Clusters,
     mut clusters: Vec<Cluster>,
 ) -> Result<Vec<Measured>, Failure> {
@@ -129,9 +166,12 @@ fn in_order(
     if args.sort != Some(Order::Similarity) {
         clusters.truncate(limit);
     }
-    let measured = clusters.into_iter().map(|cluster| {
-        interrupt::check().map_err(unfinished)?;
-        Measured::new(index, cluster)
+    let measured = clusters.into_iter().filter_map(|cluster| {
+        let measure = || {
+            interrupt::check().map_err(unfinished)?;
+            measuring.measure(cluster)
+        };
+        measure().transpose()
     });
     let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
     if args.sort == Some(Order::Similarity) {
@@ -142,24 +182,36 @@ fn in_order(
     Ok(measured)
 }
 
-/// Prints a cluster as a text block: the representative with size and dates, then each other
-/// document with its similarity to the representative, then a blank line.
+/// Prints a cluster as a text block: the representative with size, dates and the least similarity
+/// to it, then each other document with its similarity to the representative, then a blank line.
 fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
-    let Measured { cluster, similarities } = measured;
-    let mut documents = cluster.keys.iter().zip(similarities);
+    let Measured { cluster, links } = measured;
+    let mut documents = cluster.keys.iter().zip(links);
     let Some((representative, _)) = documents.next() else { return Ok(()) };
     if output.json() {
         let name = &lossy(representative);
-        let documents = cluster.keys.iter().zip(similarities).zip(&cluster.times);
-        for ((key, similarity), time) in documents {
-            let (similarity, time) = (*similarity, *time);
-            output.object(&ClusterObject { cluster: name, key: &lossy(key), similarity, time })?;
+        let documents = cluster.keys.iter().zip(links).zip(&cluster.times);
+        for ((key, link), time) in documents {
+            output.object(&ClusterObject {
+                cluster: name,
+                key: &lossy(key),
+                similarity: link.similarity,
+                direct: link.is_direct,
+                least: measured.least(),
+                time: *time,
+            })?;
         }
         return Ok(());
     }
-    output.line(format_args!("{}  ({})", visible(representative), growth(cluster)))?;
-    for (key, similarity) in documents {
-        output.line(format_args!("  {similarity:.3}  {}", visible(key)))?;
+    let chain = match measured.chained() {
+        0 => String::new(),
+        chained => format!("; a chain joins {}", grouped(chained)),
+    };
+    let (first, growth, least) = (visible(representative), growth(cluster), measured.least());
+    output.line(format_args!("{first}  ({growth}; least {least:.3}{chain})"))?;
+    for (key, link) in documents {
+        let mark = if link.is_direct { "" } else { "  (by a chain)" };
+        output.line(format_args!("  {:.3}  {}{mark}", link.similarity, visible(key)))?;
     }
     output.line("")
 }

@@ -92,16 +92,12 @@ impl Reading {
     }
 
     pub(crate) fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {
-        let Raw { origin, body } = raw;
-        match self.named(&origin, body, |content| self.signature(content)) {
-            Ok((name, signature)) => Ok(Sketched { name, signature }),
-            Err(reason) => Err(Skipped { origin, reason }),
-        }
+        let (name, signature) = self.named(raw, |content| self.signature(content))?;
+        Ok(Sketched { name, signature })
     }
 
     /// Sketches a document; for a text, also returns how varied its shingles are.
     pub(crate) fn sketch_varied(&self, raw: Raw) -> Result<(Sketched, Option<Variety>), Skipped> {
-        let Raw { origin, body } = raw;
         let read = |content: &Content| match content {
             Content::Text(text) => match self.sketcher.text_with_variety(text) {
                 Ok((signature, variety)) => Ok((signature, Some(variety))),
@@ -109,10 +105,8 @@ impl Reading {
             },
             _ => Ok((self.signature(content)?, None)),
         };
-        match self.named(&origin, body, read) {
-            Ok((name, (signature, variety))) => Ok((Sketched { name, signature }, variety)),
-            Err(reason) => Err(Skipped { origin, reason }),
-        }
+        let (name, (signature, variety)) = self.named(raw, read)?;
+        Ok((Sketched { name, signature }, variety))
     }
 
     /// Sketches a document. If its content is a text, also calls `look` with the text, and returns
@@ -122,7 +116,6 @@ impl Reading {
         raw: Raw,
         look: impl Fn(&str) -> T,
     ) -> Result<(Sketched, Option<T>), Skipped> {
-        let Raw { origin, body } = raw;
         let read = |content: &Content| {
             let looks = match content {
                 Content::Text(text) => Some(look(text)),
@@ -130,57 +123,47 @@ impl Reading {
             };
             Ok((self.signature(content)?, looks))
         };
-        match self.named(&origin, body, read) {
-            Ok((name, (signature, looks))) => Ok((Sketched { name, signature }, looks)),
-            Err(reason) => Err(Skipped { origin, reason }),
-        }
+        let (name, (signature, looks)) = self.named(raw, read)?;
+        Ok((Sketched { name, signature }, looks))
     }
 
     /// A document's name, and its content in the form for exact comparison.
     pub(crate) fn original(&self, raw: Raw) -> Result<(Vec<u8>, Original), Skipped> {
-        let Raw { origin, body } = raw;
-        self.named(&origin, body, |content| self.original_of(content))
-            .map_err(|reason| Skipped { origin, reason })
+        self.named(raw, |content| self.original_of(content))
     }
 
     /// A document's name, its signature, and its text for display; a set shows its items.
     pub(crate) fn signed_text(&self, raw: Raw) -> Result<(Vec<u8>, Signature, String), Skipped> {
-        let Raw { origin, body } = raw;
         let read = |content: &Content| Ok((self.signature(content)?, shown(content)));
-        self.named(&origin, body, read)
-            .map(|(name, (signature, text))| (name, signature, text))
-            .map_err(|reason| Skipped { origin, reason })
+        let (name, (signature, text)) = self.named(raw, read)?;
+        Ok((name, signature, text))
     }
 
     /// Cuts a text into passages.
     pub(crate) fn prepare(&self, raw: Raw, cutter: &PassageCutter) -> Result<Prepared, Skipped> {
-        let Raw { origin, body } = raw;
-        let text = |content: &Content| match content {
-            Content::Text(text) => Ok(text.clone()),
-            _ => Err(Reason::BadLine("no text to cut passages from".to_owned())),
-        };
-        self.named(&origin, body, text)
-            .and_then(|(name, text)| match name.len() {
-                0..=PASSAGE_KEY_BYTES_MAX => {
-                    cutter.prepare(name, &text, None).map_err(|error| reason_of(&error))
-                }
-                _ => Err(Reason::BadKey(format!("more than {PASSAGE_KEY_BYTES_MAX} bytes"))),
-            })
-            .and_then(|prepared| match prepared.wal_bytes() {
+        let prepare = |name: &[u8], content: &Content| {
+            let Content::Text(text) = content else {
+                return Err(Reason::BadLine("no text to cut passages from".to_owned()));
+            };
+            if name.len() > PASSAGE_KEY_BYTES_MAX {
+                return Err(Reason::BadKey(format!("more than {PASSAGE_KEY_BYTES_MAX} bytes")));
+            }
+            let prepared = cutter.prepare(name, text, None).map_err(|error| reason_of(&error))?;
+            match prepared.wal_bytes() {
                 0..=PREPARED_BYTES_MAX => Ok(prepared),
                 _ => Err(Reason::TooLarge),
-            })
-            .map_err(|reason| Skipped { origin, reason })
+            }
+        };
+        Ok(self.made(raw, prepare)?.1)
     }
 
     /// A document's name and text, for a query.
     pub(crate) fn text(&self, raw: Raw) -> Result<(Vec<u8>, String), Skipped> {
-        let Raw { origin, body } = raw;
         let read = |content: &Content| match content {
             Content::Text(text) => Ok(text.clone()),
             _ => Err(Reason::BadLine("no text".to_owned())),
         };
-        self.named(&origin, body, read).map_err(|reason| Skipped { origin, reason })
+        self.named(raw, read)
     }
 
     /// The columns that are read from tables and Parquet files.
@@ -213,10 +196,35 @@ impl Reading {
 
     fn named<T>(
         &self,
+        raw: Raw,
+        make: impl Fn(&Content) -> Result<T, Reason>,
+    ) -> Result<(Vec<u8>, T), Skipped> {
+        self.made(raw, |_, content| make(content))
+    }
+
+    /// A document's name, and what is made of its name and content.
+    fn made<T>(
+        &self,
+        raw: Raw,
+        make: impl Fn(&[u8], &Content) -> Result<T, Reason>,
+    ) -> Result<(Vec<u8>, T), Skipped> {
+        let Raw { origin, body } = raw;
+        let (name, content) = match self.parsed(&origin, body) {
+            Ok(parsed) => parsed,
+            Err(reason) => return Err(Skipped::new(origin, reason)),
+        };
+        match make(&name, &content) {
+            Ok(whole) => Ok((name, whole)),
+            Err(reason) => Err(Skipped { origin, reason, key: Some(name) }),
+        }
+    }
+
+    /// A document's name and content.
+    fn parsed(
+        &self,
         origin: &Origin,
         body: Result<Bytes, Reason>,
-        make: impl Fn(&Content) -> Result<T, Reason>,
-    ) -> Result<(Vec<u8>, T), Reason> {
+    ) -> Result<(Vec<u8>, Content), Reason> {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { path, name } => (name.clone(), Content::Text(text_of(path, body)?)),
@@ -234,8 +242,8 @@ impl Reading {
             }
         };
         match name.len() {
-            1..=KEY_BYTES_MAX => Ok((name, make(&content)?)),
-            _ if self.fields.is_key_optional() => Ok((name, make(&content)?)),
+            1..=KEY_BYTES_MAX => Ok((name, content)),
+            _ if self.fields.is_key_optional() => Ok((name, content)),
             length => Err(Reason::BadKey(format!(
                 "it has {}; 1 to {KEY_BYTES_MAX} can be stored",
                 output::counted(length as u64, "byte")

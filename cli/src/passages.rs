@@ -85,7 +85,15 @@ fn write(
                 texts.push(text);
             }
             Err(one) => {
-                counts.skip(&one);
+                match one.emptied() {
+                    // An earlier text of this key is written first.
+                    Some(key) => {
+                        counts.count(&index.write(&std::mem::take(&mut texts))?);
+                        bytes = 0;
+                        counts.count_blank(index.remove(key)?);
+                    }
+                    None => counts.skip(&one),
+                }
                 skipped.push(one);
             }
         }

@@ -55,6 +55,26 @@ pub(crate) struct Raw {
 pub(crate) struct Skipped {
     pub(crate) origin: Origin,
     pub(crate) reason: Reason,
+    /// The document's key, if it is known.
+    pub(crate) key: Option<Vec<u8>>,
+}
+
+impl Skipped {
+    /// The key of the origin is known; that of a line is in the line.
+    pub(crate) fn new(origin: Origin, reason: Reason) -> Self {
+        let key = match &origin {
+            Origin::File { name, .. } => Some(name.clone()),
+            Origin::Set { key } => Some(key.clone()),
+            Origin::Line { .. } => None,
+        };
+        Self { origin, reason, key }
+    }
+
+    /// The key under which a document may be stored whose text is blank now.
+    pub(crate) fn emptied(&self) -> Option<&[u8]> {
+        let key = self.key.as_deref().filter(|key| (1..=KEY_BYTES_MAX).contains(&key.len()))?;
+        (self.reason == Reason::Empty).then_some(key)
+    }
 }
 
 /// Why a document is skipped. The variants are the categories of the summary.
@@ -238,7 +258,7 @@ mod tests {
     fn lines_with_the_same_fault_are_named_together() {
         let line = |number, reason: Reason| {
             let origin = Origin::Line { file: "l".into(), number };
-            Skipped { origin, reason }
+            Skipped::new(origin, reason)
         };
         let bad = || Reason::BadLine("no".to_owned());
         let skipped = [

@@ -405,6 +405,7 @@ class Index(Readable):
         contained: float | None = None,
         relate: float | None = None,
         keep: _Keep = "first",
+        exact: Callable[[Any], Any] | None = None,
         payloads: _Column | None = None,
         times: _Column | _Time | None = None,
         progress: _Progress = None,

@@ -14,8 +14,10 @@ class Added(NamedTuple):
     unchanged: int
     #: A later row of the same batch has the same key and replaces this one.
     superseded: int
-    #: Numbers of the rows that are null, blank or of no items; they are not written.
+    #: Numbers of the rows that are null, blank or of no items.
     empty: tuple[int, ...]
+    #: How many blank rows removed the document that was stored under their key.
+    emptied: int = 0
 
 
 class Imported(NamedTuple):

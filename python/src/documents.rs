@@ -37,8 +37,26 @@ pub(crate) enum Documents<'py> {
 
 /// Receives signatures as they are made; each thread has its own sink.
 pub(crate) trait Sink: Default + Send {
-    /// Adds a row; `None` if its document has nothing to compare.
+    /// Adds a row; `None` if its document is null or has nothing to compare.
     fn push(&mut self, signature: Option<Signature>);
+
+    /// Adds a row whose document is there but blank.
+    fn push_blank(&mut self) {
+        self.push(None);
+    }
+}
+
+/// Rows of which blank ones are told from null ones: null is `None`, blank is `Some(None)`.
+pub(crate) type NewState = Option<Option<Signature>>;
+
+impl Sink for Vec<NewState> {
+    fn push(&mut self, signature: Option<Signature>) {
+        Self::push(self, signature.map(Some));
+    }
+
+    fn push_blank(&mut self) {
+        Self::push(self, Some(None));
+    }
 }
 
 impl Sink for Vec<Option<Signature>> {
@@ -207,9 +225,8 @@ fn sketched<S: Sink>(
         for row in rows {
             match sketch(row) {
                 Ok(signature) => sink.push(signature),
-                // The document has nothing to compare: the sink gets `None`, and the caller of
-                // `sketch` decides what that means.
-                Err(error) if error.kind() == ErrorKind::Empty => sink.push(None),
+                // The caller of `sketch` decides what it means that there is nothing to compare.
+                Err(error) if error.kind() == ErrorKind::Empty => sink.push_blank(),
                 Err(error) => return Err(error),
             }
         }

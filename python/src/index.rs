@@ -14,6 +14,7 @@ use crate::options::{Asked, key_type};
 use crate::params::Params;
 use crate::readable::{Readable, Source, lock};
 use crate::reports;
+use crate::verified::Fetch;
 use crate::writing::{Admitting, Columns, add, admit};
 
 /// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any number
@@ -123,8 +124,9 @@ impl Index {
     /// ``documents`` are texts, sets of items (if the parameters say so), or :class:`Signatures`.
     /// ``payloads`` is a column of bytes; where it is null or missing, a stored payload is kept.
     /// ``times`` is a column of datetimes or of milliseconds, or one time for all. The documents
-    /// are written in batches, each of them atomic and durable. Rows that are null, blank
-    /// or of no items are not written; the result lists them.
+    /// are written in batches, each of them atomic and durable. Null rows are not written. A blank
+    /// text or an empty set removes the document stored under its key, which would otherwise be
+    /// found by a text that it no longer has. The result lists these rows.
     #[pyo3(signature = (keys, documents, *, payloads=None, times=None, progress=None,
         threads=None))]
     fn add<'py>(
@@ -159,7 +161,7 @@ impl Index {
         base.keys.check(py, &key)?;
         let signature = base.sketched(py, document)?;
         let time = time.map(|time| crate::writing::ms_of(&time)).transpose()?;
-        let edit = crate::writing::insert(&key, payload, time, &signature);
+        let edit = crate::writing::put(&key, payload, time, Some(&signature));
         let batch: nearkin::Batch = [edit].into_iter().collect();
         let written = engine(py, || index.write(&batch))?;
         Ok(!matches!(written.outcomes.as_slice(), [Outcome::Unchanged]))
@@ -240,8 +242,16 @@ impl Index {
     /// With ``contained``, two documents are duplicates if the larger one contains at least this
     /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
     /// by default. The table has an additional column ``contained``.
+    ///
+    /// With ``exact``, a function that returns the stored document of a key (or None), documents
+    /// are compared shingle by shingle, and estimates only find candidates: nothing is rejected or
+    /// replaced unless it is that similar. The table shows the evidence: ``shared`` shingles out of
+    /// ``shingles`` and ``of_shingles``. ``unverified`` counts candidates that the function did not
+    /// return, or returned with another text than was indexed: they reject nothing. The function is
+    /// called without a lock. If several threads admit, make a document available to it before
+    /// admitting it.
     #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
-        keep="first", payloads=None, times=None, progress=None, threads=None))]
+        keep="first", exact=None, payloads=None, times=None, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
@@ -251,6 +261,7 @@ impl Index {
         contained: Option<f64>,
         relate: Option<f64>,
         keep: &str,
+        exact: Option<Py<PyAny>>,
         payloads: Option<Bound<'py, PyAny>>,
         times: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
@@ -262,7 +273,8 @@ impl Index {
         let admitting = Admitting::new(reject, relate, keep)?;
         let callback = crate::progress::callback(py, progress, "admit")?;
         let threads = crate::parallel::threads(threads.or(base.threads));
-        admit(py, base, &columns, &admitting, callback.as_ref(), threads)
+        let fetch = exact.as_ref().map(|function| Fetch::new(base, function));
+        admit(py, base, &columns, (&admitting, fetch.as_ref()), callback.as_ref(), threads)
     }
 
     /// Copies every document of another index (a path, or an open index) with its signature. The

@@ -33,6 +33,7 @@ mod signatures;
 mod sketcher;
 mod streams;
 mod table;
+mod verified;
 mod writing;
 
 /// Panics, so that a test can check how panics are converted.

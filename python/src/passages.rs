@@ -175,7 +175,7 @@ impl PassageIndex {
                 };
                 prepared(&index, key, text, payload)
             };
-            let empty = &mut added.empty;
+            let (empty, emptied) = (&mut added.empty, &mut added.emptied);
             let outcomes = engine(py, || {
                 let parts = in_parts(threads, rows.len(), 8, |part| {
                     part.map(prepare).collect::<nearkin::Result<Vec<_>>>()
@@ -185,6 +185,15 @@ impl PassageIndex {
                 for (one, row) in all.into_iter().flatten().zip(rows.clone()) {
                     let Some(one) = one else {
                         empty.push(row);
+                        let at = row - begin;
+                        // A blank text removes the stored one; a null row does not.
+                        if let (Some(Some(key)), Some(Some(_))) =
+                            (some_keys.get(at), some_texts.get(at))
+                        {
+                            outcomes.extend(index.write(&std::mem::take(&mut ready))?);
+                            bytes = 0;
+                            *emptied += u64::from(index.remove(*key)? == Outcome::Removed);
+                        }
                         continue;
                     };
                     bytes += one.wal_bytes();
@@ -197,9 +206,7 @@ impl PassageIndex {
                 outcomes.extend(index.write(&ready)?);
                 Ok(outcomes)
             })?;
-            for outcome in outcomes {
-                added.count(outcome);
-            }
+            added.count(&outcomes, &vec![false; outcomes.len()]);
             crate::progress::report(py, callback.as_ref(), rows.end as u64, count as u64)?;
         }
         added.into_py(py)

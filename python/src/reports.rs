@@ -49,24 +49,28 @@ pub(crate) struct Added {
     pub(crate) unchanged: u64,
     pub(crate) superseded: u64,
     pub(crate) empty: Vec<usize>,
+    pub(crate) emptied: u64,
 }
 
 impl Added {
-    /// Counts the outcome of one row.
-    pub(crate) fn count(&mut self, outcome: Outcome) {
-        match outcome {
-            Outcome::Inserted => self.inserted += 1,
-            Outcome::Replaced => self.replaced += 1,
-            Outcome::Unchanged => self.unchanged += 1,
-            _ => self.superseded += 1,
+    /// Counts the outcomes of a batch; `blank` says which of its rows are blank.
+    pub(crate) fn count(&mut self, outcomes: &[Outcome], blank: &[bool]) {
+        for (outcome, is_blank) in outcomes.iter().zip(blank) {
+            match outcome {
+                _ if *is_blank => self.emptied += u64::from(*outcome == Outcome::Removed),
+                Outcome::Inserted => self.inserted += 1,
+                Outcome::Replaced => self.replaced += 1,
+                Outcome::Unchanged => self.unchanged += 1,
+                _ => self.superseded += 1,
+            }
         }
     }
 
     /// Converts to a `nearkin.Added`.
     pub(crate) fn into_py(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let Self { inserted, replaced, unchanged, superseded, empty } = self;
+        let Self { inserted, replaced, unchanged, superseded, empty, emptied } = self;
         let empty = PyTuple::new(py, empty)?;
-        class(py, "Added")?.call1((inserted, replaced, unchanged, superseded, empty))
+        class(py, "Added")?.call1((inserted, replaced, unchanged, superseded, empty, emptied))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Writes columns to an index: adds, admits or removes their documents.
 
 use std::mem::take;
+use std::ops::Range;
 
 use nearkin::{
-    Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Outcome, Signature,
+    Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome,
+    Signature,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,13 +13,14 @@ use pyo3::prelude::*;
 use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
-use crate::documents::{Documents, Sketching};
+use crate::documents::{Documents, NewState, Sketching};
 use crate::error::{engine, raise};
 use crate::progress::report;
 use crate::queries::key_kind;
 use crate::readable::Readable;
 use crate::reports::Added;
 use crate::table::Table;
+use crate::verified::{Fetch, originals};
 
 /// Maximum size of a batch in the log, in bytes. Each batch needs one sync.
 const BATCH_BYTES: usize = 4 << 20;
@@ -134,14 +137,15 @@ pub(crate) fn check_keys(
     Ok(())
 }
 
-/// An insert; without a payload, the stored one is kept.
-pub(crate) fn insert<'a>(
+/// An insert; without a payload, the stored one is kept. Without a signature, a remove: the
+/// document is blank now.
+pub(crate) fn put<'a>(
     key: &'a [u8],
     payload: Option<&'a [u8]>,
     time: Option<u64>,
-    signature: &'a Signature,
+    signature: Option<&'a Signature>,
 ) -> Edit<'a> {
-    let mut edit = Edit::insert(key, signature);
+    let mut edit = Edit::put(key, signature);
     if let Some(payload) = payload {
         edit = edit.payload(payload);
     }
@@ -163,37 +167,35 @@ pub(crate) fn add(
     let how = Sketching { sketcher: &readable.sketcher, threads };
     let (count, times) = (columns.documents.len(), columns.times.as_deref());
     let mut added = Added::default();
-    columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
+    columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
         let keys = columns.keys.hold(rows.clone())?;
         let keys = keys.bytes(rows.start)?;
         check_keys(py, readable.keys, &keys, rows.start)?;
         let payloads = columns.payloads.as_ref();
         let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
         let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
-        let signatures = parts.into_iter().flatten();
-        let empty = &mut added.empty;
-        let written = engine(py, || {
-            let (mut batch, mut outcomes) = (Batch::new(), Vec::with_capacity(rows.len()));
-            for ((row, key), signature) in rows.clone().zip(&keys).zip(signatures) {
-                let Some(signature) = signature else {
-                    empty.push(row);
-                    continue;
-                };
+        let states = parts.into_iter().flatten();
+        let added = &mut added;
+        engine(py, || {
+            let (mut batch, mut blank) = (Batch::new(), Vec::new());
+            for ((row, key), state) in rows.clone().zip(&keys).zip(states) {
+                if !matches!(state, Some(Some(_))) {
+                    added.empty.push(row);
+                }
+                let Some(signature) = state else { continue };
                 let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
                 let (key, time) = (key.unwrap_or_default(), time_of(times, row));
-                batch.push(insert(key, payload, time, &signature));
+                batch.push(put(key, payload, time, signature.as_ref()));
+                blank.push(signature.is_none());
                 if batch.bytes() >= BATCH_BYTES {
-                    outcomes.extend(index.write(take(&mut batch))?.outcomes);
+                    added.count(&index.write(take(&mut batch))?.outcomes, &take(&mut blank));
                 }
             }
             if !batch.is_empty() {
-                outcomes.extend(index.write(batch)?.outcomes);
+                added.count(&index.write(batch)?.outcomes, &blank);
             }
-            Ok(outcomes)
+            Ok(())
         })?;
-        for outcome in written {
-            added.count(outcome);
-        }
         report(py, callback, rows.end as u64, count as u64)
     })?;
     Ok(added)
@@ -248,17 +250,15 @@ impl Admitting {
     }
 }
 
-/// Admits documents in their order.
+/// Admits documents in their order. With `fetch`, decides by exact comparison.
 pub(crate) fn admit(
     py: Python<'_>,
     readable: &Readable,
     columns: &Columns<'_>,
-    admitting: &Admitting,
+    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
     callback: Option<&Py<PyAny>>,
     threads: usize,
 ) -> PyResult<Table> {
-    let index = readable.writer(py)?;
-    let how = Sketching { sketcher: &readable.sketcher, threads };
     let kind = key_kind(readable.keys);
     let mut fields = vec![
         Field::new("key", kind),
@@ -269,46 +269,89 @@ pub(crate) fn admit(
     if admitting.is_contained {
         fields.push(Field::nullable("contained", Kind::Float));
     }
+    if fetch.is_some() {
+        let evidence = ["shared", "shingles", "of_shingles"];
+        fields.extend(evidence.map(|name| Field::nullable(name, Kind::Integer)));
+        fields.push(Field::new("unverified", Kind::Integer));
+    }
     let mut builder = Builder::new(&fields);
-    let (count, times) = (columns.documents.len(), columns.times.as_deref());
+    let count = columns.documents.len();
+    let how = Sketching { sketcher: &readable.sketcher, threads };
+    let admitting = (admitting, fetch);
+    if fetch.is_some() {
+        for begin in (0..count).step_by(NEWCOMERS) {
+            let rows = begin..count.min(begin + NEWCOMERS);
+            let made = originals(py, &columns.documents, how.sketcher, rows.clone())?;
+            let compared = |at: usize| made.get(at)?.as_ref().map(Compared::Original);
+            admit_rows(py, readable, columns, admitting, rows.clone(), &compared, &mut builder)?;
+            report(py, callback, rows.end as u64, count as u64)?;
+        }
+        return Ok(Table::new(&fields, builder.finish()));
+    }
     columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
-        let keys = columns.keys.hold(rows.clone())?;
-        let keys = keys.bytes(rows.start)?;
-        check_keys(py, readable.keys, &keys, rows.start)?;
-        let payloads = columns.payloads.as_ref();
-        let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
-        let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
         let signatures: Vec<Option<Signature>> = parts.into_iter().flatten().collect();
-        let all: Vec<usize> = (0..rows.len()).collect();
-        for some in all.chunks(NEWCOMERS) {
-            let newcomer = |at: &usize| {
-                let signature = signatures.get(*at)?.as_ref()?;
-                let key = keys.get(*at).copied().flatten().unwrap_or_default();
-                let mut newcomer = Newcomer::new(key, signature);
-                if let Some(payload) = payloads.as_ref().and_then(|all| *all.get(*at)?) {
-                    newcomer = newcomer.payload(payload);
-                }
-                match time_of(times, rows.start + at) {
-                    Some(time) => Some(newcomer.time(time)),
-                    None => Some(newcomer),
-                }
+        for begin in rows.clone().step_by(NEWCOMERS) {
+            let some = begin..rows.end.min(begin + NEWCOMERS);
+            let compared = |at: usize| {
+                signatures.get(begin - rows.start + at)?.as_ref().map(Compared::Signature)
             };
-            let newcomers: Vec<Newcomer<'_>> = some.iter().filter_map(newcomer).collect();
-            let admissions = engine(py, || index.admit_all(&newcomers, &admitting.admit))?;
-            let mut admissions = admissions.into_iter();
-            for at in some {
-                let admission = match signatures.get(*at) {
-                    Some(Some(_)) => admissions.next(),
-                    _ => None,
-                };
-                let key = keys.get(*at).copied().flatten().unwrap_or_default();
-                push_decision(py, readable.keys, &mut builder, key, admission.as_ref())?;
-            }
-            py.check_signals()?;
+            admit_rows(py, readable, columns, admitting, some, &compared, &mut builder)?;
         }
         report(py, callback, rows.end as u64, count as u64)
     })?;
     Ok(Table::new(&fields, builder.finish()))
+}
+
+/// What is compared of a newcomer.
+#[derive(Clone, Copy)]
+enum Compared<'s> {
+    Signature(&'s Signature),
+    Original(&'s Original),
+}
+
+/// Admits some rows. `compared` has the document at a place of the range; `None` if there is
+/// nothing to compare.
+fn admit_rows<'s>(
+    py: Python<'_>,
+    readable: &Readable,
+    columns: &Columns<'_>,
+    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
+    rows: Range<usize>,
+    compared: &dyn Fn(usize) -> Option<Compared<'s>>,
+    builder: &mut Builder,
+) -> PyResult<()> {
+    let (index, times) = (readable.writer(py)?, columns.times.as_deref());
+    let keys = columns.keys.hold(rows.clone())?;
+    let keys = keys.bytes(rows.start)?;
+    check_keys(py, readable.keys, &keys, rows.start)?;
+    let payloads = columns.payloads.as_ref();
+    let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+    let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+    let key_of = |at: usize| keys.get(at).copied().flatten().unwrap_or_default();
+    let newcomer = |at: usize| {
+        let mut newcomer = match compared(at)? {
+            Compared::Signature(signature) => Newcomer::new(key_of(at), signature),
+            Compared::Original(original) => Newcomer::original(key_of(at), original),
+        };
+        if let Some(payload) = payloads.as_ref().and_then(|all| *all.get(at)?) {
+            newcomer = newcomer.payload(payload);
+        }
+        match time_of(times, rows.start + at) {
+            Some(time) => Some(newcomer.time(time)),
+            None => Some(newcomer),
+        }
+    };
+    let newcomers: Vec<Newcomer<'_>> = (0..rows.len()).filter_map(newcomer).collect();
+    let admissions = match fetch {
+        None => engine(py, || index.admit_all(&newcomers, &admitting.admit))?,
+        Some(fetch) => fetch.admit(py, &index, &newcomers, admitting.admit)?,
+    };
+    let mut admissions = admissions.into_iter();
+    for at in 0..rows.len() {
+        let admission = compared(at).and_then(|_| admissions.next());
+        push_decision(py, readable.keys, builder, key_of(at), admission.as_ref())?;
+    }
+    py.check_signals()
 }
 
 fn push_decision(
@@ -329,13 +372,34 @@ fn push_decision(
     if let Some(other) = other {
         key_type.check(py, &other.key)?;
     }
+    let overlap = other.and_then(|other| other.overlap);
+    let similarity = other.map(|other| overlap.map_or(other.similarity, |it| it.similarity));
+    let contained = match (overlap, other) {
+        (Some(overlap), _) => Some(overlap.containment),
+        (None, other) => other.and_then(|other| other.containment).map(|told| told.estimate),
+    };
     if let [keys, decisions, others, similarities, rest @ ..] = builder.columns.as_mut_slice() {
         keys.bytes(Some(key));
         decisions.bytes(Some(decision.as_bytes()));
         others.bytes(other.map(|other| other.key.as_slice()));
-        similarities.float(other.map(|other| other.similarity));
-        for contained in rest {
-            contained.float(other.and_then(|other| other.containment).map(|told| told.estimate));
+        similarities.float(similarity);
+        let evidence = match rest {
+            [column] => {
+                column.float(contained);
+                &mut []
+            }
+            [column, evidence @ ..] if evidence.len() == 4 => {
+                column.float(contained);
+                evidence
+            }
+            evidence => evidence,
+        };
+        if let [shared, own, of, unverified] = evidence {
+            shared.integer(overlap.map(|it| it.shared.into()));
+            own.integer(overlap.map(|it| it.counts.0.into()));
+            of.integer(overlap.map(|it| it.counts.1.into()));
+            let count = admission.map_or(0, |admission| admission.unverified.len());
+            unverified.integer(Some(i64::try_from(count).unwrap_or(i64::MAX)));
         }
     }
     builder.row_ended();

@@ -78,3 +78,46 @@ def test_what_contains_the_other_is_found_everywhere(tmp_path):
         assert sorted(pair[:2]) == ["part", "whole"] and pair[3] > 0.75 > pair[2]
         members = ix.clusters(contained=0.75).read_all()
         assert sorted(members["key"]) == ["part", "whole"]
+
+
+def test_a_document_whose_text_is_blank_now_is_removed(tmp_path):
+    text = "the ferry to the islands was cancelled on monday"
+    with nk.Index(tmp_path / "ix", nk.Params()) as ix:
+        ix.add(["a", "b"], [text, "another text"])
+        assert ix.add(["a", "b", "c"], ["  ", None, ""]) == nk.Added(0, 0, 0, 0, (0, 1, 2), 1)
+        assert ix.query(text).keys == [] and "b" in ix
+        assert ix.admit(["d"], [text]).rows()[0][:2] == ("d", "admitted")
+        added = ix.add(["d", "d"], [" ", text])
+        assert added == nk.Added(0, 0, 1, 0, (0,), 0)
+    params = nk.Params(threshold=0.5, shingles="words:3", passages="40:20")
+    with nk.PassageIndex(tmp_path / "passages", params) as ix:
+        ix.add(["a", "b"], [text, text])
+        assert ix.add(["a", "b"], ["\n", None]) == nk.Added(0, 0, 0, 0, (0, 1), 1)
+        assert "a" not in ix and "b" in ix
+
+
+def test_admit_decides_by_the_documents_themselves(tmp_path):
+    texts = {"a": "one two three four five six seven eight", "b": "one two three four five six seven"}
+    params = nk.Params(threshold=0.5, shingles="words:1")
+    with nk.Index(tmp_path / "ix", params) as ix:
+        first = ix.admit(["a"], [texts["a"]], reject=0.8, exact=texts.get).to_dict()
+        assert first["decision"] == ["admitted"] and first["shared"] == [None]
+        told = ix.admit(["b", "c"], [texts["b"], " "], reject=0.8, exact=texts.get).to_dict()
+        assert told["decision"] == ["rejected", "empty"] and told["of_key"] == ["a", None]
+        assert told["similarity"] == [0.875, None]
+        evidence = (told["shared"], told["shingles"], told["of_shingles"], told["unverified"])
+        assert evidence == ([7, None], [7, None], [8, None], [0, 0])
+        # What is not returned, or has changed, rejects nothing.
+        told = ix.admit(["d"], [texts["a"]], reject=0.8, exact=lambda key: None).to_dict()
+        assert told["decision"] == ["admitted"] and told["unverified"] == [1]
+
+        def fails(key):
+            raise OSError(f"no {key}")
+
+        with pytest.raises(OSError, match="no [ad]"):
+            ix.admit(["e"], [texts["a"]], exact=fails)
+        with pytest.raises(ValueError, match="not their signatures"):
+            ix.admit(["e"], ix.sketcher.texts([texts["a"]]), exact=texts.get)
+        with pytest.raises(TypeError):
+            ix.admit(["e"], [texts["a"]], exact=lambda key: 5)
+        assert "e" not in ix

@@ -33,13 +33,14 @@ class Model(RuleBasedStateMachine):
     def add(self, rows):
         keys, sets, payloads, times = ([row[part] for row in rows] for part in range(4))
         added = self.index.add(keys, sets, payloads=payloads, times=times)
-        last = {key: at for at, (key, items) in enumerate(zip(keys, sets)) if items}
-        counts = {"inserted": 0, "replaced": 0, "unchanged": 0, "superseded": 0}
+        last = {key: at for at, key in enumerate(keys)}
+        counts = {"inserted": 0, "replaced": 0, "unchanged": 0, "superseded": 0, "emptied": 0}
         for at, (key, items) in enumerate(zip(keys, sets)):
-            if not items:
-                continue
             if last[key] != at:
-                counts["superseded"] += 1
+                counts["superseded"] += bool(items)
+                continue
+            if not items:
+                counts["emptied"] += self.held.pop(key, None) is not None
                 continue
             new = (self.signature(items), payloads[at])
             old = self.held.get(key)

@@ -164,6 +164,17 @@ impl<'a> Edit<'a> {
         Self { key: key.into(), what: What::Insert(signature), payload: None, time: None }
     }
 
+    /// Stores the current state of a document whose text may have become blank: an insert, or,
+    /// without a signature ([`Empty`](crate::ErrorKind::Empty)), a remove. Otherwise the document
+    /// would still be found by a text that it no longer has.
+    #[inline]
+    pub fn put(key: impl Into<Key<'a>>, signature: Option<&'a Signature>) -> Self {
+        match signature {
+            Some(signature) => Self::insert(key, signature),
+            None => Self::remove(key),
+        }
+    }
+
     /// Replaces the payload of the document with this key; everything else stays.
     #[inline]
     pub fn set_payload(key: impl Into<Key<'a>>, payload: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {

@@ -53,7 +53,7 @@ pub use options::{Durability, Maintenance, Options};
 pub(crate) use read::query::check_threshold;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document, Documents,
-    Exact, Fetch, Keys, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,
+    Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,
     Snapshot, Stats, Verification,
 };
 pub use reader::Reader;

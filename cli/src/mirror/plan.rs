@@ -273,6 +273,6 @@ impl Planning<'_> {
     }
 
     fn skip(&mut self, path: PathBuf, name: Vec<u8>, reason: Reason) {
-        self.plan.skipped.push(Skipped { origin: Origin::File { path, name }, reason });
+        self.plan.skipped.push(Skipped::new(Origin::File { path, name }, reason));
     }
 }

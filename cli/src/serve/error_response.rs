@@ -105,7 +105,8 @@ impl From<Error> for ErrorResponse {
             ErrorKind::Empty => (
                 StatusCode::BAD_REQUEST,
                 "empty",
-                "leave the document out of the request; one stored under its key is unchanged",
+                "leave the document out of the request; one stored under its key is unchanged, and \
+                 DELETE removes it",
             ),
             ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
             ErrorKind::Mismatch => {

@@ -256,8 +256,9 @@ fn texts_are_compared_without_the_words_of_a_stop_list() {
     scratch.write("b.txt", "Cat AND dog: house!");
     scratch.write("c.txt", "of the and");
     let add = "add i a.txt b.txt c.txt --shingles words:1 --stop stop.txt";
-    let ran = scratch.run(add).ends_with(0).says(&["skipped c.txt: empty"]);
-    assert!(ran.stdout.starts_with("2 documents inserted"), "{}", ran.stdout);
+    // A text of stop words only is compared as a whole.
+    let ran = scratch.run(add).ends_with(0);
+    assert!(ran.stdout.starts_with("3 documents inserted"), "{}", ran.stdout);
     assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
     // The index stores the stop list: later commands need not name it, and a different stop list is
     // refused.
@@ -275,4 +276,32 @@ fn texts_are_compared_without_the_words_of_a_stop_list() {
     scratch.run("create l --shingles words:1 --stop other.txt").ends_with(0);
     scratch.run("import l k").ends_with(2).says(&["stop words: 3 here, others 3 there"]);
     scratch.run("rebuild k m --stop other.txt").ends_with(2).says(&["stop words: 3 here"]);
+}
+
+/// Otherwise the old text would still find the document.
+#[test]
+fn a_document_whose_text_is_blank_now_is_removed() {
+    let scratch = Scratch::new();
+    let text = "some words of text";
+    for passages in ["", " --passages 20:10"] {
+        let index = format!("i{}", passages.len());
+        scratch.write("docs/a.txt", text);
+        scratch.write("docs/b.txt", " \n");
+        scratch.run(&format!("add {index} docs{passages}")).ends_with(0);
+        scratch.write("docs/a.txt", " \u{200b}\n");
+        let ran = scratch.run(&format!("add {index} docs")).ends_with(0);
+        let counts = "0 documents inserted, 0 replaced, 0 unchanged, 1 emptied, 1 skipped";
+        assert_eq!(ran.stdout, format!("{counts} (1 empty)\n"), "{passages}");
+        let old = scratch.run_split(&["query", &index, "--text", text]).ends_with(0);
+        assert_eq!(old.stdout, "", "{passages}");
+    }
+    let lines = |text: &str| {
+        format!("{{\"id\":\"l\",\"text\":\"{text}\"}}\n{{\"id\":\"m\",\"text\":\"other\"}}\n")
+    };
+    scratch.write("lines.jsonl", lines(text));
+    scratch.run("add i0 --jsonl lines.jsonl").ends_with(0);
+    scratch.write("lines.jsonl", lines(" "));
+    let ran = scratch.run("add i0 --jsonl lines.jsonl --json").ends_with(0);
+    let counts = &ran.objects()[0];
+    assert_eq!((&counts["emptied"], &counts["skipped"]), (&1.into(), &0.into()));
 }

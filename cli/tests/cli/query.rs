@@ -156,7 +156,7 @@ fn pairs_are_printed_and_sorted() {
 fn clusters_are_printed() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("clusters i --json").ends_with(0);
-    assert_eq!(ran.fields(), ["cluster", "key", "similarity", "time"]);
+    assert_eq!(ran.fields(), ["cluster", "direct", "key", "least", "similarity", "time"]);
     let members: Vec<_> = ran.objects().iter().map(|one| one["key"].clone()).collect();
     assert_eq!(members, ["docs/JSON.txt", "docs/MIT.txt", "docs/Xnet.txt"]);
     assert!(ran.objects().iter().all(|one| one["cluster"] == "docs/JSON.txt"));
@@ -171,6 +171,31 @@ fn clusters_are_printed() {
     let (mit, xnet) = (similarity("docs/MIT.txt"), similarity("docs/Xnet.txt"));
     assert_eq!(others, format!("  {mit:.3}  docs/MIT.txt\n  {xnet:.3}  docs/Xnet.txt\n\n"));
     ran.says(&["1 cluster of 3 documents, of 5 in all"]);
+}
+
+/// The first and the last text share 60 words of 140; the other one is similar to both.
+#[test]
+fn a_chain_that_joins_what_is_not_alike_is_said() {
+    let scratch = Scratch::new();
+    for (name, from) in [("a", 0), ("b", 20), ("c", 40)] {
+        let words: Vec<_> = (from..from + 100).map(|w| format!("w{w}")).collect();
+        scratch.write(name, words.join(" "));
+    }
+    scratch.run("add i a b c --threshold 0.55 --shingles words:1 --hashes 512").ends_with(0);
+    for options in ["--threshold 0.55", "--exact"] {
+        let run = |more: &str| scratch.run(&format!("clusters i {options}{more}")).ends_with(0);
+        let text = run("").stdout;
+        assert!(text.contains("; a chain joins 1)"), "{text}");
+        assert!(text.contains("  c  (by a chain)"), "{text}");
+        let rows = run(" --json").objects();
+        let direct: Vec<_> = rows.iter().map(|one| one["direct"].clone()).collect();
+        assert_eq!(direct, [true, true, false]);
+        let least = rows[0]["least"].as_f64().unwrap();
+        assert!((least - 60.0 / 140.0).abs() < 0.08, "{least}");
+        let rows = run(" --json --direct").objects();
+        let keys: Vec<_> = rows.iter().map(|one| one["key"].clone()).collect();
+        assert_eq!(keys, ["a", "b"]);
+    }
 }
 
 #[test]

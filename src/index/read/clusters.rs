@@ -12,6 +12,7 @@ use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::sweep::Sweep;
 use crate::index::state::{Place, Snapshot};
 use crate::segment::Bits;
+use crate::sketch::count_equal_rows;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -111,6 +112,99 @@ impl Iterator for Clusters {
             Cluster { keys, times }
         }))
     }
+}
+
+/// How a document of a cluster is related to the representative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Link {
+    /// The similarity of the two: estimated by [`Snapshot::links`], exact by
+    /// [`Snapshot::exact_links`].
+    pub similarity: f64,
+    /// Whether the two are a pair. If not, a chain of other documents connects them.
+    pub is_direct: bool,
+}
+
+impl Snapshot {
+    /// For each document of a cluster, how it is related to the representative. A cluster may join
+    /// documents that are not similar: each pair of a chain is, its ends need not be.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (threshold not from 0 to 1), `NoSuchKey` (the cluster is of another state of the
+    /// index), `Corrupt`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(256).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// for (key, first) in [("a", 0), ("b", 20), ("c", 40)] {
+    ///     index.insert(key, &index.sketcher().items(first..first + 100)?)?;
+    /// }
+    /// let snapshot = index.snapshot();
+    /// let cluster = index.clusters(0.5)?.next().unwrap()?;
+    /// let links = snapshot.links(&cluster, 0.5)?;
+    /// // `a` and `c` are similar to 60 / 140 only; `b` connects them.
+    /// let is_direct: Vec<bool> = links.iter().map(|link| link.is_direct).collect();
+    /// assert_eq!(is_direct, [true, true, false]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn links(&self, cluster: &Cluster, alike: impl Into<Alike>) -> Result<Vec<Link>> {
+        let alike = alike.into().check()?;
+        let params = self.params();
+        let place = |key: &Vec<u8>| self.locate(key)?.ok_or_else(|| of_another_state(key));
+        let Some(first) = cluster.keys.first() else { return Ok(Vec::new()) };
+        let first = place(first)?;
+        let (own, own_count) = (self.signature_bytes(first)?, self.shingle_count(first)?);
+        let link = |key: &Vec<u8>| {
+            let other = place(key)?;
+            let signature = self.signature_bytes(other)?;
+            let equal_rows = count_equal_rows(&own, &signature, params.lane_bits());
+            let counts = (own_count, self.shingle_count(other)?);
+            let is_direct = other == first || alike.is_reached(params, equal_rows, counts);
+            Ok(Link { similarity: params.similarity(equal_rows), is_direct })
+        };
+        cluster.keys.iter().map(link).collect()
+    }
+
+    /// Same as [`Snapshot::links`], by exact comparison, for [`Snapshot::exact_clusters`]. A
+    /// document that is stale or missing is not direct, and its similarity is the estimate.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::links`] and of `fetch`.
+    pub fn exact_links(
+        &self,
+        cluster: &Cluster,
+        alike: impl Into<Alike>,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Vec<Link>> {
+        let alike = alike.into().check()?;
+        let mut links = self.links(cluster, alike)?;
+        let Some(first) = cluster.keys.first() else { return Ok(links) };
+        let own = self.fetched(first, fetch)?.ok();
+        for (link, key) in links.iter_mut().zip(&cluster.keys).skip(1) {
+            link.is_direct = false;
+            let other = self.fetched(key, fetch)?.ok();
+            if let (Some(own), Some(other)) = (&own, &other) {
+                link.similarity = own.similarity(other);
+                link.is_direct = alike.overlap(own, other).is_some();
+            }
+        }
+        Ok(links)
+    }
+}
+
+#[cold]
+fn of_another_state(key: &[u8]) -> Error {
+    let key = key.escape_ascii();
+    Error::new(ErrorKind::NoSuchKey, format!("{key}: the cluster is of another state of the index"))
 }
 
 /// Which documents with equal signatures are united, if the condition depends on their counts of

@@ -117,7 +117,7 @@ impl Snapshot {
     }
 
     /// The fetched document, if it equals the indexed one.
-    fn fetched(
+    pub(super) fn fetched(
         &self,
         key: &[u8],
         fetch: &mut Fetch<'_>,

@@ -30,7 +30,7 @@ pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
     Verification,
 };
-pub use clusters::Clusters;
+pub use clusters::{Clusters, Link};
 pub use comparisons::Comparisons;
 pub use exact::{Exact, Fetch};
 pub use listing::{Documents, Keys};

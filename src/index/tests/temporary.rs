@@ -208,7 +208,7 @@ fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() 
     assert_eq!((index.len(), dir.exists()), (100, false));
     index.close().unwrap();
     assert!(!dir.exists());
-    std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
+    std::fs::File::create(folder.path().join("mine.txt")).unwrap();
     let refused = Index::scratch(folder.path(), &params(), options()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
 }
