@@ -105,8 +105,8 @@ fn similar_pairs(sets: &[&[u64]], threshold: f64) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The same pairs. Of n elements, two similar sets share at least `threshold` times n, so they share
-/// one of the n - `threshold` n + 1 rarest elements of each.
+/// The same pairs. Two similar sets share at least `threshold` times the n elements of either one,
+/// so they share one of the n - `threshold` n + 1 rarest elements of each.
 fn pairs_with_a_rare_element(sets: &[&[u64]], threshold: f64) -> Vec<(usize, usize)> {
     let mut number: HashMap<u64, u32> = HashMap::new();
     for element in sets.iter().copied().flatten() {

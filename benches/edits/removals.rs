@@ -23,8 +23,8 @@ const SEED: u64 = 41;
 const LETTERS: usize = 2_000;
 /// Minimum number of words of a document. Programs treat shorter ones by rules of their own.
 const WORDS_MIN: usize = 10;
-/// Corpora in the folder of `NEARKIN_DATA`, and the maximum number of documents of each. Half of the
-/// Debian descriptions are of a later release, mostly of the same packages.
+/// Corpora in the folder of `NEARKIN_DATA`, and the maximum number of documents of each. Half of
+/// the Debian descriptions are of a later release, mostly of the same packages.
 const CORPORA: [(&str, &str, usize); 5] = [
     ("Reuters articles", "reuters21578", 6_000),
     ("Debian descriptions, 2 releases", "debian_descriptions", 6_000),
@@ -292,8 +292,8 @@ fn sums(all: &[Vec<Line>]) -> Vec<Line> {
 
 fn table(lines: &[Line]) -> String {
     let mut table = String::from(
-        "| pipeline | removed | wrongly | least similar | pairs missed | largest cluster | distinct \
-         documents lost | edited copies left |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| pipeline | removed | wrongly | least similar | pairs missed | largest cluster | \
+         distinct documents lost | edited copies left |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for line in lines {
         table.push_str(&row(line));
