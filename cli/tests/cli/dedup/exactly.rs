@@ -203,10 +203,10 @@ fn against_an_index_the_documents_decide() {
     assert_eq!(ran.objects()[0]["dropped_for_index"], 0);
     scratch.run("dedup in.jsonl --out o --exact --from archive.jsonl").ends_with(2);
     // Keys that are paths lead to the documents.
-    for at in 0..3 {
-        scratch.write(&format!("docs/{at}.txt"), text_of(&all[at]));
+    for (at, words) in all.iter().enumerate().take(3) {
+        scratch.write(&format!("docs/{at}.txt"), text_of(words));
     }
-    let copies = (0..4).map(|at| line(at)).collect::<String>();
+    let copies = (0..4).map(line).collect::<String>();
     scratch.write("copies.jsonl", copies);
     scratch.run(&format!("add files docs {how}")).ends_with(0);
     scratch.write("docs/1.txt", "another text by now");
