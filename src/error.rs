@@ -35,7 +35,9 @@ pub enum ErrorKind {
     /// The index changed repeatedly while this reader opened it, or while a newcomer was compared
     /// with documents like it. Nothing was written for that newcomer. Try again.
     Unsettled,
-    /// A newer version wrote the files. They are intact: upgrade.
+    /// A newer version wrote the files; they are intact: upgrade. Or the file system does not
+    /// support memory maps, and the message says so: use
+    /// [`ReadMode::Pread`](crate::ReadMode::Pread).
     Unsupported,
     /// Stored data are damaged; the message names the file and the offset. Restore a backup, or
     /// rebuild the index.

@@ -11,8 +11,9 @@ use super::verified_blocks::{BlockFetch, VerifiedBlocks};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
+use crate::storage::map::is_without_maps;
 use crate::storage::{File, Map, OpenMode, Storage, prefetch};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,19 @@ impl<'a> Verified<'a> {
     }
 }
 
+/// The error if a file cannot be mapped.
+pub(crate) fn not_mapped(path: &Path, error: std::io::Error) -> Error {
+    if !is_without_maps(&error) {
+        return Error::io("map", path, error);
+    }
+    let message = format!(
+        "cannot map {}: its file system does not support memory maps ({error}); open the index \
+         with ReadMode::Pread, or mount the file system without direct I/O",
+        path.display()
+    );
+    Error::new(ErrorKind::Unsupported, message)
+}
+
 impl BlockFile {
     /// Opens the file. Reads and checks only the header and the tail.
     pub(super) fn open(
@@ -86,7 +100,7 @@ impl BlockFile {
         let (footer, tail) = read_header_and_footer(&*file, path, listed, header)?;
         let map = match mode {
             ReadMode::Pread => None,
-            ReadMode::Mmap => Some(file.map().map_err(|error| Error::io("map", path, error))?),
+            ReadMode::Mmap => Some(file.map().map_err(|error| not_mapped(path, error))?),
         };
         if map.as_ref().is_some_and(|map| wide(map.bytes().len()) != listed.length) {
             return Err(Error::corrupt(path, 0, "file changed its length while it was opened"));

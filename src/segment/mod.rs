@@ -29,6 +29,7 @@ mod watch;
 mod write_tests;
 mod writer;
 
+pub(crate) use blocks::not_mapped;
 pub(crate) use builder::{Builder, Built};
 pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
 pub(crate) use header_footer::{Listed, describe};

@@ -13,7 +13,8 @@ pub enum ReadMode {
     #[default]
     Mmap,
     /// By system calls. Every read verifies its blocks, so damage is detected immediately. Also
-    /// suits file systems on which memory maps do not work well.
+    /// suits file systems that do not support memory maps, such as FUSE mounts with direct I/O: on
+    /// these, opening or creating an index with `Mmap` returns `Unsupported`.
     ///
     /// A query on resident blocks takes more than ten times as long as with `Mmap`. If the index is
     /// much larger than memory, a query takes about as long as with `Mmap`, because the blocks of a

@@ -196,6 +196,11 @@ impl Storage for Disk {
         at::link(self.place(from), self.place(to))
     }
 
+    fn check_map(&self, path: &Path) -> io::Result<()> {
+        let (at, name) = self.place(path);
+        Map::of(&at::open(at, name, OpenMode::Read)?).map(|_| ())
+    }
+
     fn counters(&self) -> Counters {
         Counters {
             bytes_read: self.tally.bytes_read.load(Ordering::Relaxed),

@@ -101,6 +101,10 @@ impl Storage for Guarded {
         self.storage().is_ok_and(|storage| storage.is_temporary())
     }
 
+    fn check_map(&self, path: &Path) -> io::Result<()> {
+        self.storage()?.check_map(path)
+    }
+
     fn release(&self) {
         *self.storage.write().unwrap_or_else(PoisonError::into_inner) = None;
     }

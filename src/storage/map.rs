@@ -13,6 +13,21 @@ pub(crate) enum Map {
     Heap(Arc<Vec<u8>>),
 }
 
+/// Whether a map failed because the file system does not support maps.
+pub(crate) fn is_without_maps(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let refused = [libc::ENODEV, libc::ENOSYS, libc::EOPNOTSUPP];
+    #[cfg(not(unix))]
+    let refused: [i32; 0] = [];
+    error.raw_os_error().is_some_and(|code| refused.contains(&code))
+}
+
+/// The error of a file system that does not support maps.
+#[cfg(all(unix, any(test, fuzzing)))]
+pub(crate) fn no_maps() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENODEV)
+}
+
 impl Map {
     /// Maps a published file: this crate never writes to such a file again.
     pub(crate) fn of(file: &std::fs::File) -> io::Result<Self> {

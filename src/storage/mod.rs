@@ -118,6 +118,10 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn is_temporary(&self) -> bool {
         false
     }
+    /// Maps a published file and drops the map: fails if the file system does not support maps.
+    fn check_map(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Releases the held folder permanently: all later calls fail. Does nothing for a storage
     /// without a held folder.
     fn release(&self) {}

@@ -122,7 +122,8 @@ pub(crate) fn is_tmp(name: &str) -> bool {
 /// Whether a name belongs to a cache of the command line (`nearkin mirror`). The engine ignores
 /// such files.
 pub(crate) fn is_cache(name: &str) -> bool {
-    matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
+    let name = name.strip_suffix(".tmp").unwrap_or(name);
+    matches!(name, "mirror.skipped" | "mirror.mounts")
 }
 
 /// Parses the name of a manifest. Returns its generation, or `None`.

@@ -69,6 +69,7 @@ pub(crate) fn open(
     }
     let names = Names::new(dir);
     let storage = &open::hold(storage, dir)?;
+    open::check_map(&**storage, &names, options)?;
     let mut patience = Patience::new(&names);
     let read_before = storage.counters().bytes_read;
     loop {

@@ -29,7 +29,7 @@ use crate::index::state::{HeldDead, LiveSegment, Snapshot, State};
 use crate::index::view::View;
 use crate::index::wakeup::Wakeup;
 use crate::memtable::Memtable;
-use crate::segment::{Listed, Segment};
+use crate::segment::{Listed, ReadMode, Segment, not_mapped};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
@@ -65,6 +65,9 @@ pub(crate) fn create(
     refuse_existing(&*storage, dir, Some(&lock))?;
     let row = row_of_new(params, &options);
     write_parameters(&*storage, &names, &row)?;
+    // Checked before the index exists. Otherwise its log would take documents, but no flush could
+    // succeed.
+    check_map(&*storage, &names, &options)?;
     catalog::create(&storage, &names.catalog(), &row)?;
     open_locked(storage, names, lock, options)
 }
@@ -103,7 +106,21 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     let storage = hold(storage, dir)?;
     let lock = Arc::new(take_lock(&*storage, &names)?);
     let storage: Arc<dyn Storage> = Arc::new(Guarded::by(&lock, storage));
+    check_map(&*storage, &names, &options)?;
     open_locked(storage, names, lock, options)
+}
+
+/// Returns an error if the index is to be mapped but its file system does not support maps.
+pub(crate) fn check_map(storage: &dyn Storage, names: &Names, options: &Options) -> Result<()> {
+    if options.read_mode != ReadMode::Mmap {
+        return Ok(());
+    }
+    let path = names.parameters();
+    match storage.check_map(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(not_mapped(&path, error)),
+        // Without this file nothing is known; then opening a segment reports the error.
+        _ => Ok(()),
+    }
 }
 
 /// Creates the folders of an index durably, and binds the storage to the index's root folder.

@@ -208,3 +208,35 @@ fn an_older_catalog_is_refused_even_if_its_copy_came_with_it() {
     put(&now);
     assert_eq!(Index::open(&dir, options()).unwrap().len(), 5);
 }
+
+/// On a FUSE mount with direct I/O, documents once went into the log of an index that could never
+/// be flushed.
+#[cfg(unix)]
+#[test]
+fn a_file_system_without_maps_is_refused_at_once_and_read_by_calls() {
+    use crate::storage::sim::Sim;
+    use crate::{ErrorKind, ReadMode, Reader};
+    let (sim, dir) = (Sim::new(), Path::new("/i"));
+    sim.take_maps_away();
+    let storage = || Arc::new(sim.clone());
+    let by_calls = options().read_mode(ReadMode::Pread);
+    let create = |options| Index::create_on(storage(), dir, &params(), options);
+    let refused = |error: crate::Error| {
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains("ReadMode::Pread"), "{error}");
+    };
+    refused(create(options()).unwrap_err());
+    let index = create(by_calls.clone()).unwrap();
+    // Refused while there is no segment yet, too.
+    drop(index);
+    refused(Index::open_on(storage(), dir, options()).unwrap_err());
+    refused(Reader::open_on(storage(), dir, options()).unwrap_err());
+    let index = Index::open_on(storage(), dir, by_calls.clone()).unwrap();
+    index.insert("a", &signature(&params(), 1)).unwrap();
+    index.flush().unwrap();
+    index.close().unwrap();
+    refused(Index::open_on(storage(), dir, options()).unwrap_err());
+    refused(Reader::open_on(storage(), dir, options()).unwrap_err());
+    let reader = Reader::open_on(storage(), dir, by_calls).unwrap();
+    assert!(reader.contains("a").unwrap());
+}

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The disk and the process that uses it.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a simulated machine")]
 pub(super) struct Machine {
     pub(super) disk: State,
     pub(super) faults: Faults,
@@ -36,8 +37,21 @@ pub(super) struct Machine {
     pub(super) visitor: Visitor,
     /// Whether the file system does not support locks.
     pub(super) without_locks: bool,
+    /// Whether the file system does not support memory maps.
+    pub(super) without_maps: bool,
     /// Whether a call has failed since the disk stopped.
     pub(super) is_down: bool,
+}
+
+impl Machine {
+    /// Fails if the file system does not support memory maps.
+    fn check_maps(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        if self.without_maps {
+            return Err(crate::storage::map::no_maps());
+        }
+        Ok(())
+    }
 }
 
 /// The holders of a lock: one exclusive holder, or the number of shared holders.
@@ -160,6 +174,10 @@ impl Machine {
 }
 
 impl Storage for Sim {
+    fn check_map(&self, _: &Path) -> io::Result<()> {
+        self.shared.peek().check_maps()
+    }
+
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
         let mut machine = self.shared.enter()?;
         let place = self.place(&machine, dir)?;
@@ -422,6 +440,7 @@ impl File for SimFile {
     fn map(&self) -> io::Result<Map> {
         let mut machine = self.shared.enter()?;
         machine.step(Call::Map)?;
+        machine.check_maps()?;
         let content = self.content(&machine);
         drop(machine);
         Ok(Map::Heap(Arc::new(content.to_vec())))

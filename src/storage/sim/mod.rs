@@ -146,6 +146,12 @@ impl Sim {
         self.shared.peek().without_locks = true;
     }
 
+    /// Makes the file system refuse memory maps.
+    #[cfg(unix)]
+    pub(crate) fn take_maps_away(&self) {
+        self.shared.peek().without_maps = true;
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.shared.peek().counters
     }
