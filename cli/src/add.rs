@@ -7,7 +7,7 @@ use std::path::Path;
 use nearkin::{Batch, Edit, Index, Params, Shingles};
 
 use crate::added::{Counts, Safe};
-use crate::args::{Add, TtlGiven};
+use crate::args::Add;
 use crate::content::{Reading, Sketched};
 use crate::doubts;
 use crate::ended::Ended;
@@ -16,7 +16,7 @@ use crate::fields::Fields;
 use crate::files::Files;
 use crate::input::{self, Input};
 use crate::interrupt;
-use crate::opened;
+use crate::opened::{self, Load};
 use crate::output::{self, Output};
 use crate::params_args::Given;
 use crate::passages;
@@ -40,15 +40,16 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         counts.skip_rows(unfit);
         Input::Sets(sets)
     } else if args.lines.jsonl.is_empty() {
-        let files = Files::new(args.paths.clone())?;
+        let files = Files::new(args.paths.clone())?.hidden(args.hidden);
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Input::Walk(files)
     } else {
         Input::lines(&args.lines.jsonl, args.lines.row_options())?
     };
+    let load = Load::expiring(args.ttl.ttl);
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =
-        open(&args.index, &args.given, args.ttl, sets, |params| fields(args, params))?;
+        open(&args.index, &args.given, &load, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others.of_fields(&fields),
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         let ended = passages::add(index, &reading, &mut input, &progress, &mut adding);
         drop(progress);
         skips.finish();
+        input.note_left_out();
         return report(ended, &mut counts, output);
     }
     let ended = pipeline::run_with_positions(
@@ -84,15 +86,15 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     drop(progress);
     skips.finish();
     reading.note_replaced();
+    input.note_left_out();
     let ended = ended.and_then(|()| skips.judge(&reading));
     if ended.is_ok() {
         safe.finish();
     }
-    let ended = ended.and_then(|()| {
-        counts.expired = args.ttl.ttl.is_some().then_some(opened::expire(&index, args.ttl.ttl)?);
-        Ok(())
-    });
-    report(opened::close(ended, || index.close()), &mut counts, output)
+    let ended = ended.and_then(|()| load.expire(&index));
+    let ended = opened::close(ended, || index.close());
+    counts.expired = args.ttl.ttl.map(|_| load.expired());
+    report(ended, &mut counts, output)
 }
 
 /// Prints the counts of the run; adds them to the message if the run failed.
@@ -117,12 +119,12 @@ fn report(
 pub(crate) fn open(
     dir: &Path,
     given: &Given,
-    ttl: TtlGiven,
+    load: &Load,
     sets: bool,
     fields: impl Fn(&Params) -> Result<Fields, Failure>,
 ) -> Result<(Index, Fields), Failure> {
     if opened::exists(dir)? {
-        let index = opened::to_add(dir, given, ttl.ttl)?;
+        let index = opened::to_add(dir, given, load)?;
         let fields = fields(index.params())?;
         return Ok((index, fields));
     }
@@ -134,7 +136,7 @@ pub(crate) fn open(
     let params = given.params()?;
     // Checked before the index is created: input that does not fit must not leave an empty index.
     let fields = fields(&params)?;
-    let index = opened::create(dir, &params, ttl.ttl)?;
+    let index = opened::create(dir, &params, load)?;
     output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
     Ok((index, fields))
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::{self, Input};
 use crate::interrupt;
-use crate::opened;
+use crate::opened::{self, Load};
 use crate::output::{self, Output, counted, grouped, lossy, visible};
 use crate::pairs::contained;
 use crate::pipeline::{self, Pace};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let terms = terms(args)?;
     let input = if args.lines.jsonl.is_empty() {
-        let files = Files::new(args.paths.clone())?;
+        let files = Files::new(args.paths.clone())?.hidden(args.hidden);
         sniff::check_are_texts(&args.paths, args.lines.as_text)?;
         Input::Walk(files)
     } else {
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         opened::check_of_documents(params, "admit")?;
         input::fields(&args.lines, params)
     };
-    let (index, fields) = add::open(&args.index, &given, args.ttl, sets, fields)?;
+    let load = Load::expiring(args.ttl.ttl);
+    let (index, fields) = add::open(&args.index, &given, &load, sets, fields)?;
     let params = index.params().clone();
     match args.contained {
         Some(contained) => opened::warn_if_contained_are_missed(&params, contained),
@@ -83,13 +84,12 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     );
     drop(progress);
     skips.finish();
+    input.note_left_out();
     let ended = ended.and_then(|()| skips.judge(&reading));
-    let ended = ended.and_then(|()| {
-        counts.expired = opened::expire(&index, args.ttl.ttl)?;
-        Ok(())
-    });
-    opened::close(ended, || index.close())
-        .map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
+    let ended = ended.and_then(|()| load.expire(&index));
+    let ended = opened::close(ended, || index.close());
+    counts.expired = load.expired();
+    ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     output.flush()?;
     output::note(counts);
     repetitive::advise(few.count(), &params);

@@ -131,13 +131,13 @@ pub(crate) struct Create {
 /// Add documents: files, folders, JSON lines, or sets from table rows
 ///
 /// Creates the index if there is none. Each file is one document. Its key is its path as given,
-/// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it;
-/// symbolic links in it are not followed. Text is extracted from HTML, PDF and e-mail, and old
-/// encodings are detected (docs/guide/MIRROR.md). Some files are skipped, counted and named: binary
-/// files (a NUL byte in the first 8 KiB), empty or unreadable files, and files above 64 MiB. Lines
-/// are skipped in the same way if they are not a JSON object, lack a field, or are nested more than
-/// 127 levels deep. Integers from -2^63 to 2^64 - 1 are read; write larger ones as strings. Adding
-/// a key again replaces its document.
+/// without `./`, `//` and `..`, and with `/` between folders. A folder stands for all files in it,
+/// except names that begin with a dot; symbolic links in it are not followed. Text is extracted
+/// from HTML, PDF and e-mail, and old encodings are detected (docs/guide/MIRROR.md). Some files are
+/// skipped, counted and named: binary files (a NUL byte in the first 8 KiB), empty or unreadable
+/// files, and files above 64 MiB. Lines are skipped in the same way if they are not a JSON object,
+/// lack a field, or are nested more than 127 levels deep. Integers from -2^63 to 2^64 - 1 are read;
+/// write larger ones as strings. Adding a key again replaces its document.
 ///
 /// Documents are written in batches; each batch is durable before the next one. After an
 /// interruption run the same command again: it skips what is already stored.
@@ -158,6 +158,10 @@ pub(crate) struct Add {
     #[arg(value_name = "PATH", required_unless_present_any = ["jsonl", "transactions"])]
     #[arg(conflicts_with_all = ["jsonl", "transactions"])]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Include files and folders in a folder whose names begin with a dot (never .git)
+    #[arg(long)]
+    pub(crate) hidden: bool,
 
     #[command(flatten)]
     pub(crate) lines: LinesGiven,

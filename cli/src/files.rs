@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::on_disk;
 use crate::raw::{self, DOCUMENT_BYTES_MAX, Origin, Raw, Reason, STDIN};
 use crate::source;
@@ -58,7 +60,21 @@ pub(crate) struct Files {
     walk: Option<walkdir::IntoIter>,
     /// The index folder, which is skipped if it lies inside a folder to add.
     index: Option<PathBuf>,
+    /// Whether to include names that begin with a dot.
+    hidden: bool,
+    /// Files and folders that were left out because their names begin with a dot.
+    hidden_left_out: u64,
     read: u64,
+}
+
+/// Whether a name is hidden by convention. Such files often hold settings and secrets.
+pub(crate) fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// A folder of Git, which is never read.
+pub(crate) fn is_git(name: &OsStr) -> bool {
+    name == ".git"
 }
 
 impl Files {
@@ -68,7 +84,14 @@ impl Files {
         for root in &roots {
             fs::metadata(root).map_err(|error| Failure::reading(root, &error))?;
         }
-        Ok(Self { roots: roots.into_iter(), walk: None, index: None, read: 0 })
+        let roots = roots.into_iter();
+        Ok(Self { roots, walk: None, index: None, hidden: false, hidden_left_out: 0, read: 0 })
+    }
+
+    /// Sets whether to include names in folders that begin with a dot; never `.git`.
+    pub(crate) fn hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
     }
 
     /// Skips the folder `index`.
@@ -79,11 +102,17 @@ impl Files {
         self
     }
 
-    /// The number of files. Walks the folders, but reads no file.
+    /// The number of files, or of those found before a signal. Walks the folders, but reads no
+    /// file.
     pub(crate) fn count(&self) -> u64 {
-        let counting =
-            Self { roots: self.roots.clone(), walk: None, index: self.index.clone(), read: 0 };
-        counting.entries().count() as u64
+        let (roots, index) = (self.roots.clone(), self.index.clone());
+        let counting = Self { roots, walk: None, index, ..*self };
+        counting.entries().take_while(|_| !interrupt::came()).count() as u64
+    }
+
+    /// Number of files and folders left out so far because their names begin with a dot.
+    pub(crate) fn hidden_left_out(&self) -> u64 {
+        self.hidden_left_out
     }
 
     /// Files read so far.
@@ -122,6 +151,15 @@ impl Files {
                     return Some((path, Err(Reason::Unreadable(message_of(&error)))));
                 }
             };
+            // A path given by the user is read, whatever its name.
+            let name = entry.file_name();
+            if entry.depth() > 0 && (is_git(name) || (is_hidden(name) && !self.hidden)) {
+                self.hidden_left_out += u64::from(!self.hidden);
+                if entry.file_type().is_dir() {
+                    walk.skip_current_dir();
+                }
+                continue;
+            }
             if is_folder(&entry) {
                 if self.index.as_deref().is_some_and(|index| is_same(&entry, index)) {
                     walk.skip_current_dir();
@@ -206,7 +244,13 @@ mod tests {
         for folder in ["b", "my.nearkin/wal", "b/my.nearkin"] {
             fs::create_dir_all(path(folder)).unwrap();
         }
+        for folder in [".git", "b/.ssh"] {
+            fs::create_dir_all(path(folder)).unwrap();
+        }
         for file in ["b/2", "b/1", "c", "a", "my.nearkin/wal/1", "b/my.nearkin/x"] {
+            fs::write(path(file), file).unwrap();
+        }
+        for file in [".git/config", "b/.ssh/key", "b/.env"] {
             fs::write(path(file), file).unwrap();
         }
         let mut files =
@@ -221,6 +265,11 @@ mod tests {
         }
         assert_eq!(found, ["a", "b/1", "b/2", "b/my.nearkin/x", "c"]);
         assert_eq!(files.files_read(), 5);
+        assert_eq!(files.hidden_left_out(), 3);
+        let files = Files::new(vec![dir.path().to_path_buf()]).unwrap().hidden(true);
+        assert_eq!(files.except(&path("my.nearkin")).count(), 7, "all but .git");
+        let files = Files::new(vec![path("b/.ssh"), path("b/.env")]).unwrap();
+        assert_eq!(files.count(), 2, "what is given is read");
     }
 
     #[cfg(unix)]

@@ -16,6 +16,7 @@ use crate::fields::Fields;
 use crate::files::{self, Files};
 #[cfg(test)]
 use crate::lines::Lines;
+use crate::output::{self, counted};
 use crate::progress::{Progress, Unit};
 use crate::raw::{self, Origin, Raw};
 use crate::records::Records;
@@ -237,6 +238,15 @@ impl Input {
             Self::Listed { total, .. } => (Unit::Documents, Some(*total)),
             Self::Lines(lines) => (Unit::Bytes, lines.bytes),
             Self::Sets(_) => (Unit::Documents, None),
+        }
+    }
+
+    /// Prints a note if hidden names in the given folders were left out.
+    pub(crate) fn note_left_out(&self) {
+        let Self::Walk(files) = self else { return };
+        let names = counted(files.hidden_left_out(), "hidden name");
+        if files.hidden_left_out() > 0 {
+            output::note(format!("left out {names} (--hidden includes them)"));
         }
     }
 

@@ -4,9 +4,9 @@
 //! call [`came`] between steps.
 
 use std::io::{self, Cursor, IsTerminal as _, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 static CAME: AtomicBool = AtomicBool::new(false);
 
+/// Ends processes that the command may be waiting for.
+static END_CHILDREN: OnceLock<fn()> = OnceLock::new();
+
 /// From now on, the first signal only sets the flag that [`came`] reads. Call this only in commands
 /// that check the flag; by default, signals end the process.
 pub(crate) fn listen() {
@@ -34,7 +37,17 @@ pub(crate) fn listen() {
             std::process::exit(i32::from(STATUS));
         }
         say("stopping after the work in progress; a second signal exits at once");
+        if let Some(end) = END_CHILDREN.get() {
+            end();
+        }
     });
+}
+
+/// Sets what ends the processes that the command may be waiting for. The first signal calls it, on
+/// a thread of its own.
+pub(crate) fn end_children_by(end: fn()) {
+    // Only the first call counts; all calls pass the same function.
+    let _ = END_CHILDREN.set(end);
 }
 
 /// From now on, a signal ends the process at once, after printing the advice. For operations that

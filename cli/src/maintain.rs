@@ -12,7 +12,7 @@ use crate::args::{Compact, Create, Stats, Verify};
 use crate::ended::Ended;
 use crate::failure::{self, Failure};
 use crate::interrupt;
-use crate::opened;
+use crate::opened::{self, Load};
 use crate::output::{self, Output, counted, grouped};
 use crate::progress::{Progress, Unit};
 
@@ -68,7 +68,7 @@ struct CreatedObject<'a> {
 }
 
 pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failure> {
-    let index = opened::create(&args.index, &args.given.params()?, None)?;
+    let index = opened::create(&args.index, &args.given.params()?, &Load::default())?;
     let created = &args.index.display().to_string();
     if output.json() {
         output.object(&CreatedObject { created, params: ParamsObject::new(index.params()) })?;
@@ -345,7 +345,8 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
 }
 
 fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
-    let index = Reader::open(dir, Options::default())?;
+    let index =
+        opened::mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options))?;
     let progress = Progress::start("verifying", Unit::Bytes, Some(0));
     let found = index.verify_with(&mut progress.callback())?;
     Ok(VerifiedObject {

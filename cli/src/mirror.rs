@@ -6,6 +6,8 @@
 mod carry_out;
 mod folder;
 mod memo;
+mod mounts;
+mod near;
 #[cfg(not(feature = "watch"))]
 mod no_watch;
 mod pass;
@@ -14,6 +16,8 @@ mod report;
 mod selection;
 mod skip_cache;
 mod store;
+#[cfg(feature = "watch")]
+mod surroundings;
 mod walk;
 #[cfg(feature = "watch")]
 mod watch;
@@ -28,17 +32,19 @@ use std::path::{Path, PathBuf};
 use nearkin::{Index, Params, Scheme, Shingles};
 
 use crate::add;
-use crate::args::{Mirror, TtlGiven};
+use crate::args::Mirror;
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::interrupt;
-use crate::opened;
+use crate::opened::{self, Load};
 use crate::output::{self, Output};
 use crate::raw;
 use carry_out::Run;
 use folder::Folder;
-use pass::{Mirroring, carry_out, check_not_empty, summarise};
+use mounts::Mounts;
+use near::NearDuplicates;
+use pass::{Mirroring, carry_out, check_not_empty, summarise, tell_absent};
 use plan::{check_folder, plan};
 use report::FileCounts;
 use skip_cache::SkipCache;
@@ -50,13 +56,14 @@ pub(crate) use selection::Selection;
 pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let folder = Folder::new(&args.folder)?;
-    // A folder may be missing only with `--force`, which then removes all its documents, and only
-    // if the index exists: otherwise there is nothing to remove.
-    let may_be_missing = args.force && opened::exists(&args.index)?;
+    // A folder may be missing only with `--allow-empty`, which then removes all its documents, and
+    // only if the index exists: otherwise there is nothing to remove.
+    let may_be_missing = args.allow_empty && opened::exists(&args.index)?;
     if !folder.is_there() && !may_be_missing {
         return Err(Failure::new(
             format!("{} is not there", args.folder.display()),
-            "is a disk not mounted? If the folder is gone for good, --force removes its documents",
+            "is a disk not mounted? If the folder is gone for good, --allow-empty removes its \
+             documents",
         ));
     }
     if args.dry_run {
@@ -64,7 +71,7 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
     }
     watch::check(args)?;
     let fields = |params: &Params| takes_texts(params).map(|()| Fields::text("id", "text"));
-    let (index, _) = add::open(&args.index, &args.given, TtlGiven::default(), false, fields)?;
+    let (index, _) = add::open(&args.index, &args.given, &Load::unsynced(), false, fields)?;
     check_folder(&index.snapshot(), &folder, args.force)?;
     let params = index.params().clone();
     let skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));
@@ -75,6 +82,8 @@ pub(crate) fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> 
         params,
         store: Store::Index(index),
         skip_cache,
+        mounts: mounts(args),
+        has_summarised: false,
     };
     let ended = if args.watch {
         watch::watch(&mut mirroring, output)
@@ -96,6 +105,11 @@ fn takes_texts(params: &Params) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// The known mount points. With `--allow-empty`, none: then nothing is kept because of them.
+fn mounts(args: &Mirror) -> Mounts {
+    Mounts::read(&args.index, args.allow_empty)
 }
 
 fn rules(args: &Mirror) -> Rules {
@@ -127,14 +141,16 @@ pub(crate) fn follow(
         let folder = Folder::new(path)?;
         let rules = selected(selection, path, index_folder.clone())?;
         let mut told = SkipCache::read(place, &raw::key_of(path));
-        let planned = plan(store.documents().as_ref(), &folder, &rules, &Scope::All, &mut told)?;
+        let (documents, what) = (store.documents(), (&rules, &Scope::All));
+        let mounts = Mounts::default();
+        let planned = plan(documents.as_ref(), &folder, what, &mounts, &mut told)?;
         let (mut counts, mut output) = (FileCounts::default(), Output::new(false));
         let run = Run {
             store: &store,
             skip_cache: &mut told,
             counts: &mut counts,
             output: &mut output,
-            limit: 0,
+            near: NearDuplicates::new(0),
             silent: true,
         };
         carry_out(run, planned, &params)?;
@@ -170,7 +186,7 @@ pub(crate) fn files_in(
             Found::Unlisted { path, why } => {
                 output::note(format!("skipped {}: {why}", path.display()));
             }
-            Found::Other { .. } => {}
+            Found::Folder { .. } | Found::Other { .. } => {}
         }
     }
     Ok(files)
@@ -208,8 +224,11 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
         check_folder(documents, folder, args.force)?;
     }
     let mut skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));
-    let planned = plan(documents.as_ref(), folder, &rules(args), &Scope::All, &mut skip_cache)?;
-    check_not_empty(&planned, folder, args.force)?;
+    let (rules, mounts) = (rules(args), mounts(args));
+    let what = (&rules, &Scope::All);
+    let planned = plan(documents.as_ref(), folder, what, &mounts, &mut skip_cache)?;
+    check_not_empty(&planned, folder, args.allow_empty)?;
+    tell_absent(&planned);
     let gone = planned.gone.iter().map(|(key, _)| key);
     let keys = planned.to_read.iter().map(|file| &file.key).chain(gone);
     let gone: HashSet<u128> = keys.map(|key| folder::mark(key)).collect();
@@ -220,7 +239,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
         skip_cache: &mut skip_cache,
         counts: &mut counts,
         output,
-        limit: args.limit,
+        near: NearDuplicates::new(args.limit),
         silent: false,
     };
     carry_out(run, planned, &params)?;

@@ -4,10 +4,13 @@
 //! does not know the documents.
 
 use std::path::Path;
-
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nearkin::{Error, ErrorKind, Index, Options, Params, Reader, Scheme, Windows};
+use nearkin::{
+    Durability, Error, ErrorKind, Event, Index, Options, Params, ReadMode, Reader, Scheme, Windows,
+};
 
 use crate::args::{ContainedGiven, ExactGiven, Likeness};
 use crate::failure::Failure;
@@ -19,12 +22,38 @@ const FOUND_MIN: f64 = 0.9;
 
 /// Opens an index read-only; other processes may use it meanwhile.
 pub(crate) fn to_read(dir: &Path) -> Result<Reader, Failure> {
-    Reader::open(dir, Options::default()).map_err(not_opened)
+    mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options)).map_err(not_opened)
 }
 
 /// Opens an existing index for writing.
 pub(crate) fn to_change(dir: &Path) -> Result<Index, Failure> {
-    Index::open(dir, Options::default()).map_err(not_opened)
+    open(dir, Options::default()).map_err(not_opened)
+}
+
+fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
+    mapped_or_not(dir, options, |options| Index::open(dir, options))
+}
+
+/// Opens or creates an index. If its file system does not support memory maps, opens it without
+/// them.
+pub(crate) fn mapped_or_not<T>(
+    dir: &Path,
+    options: Options,
+    open: impl Fn(Options) -> nearkin::Result<T>,
+) -> nearkin::Result<T> {
+    match open(options.clone()) {
+        // If a newer version wrote the files, the second attempt returns the same error.
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            let opened = open(options.read_mode(ReadMode::Pread))?;
+            output::note(format!(
+                "{}: its file system does not support memory maps, so queries are slower (FUSE: \
+                 mount without direct I/O)",
+                dir.display()
+            ));
+            Ok(opened)
+        }
+        opened => opened,
+    }
 }
 
 /// Options for an index with this TTL.
@@ -35,10 +64,51 @@ fn options(ttl: Option<Duration>) -> Options {
     }
 }
 
-/// Options for a command that writes much, queries little and then ends. Segments are unmapped once
-/// they are written, which saves memory and slows down only the first queries.
-fn to_load(ttl: Option<Duration>) -> Options {
-    options(ttl).keep_mapped(false)
+/// How a command that writes much, queries little and then ends opens its index.
+#[derive(Clone, Default)]
+pub(crate) struct Load {
+    ttl: Option<Duration>,
+    durability: Durability,
+    expired: Arc<AtomicU64>,
+}
+
+impl Load {
+    /// With a TTL. Maintenance may remove expired documents at any time until the index is closed.
+    pub(crate) fn expiring(ttl: Option<Duration>) -> Self {
+        Self { ttl, ..Self::default() }
+    }
+
+    /// Writes are not synced: the command calls [`Index::sync`] before it says that they are safe.
+    pub(crate) fn unsynced() -> Self {
+        Self { durability: Durability::OsBuffer, ..Self::default() }
+    }
+
+    /// Segments are unmapped once they are written, which saves memory and slows down only the
+    /// first queries.
+    fn options(&self) -> Options {
+        let options = options(self.ttl).keep_mapped(false).durability(self.durability);
+        if self.ttl.is_none() {
+            return options;
+        }
+        let expired = Arc::clone(&self.expired);
+        options.on_event(move |event| {
+            if let Event::Expired { documents, .. } = event {
+                expired.fetch_add(*documents, Ordering::Relaxed);
+            }
+        })
+    }
+
+    /// Removes all documents that are older than the TTL.
+    pub(crate) fn expire(&self, index: &Index) -> Result<(), Failure> {
+        self.expired.fetch_add(expire(index, self.ttl)?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The number of documents that have expired, including those that maintenance removed. Final
+    /// once the index is closed.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired.load(Ordering::Relaxed)
+    }
 }
 
 /// Closes an index after success or after a signal. After any other failure, the index is only
@@ -80,7 +150,7 @@ pub(crate) fn leaving_nothing<T>(
 /// Deletes an index if it is empty, while holding its lock. Recreates the folder if it existed
 /// before the index (`had_folder`). Returns whether this succeeded.
 fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
-    let Ok(index) = Index::open(dir, Options::default()) else { return false };
+    let Ok(index) = open(dir, Options::default()) else { return false };
     if !index.is_empty() || std::fs::remove_dir_all(dir).is_err() {
         return false;
     }
@@ -96,10 +166,14 @@ pub(crate) fn expire(index: &Index, ttl: Option<Duration>) -> Result<u64, Failur
     Ok(index.remove_before(limit)?)
 }
 
-/// Opens an existing index for a long-running writer with a TTL.
+/// Opens an existing index for a long-running writer with a TTL. `None` if it is on a read-only
+/// file system.
 #[cfg(feature = "serve")]
-pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Index, Failure> {
-    Index::open(dir, options(ttl)).map_err(not_opened)
+pub(crate) fn to_serve(dir: &Path, ttl: Option<Duration>) -> Result<Option<Index>, Failure> {
+    match open(dir, options(ttl)) {
+        Err(error) if error.io_kind() == Some(std::io::ErrorKind::ReadOnlyFilesystem) => Ok(None),
+        opened => opened.map(Some).map_err(not_opened),
+    }
 }
 
 /// Whether an index exists. Fails if the folder holds something else.
@@ -108,8 +182,8 @@ pub(crate) fn exists(dir: &Path) -> Result<bool, Failure> {
 }
 
 /// Opens an index for adding. Fails if the given parameters differ from its own.
-pub(crate) fn to_add(dir: &Path, given: &Given, ttl: Option<Duration>) -> Result<Index, Failure> {
-    let index = Index::open(dir, to_load(ttl)).map_err(not_opened)?;
+pub(crate) fn to_add(dir: &Path, given: &Given, load: &Load) -> Result<Index, Failure> {
+    let index = open(dir, load.options()).map_err(not_opened)?;
     check_given(index.params(), dir, given)?;
     Ok(index)
 }
@@ -133,7 +207,7 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
 }
 
 /// Creates an index and warns if its parameters are costly.
-pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Result<Index, Failure> {
+pub(crate) fn create(dir: &Path, params: &Params, load: &Load) -> Result<Index, Failure> {
     if exists(dir)? {
         return Err(Failure::new(
             format!("{} already holds an index", dir.display()),
@@ -144,7 +218,7 @@ pub(crate) fn create(dir: &Path, params: &Params, ttl: Option<Duration>) -> Resu
         output::note(format!("warning: {warning}"));
     }
     note_quotation_words(params, params.threshold());
-    Ok(Index::create(dir, params, to_load(ttl))?)
+    Ok(mapped_or_not(dir, load.options(), |options| Index::create(dir, params, options))?)
 }
 
 /// The most important parameters in one line.

@@ -40,8 +40,8 @@ type Chunk<T> = (Vec<T>, Option<Position>);
 
 /// Runs `work` on every document of `input`, on all cores, and passes the results to `sink` chunk
 /// by chunk, in input order. If reading fails, `sink` still gets the documents read before; if
-/// `sink` fails, reading stops. After a signal, reading stops, and only chunks already being
-/// processed are finished.
+/// `sink` fails, reading stops. After a signal, reading and working stop; chunks that are worked on
+/// already still go to `sink`, others are dropped.
 pub(crate) fn run<T: Send>(
     input: &mut Input,
     pace: Pace,
@@ -68,15 +68,17 @@ pub(crate) fn run_with_positions<T: Send>(
         let work = &work;
         let work = move |raw: Raw| {
             let bytes = bytes_of(&raw);
-            let done = work(raw);
+            let done = (!interrupt::came()).then(|| work(raw));
             window.leave(bytes);
-            done
+            // After a signal, even a result may be wrong, because parsers were killed.
+            done.filter(|_| !interrupt::came())
         };
         let worker = threads::scoped(scope, move || {
             let _closing = Closing(window);
             for (chunk, position) in chunks {
                 interrupt::check()?;
-                let done: Vec<T> = chunk.into_par_iter().map(work).collect();
+                let done: Option<Vec<T>> = chunk.into_par_iter().map(work).collect();
+                let done = done.ok_or_else(Failure::interrupted)?;
                 if to_sink.send((done, position)).is_err() {
                     break;
                 }

@@ -15,6 +15,7 @@ mod paths;
 mod query_handlers;
 mod report;
 mod routes;
+mod served;
 mod shared;
 mod state;
 mod texts;
@@ -26,7 +27,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nearkin::Index;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -41,6 +41,7 @@ use crate::opened;
 use crate::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
 use listener::LimitedListener;
+use served::Served;
 use shared::{Limits, Shared};
 
 /// Time for sending the last answers after all requests have been processed.
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
              with --token-file; or listen on 127.0.0.1",
         ));
     }
-    let index = opened::to_serve(&args.index, args.ttl.ttl)?;
+    let index = open(args)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
         body_bytes_max: args.body_bytes_max,
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         ));
     };
     let index = shared.index;
-    let (documents, change) = (index.len(), index.snapshot().change());
+    let (documents, change) = (index.snapshot().len(), index.snapshot().change());
     let closed = index.close();
     served?;
     let stopped = format!(
@@ -126,8 +127,20 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
+/// Opens the index; on a read-only file system, for reading.
+fn open(args: &Serve) -> Result<Served, Failure> {
+    match opened::to_serve(&args.index, args.ttl.ttl)? {
+        Some(index) => Ok(Served::Writable(index)),
+        None => {
+            let reader = opened::to_read(&args.index)?;
+            output::note("the index is on a read-only file system: only reads are served");
+            Ok(Served::ReadOnly(reader))
+        }
+    }
+}
+
 /// Access to the original texts, if clients may read them.
-fn originals(args: &Serve, index: &Index) -> Result<Option<Originals>, Failure> {
+fn originals(args: &Serve, index: &Served) -> Result<Option<Originals>, Failure> {
     if !args.texts {
         return Ok(None);
     }

@@ -182,7 +182,7 @@ fn open<'a>(
         Some(index) => index,
         None if opened::exists(dir)? => opened::to_change(dir)?,
         None => {
-            let created = opened::create(dir, params, None)?;
+            let created = opened::create(dir, params, &opened::Load::default())?;
             output::note(format!("created {}: {}", dir.display(), opened::describe(params)));
             created
         }

@@ -62,6 +62,10 @@ pub(crate) struct Admit {
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 
+    /// Include files and folders in a folder whose names begin with a dot (never .git)
+    #[arg(long)]
+    pub(crate) hidden: bool,
+
     #[command(flatten)]
     pub(crate) lines: LinesGiven,
 

@@ -1,8 +1,10 @@
 //! Arguments of `nearkin mirror`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::params_args::Given;
+use crate::time;
 
 /// Make an index follow a folder: add new files, replace changed ones, remove deleted ones
 ///
@@ -43,10 +45,19 @@ pub(crate) struct Mirror {
     #[arg(long)]
     pub(crate) no_ignore: bool,
 
-    /// Allow what is refused for safety: remove all documents of an empty or missing folder, or
-    /// follow another folder under a name used before
+    /// Remove the documents of a folder that is missing or has no files, or of a file system that
+    /// is not mounted any more
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    /// Follow another folder under a name used before
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// With --watch: look at the whole folder this often, in case the system reports no events, as
+    /// for network drives: 10m, or with s, h, d or w [default: 10m, more rarely if it takes long]
+    #[arg(long, value_name = "SPAN", value_parser = time::span, requires = "watch")]
+    pub(crate) rescan: Option<Duration>,
 
     /// Maximum near-duplicates to name per document; 0 searches for none
     #[arg(long, value_name = "N", default_value_t = 3)]

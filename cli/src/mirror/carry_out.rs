@@ -1,6 +1,6 @@
 //! Carries out a plan: removes, reads, writes, and prints the results.
 //!
-//! Works in batches. The changes of a batch are printed once the batch is durable.
+//! Works in batches. The changes of a chunk of files are printed once they are durable.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,11 +8,12 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nearkin::{Batch, Document, Params, Signature};
+use nearkin::{Batch, Document, Match, Params, Signature};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::folder::mark;
 use super::memo::{self, Memo, Stat};
+use super::near::{NearDuplicates, Wanted};
 use super::plan::{Gone, Known, Plan, Planned};
 use super::report::{self, FileCounts};
 use super::skip_cache::{self, SkipCache};
@@ -42,6 +43,11 @@ const NAMED_MAX: u64 = 20;
 /// Number of removals per batch.
 const BATCH_KEYS: usize = 1_000;
 
+/// Maximum number of files per batch if near-duplicates are searched. Files of the same batch are
+/// candidates of each other, but only the earlier ones may be named, so a large batch of similar
+/// files would make every search compare many documents in vain.
+const SEARCHED_TOGETHER: usize = 64;
+
 /// A file after reading.
 struct Read {
     sketched: Result<Sketched, Skipped>,
@@ -51,8 +57,8 @@ struct Read {
     after: io::Result<Stat>,
 }
 
-/// What to say about a document once it is durable.
-enum Said {
+/// What happened to the document of a file.
+enum Outcome {
     Put {
         change: &'static str,
         key: Vec<u8>,
@@ -62,10 +68,19 @@ enum Said {
         key: Vec<u8>,
         why: String,
     },
-    /// Says nothing, but from now on the document may be named as a near-duplicate of others.
+    /// Not reported, but from now on the document may be named as a near-duplicate of others.
     Kept {
         key: Vec<u8>,
     },
+}
+
+/// A change to count and to print once it is durable.
+struct Change {
+    kind: &'static str,
+    key: Vec<u8>,
+    why: String,
+    near_duplicates: Vec<Match>,
+    is_named: bool,
 }
 
 /// State of a run.
@@ -74,8 +89,7 @@ pub(crate) struct Run<'a> {
     pub(crate) skip_cache: &'a mut SkipCache,
     pub(crate) counts: &'a mut FileCounts,
     pub(crate) output: &'a mut Output,
-    /// Maximum number of near-duplicates to name per document.
-    pub(crate) limit: usize,
+    pub(crate) near: NearDuplicates,
     /// Whether to print nothing about single files, except with `--verbose` why a file was skipped.
     pub(crate) silent: bool,
 }
@@ -83,9 +97,10 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// Carries out the whole plan. After a signal, finishes only the work in progress.
     pub(crate) fn carry_out(&mut self, plan: Plan, params: &Params) -> Result<(), Failure> {
-        let Plan { to_read, gone, unchanged, skipped_before, skipped, kept, waiting, .. } = plan;
+        self.counts.left_out += plan.left_out;
+        self.counts.kept += plan.kept + plan.absent;
+        let Plan { to_read, gone, unchanged, skipped_before, skipped, waiting, .. } = plan;
         self.counts.unchanged += unchanged;
-        self.counts.kept += kept;
         self.counts.waiting += waiting;
         for (kind, files) in skipped_before {
             self.counts.skip_kind(kind, files);
@@ -138,6 +153,7 @@ impl Run<'_> {
         for keys in gone.chunks(BATCH_KEYS) {
             let batch = keys.iter().fold(Batch::new(), |batch, (key, _)| batch.remove(key));
             self.store.write(&batch)?;
+            self.store.sync()?;
             for (key, why) in keys {
                 self.counts.removed += 1;
                 self.counts.ignored += u64::from(*why == Gone::Ignored);
@@ -151,14 +167,36 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Writes the documents of some files, makes them durable, and prints the changes. After a
+    /// signal, leaves out the rest of the files.
     fn chunk<'f>(
         &mut self,
         files: impl Iterator<Item = (Read, &'f Planned)>,
         pending: &mut HashSet<u128>,
         (skips, progress): (&mut Skips, &Progress),
     ) -> Result<(), Failure> {
+        let together = if self.near.are_searched() { SEARCHED_TOGETHER } else { usize::MAX };
+        let (mut files, mut changes, mut skipped) = (files.peekable(), Vec::new(), Vec::new());
+        while files.peek().is_some() && !interrupt::came() {
+            let outcomes = self.write(files.by_ref().take(together), &mut skipped)?;
+            self.search(outcomes, pending, &mut changes)?;
+        }
+        if !self.silent || output::is_verbose() {
+            skips.note(&skipped, progress);
+        }
+        self.store.sync()?;
+        self.tell(changes)?;
+        interrupt::check()
+    }
+
+    /// Writes the documents of some files as one batch, or as several if signatures are large.
+    fn write<'f>(
+        &mut self,
+        files: impl Iterator<Item = (Read, &'f Planned)>,
+        skipped: &mut Vec<Skipped>,
+    ) -> Result<Vec<Outcome>, Failure> {
         let (mut batch, mut bytes) = (Batch::new(), 0);
-        let (mut said, mut skipped) = (Vec::new(), Vec::new());
+        let mut outcomes = Vec::new();
         for (read, file) in files {
             bytes += ENTRY_BYTES + file.key.len();
             if bytes > BATCH_BYTES_MAX {
@@ -170,10 +208,10 @@ impl Run<'_> {
             match (sketched, content) {
                 (Ok(sketched), Some(content)) => {
                     bytes += sketched.signature.as_bytes().len();
-                    batch = self.put(batch, file, sketched, (content, after), &mut said)?;
+                    batch = self.put(batch, file, sketched, (content, after), &mut outcomes)?;
                 }
                 (Err(one), _) => {
-                    batch = self.without_text(batch, file, &one, &after, &mut said);
+                    batch = self.without_text(batch, file, &one, &after, &mut outcomes);
                     if !is_gone(&after) {
                         self.counts.skip(&one);
                         skipped.push(one);
@@ -184,10 +222,7 @@ impl Run<'_> {
             }
         }
         self.store.write(&batch)?;
-        if !self.silent || output::is_verbose() {
-            skips.note(&skipped, progress);
-        }
-        self.say(said, pending)
+        Ok(outcomes)
     }
 
     /// Handles a file with a text.
@@ -197,7 +232,7 @@ impl Run<'_> {
         file: &Planned,
         sketched: Sketched,
         (content, after): (u128, io::Result<Stat>),
-        said: &mut Vec<Said>,
+        outcomes: &mut Vec<Outcome>,
     ) -> Result<Batch, Failure> {
         let Sketched { name: key, signature } = sketched;
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
@@ -220,7 +255,7 @@ impl Run<'_> {
         };
         if same {
             self.counts.unchanged += 1;
-            said.push(Said::Kept { key: key.clone() });
+            outcomes.push(Outcome::Kept { key: key.clone() });
             let payload = memo.encode();
             return Ok(batch.insert_document(
                 &Document::new(key, signature).with_payload(payload).with_time(time),
@@ -228,7 +263,7 @@ impl Run<'_> {
         }
         let batch = batch.insert_with_payload(&key, &signature, memo.encode());
         let change = if matches!(file.known, Known::Nothing) { "added" } else { "replaced" };
-        said.push(Said::Put { change, key, signature });
+        outcomes.push(Outcome::Put { change, key, signature });
         Ok(batch)
     }
 
@@ -240,7 +275,7 @@ impl Run<'_> {
         file: &Planned,
         skipped: &Skipped,
         after: &io::Result<Stat>,
-        said: &mut Vec<Said>,
+        outcomes: &mut Vec<Outcome>,
     ) -> Batch {
         let ours = matches!(file.known, Known::Ours { .. });
         let kind = skipped.reason.kind();
@@ -254,48 +289,61 @@ impl Run<'_> {
         let key = file.key.clone();
         if !ours || !(gone || (steady && skipped.reason == Reason::Empty)) {
             self.counts.kept += u64::from(ours);
-            said.push(Said::Kept { key });
+            outcomes.push(Outcome::Kept { key });
             return batch;
         }
         let why = if gone { Gone::NoFile.why() } else { kind };
         let batch = batch.remove(&key);
-        said.push(Said::Removed { key, why: why.to_owned() });
+        outcomes.push(Outcome::Removed { key, why: why.to_owned() });
         batch
     }
 
-    /// Prints what happened to the documents of a batch. A pair of near-duplicates is named only
-    /// once, with the later document.
-    fn say(&mut self, said: Vec<Said>, pending: &mut HashSet<u128>) -> Result<(), Failure> {
-        for one in said {
-            match one {
-                Said::Kept { key } => {
+    /// Searches the near-duplicates of the documents of a batch. A pair of near-duplicates is named
+    /// only once, with the later document.
+    fn search(
+        &mut self,
+        outcomes: Vec<Outcome>,
+        pending: &mut HashSet<u128>,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Failure> {
+        for outcome in outcomes {
+            let (kind, key, why, near_duplicates, is_named) = match outcome {
+                Outcome::Kept { key } => {
                     pending.remove(&mark(&key));
+                    continue;
                 }
-                Said::Removed { key, why } => {
-                    self.counts.removed += 1;
-                    pending.remove(&mark(&key));
-                    if self.is_named("removed") {
-                        report::removed(&key, &why, self.output)?;
-                    }
+                Outcome::Removed { key, why } => {
+                    ("removed", key, why, Vec::new(), self.is_named("removed"))
                 }
-                Said::Put { change, key, signature } => {
-                    let count = match change {
-                        "added" => &mut self.counts.added,
-                        _ => &mut self.counts.replaced,
-                    };
-                    *count += 1;
-                    let matches = match self.limit {
-                        0 => Vec::new(),
-                        limit => self.store.like(&key, &signature, limit, |other| {
-                            !pending.contains(&mark(other))
-                        })?,
-                    };
-                    pending.remove(&mark(&key));
-                    self.counts.near_duplicates += u64::from(!matches.is_empty());
-                    if self.is_named(change) {
-                        report::put(change, &key, &matches, self.output)?;
-                    }
+                Outcome::Put { change, key, signature } => {
+                    let is_named = self.is_named(change);
+                    let wanted = if is_named { Wanted::Names } else { Wanted::Existence };
+                    let may_name = |other: &[u8]| !pending.contains(&mark(other));
+                    let found = self.near.find(self.store, (&key, &signature), wanted, may_name)?;
+                    self.counts.undecided += u64::from(found.is_undecided);
+                    (change, key, String::new(), found.matches, is_named)
                 }
+            };
+            pending.remove(&mark(&key));
+            changes.push(Change { kind, key, why, near_duplicates, is_named });
+        }
+        Ok(())
+    }
+
+    /// Counts changes that are durable now, and prints those that are named.
+    fn tell(&mut self, changes: Vec<Change>) -> Result<(), Failure> {
+        for Change { kind, key, why, near_duplicates, is_named } in changes {
+            let count = match kind {
+                "added" => &mut self.counts.added,
+                "removed" => &mut self.counts.removed,
+                _ => &mut self.counts.replaced,
+            };
+            *count += 1;
+            self.counts.near_duplicates += u64::from(!near_duplicates.is_empty());
+            match kind {
+                _ if !is_named => {}
+                "removed" => report::removed(&key, &why, self.output)?,
+                _ => report::put(kind, &key, &near_duplicates, self.output)?,
             }
         }
         self.output.flush()

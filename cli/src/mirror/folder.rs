@@ -42,6 +42,11 @@ impl Folder {
         self.canonical.is_some()
     }
 
+    /// The path with all links resolved; `None` if the folder does not exist.
+    pub(crate) fn canonical(&self) -> Option<&Path> {
+        self.canonical.as_deref()
+    }
+
     /// The part of a key below the folder. `None` for keys that lie elsewhere.
     fn inside<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let rest = match self.key.as_slice() {
@@ -74,7 +79,6 @@ impl Folder {
     }
 
     /// Converts a path reported by the system to the user's spelling of the folder.
-    #[cfg(feature = "watch")]
     pub(crate) fn spelled(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.path) {
             return Some(path.to_path_buf());

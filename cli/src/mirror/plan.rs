@@ -11,9 +11,11 @@ use nearkin::{Document, Snapshot};
 
 use super::folder::{self, Folder};
 use super::memo::{self, Memo, Stat};
+use super::mounts::{Absent, Mounts};
 use super::skip_cache::{self, Before, SkipCache};
 use super::walk::{Found, Rules, Scope, lies_below, walk};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{counted, visible};
 use crate::progress::{Progress, Unit};
 use crate::raw::{Origin, Reason, Skipped, key_of, path_of};
@@ -90,6 +92,13 @@ pub(crate) struct Plan {
     pub(crate) waiting: u64,
     /// Number of files found in the folder.
     pub(crate) files: u64,
+    /// Number of files and folders that ignore rules left out. Counted only if the whole folder is
+    /// scanned.
+    pub(crate) left_out: u64,
+    /// Number of documents that are kept because nothing is mounted now where their files were.
+    pub(crate) absent: u64,
+    /// Why the folder itself could not be listed.
+    pub(crate) unlisted: Option<String>,
 }
 
 /// Fails if the index already has the folder's files under other keys, or if documents of the index
@@ -102,6 +111,7 @@ pub(crate) fn check_folder(
     let here = folder.path.display();
     let mut of_another = 0;
     for document in documents.iter() {
+        interrupt::check()?;
         let Document { key, payload, .. } = document?;
         let Some(memo) = Memo::decode(&payload) else { continue };
         if folder.place(&key) == Some(memo.place) {
@@ -136,51 +146,31 @@ pub(crate) fn check_folder(
 pub(crate) fn plan(
     documents: Option<&Snapshot>,
     folder: &Folder,
-    rules: &Rules,
-    scope: &Scope,
+    (rules, scope): (&Rules, &Scope),
+    mounts: &Mounts,
     skip_cache: &mut SkipCache,
 ) -> Result<Plan, Failure> {
-    let progress = Progress::start("looking", Unit::Documents, None);
     let (now, plan) = (memo::now_s(), Plan::default());
-    let mut planning = Planning { documents, folder, skip_cache, now, plan };
-    let (mut seen, mut unlisted) = (HashSet::new(), Vec::new());
+    let (seen, unlisted) = (HashSet::new(), Vec::new());
+    let mut planning = Planning { documents, folder, skip_cache, now, plan, seen, unlisted };
     if folder.is_there() {
-        for found in walk(folder, rules, scope) {
-            match found {
-                Found::File { path, stat } => {
-                    let key = key_of(&path);
-                    seen.insert(folder::mark(&key));
-                    planning.file(path, key, stat)?;
-                    progress.reached(planning.plan.files);
-                }
-                Found::Other { path, stat, reason } => planning.other(path, &stat, reason),
-                Found::Unlisted { path, why } => {
-                    let key = key_of(&path);
-                    planning.skip(path, key.clone(), Reason::Unreadable(why));
-                    unlisted.push(key);
-                }
-            }
-        }
+        planning.scan(rules, scope)?;
     }
-    let mut plan = planning.plan;
-    let keys = scope.keys();
-    for document in documents.into_iter().flat_map(Snapshot::iter) {
-        let Document { key, payload, signature, .. } = document?;
-        let is_ours = |memo: Memo| memo.is_of(&signature);
-        let ours =
-            folder.holds(&key) && keys.holds(&key) && Memo::decode(&payload).is_some_and(is_ours);
-        if !ours || seen.contains(&folder::mark(&key)) {
-            continue;
-        }
-        let hidden = unlisted.iter().any(|above| lies_below(&key, above));
-        match if hidden { None } else { gone(&key) } {
-            Some(why) => plan.gone.push((key, why)),
-            None => plan.kept += 1,
-        }
+    // Looked at after the scan: a file system that was unmounted during the scan is noticed.
+    let absent = mounts.absent(folder);
+    planning.find_gone(scope, &absent)?;
+    let plan = planning.plan;
+    match absent.whole {
+        Some(at) if !plan.gone.is_empty() => Err(Failure::new(
+            format!(
+                "nothing is mounted at {} any more, but the index has {} from there",
+                at.display(),
+                counted(plan.gone.len() as u64, "document"),
+            ),
+            "mount the file system; to remove the documents, give --allow-empty",
+        )),
+        _ => Ok(plan),
     }
-    // Sorted, because the documents of an index come in arbitrary order.
-    plan.gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(plan)
 }
 
 /// The reason why a file was not found in the folder. `None` if the reason is unknown; its document
@@ -204,9 +194,73 @@ struct Planning<'a> {
     /// Seconds since 1970.
     now: u64,
     plan: Plan,
+    /// Hashes of the keys of all files found.
+    seen: HashSet<u128>,
+    /// Keys at or below which files may have been missed.
+    unlisted: Vec<Vec<u8>>,
 }
 
 impl Planning<'_> {
+    /// Plans what to do with the files of the folder.
+    fn scan(&mut self, rules: &Rules, scope: &Scope) -> Result<(), Failure> {
+        let progress = Progress::start("looking", Unit::Documents, None);
+        let folder = self.folder;
+        let (mut children, mut met) = (0_u64, 0);
+        for found in walk(folder, rules, scope) {
+            interrupt::check()?;
+            met += u64::from(!matches!(found, Found::Unlisted { .. }));
+            match found {
+                Found::Folder { children: more } => children += more,
+                Found::File { path, stat } => {
+                    let key = key_of(&path);
+                    self.seen.insert(folder::mark(&key));
+                    self.file(path, key, stat)?;
+                    progress.reached(self.plan.files);
+                }
+                Found::Other { path, stat, reason } => self.other(path, &stat, reason),
+                Found::Unlisted { path, why } => {
+                    let key = key_of(&path);
+                    if path == folder.path {
+                        self.plan.unlisted = Some(why.clone());
+                    }
+                    self.skip(path, key.clone(), Reason::Unreadable(why));
+                    self.unlisted.push(key);
+                }
+            }
+        }
+        // The folder itself was met, too, but is no child of another. Without children, nothing was
+        // left out or they were not counted.
+        self.plan.left_out = if children > 0 { (children + 1).saturating_sub(met) } else { 0 };
+        Ok(())
+    }
+
+    /// Finds the documents in the scope whose files were not found.
+    fn find_gone(&mut self, scope: &Scope, absent: &Absent) -> Result<(), Failure> {
+        let keys = scope.keys();
+        for document in self.documents.into_iter().flat_map(Snapshot::iter) {
+            interrupt::check()?;
+            let Document { key, payload, signature, .. } = document?;
+            let is_ours = |memo: Memo| memo.is_of(&signature);
+            let is_inside = self.folder.holds(&key) && keys.holds(&key);
+            let ours = is_inside && Memo::decode(&payload).is_some_and(is_ours);
+            if !ours || self.seen.contains(&folder::mark(&key)) {
+                continue;
+            }
+            if absent.keys.iter().any(|above| lies_below(&key, above)) {
+                self.plan.absent += 1;
+                continue;
+            }
+            let hidden = self.unlisted.iter().any(|above| lies_below(&key, above));
+            match if hidden { None } else { gone(&key) } {
+                Some(why) => self.plan.gone.push((key, why)),
+                None => self.plan.kept += 1,
+            }
+        }
+        // Sorted, because the documents of an index come in arbitrary order.
+        self.plan.gone.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(())
+    }
+
     fn file(&mut self, path: PathBuf, key: Vec<u8>, stat: Stat) -> Result<(), Failure> {
         self.plan.files += 1;
         let settled = stat.is_settled(memo::now_ns());

@@ -22,6 +22,8 @@ pub(crate) struct FileCounts {
     pub(crate) ignored: u64,
     pub(crate) unchanged: u64,
     pub(crate) skipped: u64,
+    /// Files and folders that ignore rules left out; an ignored folder counts once.
+    pub(crate) left_out: u64,
     /// Documents kept although their files could not be read.
     pub(crate) kept: u64,
     /// Files whose reading has failed and will be tried again.
@@ -30,6 +32,8 @@ pub(crate) struct FileCounts {
     pub(crate) read: u64,
     /// Documents added or replaced that are similar to another document.
     pub(crate) near_duplicates: u64,
+    /// Documents added or replaced whose search was cut short in a crowd before it found any.
+    pub(crate) undecided: u64,
     pub(crate) dry_run: bool,
     #[serde(flatten)]
     pub(crate) doubts: Doubts,
@@ -74,10 +78,14 @@ impl fmt::Display for FileCounts {
                 self.kinds.iter().map(|(k, n)| format!("{} {k}", grouped(*n))).collect();
             write!(f, " ({})", kinds.join(", "))?;
         }
+        if self.left_out > 0 {
+            write!(f, ", {} left out by ignore rules", grouped(self.left_out))?;
+        }
         write!(f, "; {} read", counted(self.read, "file"))?;
         if self.near_duplicates > 0 {
             let number = counted(self.near_duplicates, "near-duplicate");
-            write!(f, ", {number} among the added and replaced")?;
+            let at_least = if self.undecided > 0 { "at least " } else { "" };
+            write!(f, ", {at_least}{number} among the added and replaced")?;
         }
         if self.kept > 0 {
             let kept = counted(self.kept, "document");

@@ -5,15 +5,13 @@
 
 use std::collections::HashSet;
 
-use nearkin::{Batch, Durability, Index, Match, Options, Params, Signature, Snapshot};
+use nearkin::{
+    Answer, Batch, Durability, Index, Match, Options, Params, Query, Signature, Snapshot,
+};
 
 use super::folder::mark;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
-
-/// Factor by which the limit of a query is raised if too many of the results may not be named as
-/// near-duplicates.
-const WIDER: usize = 16;
 
 /// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
 pub(crate) enum Store {
@@ -65,29 +63,40 @@ impl Store {
         Ok(())
     }
 
-    /// The most similar documents at the index's threshold, at most `limit`. The document itself,
-    /// and documents that may not be named, are left out.
+    /// Makes all changes durable.
+    pub(crate) fn sync(&self) -> Result<(), Failure> {
+        if let Self::Index(index) = self {
+            index.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Searches the most similar documents at the index's threshold, at most `limit` of them, among
+    /// the first `candidates` candidates. Leaves out the document itself, and documents that may
+    /// not be named.
     pub(crate) fn like(
         &self,
         key: &[u8],
         signature: &Signature,
-        limit: usize,
-        may_name: impl Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Match>, Failure> {
-        let named = |found: &Match| found.key != key && may_name(&found.key);
+        (limit, candidates): (usize, usize),
+        may_name: impl Fn(&[u8]) -> bool + Sync + Send,
+    ) -> Result<Bounded, Failure> {
+        let named = |other: &[u8], _: &[u8]| other != key && may_name(other);
+        let bounded = |query: Query<'_>| query.limit(limit).max_candidates(candidates).run();
         match self {
-            Self::Index(index) => best(&index.snapshot(), signature, limit, named),
+            Self::Index(index) => Ok(bounded_by(bounded(index.query(signature).filter(named))?)),
             Self::Dry(dry) => {
-                let mut found = best(&dry.added.snapshot(), signature, limit, named)?;
-                if let Some(documents) = &dry.documents {
-                    // The unchanged index still has the documents that would be removed or
-                    // replaced, so they are filtered out.
-                    let stays = |found: &Match| !dry.gone.contains(&mark(&found.key));
-                    found.extend(best(documents, signature, limit, stays)?);
-                }
-                found.sort_by(|a, b| (b.equal_rows, &a.key).cmp(&(a.equal_rows, &b.key)));
-                found.truncate(limit);
-                Ok(found)
+                let added = bounded(dry.added.query(signature).filter(named))?;
+                let Some(documents) = &dry.documents else { return Ok(bounded_by(added)) };
+                // The unchanged index still has the documents that would be removed or replaced, so
+                // they are filtered out.
+                let stays = |key: &[u8], _: &[u8]| !dry.gone.contains(&mark(key));
+                let stored = bounded(documents.query(signature).filter(stays))?;
+                let complete = added.complete && stored.complete;
+                let mut matches = [added.matches, stored.matches].concat();
+                matches.sort_by(|a, b| (b.equal_rows, &a.key).cmp(&(a.equal_rows, &b.key)));
+                matches.truncate(limit);
+                Ok(Bounded { matches, complete })
             }
         }
     }
@@ -101,24 +110,13 @@ impl Store {
     }
 }
 
-/// The first `limit` matches that satisfy a condition. If too few results of the query satisfy it,
-/// the query is repeated with a higher limit.
-fn best(
-    documents: &Snapshot,
-    signature: &Signature,
-    limit: usize,
-    condition: impl Fn(&Match) -> bool,
-) -> Result<Vec<Match>, Failure> {
-    let mut limit_now = limit.saturating_add(1);
-    loop {
-        let answer = documents.query(signature).limit(limit_now).run()?;
-        let all = answer.matches.len() as u64 >= answer.found;
-        let mut matches = answer.matches;
-        matches.retain(&condition);
-        if all || matches.len() >= limit {
-            matches.truncate(limit);
-            return Ok(matches);
-        }
-        limit_now = limit_now.saturating_mul(WIDER);
-    }
+/// What a bounded search found.
+pub(crate) struct Bounded {
+    pub(crate) matches: Vec<Match>,
+    /// Whether all candidates were compared.
+    pub(crate) complete: bool,
+}
+
+fn bounded_by(answer: Answer) -> Bounded {
+    Bounded { matches: answer.matches, complete: answer.complete }
 }

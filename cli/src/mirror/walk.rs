@@ -14,6 +14,7 @@ use ignore::overrides::Override;
 
 use super::folder::Folder;
 use super::memo::Stat;
+use crate::files;
 use crate::output;
 use crate::raw::{Reason, key_of};
 
@@ -22,6 +23,10 @@ const IGNORE_FILE: &str = ".nearkinignore";
 
 /// Names of all ignore files.
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
+
+/// Git's own ignore file, relative to the folder of the repository.
+#[cfg_attr(not(feature = "watch"), expect(dead_code, reason = "of --watch"))]
+pub(crate) const EXCLUDE_FILE: &str = ".git/info/exclude";
 
 /// What to exclude.
 #[derive(Debug, Clone)]
@@ -97,6 +102,11 @@ pub(crate) fn lies_below(key: &[u8], above: &[u8]) -> bool {
 
 /// A result of the scan.
 pub(crate) enum Found {
+    /// A folder, or the followed folder itself.
+    Folder {
+        /// Number of entries, without hidden ones and the index; 0 if they are not counted.
+        children: u64,
+    },
     File {
         path: PathBuf,
         stat: Stat,
@@ -119,7 +129,7 @@ impl Found {
     fn bytes(&self) -> u64 {
         match self {
             Self::File { stat, .. } => stat.bytes,
-            Self::Other { .. } | Self::Unlisted { .. } => u64::MAX,
+            Self::Folder { .. } | Self::Other { .. } | Self::Unlisted { .. } => u64::MAX,
         }
     }
 }
@@ -127,46 +137,79 @@ impl Found {
 /// All entries of the folder that are in the scope and not excluded, in name order.
 pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
     let root = folder.path.clone();
-    // Unreadable lines of ignore files are reported only when the whole folder is scanned: not
-    // again for every event of `--watch`.
-    let says_unread = !rules.no_ignore && scope.is_all();
-    let bytes_min = rules.bytes_min;
-    entries(folder, rules, scope).filter_map(move |entry| match entry {
+    // What ignore rules left out, and their unreadable lines, are reported only when the whole
+    // folder is scanned: not again for every event of `--watch`.
+    let is_reported = !rules.no_ignore && scope.is_all();
+    let rules = rules.clone();
+    entries(folder, &rules, scope).filter_map(move |entry| match entry {
         Ok(entry) => {
-            if says_unread && entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                unread_rules(entry.path()).iter().for_each(output::note);
-            }
             if let Some(error) = entry.error() {
                 output::note(format!("an ignore file: {error}"));
             }
-            found(entry).filter(|found| found.bytes() >= bytes_min)
+            // If the followed folder is a link, its entry has the type of a link.
+            if entry.depth() == 0 || entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                let children = if is_reported { children(entry.path(), &rules) } else { 0 };
+                return Some(Found::Folder { children });
+            }
+            found(entry).filter(|found| found.bytes() >= rules.bytes_min)
         }
         Err(error) => unlisted(&error, &root),
     })
 }
 
-/// Errors in the ignore files of a folder. Without these warnings nobody would notice them: the
-/// walker silently skips lines that it cannot read, and then includes files that should be
-/// excluded.
-fn unread_rules(folder: &Path) -> Vec<String> {
-    let wrong = |name: &str| {
-        let path = folder.join(name);
-        let name = path.display();
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let valid = std::str::from_utf8(&bytes).err()?.valid_up_to();
-                let line = bytes[..valid].split(|byte| *byte == b'\n').count();
-                Some(format!(
-                    "warning: {name} is not UTF-8 at line {line}: rules from there on are ignored"
-                ))
-            }
-            Err(_) if !path.is_file() => None,
-            Err(error) => {
-                Some(format!("warning: {name} cannot be read ({error}): its rules are ignored"))
-            }
+/// Counts the entries of a folder that only ignore rules can exclude. Prints warnings about its
+/// ignore files.
+fn children(folder: &Path, rules: &Rules) -> u64 {
+    // If the folder cannot be listed, the scan reports that.
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let mut children = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if IGNORE_FILES.iter().any(|ignore_file| name == *ignore_file) {
+            unread_rules(&entry.path()).iter().for_each(output::note);
+        }
+        let is_hidden = files::is_git(&name) || (!rules.hidden && files::is_hidden(&name));
+        let is_index = |index| is_index(&entry.path(), index);
+        children += u64::from(!is_hidden && !rules.index.as_deref().is_some_and(is_index));
+    }
+    children
+}
+
+/// A warning about an ignore file, if part of it does not count. Without the warning nobody would
+/// notice: the walker silently skips lines that it cannot read, and then includes files that should
+/// be excluded.
+fn unread_rules(path: &Path) -> Option<String> {
+    let name = path.display();
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(_) if !path.is_file() => return None,
+        Err(error) => {
+            return Some(format!(
+                "warning: {name} cannot be read ({error}): its rules are ignored"
+            ));
         }
     };
-    IGNORE_FILES.iter().filter_map(|name| wrong(name)).collect()
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => {
+            let line = text.lines().position(differs_from_git)? + 1;
+            Some(format!(
+                "warning: {name} line {line}: braces, and classes such as [[:alpha:]], do not mean \
+                 what they mean to Git"
+            ))
+        }
+        Err(error) => {
+            let valid = &bytes[..error.valid_up_to()];
+            let line = valid.split(|byte| *byte == b'\n').count();
+            Some(format!(
+                "warning: {name} is not UTF-8 at line {line}: rules from there on are ignored"
+            ))
+        }
+    }
+}
+
+/// Whether the walker reads a rule in another way than Git. To Git, braces are ordinary characters.
+fn differs_from_git(rule: &str) -> bool {
+    !rule.starts_with('#') && (rule.contains(['{', '}']) || rule.contains("[[:"))
 }
 
 fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
@@ -189,32 +232,34 @@ fn entries(folder: &Folder, rules: &Rules, scope: &Scope) -> Walk {
         builder.overrides(excluded.clone());
     }
     let (index, scope) = (rules.index.clone(), Arc::new(scope.clone()));
+    let hidden = rules.hidden;
     builder.filter_entry(move |entry| {
         if entry.depth() == 0 {
             return true;
         }
+        // The builder alone would include hidden names that an ignore file whitelists. Rules such
+        // as `!*/` are meant for what Git tracks, and not to publish keys and passwords.
+        if !hidden && files::is_hidden(entry.file_name()) {
+            return false;
+        }
         if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
             return scope.holds(entry.path());
         }
-        entry.file_name() != ".git"
+        !files::is_git(entry.file_name())
             && scope.enters(entry.path())
-            && !index.as_deref().is_some_and(|index| is_index(entry, index))
+            && !index.as_deref().is_some_and(|index| is_index(entry.path(), index))
     });
     builder.build()
 }
 
 /// Whether a folder is the index (a canonical path). Compares the names first, because resolving a
 /// path costs system calls.
-fn is_index(entry: &DirEntry, index: &Path) -> bool {
-    Some(entry.file_name()) == index.file_name()
-        && fs::canonicalize(entry.path()).is_ok_and(|path| path == index)
+fn is_index(path: &Path, index: &Path) -> bool {
+    path.file_name() == index.file_name() && fs::canonicalize(path).is_ok_and(|path| path == index)
 }
 
 fn found(entry: DirEntry) -> Option<Found> {
     let kind = entry.file_type()?;
-    if entry.depth() == 0 || kind.is_dir() {
-        return None;
-    }
     let path = entry.into_path();
     let stat = match fs::symlink_metadata(&path) {
         Ok(metadata) => Stat::of(&metadata),
@@ -253,6 +298,10 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod git_tests;
 
 #[cfg(test)]
 mod tests {

@@ -59,7 +59,11 @@ pub(super) const WRITE: &[u16] = &[507];
 const ERRORS: [(u16, &str, &str); 11] = [
     (400, "BadRequest", "`invalid` (the message says what), or `empty` (nothing to compare)"),
     (401, "Token", "`token`: missing or wrong token"),
-    (403, "Forbidden", "`host` or `origin`: cross-site requests are refused"),
+    (
+        403,
+        "Forbidden",
+        "`host`, `origin`: cross-site requests are refused; `read_only`: so is the disk",
+    ),
     (404, "NotFound", "`not_found`: no document has the key; `no_text`: its text was not found"),
     (409, "Changed", "`changed`: the text is no longer the one that was added"),
     (413, "TooLarge", "`too_large`: more than --body-bytes-max, or a text of more than 4 MiB"),

@@ -69,7 +69,7 @@ pub(super) async fn put(
         let signature =
             bodies::signature(sketcher, text.as_deref(), items.as_deref(), rows.as_deref())?;
         let batch: Batch = [insert(&key, &signature, payload.as_ref())].into_iter().collect();
-        Ok(shared.index.write(batch)?)
+        shared.index.write(batch)
     };
     let written = shared.work(work).await?;
     let outcome = written.outcomes.first().copied().unwrap_or(Outcome::Unchanged);
@@ -139,7 +139,7 @@ pub(super) async fn batch(
                 }
             }
         }
-        Ok(shared.index.write(batch)?)
+        shared.index.write(batch)
     };
     let written = shared.work(work).await?;
     let outcomes = written.outcomes.into_iter().map(answers::word).collect();

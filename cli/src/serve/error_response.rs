@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::failure;
 
 /// All kinds of errors.
-pub(super) const KINDS: [&str; 26] = [
+pub(super) const KINDS: [&str; 27] = [
     "invalid",
     "empty",
     "not_found",
@@ -24,6 +24,7 @@ pub(super) const KINDS: [&str; 26] = [
     "unsupported",
     "corrupt",
     "disk_full",
+    "read_only",
     "io",
     "unknown",
     "poisoned",
@@ -68,6 +69,12 @@ impl ErrorResponse {
     pub(super) fn busy(what: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", what)
             .advise("try again in a moment; --requests-max sets the maximum of concurrent requests")
+    }
+
+    pub(super) fn read_only() -> Self {
+        let message = "the index is on a read-only file system";
+        Self::new(StatusCode::FORBIDDEN, "read_only", message)
+            .advise("only reads are served; mount it for writing and restart the server")
     }
 
     pub(super) fn unknown_key(key: &[u8]) -> Self {

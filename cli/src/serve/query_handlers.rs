@@ -48,16 +48,17 @@ fn answer(shared: &Shared, request: &Query) -> Result<Json<Answered>, ErrorRespo
         }
     };
     let by_content = text.is_some() || items.is_some() || rows.is_some();
+    let snapshot = shared.index.snapshot();
     let answer = match (key, keys, by_content) {
-        (Some(key), None, false) => run(shared.index.query_key(&key.0))?,
+        (Some(key), None, false) => run(snapshot.query_key(&key.0))?,
         (None, Some(keys), false) => {
             let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
-            run(shared.index.query_keys(&keys))?
+            run(snapshot.query_keys(&keys))?
         }
         (None, None, true) => {
             let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
             let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
-            run(shared.index.query(&signature))?
+            run(snapshot.query(&signature))?
         }
         _ => {
             return Err(ErrorResponse::invalid(

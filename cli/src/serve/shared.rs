@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use nearkin::{Index, Sketcher};
+use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error_response::ErrorResponse;
 use super::metrics::Metrics;
+use super::served::Served;
 use super::token::Token;
 use crate::originals::Originals;
 
@@ -32,7 +33,7 @@ pub(super) struct Limits {
 
 /// State shared by all requests.
 pub(super) struct Shared {
-    pub(super) index: Index,
+    pub(super) index: Served,
     /// Name of the index, for display.
     pub(super) title: String,
     /// Access to the original texts, if clients may read them.
@@ -54,7 +55,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(
-        index: Index,
+        index: Served,
         title: String,
         limits: Limits,
         token: Option<Token>,

@@ -7,7 +7,7 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::wire::{Request, read_reply};
 use crate::decode::Decoded;
 #[cfg(not(test))]
 use crate::decode::forced;
+use crate::interrupt;
 use crate::raw::Reason;
 
 /// Limit of processor time per file, in seconds. A limit of wall-clock time would reject valid
@@ -51,7 +52,7 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let mut request = Request { format, memory, seconds: SECONDS, bytes };
     match within(&mut request, CLOCK_TIME_MAX) {
         // Most likely the parser ran out of memory: try again with the full limit.
-        Err(Failed::Ended(_)) if memory < MEMORY_MAX => {
+        Err(Failed::Ended(_)) if memory < MEMORY_MAX && !interrupt::came() => {
             request.memory = MEMORY_MAX;
             within(&mut request, CLOCK_TIME_MAX)
         }
@@ -131,6 +132,18 @@ fn within(
 /// Idle parser processes.
 static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
 
+/// All parser processes, idle or not.
+static ALL: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
+
+/// Kills all parser processes after a signal, so that the command need not wait for them.
+fn kill_all() {
+    for child in lock(&ALL).iter().filter_map(Weak::upgrade) {
+        // If another thread holds the lock, it waits for the end of the process already. Killing
+        // only fails if the process has exited.
+        let _ = child.try_lock().map(|mut child| child.kill());
+    }
+}
+
 /// Memory that is not reserved for any parser.
 static FREE: Mutex<u64> = Mutex::new(MEMORY_MAX);
 
@@ -158,7 +171,7 @@ impl Drop for Share {
 
 /// A parser process. It is killed on drop.
 struct Process {
-    child: Mutex<Child>,
+    child: Arc<Mutex<Child>>,
     requests: Option<ChildStdin>,
     replies: BufReader<ChildStdout>,
 }
@@ -183,7 +196,17 @@ impl Process {
         let piped = || io::Error::other("it has no pipes");
         let requests = Some(child.stdin.take().ok_or_else(piped)?);
         let replies = BufReader::new(child.stdout.take().ok_or_else(piped)?);
-        Ok(Self { child: Mutex::new(child), requests, replies })
+        let process = Self { child: Arc::new(Mutex::new(child)), requests, replies };
+        interrupt::end_children_by(kill_all);
+        let mut all = lock(&ALL);
+        all.retain(|child| child.strong_count() > 0);
+        all.push(Arc::downgrade(&process.child));
+        drop(all);
+        // Checked last: a signal that came before could not kill this process.
+        if interrupt::came() {
+            return Err(io::Error::other("a signal came"));
+        }
+        Ok(process)
     }
 
     fn ask(

@@ -4,8 +4,14 @@ use super::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+#[path = "mirror/crowds.rs"]
+mod crowds;
 #[path = "mirror/failures.rs"]
 mod failures;
+#[path = "mirror/signals.rs"]
+mod signals;
+#[path = "mirror/watch.rs"]
+mod watch;
 
 /// A text that is long enough to be compared.
 fn text(number: usize) -> String {
@@ -173,10 +179,15 @@ fn what_is_excluded_is_left_out_and_removed() {
     let keys = |scratch: &Scratch| scratch.documents("i").into_keys().collect::<String>();
     scratch.mirror("i d");
     assert_eq!(keys(&scratch), r#""d/a.log""d/a.txt""d/b/c.txt""d/b/d.txt""#);
-    scratch.write("d/.gitignore", "*.log\n");
+    // Hidden names stay out even if a rule includes them, as `!*/` does for all folders.
+    scratch.write("d/.gitignore", "*.log\n!*/\n!.env\n");
     scratch.write("d/b/.nearkinignore", "*\n!c.txt\n");
-    let (lines, _) = scratch.mirror("i d");
+    scratch.write("d/.ssh/id_rsa", text(9));
+    scratch.write("d/.env", text(8));
+    let (lines, counts) = scratch.mirror("i d");
     assert_eq!(lines, ["removed d/a.log now ignored", "removed d/b/d.txt now ignored"]);
+    assert_eq!(counts["left_out"], 2);
+    scratch.run("mirror i d").ends_with(0).says(&[", 2 left out by ignore rules; "]);
     scratch.mirror("i d --no-ignore --hidden");
     assert!(keys(&scratch).contains("d/a.log") && keys(&scratch).contains(".x/e.txt"));
     assert!(!keys(&scratch).contains(".git/f"), "{}", keys(&scratch));
@@ -275,11 +286,11 @@ fn a_folder_that_is_gone_or_empty_removes_nothing_unless_forced() {
     assert!(!scratch.path("i").exists());
     scratch.mirror("i d");
     fs::remove_file(scratch.path("d/a")).unwrap();
-    scratch.run("mirror i d").ends_with(2).says(&["holds no file", "mounted", "--force"]);
+    scratch.run("mirror i d").ends_with(2).says(&["holds no file", "mounted", "--allow-empty"]);
     fs::remove_dir(scratch.path("d")).unwrap();
-    scratch.run("mirror i d").ends_with(2).says(&["is not there", "mounted", "--force"]);
+    scratch.run("mirror i d").ends_with(2).says(&["is not there", "mounted", "--allow-empty"]);
     assert_eq!(scratch.documents("i").len(), 1);
-    assert_eq!(scratch.mirror("i d --force").0, ["removed d/a gone"]);
+    assert_eq!(scratch.mirror("i d --allow-empty").0, ["removed d/a gone"]);
 }
 
 #[cfg(unix)]

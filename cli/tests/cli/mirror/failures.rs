@@ -142,10 +142,10 @@ fn an_ignored_file_is_not_gone() {
     let (lines, counts) = scratch.mirror("i d --hidden --dry-run");
     assert_eq!(lines, ["removed d/a.log now ignored", "removed d/b gone"]);
     assert_eq!(count(&counts, &["removed", "ignored"]), [2, 1]);
-    // Without --hidden no document would remain, which needs --force.
+    // Without --hidden no document would remain, which needs --allow-empty.
     let ran = scratch.run("mirror i d").ends_with(2);
-    ran.says(&["every file of d is ignored", "3 documents", "--force"]);
-    let ran = scratch.run("mirror i d --force").ends_with(0);
+    ran.says(&["every file of d is ignored", "3 documents", "--allow-empty"]);
+    let ran = scratch.run("mirror i d --allow-empty").ends_with(0);
     assert!(ran.stdout.contains("removed   d/.c  now ignored\n"), "{}", ran.stdout);
     ran.says(&["3 removed (2 now ignored)"]);
 }

@@ -1,0 +1,36 @@
+//! Crowds: many files that are similar to each other.
+
+use super::*;
+
+/// A letter of a template: all are similar, no two are equal.
+fn letter(number: usize) -> String {
+    let name = |at: usize| format!("{}{}", ["ann", "bob", "cleo", "dora"][at % 4], at);
+    let body = (0..60).map(|word| format!("phrase{word}")).collect::<Vec<_>>().join(" ");
+    format!("dear {}, {body} yours, {} {}", name(number), name(number * 7), number)
+}
+
+#[test]
+fn every_file_of_a_crowd_is_a_near_duplicate_and_names_some() {
+    let scratch = Scratch::new();
+    for number in 0..1_500 {
+        scratch.write(&format!("d/same/{number:04}"), text(1));
+        scratch.write(&format!("d/letters/{number:04}"), letter(number));
+    }
+    let ran = scratch.run("mirror i d").ends_with(0);
+    ran.says(&["3,000 documents added", "2,998 near-duplicates among", "2,980 more added"]);
+    // The first ones are named in text output. All are named in JSON, each with three others.
+    let (lines, counts) = scratch.mirror("j d");
+    assert_eq!(count(&counts, &["added", "near_duplicates"]), [3_000, 2_998]);
+    let names = |line: &String| line.split(' ').count() - 2;
+    let few = lines.iter().filter(|line| names(line) < 3).count();
+    assert_eq!(few, 2 * 3, "only the first files of each crowd have fewer than three before them");
+    // In small crowds, the most similar ones are named.
+    let third = "added d/same/0200 d/same/0000 d/same/0001 d/same/0002";
+    assert!(lines.iter().any(|line| line == third), "{lines:?}");
+    // Changed letters are compared with what is there by then, not with what they replace.
+    for number in 0..1_500 {
+        scratch.write(&format!("d/letters/{number:04}"), letter(number) + " and regards");
+    }
+    let (_, counts) = scratch.mirror("i d");
+    assert_eq!(count(&counts, &["replaced", "near_duplicates"]), [1_500, 1_499]);
+}
