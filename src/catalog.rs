@@ -2,32 +2,31 @@
 //!
 //! No other module uses redb. It stores encoded rows and does not interpret them.
 //!
-//! The database on disk is open only during [`Catalog::commit`]. When redb closes a database, it
-//! also writes the row to the second commit slot of the file and marks the file clean. So between
-//! two commits no damaged bit can make redb fall back to the previous row, a kill at any other
-//! moment leaves nothing to repair, and dropping a handle writes nothing. The price: five more
-//! syncs per flush or compaction than with a database that stays open.
+//! redb works in memory only: a commit builds a database that holds one row, and publishes it like
+//! any other file (write, sync, rename over the previous file, sync the folder). The rename is the
+//! commit point. So the file never holds an older row that a damaged bit could bring back, and
+//! whoever opens the file reads one state.
+//!
+//! A rename is visible before it is durable. Meanwhile an empty file, the *commit mark*, lies
+//! beside the catalog. [`load`] syncs the folder if it finds the mark: every row that it returns
+//! survives a power cut.
 
-#[cfg(test)]
-mod memory;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use redb::{Builder, Durability, ReadableDatabase, ReadableTableMetadata};
-use redb::{Database, StorageBackend, TableDefinition};
+use redb::{Builder, Database, ReadableDatabase, ReadableTableMetadata};
+use redb::{StorageBackend, TableDefinition};
 
 use crate::format::bytes::{narrow, wide};
 use crate::format::catalog::Row;
-use crate::storage::{File, OpenMode, Storage, names, publish};
+use crate::storage::{OpenMode, Storage, names, parent_of, publish_over};
 use crate::{Error, ErrorKind, Result};
 
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
@@ -37,116 +36,45 @@ const CACHE_BYTES: usize = 1 << 20;
 /// Upper bound of the file length. A longer file is not read into memory.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads and checks the catalog without writing: redb and its integrity check run on a copy in
-/// memory. `NotFound` if the file does not exist.
+/// Reads and checks the catalog, and makes its row durable if it may not be. `NotFound` if the file
+/// does not exist.
 pub(crate) fn load(storage: &dyn Storage, path: &Path) -> Result<Row> {
-    load_copy(Copy::of(storage, path)?, path)
+    load_with_hash(storage, path).map(|(row, _)| row)
 }
 
-fn load_copy(copy: Copy, path: &Path) -> Result<Row> {
-    // redb uses assertions on damaged data, so it can panic. The panic hook of the process still
-    // prints the message: replacing the hook would affect all threads. With `panic = "abort"`, a
-    // damaged catalog ends the process here.
-    let read = catch_unwind(AssertUnwindSafe(|| read_checked(copy)));
-    let bytes = match read {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => return Err(damaged(path).caused_by(error)),
-        Err(_) => return Err(damaged(path).caused_by("redb panicked")),
-    };
-    Row::decode(&bytes).map_err(|error| error.in_file(path, 0))
-}
-
-/// The state that the catalog must be in for a reader to use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequiredState {
-    /// redb has closed the file. (While a commit has the file open, the file may already contain
-    /// the next row, which may not be durable yet.)
-    Closed,
-    /// Any state, including the one that a writer leaves if it dies during a commit.
-    Any,
-}
-
-/// Reads and checks the catalog while another process may be writing it. Returns the row and the
-/// hash of the file. `None` if the file changed meanwhile, or is not in the state `required`: try
-/// again.
-pub(crate) fn load_beside(
-    storage: &dyn Storage,
-    path: &Path,
-    required: RequiredState,
-) -> Result<Option<(Row, u64)>> {
-    let Some(hash) = hash(storage, path)? else { return Ok(None) };
-    let Some(copy) = Copy::beside(storage, path)? else { return Ok(None) };
-    // Checked before redb reads the copy, which may be a mixture of two states.
-    if xxh3_64(&copy.bytes()) != hash || required == RequiredState::Closed && !copy.is_closed() {
-        return Ok(None);
-    }
-    match load_copy(copy, path) {
-        Ok(row) => Ok(Some((row, hash))),
-        Err(_) if self::hash(storage, path)? != Some(hash) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// XXH3 (seed 0) of the catalog file. Identifies the commit in 20 us, without decoding it. `None`
-/// if another process truncated the file during the read.
-pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<Option<u64>> {
-    Ok(Copy::beside(storage, path)?.map(|copy| xxh3_64(&copy.bytes())))
-}
-
-/// Creates the catalog durably: writes it under a temporary name, then publishes it. The catalog
-/// must not exist yet.
-pub(crate) fn create(storage: &Arc<dyn Storage>, path: &Path, row: &Row) -> Result<()> {
-    match storage.open(path, OpenMode::Read) {
+/// Like [`load`]; also returns the [`hash`] of the file.
+pub(crate) fn load_with_hash(storage: &dyn Storage, path: &Path) -> Result<(Row, u64)> {
+    let bytes = read(storage, path)?;
+    let hash = xxh3_64(&bytes);
+    let row = decode(bytes, path)?;
+    // Looked for after the file was read: the mark goes only when the file's name is durable.
+    match storage.bytes_of(&names::commit_mark_of(path)) {
+        Ok(_) => planted!(CatalogNotSyncedAtOpen, Ok(()), storage.sync_dir(parent_of(path)))
+            .map_err(|error| Error::io("sync", path, error))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("look for", path, error)),
+        Err(error) => return Err(Error::io("look beside", path, error)),
+    }
+    Ok((row, hash))
+}
+
+/// XXH3 (seed 0) of the catalog file. Identifies the commit in 20 us, without decoding the file.
+pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<u64> {
+    read(storage, path).map(|bytes| xxh3_64(&bytes))
+}
+
+/// Creates the catalog durably. It must not exist yet.
+pub(crate) fn create(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
+    match storage.open(path, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(storage, path, row),
+        Err(error) => Err(Error::io("look for", path, error)),
         Ok(_) => {
             let message = format!("{}: there is a catalog already", path.display());
-            return Err(Error::invalid(message));
+            Err(Error::invalid(message))
         }
     }
-    let tmp = names::tmp_of(path);
-    let created = create_as(&**storage, &tmp, path, row);
-    if created.is_err() {
-        // If this fails, too, the next open deletes the file.
-        let _ = storage.remove(&tmp);
-    }
-    created
 }
 
-fn create_as(storage: &dyn Storage, tmp: &Path, path: &Path, row: &Row) -> Result<()> {
-    let refused = |error| Error::io("write", tmp, error);
-    let image = image_of(&row.encode()).map_err(|failure| failure.error(ErrorKind::Io, tmp))?;
-    let file = storage.open(tmp, OpenMode::Create).map_err(refused)?;
-    file.write_at(&image, 0).map_err(refused)?;
-    publish(storage, &*file, tmp, path).map_err(|error| {
-        match storage.open(path, OpenMode::Read) {
-            Err(look) if look.kind() == io::ErrorKind::NotFound => Error::io("create", path, error),
-            // The file may have been renamed, but the new name may not survive a power cut.
-            _ => Failure::Storage(error).error(ErrorKind::Unknown, path),
-        }
-    })
-}
-
-/// The bytes of a new database with this row. It is built in memory because redb starts with 1 MiB
-/// and needs several commits and syncs to shrink to a few pages.
-fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, Failure> {
-    let image = Image::default();
-    let made = catch_unwind(AssertUnwindSafe(|| {
-        let mut database = builder().create_with_backend(image.clone())?;
-        insert_row(&database, row)?;
-        while database.compact()? {}
-        Ok(())
-    }));
-    match made {
-        Ok(result) => result.map_err(Failure::Redb)?,
-        Err(_) => return Err(Failure::Panic),
-    }
-    let bytes = std::mem::take(&mut *image.0.bytes());
-    Ok(bytes)
-}
-
-/// The writer's handle to the catalog. The file is open only during a commit, so creating and
-/// dropping a handle write nothing.
+/// The writer's handle to the catalog. Creating and dropping a handle write nothing.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     storage: Arc<dyn Storage>,
@@ -178,93 +106,106 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        // Check the file first, which takes 0.3 ms: redb itself would commit on top of a damaged
-        // file or of another writer's row.
+        // Otherwise a commit would hide damage, or another writer's row.
         if load(&*self.storage, &self.path)? != self.row {
             self.poisoned = true;
             return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
         }
-        let file = self
-            .storage
-            .open(&self.path, OpenMode::ReadWrite)
-            .map_err(|error| Error::io("write", &self.path, error))?;
-        let trace = Arc::new(Trace::default());
-        let written = write_row(&file, &trace, &row.encode());
-        // After a failed sync, the system may still show pages that never reached the disk, so no
-        // later commit may build on the file. (This commit is durable if redb confirmed it before
-        // the close.)
-        self.poisoned = trace.sync_failed();
-        match written {
+        let replaced = replace(&*self.storage, &self.path, &row);
+        match &replaced {
+            Ok(()) => self.row = row,
+            Err(error) => self.poisoned = error.kind() == ErrorKind::Unknown,
+        }
+        replaced
+    }
+}
+
+/// Publishes a catalog with this row. `Unknown`: the file has this row or is as before. After other
+/// errors it is as before.
+fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
+    let (tmp, mark) = (names::tmp_of(path), names::commit_mark_of(path));
+    let image = image_of(&row.encode()).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("cannot build {}", path.display())).caused_by(error)
+    })?;
+    let write = || {
+        storage.open(&mark, OpenMode::Create)?;
+        let file = storage.open(&tmp, OpenMode::Create)?;
+        file.write_at(&image, 0).map(|()| file)
+    };
+    let (error, is_unchanged) = match write() {
+        Err(error) => (error, true),
+        Ok(file) => match publish_over(storage, &*file, &tmp, path) {
             Ok(()) => {
-                self.row = row;
-                Ok(())
+                // A mark that stays costs the next opening a sync.
+                let _ = storage.remove(&mark);
+                return Ok(());
             }
-            Err(failure) => self.settle(row, &*file, &trace, failure),
+            Err(error) => (error, storage.bytes_of(&tmp).is_ok()),
+        },
+    };
+    if is_unchanged {
+        // If this fails, too, the next open deletes the files.
+        for left in [tmp, mark] {
+            let _ = storage.remove(&left);
         }
+        return Err(Error::io("write", path, error));
     }
-
-    /// Finds out which row the file contains after a failed commit.
-    fn settle(&mut self, row: Row, file: &dyn File, trace: &Trace, failure: Failure) -> Result<()> {
-        if !trace.touched() {
-            return Err(failure.error(ErrorKind::Io, &self.path));
-        }
-        if !self.poisoned {
-            match load(&*self.storage, &self.path) {
-                // redb's last write may not have been synced.
-                Ok(found) if found == row && file.sync().is_ok() => {
-                    self.row = row;
-                    return Ok(());
-                }
-                Ok(found) if found == self.row => {
-                    return Err(failure.error(ErrorKind::Io, &self.path));
-                }
-                _ => self.poisoned = true,
-            }
-        }
-        Err(failure.error(ErrorKind::Unknown, &self.path))
-    }
+    let what = "it is unknown whether the catalog was written; reopen the index";
+    let message = format!("{}: {what}", path.display());
+    Err(Error::new(ErrorKind::Unknown, message).caused_by(error))
 }
 
-/// Opens the database in `file` (or creates it if the file is empty), commits the row and closes
-/// the database.
-fn write_row(
-    file: &Arc<dyn File>,
-    trace: &Arc<Trace>,
-    bytes: &[u8],
-) -> std::result::Result<(), Failure> {
-    let backend = Backend { file: Arc::clone(file), trace: Arc::clone(trace) };
-    // The file was checked just before. If redb panics nevertheless, `settle` finds out which row
-    // the file contains.
-    let committed = catch_unwind(AssertUnwindSafe(|| {
-        insert_row(&builder().create_with_backend(backend)?, bytes)
-    }));
-    match committed {
-        Ok(result) => result.map_err(Failure::Redb),
-        Err(_) => Err(Failure::Panic),
-    }
-}
-
-fn insert_row(database: &Database, bytes: &[u8]) -> std::result::Result<(), redb::Error> {
-    let mut transaction = database.begin_write()?;
-    transaction.set_durability(Durability::Immediate)?;
-    // Quick repair stays off. It would save a scan after a crash, which is slow only in large
-    // databases, but add 16 KiB to the file.
-    transaction.set_two_phase_commit(true);
-    transaction.open_table(TABLE)?.insert(KEY, bytes)?;
+/// The bytes of a database with this row.
+fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, redb::Error> {
+    let image = Image::default();
+    let mut database = builder().create_with_backend(image.clone())?;
+    let transaction = database.begin_write()?;
+    transaction.open_table(TABLE)?.insert(KEY, row)?;
     transaction.commit()?;
-    Ok(())
+    // A new database has 1 MiB, which takes several steps to shrink to a few pages.
+    while database.compact()? {}
+    drop(database);
+    Ok(std::mem::take(&mut *image.bytes()))
 }
 
-/// The encoded row in a copy of the file, if the copy passes redb's integrity check.
-fn read_checked(copy: Copy) -> std::result::Result<Vec<u8>, redb::Error> {
-    let mut database = builder().create_with_backend(copy)?;
+fn read(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
+    let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let message = format!("{}: catalog file not found", path.display());
+            Error::new(ErrorKind::NotFound, message).caused_by(error)
+        }
+        _ => Error::io("open", path, error),
+    })?;
+    let refused = |error| Error::io("read", path, error);
+    let length = file.bytes().map_err(refused)?;
+    if length == 0 || length > FILE_BYTES_MAX {
+        return Err(damaged(path).caused_by(format!("it has {length} bytes")));
+    }
+    let length = narrow(length, "catalog is too large").map_err(|e| e.in_file(path, 0))?;
+    let mut bytes = vec![0; length];
+    file.read_at(&mut bytes, 0).map_err(refused)?;
+    Ok(bytes)
+}
+
+/// The row in a file with these bytes, if the file passes redb's integrity check.
+fn decode(bytes: Vec<u8>, path: &Path) -> Result<Row> {
+    // redb uses assertions on damaged data, so it can panic. The panic hook of the process still
+    // prints the message: replacing the hook would affect all threads. With `panic = "abort"`, a
+    // damaged catalog ends the process here.
+    let image = Image(Arc::new(Mutex::new(bytes)));
+    let row = match catch_unwind(AssertUnwindSafe(|| read_row(image))) {
+        Ok(Ok(row)) => row,
+        Ok(Err(error)) => return Err(damaged(path).caused_by(error)),
+        Err(_) => return Err(damaged(path).caused_by("redb panicked")),
+    };
+    Row::decode(&row).map_err(|error| error.in_file(path, 0))
+}
+
+fn read_row(image: Image) -> std::result::Result<Vec<u8>, redb::Error> {
+    let mut database = builder().create_with_backend(image)?;
     if !database.check_integrity()? {
         return Err(redb::Error::Corrupted("the integrity check failed".to_owned()));
     }
-    read_row(&database)
-}
-
-fn read_row(database: &Database) -> std::result::Result<Vec<u8>, redb::Error> {
     let table = database.begin_read()?.open_table(TABLE)?;
     match (table.get(KEY)?, table.len()?) {
         (Some(bytes), 1) => Ok(bytes.value().to_vec()),
@@ -273,7 +214,7 @@ fn read_row(database: &Database) -> std::result::Result<Vec<u8>, redb::Error> {
 }
 
 fn builder() -> Builder {
-    let mut builder = Builder::new();
+    let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
     builder
 }
@@ -282,173 +223,18 @@ fn damaged(path: &Path) -> Error {
     Error::corrupt(path, 0, "the catalog is damaged")
 }
 
-/// Why a commit failed.
-#[derive(Debug)]
-enum Failure {
-    Redb(redb::Error),
-    Storage(io::Error),
-    Panic,
-}
+/// A database in memory.
+#[derive(Debug, Clone, Default)]
+struct Image(Arc<Mutex<Vec<u8>>>);
 
-impl Failure {
-    fn error(self, kind: ErrorKind, path: &Path) -> Error {
-        let what = match kind {
-            ErrorKind::Unknown => "it is unknown whether the catalog was written; reopen the index",
-            _ => "cannot write the catalog",
-        };
-        let error = Error::new(kind, format!("{}: {what}", path.display()));
-        match self {
-            Self::Redb(cause) => error.caused_by(cause),
-            Self::Storage(cause) => error.caused_by(cause),
-            Self::Panic => error.caused_by("redb panicked"),
-        }
-    }
-}
-
-/// Records whether redb changed the file, and whether a sync failed. Needed because redb does not
-/// report errors that occur while it closes the database.
-#[derive(Debug, Default)]
-struct Trace {
-    touched: AtomicBool,
-    sync_failed: AtomicBool,
-}
-
-impl Trace {
-    fn touched(&self) -> bool {
-        self.touched.load(Ordering::Acquire)
-    }
-
-    fn sync_failed(&self) -> bool {
-        self.sync_failed.load(Ordering::Acquire)
-    }
-
-    fn change(&self, result: io::Result<()>) -> io::Result<()> {
-        self.touched.store(true, Ordering::Release);
-        result
-    }
-
-    fn sync(&self, result: io::Result<()>) -> io::Result<()> {
-        if result.is_err() {
-            self.sync_failed.store(true, Ordering::Release);
-        }
-        self.change(result)
-    }
-}
-
-/// A redb storage backend that uses one of our files. redb's own locks are not used: the index has
-/// a lock file.
-#[derive(Debug)]
-struct Backend {
-    file: Arc<dyn File>,
-    trace: Arc<Trace>,
-}
-
-impl StorageBackend for Backend {
-    fn len(&self) -> io::Result<u64> {
-        self.file.bytes()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read_at(out, offset)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.trace.change(self.file.set_bytes(len))
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.trace.sync(self.file.sync())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.trace.change(self.file.write_at(data, offset))
-    }
-}
-
-/// A copy of the file in memory. redb may repair the copy; it is never written back.
-struct Copy {
-    bytes: Mutex<Vec<u8>>,
-}
-
-impl Copy {
-    /// Copies the file. `None` if another process truncated it meanwhile.
-    fn beside(storage: &dyn Storage, path: &Path) -> Result<Option<Self>> {
-        let copied = Self::of(storage, path);
-        let kind = copied.as_ref().err().and_then(Error::io_kind);
-        if kind == Some(io::ErrorKind::UnexpectedEof) { Ok(None) } else { copied.map(Some) }
-    }
-
-    fn of(storage: &dyn Storage, path: &Path) -> Result<Self> {
-        let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::new(
-                ErrorKind::NotFound,
-                format!("{}: catalog file not found", path.display()),
-            )
-            .caused_by(error),
-            _ => Error::io("open", path, error),
-        })?;
-        let refused = |error| Error::io("read", path, error);
-        let length = file.bytes().map_err(refused)?;
-        if length == 0 || length > FILE_BYTES_MAX {
-            return Err(damaged(path).caused_by(format!("it has {length} bytes")));
-        }
-        let length = narrow(length, "catalog is too large").map_err(|e| e.in_file(path, 0))?;
-        let mut bytes = vec![0; length];
-        file.read_at(&mut bytes, 0).map_err(refused)?;
-        Ok(Self { bytes: Mutex::new(bytes) })
-    }
-
-    /// Whether redb has marked the file as closed. The second bit of the tenth header byte says
-    /// whether recovery is needed.
-    fn is_closed(&self) -> bool {
-        self.bytes().get(9).is_some_and(|byte| byte & 2 == 0)
-    }
-
+impl Image {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         // Poisoning is ignored: no code can panic while it changes the bytes.
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A database in memory. Its bytes are read after redb has closed it.
-#[derive(Debug, Clone)]
-struct Image(Arc<Copy>);
-
-impl Default for Image {
-    fn default() -> Self {
-        Self(Arc::new(Copy { bytes: Mutex::default() }))
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StorageBackend for Image {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-}
-
-impl fmt::Debug for Copy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copy").field("len", &self.bytes().len()).finish()
-    }
-}
-
-impl StorageBackend for Copy {
     fn len(&self) -> io::Result<u64> {
         Ok(wide(self.bytes().len()))
     }
@@ -465,8 +251,12 @@ impl StorageBackend for Copy {
         if len > 2 * FILE_BYTES_MAX {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let len = usize::try_from(len).map_err(io::Error::other)?;
-        self.bytes().resize(len, 0);
+        let mut bytes = self.bytes();
+        // Zeroed by the allocator: a new database begins with 1 MiB, and most of it is never used.
+        let mut resized = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+        let kept = bytes.len().min(resized.len());
+        resized[..kept].copy_from_slice(&bytes[..kept]);
+        *bytes = resized;
         Ok(())
     }
 

@@ -174,23 +174,9 @@ impl Params {
         self.stop.iter().flat_map(|stop| stop.split('\n'))
     }
 
-    /// Whether a catalog row of version 1 can hold these parameters.
-    pub(crate) fn is_of_version_1(&self) -> bool {
-        let f = &self.fields;
-        !f.scheme.is_external()
-            && self.stop.is_none()
-            && f.passages.is_none()
-            && !f.normalise.is_fold()
-    }
-
     /// The normalisation of a text's characters, applied before the text is cut into shingles.
     pub fn normalise(&self) -> Normalise {
         self.fields.normalise
-    }
-
-    /// Whether lanes hold whole row values (32 or 64 bits) instead of hashes of them.
-    pub(crate) fn has_whole_rows(&self) -> bool {
-        self.fields.lane_bits >= 32
     }
 
     /// Whether case is significant.

@@ -79,7 +79,11 @@ mod switch {
         FullIsSuccess,
         /// After a failed sync, the next sync is trusted.
         PoisonForgotten,
-        /// Opening does not sync the catalog that it has read.
+        /// A commit does not sync the content of the new catalog.
+        ReplacementNotSynced,
+        /// A commit does not sync the name of the new catalog.
+        CommitNotSynced,
+        /// Who reads a catalog beside a commit mark does not sync its name.
         CatalogNotSyncedAtOpen,
         /// Damage below the horizon is cut off like a torn tail.
         DamageIsTornTail,
@@ -97,8 +101,6 @@ mod switch {
         ReplacedForgotten,
         /// A reader beside a writer accepts records that may not be synced.
         HorizonIgnored,
-        /// A reader trusts a copy of the catalog without comparing its hash.
-        StaleCopyBelieved,
         /// The lock of the handle is not checked any more.
         LockNotChecked,
         /// A handle resolves its folder by path.
@@ -130,7 +132,7 @@ mod switch {
     }
 
     impl Bug {
-        pub(crate) const ALL: [Self; 29] = [
+        pub(crate) const ALL: [Self; 31] = [
             Self::FolderNotSynced,
             Self::FileNotSynced,
             Self::FloorBeforeSegment,
@@ -153,6 +155,8 @@ mod switch {
             Self::RecordBeforeListed,
             Self::FullIsSuccess,
             Self::PoisonForgotten,
+            Self::ReplacementNotSynced,
+            Self::CommitNotSynced,
             Self::CatalogNotSyncedAtOpen,
             Self::DamageIsTornTail,
             Self::LockNotChecked,
@@ -163,8 +167,7 @@ mod switch {
         ];
 
         /// Bugs in a reader beside a writer, which no crash reveals.
-        pub(crate) const BESIDE: [Self; 3] =
-            [Self::HorizonIgnored, Self::StaleCopyBelieved, Self::LockAskedEarly];
+        pub(crate) const BESIDE: [Self; 2] = [Self::HorizonIgnored, Self::LockAskedEarly];
 
         /// Bugs in a sharded index, which the tests of sharded indexes must find.
         pub(crate) const OF_SHARDS: [Self; 3] =

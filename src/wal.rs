@@ -218,8 +218,8 @@ fn fill(file: &dyn File, identity: &WalIdentity) -> io::Result<()> {
         file.write_at(&zeros[..left], offset)?;
         offset += wide(left);
         // Start writeback, so that it runs while the next pieces are written. If it cannot be
-        // started, no log is created.
-        if offset == identity.length || offset.is_multiple_of(STARTED) {
+        // started, no log is created. (The last pieces are synced at once.)
+        if offset < identity.length && offset.is_multiple_of(STARTED) {
             file.start_writing(unasked, offset - unasked)?;
             unasked = offset;
         }

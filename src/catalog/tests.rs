@@ -1,15 +1,21 @@
 //! Tests of the catalog: loading damaged files, and failing commits.
 
-use super::memory::{CatalogMemory, Effect, PATH};
 use super::*;
 use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
 use crate::storage::Disk;
+use crate::storage::sim::{Fault, Sim, What};
 
-/// Commits these bytes instead of a valid row.
-pub(crate) fn plant_row(storage: &dyn Storage, path: &Path, bytes: &[u8]) {
-    let file = storage.open(path, OpenMode::ReadWrite).expect("there is a catalog");
-    write_row(&file, &Arc::new(Trace::default()), bytes).expect("a sound disk");
+const PATH: &str = "/catalog.redb";
+
+/// Puts these bytes into the catalog instead of a valid row.
+pub(crate) fn plant_row(sim: &Sim, path: &Path, bytes: &[u8]) {
+    sim.overwrite(path, &image_of(bytes).expect("redb works in memory"));
+}
+
+/// The row of the file, without making it durable.
+pub(crate) fn peek(sim: &Sim, path: &Path) -> Result<Row> {
+    decode(read(sim, path)?, path)
 }
 
 /// A row with `segments` segments. Rows with different `floor` differ.
@@ -39,32 +45,37 @@ fn row(floor: u64, segments: u64) -> Row {
     }
 }
 
-/// A catalog that was created with `old`, followed by a commit of `new`.
-fn committed(old: &Row, new: &Row) -> Arc<CatalogMemory> {
-    let memory = CatalogMemory::new();
-    let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&memory);
-    create(&storage, Path::new(PATH), old).expect("created");
-    catalog(&memory, old).commit(new.clone()).expect("committed");
-    memory
+/// A disk with a durable catalog of this row.
+fn disk_with(row: &Row) -> Sim {
+    let sim = Sim::new();
+    create(&sim, Path::new(PATH), row).expect("created");
+    assert_eq!(sim.unsynced(), 1, "only the removal of the mark");
+    sim
 }
 
-fn catalog(memory: &Arc<CatalogMemory>, row: &Row) -> Catalog {
-    Catalog::new(Arc::<CatalogMemory>::clone(memory), PATH.into(), row.clone())
+fn catalog(sim: &Sim, row: &Row) -> Catalog {
+    Catalog::new(Arc::new(sim.clone()), PATH.into(), row.clone())
 }
 
 fn load_bytes(bytes: &[u8]) -> Result<Row> {
-    load(&*CatalogMemory::with(bytes), Path::new(PATH))
+    let sim = Sim::new();
+    sim.overwrite(Path::new(PATH), bytes);
+    load(&sim, Path::new(PATH))
+}
+
+fn image(row: &Row) -> Vec<u8> {
+    image_of(&row.encode()).expect("redb works in memory")
 }
 
 #[test]
 fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
     let dir = tempfile::tempdir().expect("a folder");
-    let path = dir.path().join(PATH);
+    let path = dir.path().join("catalog.redb");
     let disk: Arc<dyn Storage> = Arc::new(Disk::default());
     let missing = load(&*disk, &path).expect_err("missing");
     assert_eq!(missing.kind(), ErrorKind::NotFound);
-    create(&disk, &path, &row(1, 0)).expect("created");
-    let again = create(&disk, &path, &row(9, 0)).expect_err("there is one");
+    create(&*disk, &path, &row(1, 0)).expect("created");
+    let again = create(&*disk, &path, &row(9, 0)).expect_err("there is one");
     assert_eq!(again.kind(), ErrorKind::Invalid);
     let names: Vec<_> = disk.list(dir.path()).expect("listed");
     assert_eq!(names.len(), 1, "{names:?}");
@@ -81,6 +92,7 @@ fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
         catalog.commit(known.clone()).expect("committed");
         assert_eq!(catalog.row(), &known);
         let after = disk.counters();
+        assert_eq!(after.syncs - before.syncs, 2, "the file, and its folder");
         drop(catalog);
         assert_eq!(disk.counters(), after);
     }
@@ -90,180 +102,162 @@ fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
 #[test]
 fn a_commit_refuses_a_file_that_changed_since_and_writes_nothing() {
     let (old, new) = (row(1, 3), row(2, 4));
-    let good = committed(&old, &new).contents()[0].clone();
+    let good = image(&new);
     let cut = good[..good.len() - 1].to_vec();
     for (bytes, known) in [(&cut, &new), (&Vec::new(), &new), (&good, &old)] {
-        let memory = CatalogMemory::with(bytes);
-        let mut handle = catalog(&memory, known);
+        let sim = Sim::new();
+        sim.overwrite(Path::new(PATH), bytes);
+        let mut handle = catalog(&sim, known);
         let error = handle.commit(row(3, 0)).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
-        assert_eq!((memory.changes(), handle.row()), (0, known));
+        assert_eq!((sim.ops(), handle.row()), (0, known));
     }
 }
 
 #[test]
-fn the_file_stays_small() {
-    let memory = committed(&row(1, 0), &row(2, 3));
-    let mut handle = catalog(&memory, &row(2, 3));
-    for floor in 3..40 {
-        handle.commit(row(floor, 10)).expect("committed");
-        let bytes = memory.contents()[0].len();
-        assert!(bytes <= 80 << 10, "{bytes} bytes after commit {floor}");
+fn the_file_is_small_and_a_function_of_its_row() {
+    for segments in [0, 3, 10] {
+        let bytes = image(&row(2, segments));
+        assert!(bytes.len() <= 36 << 10, "{} bytes", bytes.len());
+        assert_eq!(bytes, image(&row(2, segments)));
     }
+    assert!(image(&row(2, 1000)).len() <= 100 << 10);
 }
 
-#[test]
-fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
-    let wanted = row(1, 2);
-    let whole = CatalogMemory::new();
-    let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&whole);
-    create(&storage, Path::new(PATH), &wanted).expect("created");
-    for effect in [Effect::Nothing, Effect::Half, Effect::Whole] {
-        for (once, at) in [true, false]
-            .into_iter()
-            .flat_map(|once| (1..=whole.changes()).map(move |at| (once, at)))
-        {
-            let memory = CatalogMemory::new();
-            memory.fail(at, once, effect);
-            let storage: Arc<dyn Storage> = Arc::<CatalogMemory>::clone(&memory);
-            let error = create(&storage, Path::new(PATH), &wanted).expect_err("refused");
-            let there = memory.has(Path::new(PATH));
-            let expected = if there { ErrorKind::Unknown } else { ErrorKind::Io };
-            assert_eq!(error.kind(), expected, "change {at}, {effect:?}, {error:?}");
-            assert!(!memory.has(&names::tmp_of(Path::new(PATH))));
-            if there {
-                assert_eq!(load(&*memory, Path::new(PATH)).expect("whole"), wanted);
-            }
-        }
-    }
-}
-
-/// Makes each change of a commit fail, one after the other and in every way. The reported outcome
+/// Makes every call of a commit fail, one after the other and in every way. The reported outcome
 /// must be true.
 #[test]
 fn a_commit_that_fails_says_what_became_of_it() {
     let (old, new) = (row(1, 3), row(2, 4));
-    let before = committed(&row(0, 0), &old).contents()[0].clone();
-    let whole = CatalogMemory::with(&before);
-    catalog(&whole, &old).commit(new.clone()).expect("committed");
-    let mut seen = [0; 3];
-    for effect in [Effect::Nothing, Effect::Half, Effect::Whole] {
-        for once in [true, false] {
-            for at in 1..=whole.changes() {
-                let memory = CatalogMemory::with(&before);
-                memory.fail(at, once, effect);
-                let mut handle = catalog(&memory, &old);
-                let answer = handle.commit(new.clone());
-                let case = format!("change {at}, once {once}, {effect:?}: {answer:?}");
-                memory.fail(u64::MAX, true, effect);
-                let [live, durable] = memory.contents().map(|bytes| {
-                    load_bytes(&bytes).unwrap_or_else(|error| panic!("{case}: {error:?}"))
-                });
-                match answer.map_err(|error| error.kind()) {
-                    Ok(()) => {
-                        seen[0] += 1;
-                        assert!(live == new && durable == new && *handle.row() == new, "{case}");
-                        // If a sync failed while redb closed, the handle refuses further commits.
-                        let next = handle.commit(old.clone());
-                        let kind = next.map_err(|error| error.kind());
-                        assert!(matches!(kind, Ok(()) | Err(ErrorKind::Poisoned)), "{case}");
-                        for bytes in memory.contents() {
-                            let now = load_bytes(&bytes).expect("loaded");
-                            assert!(now == if kind.is_ok() { old.clone() } else { new.clone() });
-                        }
-                    }
-                    Err(ErrorKind::Io) => {
-                        seen[1] += 1;
-                        assert!(live == old && durable == old && *handle.row() == old, "{case}");
-                        handle.commit(new.clone()).expect("usable");
-                        for bytes in memory.contents() {
-                            assert_eq!(load_bytes(&bytes).expect("loaded"), new, "{case}");
-                        }
-                    }
-                    Err(ErrorKind::Unknown) => {
-                        seen[2] += 1;
-                        assert!(live == old || live == new, "{case}");
-                        assert!(durable == old || durable == new, "{case}");
-                        assert_eq!(*handle.row(), old, "{case}");
-                        let next = handle.commit(new.clone()).expect_err("poisoned");
-                        assert_eq!(next.kind(), ErrorKind::Poisoned, "{case}");
-                    }
-                    Err(other) => panic!("{case}: {other:?}"),
+    let mut seen = [0; 4];
+    for (what, sticky) in What::ALL.into_iter().flat_map(|what| [(what, false), (what, true)]) {
+        for at in 0.. {
+            let sim = disk_with(&old);
+            let mut handle = catalog(&sim, &old);
+            sim.fail(Fault { at, what, sticky });
+            let answer = handle.commit(new.clone()).map_err(|error| error.kind());
+            let case = format!("call {at}, {what:?}, sticky {sticky}: {answer:?}");
+            let fired = sim.faults_fired();
+            let left = sim.kill();
+            let live = load(&left, Path::new(PATH)).expect("readable");
+            let durable = sim.crash_states(at, 20).map(|disk| load(&disk, Path::new(PATH)));
+            let mut durable = durable.map(|row| row.expect("readable"));
+            match answer {
+                Ok(()) => {
+                    seen[0] += 1;
+                    assert!(live == new && durable.all(|row| row == new), "{case}");
+                    assert_eq!(*handle.row(), new, "{case}");
                 }
+                Err(ErrorKind::Io) => {
+                    seen[1] += 1;
+                    assert!(live == old && durable.all(|row| row == old), "{case}");
+                    assert_eq!(*handle.row(), old, "{case}");
+                }
+                Err(ErrorKind::Unknown) => {
+                    seen[2] += 1;
+                    assert!(durable.all(|row| row == old || row == new), "{case}");
+                    assert_eq!(*handle.row(), old, "{case}");
+                }
+                Err(other) => panic!("{case}: {other:?}"),
+            }
+            if fired == 0 {
+                break;
+            }
+        }
+        // After a failure that is over, `Io` leaves the handle usable, and `Unknown` does not.
+        for at in (0..20).filter(|_| !sticky) {
+            let sim = disk_with(&old);
+            let mut handle = catalog(&sim, &old);
+            sim.fail(Fault { at, what, sticky });
+            let Err(error) = handle.commit(new.clone()) else { continue };
+            seen[3] += 1;
+            let next = handle.commit(new.clone()).map_err(|error| error.kind());
+            match error.kind() {
+                ErrorKind::Io => assert_eq!(next, Ok(()), "call {at}, {what:?}"),
+                _ => assert_eq!(next, Err(ErrorKind::Poisoned), "call {at}, {what:?}"),
             }
         }
     }
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// Reads the file as it was after each sync, which is what a power cut leaves: the row changes
-/// once, and never back.
 #[test]
-fn every_synced_state_is_the_old_row_or_the_new() {
-    let (old, new) = (row(1, 3), row(2, 4));
-    let memory = CatalogMemory::with(&committed(&row(0, 0), &old).contents()[0]);
-    catalog(&memory, &old).commit(new.clone()).expect("committed");
-    let rows = memory.images().into_iter().map(|image| load_bytes(&image).expect("readable"));
-    let moved: Vec<bool> = rows
-        .map(|row| {
-            assert!(row == old || row == new);
-            row == new
-        })
-        .collect();
-    assert!(moved.is_sorted() && !moved[0] && moved[moved.len() - 1], "{moved:?}");
+fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
+    let wanted = row(1, 2);
+    let mut seen = [0; 2];
+    for (what, sticky) in What::ALL.into_iter().flat_map(|what| [(what, false), (what, true)]) {
+        for at in 0.. {
+            let sim = Sim::new();
+            sim.fail(Fault { at, what, sticky });
+            let Err(error) = create(&sim, Path::new(PATH), &wanted) else { break };
+            let left = sim.kill();
+            let there = left.snapshot_of_files().contains_key(Path::new(PATH));
+            let is_unknown = error.kind() == ErrorKind::Unknown;
+            assert!(is_unknown || error.kind() == ErrorKind::Io, "call {at}, {what:?}, {error:?}");
+            assert!(is_unknown || !there, "call {at}, {what:?}, {error:?}");
+            seen[usize::from(there)] += 1;
+            if there {
+                assert_eq!(load(&left, Path::new(PATH)).expect("whole"), wanted);
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
 }
 
-/// Flips each of `bits` in `image`, one at a time. Counts the loads that returned the new row,
-/// those that were refused, and those that returned the old row.
-fn flip(image: &[u8], bits: impl Iterator<Item = usize>, new: &Row, old: &Row) -> Survey {
-    let mut survey = Survey::default();
-    let mut bytes = image.to_vec();
-    for bit in bits {
+/// Cuts the power after every operation of a commit, and kills the process there. The row is the
+/// old one or the new one, and what a process has read is what a second cut leaves.
+#[test]
+fn every_state_of_every_cut_is_the_old_row_or_the_new() {
+    let (old, new) = (row(1, 3), row(2, 4));
+    let mut seen = [0; 2];
+    for cut in 0.. {
+        let sim = disk_with(&old);
+        sim.power_cut_at(sim.ops() + cut);
+        let committed = catalog(&sim, &old).commit(new.clone()).is_ok();
+        let is_over = !sim.is_stopped();
+        for disk in sim.crash_states(cut, 40) {
+            let found = load(&disk, Path::new(PATH)).expect("readable");
+            assert!(found == new || found == old && !committed, "cut {cut}");
+            seen[usize::from(found == new)] += 1;
+        }
+        let next = sim.kill();
+        let found = load(&next, Path::new(PATH)).expect("readable");
+        for disk in next.crash_states(cut, 40) {
+            assert_eq!(load(&disk, Path::new(PATH)).expect("readable"), found, "cut {cut}");
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}
+
+/// Flips every bit of redb's header (320 bytes), and one bit of every 31st byte after it.
+#[test]
+fn one_flipped_bit_is_an_error_or_changes_nothing() {
+    const HEADER_BYTES: usize = 320;
+    let row = row(2, 4);
+    let mut bytes = image(&row);
+    let body = (HEADER_BYTES..bytes.len()).step_by(31).map(|at| 8 * at + at % 8);
+    let mut refused = 0;
+    for bit in (0..8 * HEADER_BYTES).chain(body) {
         bytes[bit / 8] ^= 1 << (bit % 8);
         match load_bytes(&bytes) {
-            Ok(row) if row == *new => survey.right += 1,
-            Ok(row) if row == *old => survey.back.push(bit),
-            Ok(row) => panic!("bit {bit} made a row that never was: {row:?}"),
+            Ok(found) => assert_eq!(found, row, "bit {bit}"),
             Err(error) => {
-                survey.refused += 1;
+                refused += 1;
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit}: {error:?}");
             }
         }
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
-    survey
-}
-
-#[derive(Debug, Default)]
-struct Survey {
-    right: usize,
-    refused: usize,
-    back: Vec<usize>,
-}
-
-/// Length of redb's header: magic, god byte, and both commit slots.
-const HEADER_BYTES: usize = 320;
-
-/// The bits to flip: every bit of the header, and one bit of every 31st byte after it. (A test of
-/// all 69,632 bytes of a closed file, run by hand, took 22 s: 9,123 flips were refused, the others
-/// had no effect.)
-fn sample(image: &[u8]) -> impl Iterator<Item = usize> {
-    let body = (HEADER_BYTES..image.len()).step_by(31).map(|at| 8 * at + at % 8);
-    (0..8 * HEADER_BYTES).chain(body)
-}
-
-#[test]
-fn one_flipped_bit_is_an_error_or_changes_nothing() {
-    let (old, new) = (row(1, 3), row(2, 4));
-    let image = committed(&old, &new).contents()[0].clone();
-    let survey = flip(&image, sample(&image), &new, &old);
-    assert!(survey.back.is_empty() && survey.refused > 0, "{survey:?}");
+    assert!(refused > 0);
 }
 
 #[test]
 fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
-    let (old, new) = (row(1, 3), row(2, 4));
-    let image = committed(&old, &new).contents()[0].clone();
+    let new = row(2, 4);
+    let image = image(&new);
     let lengths = (0..400).chain((400..image.len() + 20_000).step_by(509));
     for length in lengths.chain((0..40).map(|pages| 4096 * pages)) {
         let mut bytes = image.clone();
@@ -273,20 +267,4 @@ fn a_file_cut_short_or_extended_is_an_error_or_changes_nothing() {
             assert!(length >= image.len(), "{length} bytes");
         }
     }
-}
-
-/// Tests a file whose commit was interrupted by a power cut before redb closed it: only in such a
-/// file do the two commit slots differ. If one bit of its header flips, only the bit that selects
-/// the slot can bring back the old row. (That is tolerable: the files that the old row lists still
-/// exist, or the index reports them as missing.)
-#[test]
-fn only_the_slot_bit_of_an_unclosed_file_can_go_back() {
-    let (old, new) = (row(1, 3), row(2, 4));
-    let memory = CatalogMemory::with(&committed(&row(0, 0), &old).contents()[0]);
-    catalog(&memory, &old).commit(new.clone()).expect("committed");
-    let images = memory.images();
-    let first = images.iter().find(|image| load_bytes(image).is_ok_and(|row| row == new));
-    let image = first.expect("one of them is new");
-    let survey = flip(image, 0..8 * HEADER_BYTES, &new, &old);
-    assert!(survey.back.iter().all(|bit| *bit == 8 * 9), "{survey:?}");
 }

@@ -148,35 +148,22 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
-/// The average number of entries per group of a bucket table; each group has one word in the
-/// table's directory. Determines the number of groups. Stored as the codec of the directory
-/// section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Grouping {
-    /// The grouping of the first segments, written before look-ups interpolated the position of a
-    /// fingerprint in its group. Still read, but no longer written.
-    By20 = 0,
-    #[default]
-    By64 = 1,
+/// The average number of entries per group of a bucket table. Each group has one word in the table's
+/// directory.
+const GROUP_ENTRIES: u32 = 64;
+
+/// Number of groups in each bucket table of a segment of `docs` documents.
+pub(crate) fn groups_of(docs: u32) -> u32 {
+    docs.div_euclid(GROUP_ENTRIES).max(1)
 }
 
-impl Grouping {
-    /// Number of groups in each bucket table of a segment of `docs` documents.
-    pub(crate) fn groups(self, docs: u32) -> u32 {
-        let entries = match self {
-            Self::By20 => 20,
-            Self::By64 => 64,
-        };
-        docs.div_euclid(entries).max(1)
-    }
-}
+/// The encoding of every section: there is no other one yet.
+const CODEC: u32 = 0;
 
 /// An entry of the section table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) kind: SectionKind,
-    /// The [`Grouping`] in the section of directories; 0 in all others.
-    pub(crate) codec: u32,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }
@@ -186,7 +173,7 @@ impl Section {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.kind as u32).to_le_bytes());
-        out.extend_from_slice(&self.codec.to_le_bytes());
+        out.extend_from_slice(&CODEC.to_le_bytes());
         out.extend_from_slice(&self.offset.to_le_bytes());
         out.extend_from_slice(&self.bytes.to_le_bytes());
     }
@@ -205,13 +192,11 @@ impl Section {
             9 => SectionKind::Dead,
             _ => return Err(DecodeError::unsupported("unknown kind of section", at)),
         };
-        let codec = reader.u32("codec of a section")?;
-        let newest = if kind == SectionKind::Directories { Grouping::By64 as u32 } else { 0 };
-        if codec > newest {
+        if reader.u32("codec of a section")? != CODEC {
             return Err(DecodeError::unsupported("unknown section codec", at));
         }
         let offset = reader.u64("offset of a section")?;
-        Ok(Self { kind, codec, offset, bytes: reader.u64("length of a section")? })
+        Ok(Self { kind, offset, bytes: reader.u64("length of a section")? })
     }
 
     /// End offset of the section.
@@ -274,8 +259,6 @@ impl Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentProperties {
     pub(crate) docs: u32,
-    /// Determines the number of groups. Stored in the section table.
-    pub(crate) grouping: Grouping,
     /// Number of bucket tables: one per band, and one of keys.
     pub(crate) tables: u32,
     pub(crate) signature_bytes: u32,
@@ -299,27 +282,17 @@ impl SegmentProperties {
 
     /// Number of groups in each bucket table.
     pub(crate) fn groups(&self) -> u32 {
-        self.grouping.groups(self.docs)
+        groups_of(self.docs)
     }
 
     /// Decodes the segment's properties from a tail. [`SegmentLayout::decode`] checks the section
     /// offsets.
-    pub(crate) fn decode(
-        bytes: &[u8; PROPERTY_BYTES],
-        sections: &[Section],
-    ) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new(bytes);
         let docs = reader.u32("documents")?;
         let groups = reader.u32("groups")?;
-        let directories = sections.iter().find(|one| one.kind == SectionKind::Directories);
-        let grouping = match directories.map(|section| section.codec) {
-            Some(0) => Grouping::By20,
-            Some(1) => Grouping::By64,
-            _ => return Err(DecodeError::damaged("segment has no directories", 0)),
-        };
         let properties = Self {
             docs,
-            grouping,
             tables: reader.u32("tables")?,
             signature_bytes: reader.u32("signature bytes")?,
             time_min: reader.u64("least time")?,
@@ -373,13 +346,11 @@ impl SegmentLayout {
             (SectionKind::Directories, tables.checked_mul(directory_stride)?),
         ];
         let mut end = wide(FileHeader::BYTES);
-        let none = Section { kind: SectionKind::Signatures, codec: 0, offset: 0, bytes: 0 };
+        let none = Section { kind: SectionKind::Signatures, offset: 0, bytes: 0 };
         let mut sections = [none; 8];
         for (section, (kind, bytes)) in sections.iter_mut().zip(lengths) {
             let offset = end.checked_next_multiple_of(ALIGN)?;
-            let is_grouped = kind == SectionKind::Directories;
-            let codec = if is_grouped { properties.grouping as u32 } else { 0 };
-            *section = Section { kind, codec, offset, bytes };
+            *section = Section { kind, offset, bytes };
             end = section.end()?;
         }
         let body_bytes = end.checked_next_multiple_of(wide(BLOCK_BYTES))?;
@@ -442,7 +413,7 @@ impl DeadProperties {
     pub(crate) fn layout(&self) -> Option<(Section, u64)> {
         let bytes = u64::from(self.docs).div_ceil(64).checked_mul(8)?;
         let offset = wide(FileHeader::BYTES);
-        let section = Section { kind: SectionKind::Dead, codec: 0, offset, bytes };
+        let section = Section { kind: SectionKind::Dead, offset, bytes };
         Some((section, section.end()?.checked_next_multiple_of(wide(BLOCK_BYTES))?))
     }
 }

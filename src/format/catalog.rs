@@ -9,21 +9,8 @@ use super::DecodeError;
 use super::bytes::{ByteReader, NUMBER_MAX, wide};
 use crate::Params;
 
-/// Version of a row without any of the features below.
+/// Version of the encoding.
 const VERSION: u8 = 1;
-/// Version of a row with an external scheme or a stop list. The layout is the same; the number
-/// makes older code return `Unsupported` instead of misreading the row.
-const VERSION_NEWER: u8 = 2;
-/// Version of a row of a passage index. Exists for the same reason as `VERSION_NEWER`.
-const VERSION_PASSAGES: u8 = 3;
-/// Version of a row of an index with normalisation `fold`. Exists for the same reason as
-/// `VERSION_NEWER`.
-const VERSION_FOLD: u8 = 4;
-/// Version of a row of an index with signature rows of 32 or 64 bits. Exists for the same reason as
-/// `VERSION_NEWER`.
-const VERSION_WHOLE: u8 = 5;
-/// All versions that this code reads.
-const VERSIONS: [u8; 5] = [VERSION, VERSION_NEWER, VERSION_PASSAGES, VERSION_FOLD, VERSION_WHOLE];
 /// Length of the prefix: version (1 byte) and CRC (4 bytes).
 const PREFIX_BYTES: u64 = 5;
 /// Upper bound of a row's length, and thus of what decoding may allocate. A segment takes at most
@@ -94,20 +81,10 @@ impl Row {
             "the catalog row has {} bytes",
             body.len()
         );
-        let mut bytes = vec![self.version()];
+        let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
         bytes.extend_from_slice(&body);
         bytes
-    }
-
-    fn version(&self) -> u8 {
-        match self.params.passages() {
-            _ if self.params.has_whole_rows() => VERSION_WHOLE,
-            _ if self.params.normalise().is_fold() => VERSION_FOLD,
-            Some(_) => VERSION_PASSAGES,
-            None if self.params.is_of_version_1() => VERSION,
-            None => VERSION_NEWER,
-        }
     }
 
     /// Reads and checks a row.
@@ -121,7 +98,7 @@ impl Row {
         if planted!(RowCrcNotChecked, false, crc32fast::hash(body) != crc) {
             return Err(DecodeError::damaged("checksum of the catalog row does not match", 1));
         }
-        if !VERSIONS.contains(&version) {
+        if version != VERSION {
             return Err(DecodeError::unsupported("version of the catalog row is unknown", 0));
         }
         let config = bincode::config::standard().with_limit::<ROW_BYTES_MAX>();
@@ -133,9 +110,6 @@ impl Row {
         }
         match row.problem() {
             Some(what) => Err(DecodeError::damaged(what, PREFIX_BYTES)),
-            None if row.version() != version => {
-                Err(DecodeError::damaged("catalog row version does not match its parameters", 0))
-            }
             None => Ok(row),
         }
     }
@@ -190,7 +164,6 @@ mod tests {
     use super::*;
     use crate::{FoldOptions, Normalise, ParamsBuilder, Scheme};
 
-    /// Parameters that a row of version 1 can hold.
     fn case() -> ParamsBuilder {
         Params::builder().normalise(Normalise::Case)
     }
@@ -234,51 +207,28 @@ mod tests {
         assert!(full.encode().len() - empty.encode().len() <= 90);
     }
 
-    /// Code that knows only version 1 must report a newer row, not damage.
     #[test]
-    fn a_row_of_an_external_scheme_or_with_a_stop_list_says_that_it_is_newer_and_comes_back() {
+    fn a_row_of_any_parameters_comes_back_and_has_version_1() {
         let scheme = Scheme::external("datasketch-seed1").expect("a name");
-        let newer = [case().scheme(scheme), case().stop_words(["a", "the"])];
-        for builder in newer {
-            let newer = Row { params: builder.build().expect("valid"), ..row() };
-            let bytes = newer.encode();
-            assert_eq!((bytes[0], row().encode()[0]), (2, 1));
-            assert_eq!(Row::decode(&bytes).expect("decodes"), newer);
-            for (bytes, version) in [(bytes, 1), (row().encode(), 2)] {
-                let forged = [&[version], &bytes[1..]].concat();
-                assert!(!Row::decode(&forged).expect_err("forged").unsupported);
-            }
-        }
-    }
-
-    #[test]
-    fn a_row_of_normalisation_fold_says_that_it_is_newer_and_comes_back() {
+        let mut builders = vec![
+            case().scheme(scheme),
+            case().stop_words(["a", "the"]),
+            case().passages("200:100".parse().expect("windows")),
+        ];
+        builders.extend([32, 64].map(|bits| case().scheme(scheme).lane_bits(bits)));
         for bits in 0..8 {
             let set = |bit: u8| bits & bit != 0;
             let options = FoldOptions::default().diacritics(set(1));
             let options = options.dehyphenate(set(2)).turkish(set(4));
-            let windows = set(1).then(|| "200:100".parse().expect("windows"));
-            let mut builder = case().normalise(Normalise::Fold(options));
-            if let Some(windows) = windows {
-                builder = builder.passages(windows);
-            }
-            let newer = Row { params: builder.build().expect("valid"), ..row() };
-            let bytes = newer.encode();
-            assert_eq!(bytes[0], 4);
-            assert_eq!(Row::decode(&bytes).expect("decodes"), newer);
+            builders.push(case().normalise(Normalise::Fold(options)));
         }
-    }
-
-    #[test]
-    fn a_row_of_whole_rows_says_that_it_is_newer_than_those_before_and_comes_back() {
-        let scheme = Scheme::external("datasketch-seed1").expect("a name");
-        for bits in [32, 64] {
-            let params = Params::builder().scheme(scheme).lane_bits(bits).build().expect("valid");
-            let bytes = Row { params: params.clone(), ..row() }.encode();
-            assert_eq!(bytes[0], 5);
-            assert_eq!(Row::decode(&bytes).expect("decodes").params, params);
-            let forged = [&[2], &bytes[1..]].concat();
-            assert!(!Row::decode(&forged).expect_err("forged").unsupported);
+        for builder in builders {
+            let row = Row { params: builder.build().expect("valid"), ..row() };
+            let bytes = row.encode();
+            assert_eq!(bytes[0], VERSION);
+            assert_eq!(Row::decode(&bytes).expect("decodes"), row);
+            let newer = Row::decode(&[&[2], &bytes[1..]].concat()).expect_err("another version");
+            assert!(newer.unsupported);
         }
     }
 
@@ -294,8 +244,7 @@ mod tests {
             let error = Row::decode(&damaged).expect_err("damaged");
             // If only the version byte has changed, the checksum is still valid: then the row looks
             // like one of a newer version.
-            let known = VERSIONS.contains(&damaged[0]);
-            assert_eq!(error.unsupported, !known, "bit {bit}");
+            assert_eq!(error.unsupported, bit < 8, "bit {bit}");
         }
     }
 

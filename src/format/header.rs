@@ -17,10 +17,8 @@ pub(crate) enum FileKind {
     Dead = 3,
     /// A copy of the parameters, for salvage. `verify` checks it.
     Parameters = 4,
-    /// A copy of the catalog's row, for readers beside a writer.
-    CatalogCopy = 5,
     /// The list of segments of one generation of a sharded index.
-    Manifest = 6,
+    Manifest = 5,
 }
 
 /// The header of a file.
@@ -70,8 +68,7 @@ impl FileHeader {
             2 => FileKind::Segment,
             3 => FileKind::Dead,
             4 => FileKind::Parameters,
-            5 => FileKind::CatalogCopy,
-            6 => FileKind::Manifest,
+            5 => FileKind::Manifest,
             _ => return Err(DecodeError::unsupported("unknown kind of file", 8)),
         };
         if reader.u16("format version")? != FORMAT_VERSION {

@@ -6,7 +6,6 @@
 pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod catalog;
-pub(crate) mod catalog_copy;
 pub(crate) mod header;
 pub(crate) mod manifest;
 pub(crate) mod wal;

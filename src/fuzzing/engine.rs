@@ -68,7 +68,7 @@ impl Base {
         let storage: Arc<dyn Storage> = Arc::new(sim.clone());
         if *row != self.row {
             storage.remove(&names().catalog()).expect("a sound disk");
-            catalog::create(&storage, &names().catalog(), row).expect("a sound disk");
+            catalog::create(&*storage, &names().catalog(), row).expect("a sound disk");
         }
         Index::open_on(storage, Path::new(DIR), options(mode))
     }

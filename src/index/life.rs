@@ -17,8 +17,6 @@ use std::path::Path;
 
 /// Length of the log of a tiny index: room for about fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
-/// Size of a catalog with few segments after a commit that left no free pages at its end.
-const CATALOG_BYTES: u64 = 44 << 10;
 
 /// Size of the files of a scratch index above which further ones are on disk.
 const SCRATCH_MEMORY_BYTES: u64 = 32 << 20;
@@ -244,20 +242,13 @@ impl Core {
 
     /// Shrinks the files of a tiny index. It keeps no reserve, which would make up most of its
     /// size. A failure here only wastes space.
-    fn leave_little(&self, writer: &mut Writer) {
+    fn leave_little(&self, writer: &Writer) {
         if !writer.has_logged {
             return;
         }
         // The spare file is truncated, but not deleted: the number in its name reveals a catalog
         // that is an older copy (see `open/litter.rs`).
         self.shorten_spare(writer, 0);
-        // redb needs room for two states, and every second commit leaves the free pages at the end
-        // of the file. This commit does not change the content, so a failure does not matter.
-        if self.storage.bytes_of(&self.names.catalog()).is_ok_and(|bytes| bytes > CATALOG_BYTES) {
-            let row = writer.catalog.row().clone();
-            let _ = writer.catalog.commit(row);
-            self.publish_copy(writer);
-        }
     }
 
     /// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the

@@ -6,11 +6,11 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::index::core::Core;
 use crate::segment::Shape;
 use crate::storage::names::{self, Names};
-use crate::storage::{OpenMode, Storage, publish_over};
+use crate::storage::{OpenMode, Storage};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 
-/// Writes the copy of the parameters.
+/// Writes the copy of the parameters. Its name becomes durable with the next commit of the catalog.
 pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) -> Result<()> {
     let path = names.parameters();
     let tmp = names::tmp_of(&path);
@@ -26,7 +26,8 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
         .open(&tmp, OpenMode::Create)
         .and_then(|file| {
             file.write_at(&bytes, 0)?;
-            publish_over(storage, &*file, &tmp, &path)
+            file.sync()?;
+            storage.rename(&tmp, &path)
         })
         .map_err(|error| Error::io("write", &path, error))
 }

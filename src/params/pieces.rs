@@ -207,7 +207,6 @@ mod tests {
         assert_ne!(plain.id(), passages.id());
         assert!(passages.text().ends_with(";passages=50:25"), "{}", passages.text());
         assert_eq!(plain.differences(&passages), ["passages: none here, 50:25 asked"]);
-        assert!(!passages.is_of_version_1());
         assert_eq!(passages.to_builder().build().unwrap(), passages);
         let chars = Params::builder().shingles(Shingles::Chars(5));
         assert!(chars.passages(Windows::new(50, 25).unwrap()).build().is_err());

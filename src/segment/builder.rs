@@ -7,7 +7,7 @@ use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
 use super::writer::{Output, Stream, header};
 use super::{Listed, Shape};
 use crate::format::blocks::{
-    Grouping, KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
+    KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
 };
 use crate::format::bytes::{index, wide};
 use crate::format::header::{FileHeader, FileKind};
@@ -216,7 +216,6 @@ impl Builder {
 
     fn properties(&self) -> SegmentProperties {
         SegmentProperties {
-            grouping: Grouping::default(),
             docs: self.docs,
             tables: self.shape.tables(),
             signature_bytes: u32::try_from(self.shape.signature_bytes).expect("asserted valid"),

@@ -56,7 +56,7 @@ impl Segment {
         let blocks = BlockFile::open(storage, path, listed, &expected, mode)?;
         let (footer, tail) = (blocks.footer(), blocks.tail());
         let decode = || {
-            let properties = SegmentProperties::decode(&tail.properties, &tail.sections)?;
+            let properties = SegmentProperties::decode(&tail.properties)?;
             let layout = SegmentLayout::decode(&properties, &tail.sections, footer.body_bytes)?;
             Ok((properties, layout))
         };

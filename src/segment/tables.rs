@@ -4,7 +4,7 @@
 //! entries. The builder writes the runs; `verify` compares them with the file.
 
 use super::Shape;
-use crate::format::blocks::Grouping;
+use crate::format::blocks::groups_of;
 use crate::format::bytes::index;
 pub(super) use crate::sketch::{band_key, key_hash};
 use std::ops::Range;
@@ -91,15 +91,15 @@ impl Run {
     }
 }
 
-/// Binary logarithm of the number of groups per slice, for groups of 64 entries. A slice has about
-/// 32,768 entries; its two copies (collected and sorted) fit into the cache.
-const SLICE_BITS_BY_64: u32 = if cfg!(test) { 1 } else { 9 };
-/// Like `SLICE_BITS_BY_64`, for groups of 20 entries.
-const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
+/// Binary logarithm of the number of parts per group.
+const PART_BITS: u32 = 4;
+/// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries; its two
+/// copies (collected and sorted) fit into the cache.
+const SLICE_BITS: u32 = if cfg!(test) { 1 } else { 9 };
 
 /// Computes all tables of a segment in bounded memory.
 ///
-/// A *slice* is 2 to the power of `slice_bits` consecutive groups of a table. A pass over all
+/// A *slice* is 2 to the power of `SLICE_BITS` consecutive groups of a table. A pass over all
 /// documents collects the entries of as many slices as fit in memory, of one table or of several.
 /// Then the slices are sorted one by one, each within the cache: its entries are scattered into
 /// parts, and each part is sorted. Every entry is collected once. So the number of passes is the
@@ -112,10 +112,6 @@ const SLICE_BITS_BY_20: u32 = if cfg!(test) { 2 } else { 11 };
 pub(crate) struct Rebuild {
     docs: u32,
     groups: u32,
-    /// Binary logarithm of the number of parts per group.
-    part_bits: u32,
-    /// Binary logarithm of the number of groups per slice.
-    slice_bits: u32,
     /// Number of slices per table.
     slices: usize,
     bands: u32,
@@ -155,22 +151,11 @@ enum Stage {
 impl Rebuild {
     /// Uses about `memory_bytes` of memory, or more if this is too little to make progress.
     pub(crate) fn new(shape: &Shape, docs: u32, memory_bytes: usize) -> Self {
-        Self::of(shape, docs, Grouping::default(), memory_bytes)
-    }
-
-    /// Same as `new`, for any group size.
-    pub(super) fn of(shape: &Shape, docs: u32, grouping: Grouping, memory_bytes: usize) -> Self {
-        let (part_bits, slice_bits) = match grouping {
-            Grouping::By20 => (2, SLICE_BITS_BY_20),
-            Grouping::By64 => (4, SLICE_BITS_BY_64),
-        };
-        let groups = grouping.groups(docs);
+        let groups = groups_of(docs);
         let mut rebuild = Self {
             docs,
             groups,
-            part_bits,
-            slice_bits,
-            slices: index(groups.div_ceil(1 << slice_bits)),
+            slices: index(groups.div_ceil(1 << SLICE_BITS)),
             bands: u32::try_from(shape.bands).expect("bands are at most rows"),
             band_bytes: shape.band_bytes,
             signature_bytes: shape.signature_bytes,
@@ -243,7 +228,7 @@ impl Rebuild {
         let begin = self.pass.start.max(all.start);
         let end = self.pass.end.min(all.end);
         let wanted = &mut self.collected[begin - self.pass.start..end - self.pass.start];
-        let (skipped, bits) = (begin - all.start, 16 + self.slice_bits);
+        let (skipped, bits) = (begin - all.start, 16 + SLICE_BITS);
         for (ordinal, &key) in (self.ordinal..).zip(keys) {
             let word = word(key, self.groups);
             let slice = usize::try_from(word >> bits).expect("a group is 32 bits");
@@ -288,14 +273,13 @@ impl Rebuild {
     /// Sorts the next slice into `entries`.
     fn sort_slice(&mut self) {
         let collected = &mut self.collected[self.slice - self.pass.start];
-        let part = |entry: u64| {
-            usize::try_from(entry >> (48 - self.part_bits)).expect("a slice has few parts")
-        };
+        let part =
+            |entry: u64| usize::try_from(entry >> (48 - PART_BITS)).expect("a slice has few parts");
         // The last slice of a table may have fewer groups. In a small table it is the only one.
-        let before = (self.slice % self.slices) << self.slice_bits;
-        let groups = (index(self.groups) - before).min(1 << self.slice_bits);
+        let before = (self.slice % self.slices) << SLICE_BITS;
+        let groups = (index(self.groups) - before).min(1 << SLICE_BITS);
         self.ends.clear();
-        self.ends.resize((groups << self.part_bits) + 1, 0);
+        self.ends.resize((groups << PART_BITS) + 1, 0);
         for &entry in &*collected {
             self.ends[part(entry) + 1] += 1;
         }
@@ -326,15 +310,15 @@ impl Rebuild {
     pub(crate) fn emit(&mut self, run: &mut Run) {
         assert!(self.stage == Stage::Emit, "no run is ready");
         let nth = self.slice % self.slices;
-        let slice_begin = u32::try_from(nth << self.slice_bits).expect("one of the groups");
-        let slice_end = self.groups.min(slice_begin + (1 << self.slice_bits));
+        let slice_begin = u32::try_from(nth << SLICE_BITS).expect("one of the groups");
+        let slice_end = self.groups.min(slice_begin + (1 << SLICE_BITS));
         run.table = u32::try_from(self.slice / self.slices).expect("one of the tables");
         run.first_group = self.group;
         run.first_entry = self.entry;
         run.clear();
         run.ends_table = false;
         // Index of the group's first part in the slice.
-        let part = |group: u32| index(group - slice_begin) << self.part_bits;
+        let part = |group: u32| index(group - slice_begin) << PART_BITS;
         let begin = part(self.group).checked_sub(1).map_or(0, |last| index(self.ends[last]));
         let mut end = begin;
         while self.group < slice_end && end - begin < RUN_ENTRIES {
@@ -432,13 +416,11 @@ mod tests {
                 (0..docs).flat_map(|_| value(&mut random).to_le_bytes()).collect();
             let hashes: Vec<u64> = (0..docs).map(|_| value(&mut random)).collect();
             let keys: Vec<u64> = signatures.chunks(8).map(band_key).collect();
-            for grouping in [Grouping::By20, Grouping::By64] {
-                let groups = grouping.groups(docs);
-                let expected = [by_definition(&keys, groups), by_definition(&hashes, groups)];
-                for memory in [0, 600, 3_000, 50_000, 1 << 20] {
-                    let rebuild = Rebuild::of(&shape(8, 8), docs, grouping, memory);
-                    assert!(computed(rebuild, &signatures, &hashes) == expected);
-                }
+            let groups = groups_of(docs);
+            let expected = [by_definition(&keys, groups), by_definition(&hashes, groups)];
+            for memory in [0, 600, 3_000, 50_000, 1 << 20] {
+                let rebuild = Rebuild::new(&shape(8, 8), docs, memory);
+                assert!(computed(rebuild, &signatures, &hashes) == expected);
             }
         }
     }

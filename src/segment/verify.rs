@@ -300,9 +300,8 @@ fn tables(
     keys_are_whole: bool,
     watch: &mut Watch<'_>,
 ) -> Result<()> {
-    let grouping = segment.properties.grouping;
     let mut live = ranks.map(|ranks| LiveKeys::new(segment, ranks));
-    let mut rebuild = Rebuild::of(&segment.shape, segment.docs(), grouping, MEMORY_BYTES);
+    let mut rebuild = Rebuild::new(&segment.shape, segment.docs(), MEMORY_BYTES);
     let mut run = Run::default();
     let mut chunk = Vec::new();
     let mut documents = DocumentWalk::default();

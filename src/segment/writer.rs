@@ -224,10 +224,16 @@ impl Output {
     fn write_unit(&mut self, unit: Unit) -> Result<()> {
         let Unit { number, written, filled, bytes } = unit;
         let offset = wide(number * self.write_bytes + written);
-        self.file
-            .write_at(&bytes[written..written + filled], offset)
-            .and_then(|()| self.file.start_writing(offset, wide(filled)))
-            .map_err(|error| Error::io("write", &self.tmp, error))?;
+        // Starts writeback of whole units only: the others are mostly the last, which are synced at
+        // once.
+        let written = self.file.write_at(&bytes[written..written + filled], offset);
+        let started = written.and_then(|()| {
+            if filled < self.write_bytes {
+                return Ok(());
+            }
+            self.file.start_writing(offset, wide(filled))
+        });
+        started.map_err(|error| Error::io("write", &self.tmp, error))?;
         self.spare.push(bytes);
         self.unsynced_bytes += filled;
         if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {

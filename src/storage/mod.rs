@@ -198,16 +198,17 @@ pub(crate) fn publish(
     storage.sync_dir(parent_of(to))
 }
 
-/// Publishes a file that replaces its previous version.
+/// Publishes a file that replaces its previous version. After an error nothing has changed if `from`
+/// still exists.
 pub(crate) fn publish_over(
     storage: &dyn Storage,
     file: &dyn File,
     from: &Path,
     to: &Path,
 ) -> io::Result<()> {
-    file.sync()?;
+    planted!(ReplacementNotSynced, Ok(()), file.sync())?;
     storage.rename(from, to)?;
-    storage.sync_dir(parent_of(to))
+    planted!(CommitNotSynced, Ok(()), storage.sync_dir(parent_of(to)))
 }
 
 fn explain_existing(error: io::Error) -> io::Error {

@@ -25,9 +25,10 @@ impl Ending {
 
 /// Extension of a temporary file, before it is published.
 pub(crate) const TMP: &str = "tmp";
+/// Extension of the commit mark of a catalog.
+const COMMIT_MARK: &str = "commit";
 
 const CATALOG: &str = "catalog.redb";
-const CATALOG_COPY: &str = "catalog.copy";
 const PARAMETERS: &str = "parameters";
 const MANIFEST: &str = "manifest";
 /// Checkpoint file of the command line; not part of the index.
@@ -58,11 +59,6 @@ impl Names {
 
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join(CATALOG)
-    }
-
-    /// The copy of the catalog's row for readers beside a writer. Derived data.
-    pub(crate) fn catalog_copy(&self) -> PathBuf {
-        self.root.join(CATALOG_COPY)
     }
 
     /// Checkpoint of an interrupted `nearkin add`. The engine never reads it.
@@ -104,18 +100,28 @@ impl Names {
 
 /// Temporary path of a file, before it is published.
 pub(crate) fn tmp_of(path: &Path) -> PathBuf {
+    with_ending(path, TMP)
+}
+
+/// The mark beside a catalog whose name may not be durable yet.
+pub(crate) fn commit_mark_of(catalog: &Path) -> PathBuf {
+    with_ending(catalog, COMMIT_MARK)
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(".");
-    name.push(TMP);
+    name.push(ending);
     PathBuf::from(name)
 }
 
-/// Whether a name belongs to one of our temporary files, left behind by a crash. Other `*.tmp`
-/// files are not ours and must not be deleted.
+/// Whether a name belongs to one of our temporary files or is a commit mark, left behind by a crash.
+/// Other `*.tmp` files are not ours and must not be deleted.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
-        let root = [CATALOG, CATALOG_COPY, PARAMETERS, ADDING].contains(&whole);
+        let root = [CATALOG, PARAMETERS, ADDING].contains(&whole);
         ending == TMP && (root || parse(whole).is_some())
+            || ending == COMMIT_MARK && whole == CATALOG
     })
 }
 
@@ -165,8 +171,12 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.copy.tmp") && is_tmp("adding.tmp"));
-        for name in ["notes.tmp", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"] {
+        assert!(
+            is_tmp("catalog.redb.tmp") && is_tmp("catalog.redb.commit") && is_tmp("adding.tmp")
+        );
+        for name in
+            ["notes.tmp", "notes.commit", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"]
+        {
             assert!(!is_tmp(name), "{name}");
         }
     }

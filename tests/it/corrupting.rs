@@ -169,7 +169,7 @@ fn the_wal_of_another_time_is_refused_or_a_moment() {
 }
 
 /// The parts of an index that people may restore separately.
-const PARTS: [&str; 5] = ["catalog.redb", "catalog.copy", "parameters", "wal", "segments"];
+const PARTS: [&str; 4] = ["catalog.redb", "parameters", "wal", "segments"];
 
 #[test]
 fn any_mix_of_two_backups_is_refused_or_one_of_them() {

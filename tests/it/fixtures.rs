@@ -192,31 +192,3 @@ fn an_index_of_normalisation_fold_opens() {
     }
     live_with("fold", "fold.tsv", 0);
 }
-
-/// The number of groups per bucket table in the only segment of an index. It is the second number
-/// of the properties, which end 64 bytes before the end of the file.
-fn groups(dir: &Path) -> u32 {
-    let mut segments = fs::read_dir(dir.join("segments")).unwrap();
-    let bytes = fs::read(segments.next().unwrap().unwrap().path()).unwrap();
-    assert!(segments.next().is_none());
-    u32::from_le_bytes(*bytes[bytes.len() - 92..].first_chunk().unwrap())
-}
-
-#[test]
-fn a_segment_with_small_groups_opens_and_gets_large_ones_when_it_is_merged() {
-    if skipped() {
-        return;
-    }
-    let from = fixture("grouped.nearkin");
-    assert_eq!(groups(&from), 350 / 20);
-    live_with("grouped", "grouped.tsv", 0);
-
-    let scratch = tempfile::tempdir().unwrap();
-    copy(&from, scratch.path());
-    let index = Index::open(scratch.path(), inline()).unwrap();
-    let first = expected("grouped", "grouped.tsv").into_keys().next().unwrap();
-    index.remove(&first).unwrap();
-    index.compact().unwrap();
-    index.close().unwrap();
-    assert_eq!(groups(scratch.path()), 349 / 64);
-}

@@ -143,8 +143,11 @@ impl CopyTarget {
                 self.link_or_copy(path, file, entry.number, Ending::Dead)?;
             }
         }
-        let folder = self.names.segments_dir();
-        self.storage.sync_dir(&folder).map_err(|error| Error::io("sync", &folder, error))
+        // The names of the files, and that of their folder.
+        let sync =
+            |dir: &Path| self.storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error));
+        sync(&self.names.segments_dir())?;
+        sync(self.names.root())
     }
 
     /// Writes the parameters and the catalog, which make the files an index, and opens the copy as
@@ -153,7 +156,7 @@ impl CopyTarget {
         write_parameters(&*self.storage, &self.names, row)?;
         // The catalog is written last, and renamed only after it is durable: until then the folder
         // is not an index.
-        catalog::create(&self.storage, &self.names.catalog(), row)?;
+        catalog::create(&*self.storage, &self.names.catalog(), row)?;
         // Opens the copy as any reader would, to check that it is whole.
         let dir = self.names.root();
         let copy = Reader::open_on(Arc::clone(&self.storage), dir, Options::default())?;

@@ -1,17 +1,12 @@
 //! A reader in one process beside a writer in another. The reader holds no lock, writes nothing,
 //! and reads again if a file disappears.
 //!
-//! Two questions matter. *Which files exist?* The catalog lists them, and so does the copy of its
-//! row, if the copy names the hash of the current catalog. *Which records of the log count?* If the
-//! lock is free after the row was read, the writer of that log is gone, and all whole records
-//! count. Otherwise only the records below the last horizon in the log count: those cannot be taken
-//! back.
+//! Two questions matter. *Which files exist?* The catalog lists them. *Which records of the log
+//! count?* If the lock is free after the row was read, the writer of that log is gone, and all whole
+//! records count. Otherwise only the records below the last horizon in the log count: those cannot
+//! be taken back.
 
-mod publish;
-
-pub(crate) use publish::row_from_valid_copy;
-
-use crate::catalog::{self, RequiredState};
+use crate::catalog;
 use crate::format::catalog::{Row, WalEntry};
 use crate::index::core::Core;
 use crate::index::group::Mark;
@@ -37,9 +32,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } els
 /// What a reader knows about the files that it follows.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// The hash of the catalog that the reader's state was read from. `None` if a commit was under
-    /// way.
-    catalog_hash: Option<u64>,
+    /// The hash of the catalog that the reader's state was read from.
+    catalog_hash: u64,
     /// Whether records were read from the log but not all of them applied, for example after an
     /// error.
     torn: bool,
@@ -51,8 +45,7 @@ pub(crate) struct Follower {
 #[derive(Debug)]
 struct Sight {
     row: Row,
-    /// `None` during a commit: then `row` is the row before that commit.
-    catalog_hash: Option<u64>,
+    catalog_hash: u64,
     /// Whether a process may still append to the log that the row lists.
     locked: bool,
 }
@@ -72,10 +65,7 @@ pub(crate) fn open(
     let mut patience = Patience::new(&names);
     let read_before = storage.counters().bytes_read;
     loop {
-        let Some(sight) = look(&**storage, &names)? else {
-            patience.wait(None)?;
-            continue;
-        };
+        let sight = look(&**storage, &names)?;
         let hash = sight.catalog_hash;
         match load(Arc::clone(storage), names.clone(), options.clone(), sight, &[]) {
             Ok((mut core, follower)) => {
@@ -87,39 +77,18 @@ pub(crate) fn open(
     }
 }
 
-/// Reads which files exist, and whether a process writes them. `None` while a commit changes the
-/// catalog and there is no copy of its previous row.
-fn look(storage: &dyn Storage, names: &Names) -> Result<Option<Sight>> {
-    let beside = is_locked(storage, names)?;
-    let Some((row, catalog_hash)) = find_row(storage, names, beside)? else { return Ok(None) };
+/// Reads which files exist, and whether a process writes them.
+fn look(storage: &dyn Storage, names: &Names) -> Result<Sight> {
+    planted!(LockAskedEarly => {
+        let locked = is_locked(storage, names)?;
+        let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
+        return Ok(Sight { row, catalog_hash, locked });
+    });
+    let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
     // Checked after the row was read: a writer of the listed log took the lock before that. If the
     // lock is free now, nothing is ever appended to that log.
-    let locked = planted!(LockAskedEarly, beside, is_locked(storage, names)?);
-    Ok(Some(Sight { row, catalog_hash, locked }))
-}
-
-/// The row, and the hash of the catalog that the row is from.
-fn find_row(
-    storage: &dyn Storage,
-    names: &Names,
-    beside: bool,
-) -> Result<Option<(Row, Option<u64>)>> {
-    planted!(StaleCopyBelieved => if let Some(copy) = publish::read(storage, names) {
-        return Ok(Some((copy.row, catalog::hash(storage, &names.catalog())?)));
-    });
-    // The copy is needed only beside a writer; otherwise the catalog itself is read.
-    let copy = if beside { publish::read(storage, names) } else { None };
-    let hash = catalog::hash(storage, &names.catalog())?;
-    if let Some(copy) = copy.as_ref().filter(|copy| Some(copy.catalog_hash) == hash) {
-        return Ok(Some((copy.row.clone(), hash)));
-    }
-    // During a commit the catalog may already contain the next row, which is not durable yet. So a
-    // row is read from the catalog only if no commit is under way; otherwise the last published row
-    // still counts.
-    let rest = if beside { RequiredState::Closed } else { RequiredState::Any };
-    let found = catalog::load_beside(storage, &names.catalog(), rest)?;
-    let found = found.map(|(row, hash)| (row, Some(hash)));
-    Ok(found.or_else(|| copy.map(|copy| (copy.row, None))))
+    let locked = is_locked(storage, names)?;
+    Ok(Sight { row, catalog_hash, locked })
 }
 
 /// Opens the listed files, and reads the log's records that count. Segments that are already open
@@ -178,15 +147,11 @@ impl Core {
 
     /// One attempt of [`Core::verify_beside`]. Returns false if the files changed during the check.
     fn try_verify_beside(&self, patience: &mut Patience<'_>) -> Result<bool> {
-        let (storage, catalog) = (&*self.storage, self.names.catalog());
+        let storage = &*self.storage;
         if !open::exists(storage, self.names.root())? {
             return Err(open::missing(self.names.root()));
         }
-        // `Any`: the catalog may be in the middle of a commit, or its writer may have died during
-        // one.
-        let Some((row, hash)) = catalog::load_beside(storage, &catalog, RequiredState::Any)? else {
-            return patience.wait(None).map(|()| false);
-        };
+        let (row, hash) = catalog::load_with_hash(storage, &self.names.catalog())?;
         if row.uuid != self.shape.uuid {
             return Err(another_index(&self.names));
         }
@@ -197,7 +162,7 @@ impl Core {
             .and_then(|mut tail| tail.read(Believe::Synced, Look::Thorough, signature_bytes));
         match read {
             Ok(_) => Ok(true),
-            Err(error) => patience.look_again(storage, Some(hash), error).map(|()| false),
+            Err(error) => patience.look_again(storage, hash, error).map(|()| false),
         }
     }
 }
@@ -250,29 +215,23 @@ impl Follower {
         loop {
             let mut hash = catalog::hash(&*storage, &names.catalog())?;
             match self.try_refresh(core, &mut hash) {
-                Ok(true) => return Ok(()),
-                Ok(false) => patience.wait(None)?,
+                Ok(()) => return Ok(()),
                 Err(error) => patience.look_again(&*storage, hash, error)?,
             }
         }
     }
 
     /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog when it was last
-    /// read; it is updated if this attempt reads the catalog again. Returns false while the catalog
-    /// is being changed and no copy of its previous row exists.
-    fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut Option<u64>) -> Result<bool> {
-        if hash.is_some() && self.catalog_hash == *hash && !self.torn {
+    /// read; it is updated if this attempt reads the catalog again.
+    fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut u64) -> Result<()> {
+        if self.catalog_hash == *hash && !self.torn {
             let locked = is_locked(&*core.storage, &core.names)?;
-            return self.take(core, locked, Look::Quick).map(|_| true);
+            return self.take(core, locked, Look::Quick).map(|_| ());
         }
-        let Some(sight) = look(&*core.storage, &core.names)? else { return Ok(false) };
+        let sight = look(&*core.storage, &core.names)?;
         *hash = sight.catalog_hash;
         if sight.row.uuid != core.shape.uuid {
             return Err(another_index(&core.names));
-        }
-        if !self.torn && sight.row == *core.writer().catalog.row() {
-            self.catalog_hash = sight.catalog_hash;
-            return self.take(core, sight.locked, Look::Quick).map(|_| true);
         }
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let known = core.state();
@@ -284,7 +243,7 @@ impl Follower {
             *core = Arc::new(next);
             *self = follower;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -299,36 +258,19 @@ impl<'a> Patience<'a> {
         Self { names, attempts: 0 }
     }
 
-    /// Called after a failure to read listed files. If the catalog has changed since, or was being
-    /// changed, the files were obsolete: the reader retries. Otherwise returns the failure.
-    fn look_again(
-        &mut self,
-        storage: &dyn Storage,
-        hash: Option<u64>,
-        failed: Error,
-    ) -> Result<()> {
-        match catalog::hash(storage, &self.names.catalog()) {
-            Ok(now) if hash.is_none() || now != hash => self.wait(Some(failed)),
-            _ => Err(failed),
+    /// Called after a failure to read listed files. If the catalog has changed since, the files were
+    /// obsolete: the reader retries. Otherwise returns the failure.
+    fn look_again(&mut self, storage: &dyn Storage, hash: u64, failed: Error) -> Result<()> {
+        if !catalog::hash(storage, &self.names.catalog()).is_ok_and(|now| now != hash) {
+            return Err(failed);
         }
-    }
-
-    fn wait(&mut self, failed: Option<Error>) -> Result<()> {
         self.attempts += 1;
         if self.attempts < ATTEMPTS {
             thread::sleep(PAUSE * self.attempts);
             return Ok(());
         }
-        let error = unsettled(self.names);
-        Err(match failed {
-            Some(failed) => error.caused_by(failed),
-            None => error,
-        })
+        let dir = self.names.root().display();
+        let message = format!("{dir}: a writer changes the index faster than it can be read");
+        Err(Error::new(ErrorKind::Unsettled, message).caused_by(failed))
     }
-}
-
-fn unsettled(names: &Names) -> Error {
-    let dir = names.root().display();
-    let message = format!("{dir}: a writer changes the index faster than it can be read");
-    Error::new(ErrorKind::Unsettled, message)
 }

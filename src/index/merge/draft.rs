@@ -150,8 +150,6 @@ impl Draft {
             }
             return Err(error);
         }
-        // Must precede the deletion of any file that the previous copy lists.
-        core.publish_copy(writer);
         self.created.iter().for_each(|file| file.keep());
         self.dropped.iter().for_each(|file| file.delete_on_drop());
         let params = Arc::clone(&core.params);

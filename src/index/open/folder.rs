@@ -58,7 +58,6 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
     for entry in &entries {
         let ours = is(entry, names.lock())
             || is(entry, names.parameters())
-            || is(entry, names.catalog_copy())
             || is(entry, names.adding())
             || names::is_tmp(&entry.name)
             || names::is_cache(&entry.name)

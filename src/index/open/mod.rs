@@ -15,7 +15,6 @@ use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::index::batch::Operation;
 use crate::index::core::{Core, Writer};
 use crate::index::event::{Event, Events};
-use crate::index::follow::row_from_valid_copy;
 use crate::index::group::{Group, Mark};
 use crate::index::life::first_log_bytes;
 use crate::index::merge::draft::open_dead;
@@ -32,11 +31,12 @@ use crate::memtable::Memtable;
 use crate::segment::{Listed, Segment};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
-use crate::storage::{Guarded, OpenMode, Storage, create_dirs};
+use crate::storage::{Guarded, Storage, create_dirs};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
 use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Params, Result};
+use std::io;
 use std::path::Path;
 
 /// Returns an error if files in the folder prove that the catalog is an older copy.
@@ -65,7 +65,7 @@ pub(crate) fn create(
     refuse_existing(&*storage, dir, Some(&lock))?;
     let row = row_of_new(params, &options);
     write_parameters(&*storage, &names, &row)?;
-    catalog::create(&storage, &names.catalog(), &row)?;
+    catalog::create(&*storage, &names.catalog(), &row)?;
     open_locked(storage, names, lock, options)
 }
 
@@ -106,13 +106,19 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     open_locked(storage, names, lock, options)
 }
 
-/// Creates the folders of an index durably, and binds the storage to the index's root folder.
+/// Creates the folders of an index, and binds the storage to its root folder, whose name is durable
+/// from then on. The names of the other folders become durable with that of the catalog.
 pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<Arc<dyn Storage>> {
     let failed = |folder: &Path, error| Error::io("create", folder, error);
     create_dirs(&**storage, names.root()).map_err(|error| failed(names.root(), error))?;
     let storage = hold(storage, names.root())?;
     for folder in [names.wal_dir(), names.segments_dir()] {
-        create_dirs(&*storage, &folder).map_err(|error| failed(&folder, error))?;
+        match storage.create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed(&folder, error));
+            }
+            _ => {}
+        }
     }
     Ok(storage)
 }
@@ -121,7 +127,7 @@ pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<
 pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Storage>> {
     planted!(FolderNotHeld => return Ok(Arc::clone(storage)));
     storage.hold(dir).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => missing(dir),
+        io::ErrorKind::NotFound => missing(dir),
         _ => Error::io("open", dir, error),
     })
 }
@@ -139,7 +145,7 @@ fn open_locked(
     lock: Arc<Lock>,
     options: Options,
 ) -> Result<Core> {
-    let Loaded { mut core, litter, copy_is_current } = load(storage, names, lock, options)?;
+    let (mut core, litter) = load(storage, names, lock, options)?;
     // Everything that the catalog lists was read and is intact, so a missing folder held nothing
     // important.
     for folder in &litter.folders_missing {
@@ -147,9 +153,6 @@ fn open_locked(
     }
     // Unlisted files are deleted before the flush, because the flush needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;
-    if !copy_is_current {
-        core.publish_copy(&core.writer());
-    }
     core.flush_replayed()?;
     let Recovery { changes_replayed: changes, bytes_cut, files_swept, .. } = core.recovery;
     if changes + bytes_cut + files_swept > 0 {
@@ -158,33 +161,15 @@ fn open_locked(
     Ok(core)
 }
 
-/// What was read at opening.
-struct Loaded {
-    core: Core,
-    litter: Litter,
-    /// Whether readers have an up-to-date copy of the catalog.
-    copy_is_current: bool,
-}
-
-/// Reads and checks everything. Writes nothing, but syncs the catalog unless it is known to be
-/// durable.
+/// Reads and checks everything. Writes nothing.
 fn load(
     storage: Arc<dyn Storage>,
     names: Names,
     lock: Arc<Lock>,
     options: Options,
-) -> Result<Loaded> {
+) -> Result<(Core, Litter)> {
     let read_before = storage.counters().bytes_read;
-    let copied = row_from_valid_copy(&*storage, &names);
-    let copy_is_current = copied.is_some();
-    let row = match copied {
-        Some(row) => row,
-        None => {
-            let row = catalog::load(&*storage, &names.catalog())?;
-            sync_catalog(&*storage, &names)?;
-            row
-        }
-    };
+    let row = catalog::load(&*storage, &names.catalog())?;
     let litter = Litter::find(&*storage, &names, &row)?;
     let mut core = assemble(storage, names, Some(lock), options, row);
     {
@@ -195,7 +180,7 @@ fn load(
     core.open_segments(&[])?;
     core.replay()?;
     core.recovery.bytes_read = core.storage.counters().bytes_read - read_before;
-    Ok(Loaded { core, litter, copy_is_current })
+    Ok((core, litter))
 }
 
 /// An index as described by its catalog, without open files.
@@ -248,19 +233,6 @@ pub(crate) fn assemble(
         process: std::process::id(),
         is_sharded: false,
     }
-}
-
-/// Makes the catalog durable. A process that was killed during a commit may have left a row that is
-/// readable but would not survive a power cut. Until the sync, no unlisted file may be deleted and
-/// no query answered from that row.
-fn sync_catalog(storage: &dyn Storage, names: &Names) -> Result<()> {
-    planted!(CatalogNotSyncedAtOpen => return Ok(()));
-    let path = names.catalog();
-    storage
-        .open(&path, OpenMode::ReadWrite)
-        .and_then(|file| file.sync())
-        .and_then(|()| storage.sync_dir(names.root()))
-        .map_err(|error| Error::io("sync", &path, error))
 }
 
 impl Core {

@@ -120,85 +120,33 @@ fn a_closed_index_keeps_a_spare_but_a_short_one() {
 }
 
 /// Makes an index with some documents in segments and one in its log, and drops it without a close.
-/// Returns the catalog and its copy as of the first flush, and as they are now.
-fn fill_twice(dir: &Path) -> [[Vec<u8>; 2]; 2] {
+/// Returns the catalog as of the first flush, and as it is now.
+fn fill_twice(dir: &Path) -> [Vec<u8>; 2] {
     let params = params();
     let index = Index::create(dir, &params, options()).unwrap();
-    let files =
-        || ["catalog.redb", "catalog.copy"].map(|name| std::fs::read(dir.join(name)).unwrap());
+    let catalog = || std::fs::read(dir.join("catalog.redb")).unwrap();
     let insert = |number: u64| {
         let batch = Batch::new().insert(number.to_le_bytes(), &signature(&params, number));
         index.write(batch).unwrap();
     };
     insert(0);
     index.flush().unwrap();
-    let first = files();
+    let first = catalog();
     for number in 1..4 {
         insert(number);
         index.flush().unwrap();
     }
     insert(4);
     drop(index);
-    let second = files();
-    [first, second]
+    [first, catalog()]
 }
 
 #[test]
-fn whatever_the_copy_of_the_catalog_holds_what_is_opened_is_what_the_catalog_says() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (dir, other) = (scratch.path().join("x"), scratch.path().join("y"));
-    let [[_, copy_before], [catalog, copy]] = fill_twice(&dir);
-    let [_, [_, copy_of_another]] = fill_twice(&other);
-    let mut copies = vec![copy_before.clone(), copy_of_another, vec![0; copy.len()], Vec::new()];
-    // What a power cut may leave of an unsynced file: some of its sectors, and the others empty or
-    // from an earlier file.
-    for below in [vec![0; copy.len()], copy_before] {
-        for end in (0..copy.len()).step_by(16) {
-            for (one, two) in [(&copy, &below), (&below, &copy)] {
-                let rest = two.get(end..).unwrap_or_default();
-                copies.push([&one[..end.min(one.len())], rest].concat());
-            }
-        }
-    }
-    copies.extend((0..copy.len()).step_by(7).map(|end| copy[..end].to_vec()));
-    for (at, bytes) in copies.iter().enumerate() {
-        // Copies the whole folder as it was left, including the log. Only the copy of the catalog
-        // is replaced.
-        let torn = scratch.path().join("torn");
-        for folder in ["", "wal", "segments"] {
-            std::fs::create_dir_all(torn.join(folder)).unwrap();
-            for entry in std::fs::read_dir(dir.join(folder)).unwrap() {
-                let entry = entry.unwrap();
-                if entry.file_type().unwrap().is_file() {
-                    let name = Path::new(folder).join(entry.file_name());
-                    std::fs::copy(dir.join(&name), torn.join(&name)).unwrap();
-                }
-            }
-        }
-        std::fs::write(torn.join("catalog.copy"), bytes).unwrap();
-        let reader = crate::Reader::open(&torn, options()).unwrap();
-        assert_eq!(reader.len(), 5, "copy {at}, by a reader");
-        drop(reader);
-        let index = Index::open(&torn, options()).unwrap();
-        assert_eq!(index.len(), 5, "copy {at}");
-        for number in 0..5_u64 {
-            assert!(index.contains(number.to_le_bytes()).unwrap(), "copy {at}");
-        }
-        drop(index);
-        std::fs::remove_dir_all(&torn).unwrap();
-    }
-    assert_eq!(std::fs::read(dir.join("catalog.redb")).unwrap(), catalog);
-}
-
-#[test]
-fn an_older_catalog_is_refused_even_if_its_copy_came_with_it() {
+fn an_older_catalog_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("x");
     let [before, now] = fill_twice(&dir);
-    let put = |[catalog, copy]: &[Vec<u8>; 2]| {
-        std::fs::write(dir.join("catalog.redb"), catalog).unwrap();
-        std::fs::write(dir.join("catalog.copy"), copy).unwrap();
-    };
+    let put = |catalog: &[u8]| std::fs::write(dir.join("catalog.redb"), catalog).unwrap();
     put(&before);
     for _ in 0..2 {
         let error = Index::open(&dir, options()).expect_err("it went back");

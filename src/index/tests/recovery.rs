@@ -138,7 +138,7 @@ fn a_reopened_index_knows_that_what_it_holds_is_durable() {
     let (sim, expected) = closed();
     let syncs = sim.counters().syncs;
     let index = open(&sim).expect("opens");
-    assert_eq!(sim.counters().syncs - syncs, 0, "the copy says that the catalog is durable");
+    assert_eq!(sim.counters().syncs - syncs, 0, "no commit mark: the catalog is durable");
     let change = index.snapshot().change();
     assert!(change > 0);
     assert_eq!((index.durable_change(), index.sync().expect("nothing to do")), (change, change));
@@ -146,14 +146,14 @@ fn a_reopened_index_knows_that_what_it_holds_is_durable() {
 }
 
 #[test]
-fn a_catalog_that_no_copy_vouches_for_is_synced_at_opening() {
+fn a_catalog_beside_a_commit_mark_is_synced_at_opening() {
     let (sim, expected) = closed();
-    disk(&sim).remove(&at("catalog.copy")).expect("removed");
+    sim.overwrite(&at("catalog.redb.commit"), b"");
     let syncs = sim.counters().syncs;
     let index = open(&sim).expect("opens");
-    let why = "the catalog and its folder; the copy need not outlast a power cut";
-    assert_eq!(sim.counters().syncs - syncs, 2, "{why}");
+    assert_eq!(sim.counters().syncs - syncs, 1, "the folder, which makes its name durable");
     assert_eq!(answers(&index.snapshot()), expected);
+    assert!(!sim.snapshot_of_files().contains_key(&at("catalog.redb.commit")), "swept");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn each_opening_counts_its_own_bytes() {
 
 #[test]
 fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
-    let mut of_the_copy = 0;
+    let mut needless = 0;
     for at_call in 0.. {
         let (sim, expected) = closed();
         let litter =
@@ -186,16 +186,14 @@ fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
             assert!(litter.iter().all(|path| !files.contains_key(path)), "swept");
             assert!(at_call > 20, "an opening takes more than {at_call} calls");
             // Opening succeeds even if one of these calls fails: the search for the catalog (then
-            // the folder is read instead), the hashing of the catalog, and the reading of its copy.
-            assert!(of_the_copy <= 8, "{of_the_copy} failed calls were no error");
+            // the folder is read instead), and the removal of the commit mark.
+            assert!(needless <= 3, "{needless} failed calls were no error");
             return;
         }
         let error = match opened {
             Err(error) => error,
             Ok(index) => {
-                // The failed call was not needed: most such calls concern the copy of the catalog,
-                // which may be missing.
-                of_the_copy += 1;
+                needless += 1;
                 assert_eq!(answers(&index.snapshot()), expected, "call {at_call}");
                 continue;
             }

@@ -64,8 +64,6 @@ fn a_tiny_index_takes_64_kib_at_most_however_often_it_is_opened() {
         assert!(bytes(&closed) <= 64 << 10, "session {session}: {closed:?}");
         let index = Index::open(&dir, options()).unwrap();
         assert_eq!((index.len(), index.verify().unwrap().problems.len()), (10, 0));
-        // Sessions make different numbers of commits, because the catalog file depends on the
-        // number of commits.
         ten(&index, session % 2);
         for _ in 0..session % 3 {
             index.flush().unwrap();

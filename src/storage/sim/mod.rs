@@ -33,8 +33,6 @@ mod state;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
-mod redb_tests;
-#[cfg(test)]
 mod tests;
 
 pub(crate) use fault::{Fault, Moment, Visit, What};

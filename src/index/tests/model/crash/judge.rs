@@ -62,8 +62,10 @@ impl Figures {
 /// may be there.
 pub(super) type Seen = HashSet<(u64, u64, u64)>;
 
-/// Number of disk states that are judged after a kill, and after a second cut.
+/// Number of disk states that are judged after a kill, after a reader has looked, and after a second
+/// cut.
 const AFTER_KILL: usize = 4;
+const AFTER_READER: usize = 4;
 const AFTER_SECOND_CUT: usize = 6;
 
 /// Judges the disk of a stopped run.
@@ -107,41 +109,38 @@ impl Judge<'_> {
     /// Judges every kind of crash at this moment.
     pub(super) fn crash(&mut self, run: &Run, states: usize) {
         let bench = &run.bench;
-        let states = bench.sim.crash_states(self.rng.next(), states);
-        let seen = self.beside(run);
-        for disk in states {
-            self.judge(bench, &disk, bench.durable.max(seen), run.made);
+        for disk in bench.sim.crash_states(self.rng.next(), states) {
+            self.judge(bench, &disk, bench.durable, run.made);
+        }
+        let disk = bench.sim.kill();
+        if let Some(seen) = self.beside(run, &disk) {
+            for disk in disk.crash_states(self.rng.next(), AFTER_READER) {
+                self.judge(bench, &disk, bench.durable.max(seen), run.made);
+            }
         }
         if !run.poisoned {
             self.kill(run);
         }
     }
 
-    /// Opens a reader in another process at this moment. Returns the last change that the reader
-    /// sees, which no power cut may undo.
-    fn beside(&mut self, run: &Run) -> u64 {
+    /// Opens a reader in another process at this moment, on the disk as the writer left it. Returns
+    /// the last change that the reader sees, which no power cut from now on may undo.
+    fn beside(&mut self, run: &Run, disk: &Sim) -> Option<u64> {
         let bench = &run.bench;
-        let disk = bench.sim.kill();
-        if !exists_yet(&disk) {
-            return 0;
+        if !exists_yet(disk) {
+            return None;
         }
-        let Ok(_writer) = disk.lock(&Path::new(DIR).join("lock")) else { return 0 };
-        let reader = match Reader::open_on(Arc::new(disk), Path::new(DIR), Options::default()) {
-            Ok(reader) => reader,
-            Err(error) => {
-                // Allowed only if the disk stopped during a commit, and an earlier fault had
-                // prevented the writing of the catalog's copy.
-                assert!(error.kind() == ErrorKind::Unsettled && !bench.sound, "{error:?}");
-                return 0;
-            }
-        };
+        let _writer = disk.lock(&Path::new(DIR).join("lock")).ok()?;
+        let storage = Arc::new(disk.clone());
+        let reader = Reader::open_on(storage, Path::new(DIR), Options::default());
+        let reader = reader.expect("a reader opens whatever the writer is doing");
         self.figures.beside += 1;
         let change = reader.change();
         let mut known = bench.past.values().chain(bench.history.values()).chain(&bench.in_doubt);
         let model = known.find(|model| model.change == change);
         check_all(&reader.snapshot(), model.expect("a change that happened"))
             .expect("it can be read");
-        change
+        Some(change)
     }
 
     /// Kills the process, starts another one, and then cuts the power.
@@ -181,10 +180,6 @@ impl Judge<'_> {
             salvage(bench, &copy_of(&disk.snapshot_of_files()), promised);
         }
         let files = self.rng.percent(12).then(|| disk.snapshot_of_files());
-        if self.rng.percent(10) {
-            // A damaged copy of the catalog's row must make no difference.
-            disk.overwrite(&Path::new(DIR).join("catalog.copy"), b"no copy");
-        }
         let alone = self.rng.percent(50).then(|| read(disk, Path::new(DIR)));
         let index = open(bench, disk);
         let recovery_ops = disk.ops();
