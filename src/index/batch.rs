@@ -386,9 +386,10 @@ impl<'a> FromIterator<Edit<'a>> for Batch {
 pub enum Outcome {
     /// The key was new.
     Inserted,
-    /// The key had another signature or payload; that version is gone.
+    /// The key had another signature, number of shingles or payload; that version is gone.
     Replaced,
-    /// The key had the same signature and payload: nothing was written.
+    /// The key had the same signature, number of shingles and payload: nothing was written, and the
+    /// time stays.
     Unchanged,
     /// The document was removed.
     Removed,

@@ -227,9 +227,11 @@ impl Plan<'_> {
 
     /// Whether the stored document is equal to the requested one.
     fn is_stored(&mut self, before: &Snapshot, place: Place, folded: KeyOutcome) -> Result<bool> {
-        if let Some(Operation::Insert { signature, .. }) =
+        // Not the time: a repeated insert does not renew it.
+        if let Some(Operation::Insert { signature, shingle_count, .. }) =
             folded.insert.map(|at| &self.operations[at])
-            && *before.signature_bytes(place)? != **signature
+            && (*before.signature_bytes(place)? != **signature
+                || before.shingle_count(place)? != *shingle_count)
         {
             return Ok(false);
         }

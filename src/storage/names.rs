@@ -131,6 +131,16 @@ pub(crate) fn is_cache(name: &str) -> bool {
     matches!(name, "mirror.skipped" | "mirror.skipped.tmp")
 }
 
+/// Whether a name belongs to a manifest that was not published yet (see [`Names::manifest_tmp`]).
+pub(crate) fn is_manifest_tmp(name: &str) -> bool {
+    let attempt = name.strip_suffix(TMP).and_then(|name| name.strip_suffix('.'));
+    let parts = attempt.and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(manifest, attempt)| {
+        let is_hex = attempt.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        attempt.len() == 16 && is_hex && parse_manifest(manifest).is_some()
+    })
+}
+
 /// Parses the name of a manifest. Returns its generation, or `None`.
 pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     let (digits, ending) = name.split_once('.')?;
@@ -189,6 +199,10 @@ mod tests {
         assert_eq!(parse_manifest(name), Some(12));
         let tmp = names.manifest_tmp(12, 7);
         let tmp = tmp.file_name().and_then(|name| name.to_str()).expect("ASCII");
+        assert!(is_manifest_tmp(tmp), "{tmp}");
+        for name in ["0000000012.manifest.tmp", "0000000012.manifest", "1.tmp", ".tmp", "tmp"] {
+            assert!(!is_manifest_tmp(name), "{name}");
+        }
         for name in [tmp, "12.manifest", "0000000012.seg", "manifest", "0000000012.manifest.tmp"] {
             assert_eq!(parse_manifest(name), None, "{name}");
         }

@@ -6,6 +6,7 @@
 //! that name is free: so one of two concurrent commits succeeds.
 
 mod fetch;
+mod place;
 mod write;
 
 pub use fetch::{Manifest, ManifestFile};

@@ -3,6 +3,7 @@
 
 use super::{core_of, newest, newest_generation};
 use crate::format::bytes::NUMBER_MAX;
+use crate::format::catalog::SegmentEntry;
 use crate::format::manifest::{ManifestContent, NOTE_BYTES_MAX, SHARDS_MAX};
 use crate::index::adopt::{Adopt, AdoptionPlan};
 use crate::index::copy::{Imported, check_of_documents};
@@ -16,9 +17,8 @@ use crate::index::options::Options;
 use crate::index::seal::{Sealed, Ticket};
 use crate::index::state::{LiveSegment, Snapshot, State};
 use crate::index::view::View;
-use crate::segment::{Listed, describe};
-use crate::storage::names::{Ending, Names};
-use crate::storage::{OpenMode, Storage, create_dirs, parent_of};
+use crate::storage::names::{self, Names};
+use crate::storage::{OpenMode, Storage, create_dirs};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
 use std::collections::BTreeMap;
@@ -63,10 +63,10 @@ const JOB_BITS: u32 = 37;
 /// ```
 #[derive(Debug)]
 pub struct Shards {
-    storage: Arc<dyn Storage>,
-    names: Names,
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) names: Names,
     options: Options,
-    manifest: ManifestContent,
+    pub(super) manifest: ManifestContent,
 }
 
 impl Shards {
@@ -159,63 +159,6 @@ impl Shards {
         }
         let job = job & ((1 << JOB_BITS) - 1);
         Ticket::new(self.manifest.row.uuid, job << TASK_BITS | u64::from(task))
-    }
-
-    /// Moves a sealed file to its place in the index. Readers do not read it before it is listed.
-    /// Placing the file of a second attempt is not an error: both files are identical.
-    /// # Errors
-    /// `Invalid` (the file is not the sealed one), `Exists` (another file has its number), `Io`
-    /// (also if `path` is on another file system: copy the file first).
-    pub fn place(&self, path: impl AsRef<Path>, sealed: &Sealed) -> Result<()> {
-        self.check_sealed(sealed)?;
-        let path = path.as_ref();
-        if !self.is_file_of(path, sealed)? {
-            let message = format!("{}: not the file that was sealed", path.display());
-            return Err(Error::invalid(message));
-        }
-        let target = self.names.numbered(sealed.number(), Ending::Segment);
-        match self.storage.rename_new(path, &target) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if !self.is_file_of(&target, sealed)? {
-                    let message = format!("{}: a different file exists there", target.display());
-                    return Err(Error::new(ErrorKind::Exists, message));
-                }
-                self.storage.remove(path).map_err(|error| Error::io("remove", path, error))?;
-            }
-            Err(error) => return Err(Error::io("move", path, error)),
-        }
-        let folder = parent_of(&target);
-        self.storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))
-    }
-
-    fn check_placed(&self, sealed: &Sealed) -> Result<()> {
-        let path = self.names.numbered(sealed.number(), Ending::Segment);
-        match self.storage.bytes_of(&path) {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{}: no such file; place the segment first", path.display());
-                Err(Error::invalid(message))
-            }
-            Err(error) => Err(Error::io("look for", &path, error)),
-        }
-    }
-
-    fn is_file_of(&self, path: &Path, sealed: &Sealed) -> Result<bool> {
-        let (header, listed) = describe(&*self.storage, path)?;
-        let Listed { number, length, tail_hash } = listed;
-        let entry = &sealed.entry;
-        Ok((header.uuid, header.params_id) == (sealed.uuid, sealed.params_id)
-            && (number, length, tail_hash) == (entry.number, entry.length, entry.tail_hash))
-    }
-
-    fn check_sealed(&self, sealed: &Sealed) -> Result<()> {
-        let row = &self.manifest.row;
-        if (sealed.uuid, sealed.params_id) == (row.uuid, row.params.id()) {
-            return Ok(());
-        }
-        let message = "the segment was sealed for another index, or with other parameters";
-        Err(Error::new(ErrorKind::Mismatch, message))
     }
 
     /// Lists placed segments, each with its shard, in one commit. Also sets the note, if given.
@@ -352,7 +295,8 @@ impl Shards {
     }
 
     /// Deletes segments and dead files that the newest manifest does not list: files of failed
-    /// tasks and of older generations. Returns their number.
+    /// tasks and of older generations. Also deletes manifests that were never published. Returns
+    /// the number of files.
     ///
     /// Call it only while no job is under way, since the files of a running job are not listed yet.
     /// A reader of an older generation can go on reading the files that it has open. Manifests are
@@ -361,23 +305,26 @@ impl Shards {
     /// Those of [`Shards::open`].
     pub fn sweep(&mut self) -> Result<u64> {
         self.refresh()?;
-        let folder = self.names.segments_dir();
-        let entries = self.storage.list(&folder);
-        let entries = entries.map_err(|error| Error::io("read", &folder, error))?;
-        let mut swept = 0;
-        for entry in entries.iter().filter(|entry| !entry.is_dir) {
-            let name = entry.name.as_str();
-            let number = crate::storage::names::parse(name).map(|(number, _)| number);
-            let is_listed = number
-                .is_some_and(|number| self.manifest.row.numbers().any(|listed| listed == number));
-            let is_ours = number.is_some() || crate::storage::names::is_tmp(name);
-            if is_ours && !is_listed {
-                let path = folder.join(name);
-                self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
-                swept += 1;
-            }
+        let listed: Vec<u64> = self.manifest.row.numbers().collect();
+        let is_unlisted = |name: &str| match names::parse(name) {
+            Some((number, _)) => !listed.contains(&number),
+            None => names::is_tmp(name),
+        };
+        let segments = self.remove_from(&self.names.segments_dir(), is_unlisted)?;
+        Ok(segments + self.remove_from(&self.names.manifest_dir(), names::is_manifest_tmp)?)
+    }
+
+    /// Removes the files of a folder whose names are `unwanted`; returns their number.
+    fn remove_from(&self, folder: &Path, unwanted: impl Fn(&str) -> bool) -> Result<u64> {
+        let entries = self.storage.list(folder);
+        let entries = entries.map_err(|error| Error::io("read", folder, error))?;
+        let mut removed = 0;
+        for entry in entries.iter().filter(|entry| !entry.is_dir && unwanted(&entry.name)) {
+            let path = folder.join(&entry.name);
+            self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            removed += 1;
         }
-        Ok(swept)
+        Ok(removed)
     }
 
     fn shard_of(&self, key: &[u8]) -> u32 {
@@ -427,9 +374,7 @@ impl Shards {
         let mut shards: BTreeMap<u64, u32> =
             listed.zip(self.manifest.shard_of.iter().copied()).collect();
         shards.extend(new.iter().map(|(shard, sealed)| (sealed.number(), *shard)));
-        let shard = |entry: &crate::format::catalog::SegmentEntry| {
-            shards.get(&entry.number).copied().unwrap_or(0)
-        };
+        let shard = |entry: &SegmentEntry| shards.get(&entry.number).copied().unwrap_or(0);
         let shard_of = row.segments.iter().map(shard).collect();
         ManifestContent { shard_of, row, ..self.manifest.clone() }
     }

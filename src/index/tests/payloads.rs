@@ -130,3 +130,24 @@ fn a_power_cut_within_remove_prefix_leaves_whole_batches_in_the_order_of_keys() 
         }
     }
 }
+
+#[test]
+fn an_equal_signature_with_another_number_of_shingles_is_written() {
+    let sim = Sim::new();
+    let index = create(&sim, options());
+    let of = |shingles| {
+        let equal = one(1);
+        Signature::from_parts(&params(), shingles, equal.as_bytes().into())
+    };
+    for flushed in [false, true] {
+        let key = [u8::from(flushed)];
+        assert_eq!(index.insert(key, &of(5)).expect("inserted"), Outcome::Inserted);
+        if flushed {
+            index.flush().expect("flushed");
+        }
+        assert_eq!(index.insert(key, &of(5)).expect("the same"), Outcome::Unchanged);
+        assert_eq!(index.insert(key, &of(9)).expect("another"), Outcome::Replaced);
+        let stored = index.get(key).expect("read").expect("stored");
+        assert_eq!(stored.signature.shingle_count(), 9);
+    }
+}

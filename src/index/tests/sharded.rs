@@ -421,3 +421,55 @@ fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
     check().expect("as it was");
     assert_eq!(Manifest::decode(&bytes[1..]).expect_err("cut").kind(), ErrorKind::Corrupt);
 }
+
+#[test]
+fn a_sealed_file_that_was_damaged_is_neither_placed_nor_listed() {
+    let sim = Sim::new();
+    let mut shards = create(&sim, 1);
+    let documents: Vec<Document> = (0..90).map(|at| document(at, 0)).collect();
+    let part = Path::new("/lake/part");
+    let ticket = shards.ticket(1, 0).expect("a ticket");
+    let sealed = seal_on(&disk(&sim), &params(), documents, &ticket, part).expect("sealed");
+    let whole = sim.snapshot_of_files()[part].clone();
+    let damaged = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    for at in (64..whole.len()).step_by(997) {
+        sim.overwrite(part, &damaged(at));
+        shards.place(part, &sealed).expect_err("damaged");
+    }
+    sim.overwrite(part, &whole);
+    shards.place(part, &sealed).expect("placed");
+    let placed = Path::new(DIR).join(format!("segments/{:010}.seg", sealed.number()));
+    for at in (64..whole.len()).step_by(997) {
+        sim.overwrite(&placed, &damaged(at));
+        let segments = [(0, sealed)];
+        shards.append(&segments, Adopt::Refuse, None).expect_err("damaged");
+        // Nor does the file of a second attempt pass for a damaged one that is in its place.
+        sim.overwrite(part, &whole);
+        shards.place(part, &sealed).expect_err("damaged");
+    }
+    sim.overwrite(&placed, &whole);
+    shards.append(&[(0, sealed)], Adopt::Refuse, None).expect("listed");
+    assert_eq!(reader(&sim).len(), 90);
+}
+
+#[test]
+fn a_sweep_removes_manifests_that_were_never_published() {
+    let sim = Sim::new();
+    let mut shards = create(&sim, 1);
+    let folder = Path::new(DIR).join("manifest");
+    let left = folder.join("0000000002.manifest.00c0ffee00c0ffee.tmp");
+    let foreign = folder.join("0000000002.manifest.tmp");
+    sim.overwrite(&left, b"half");
+    sim.overwrite(&foreign, b"not ours");
+    assert_eq!(shards.sweep().expect("swept"), 1);
+    let files = sim.snapshot_of_files();
+    assert!(!files.contains_key(&left) && files.contains_key(&foreign));
+    assert_eq!(
+        Shards::open_on(&disk(&sim), Path::new(DIR), own_options(2)).expect("opens").generation(),
+        1
+    );
+}

@@ -131,7 +131,9 @@ impl Model {
                 (Some(_), None) => Outcome::Removed,
                 (None, Some(_)) => Outcome::Inserted,
                 (Some(old), Some(new))
-                    if old.signature == new.signature && old.payload == new.payload =>
+                    if old.signature == new.signature
+                        && old.shingle_count == new.shingle_count
+                        && old.payload == new.payload =>
                 {
                     Outcome::Unchanged
                 }
