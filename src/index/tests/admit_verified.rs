@@ -151,7 +151,7 @@ fn verified_admissions_equal_brute_force() {
             let limit = [1, 3, usize::MAX][usize::try_from(random.below(3)).expect("small")];
             let terms = Admit::at(reject).keep(keep).limit(limit);
             let terms = relate.map_or(terms, |least| terms.relate(least));
-            let some = (0..1 + random.below(4)).map(|_| {
+            let some = (0..=random.below(4)).map(|_| {
                 (format!("k{}", random.below(60)).into_bytes(), random.original(&sketcher))
             });
             let some: Vec<_> = some.collect();

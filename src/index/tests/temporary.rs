@@ -3,7 +3,7 @@
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::sketch::equal_rows;
-use crate::storage::{Memory, ScratchStorage};
+use crate::storage::{Disk, Memory, OpenMode, ScratchStorage, Storage};
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Params, Reader, Signature};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -208,7 +208,7 @@ fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() 
     assert_eq!((index.len(), dir.exists()), (100, false));
     index.close().unwrap();
     assert!(!dir.exists());
-    std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
+    Disk::default().open(&folder.path().join("mine.txt"), OpenMode::Create).unwrap();
     let refused = Index::scratch(folder.path(), &params(), options()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
 }
