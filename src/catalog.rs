@@ -135,8 +135,11 @@ fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
     let (error, is_unchanged) = match write() {
         Err(error) => (error, true),
         Ok(file) => match publish_over(storage, &*file, &tmp, path) {
-            // A mark that stays costs the next opening a sync.
-            Ok(()) => return Ok(drop(storage.remove(&mark))),
+            Ok(()) => {
+                // A mark that stays costs the next opening a sync.
+                let _ = storage.remove(&mark);
+                return Ok(());
+            }
             Err(error) => (error, storage.bytes_of(&tmp).is_ok()),
         },
     };

@@ -445,7 +445,7 @@ fn a_sealed_file_that_was_damaged_is_neither_placed_nor_listed() {
     let placed = Path::new(DIR).join(format!("segments/{:010}.seg", sealed.number()));
     for at in (64..whole.len()).step_by(997) {
         sim.overwrite(&placed, &damaged(at));
-        let segments = [(0, sealed.clone())];
+        let segments = [(0, sealed)];
         shards.append(&segments, Adopt::Refuse, None).expect_err("damaged");
         // Nor does the file of a second attempt pass for a damaged one that is in its place.
         sim.overwrite(part, &whole);

@@ -3,7 +3,7 @@
 use crate::index::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::sketch::equal_rows;
-use crate::storage::{Memory, ScratchStorage};
+use crate::storage::{Disk, Memory, OpenMode, ScratchStorage, Storage};
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Params, Reader, Signature};
 use std::collections::BTreeMap;
 use std::path::Path;
