@@ -142,16 +142,6 @@ pub(crate) fn is_manifest_tmp(name: &str) -> bool {
     })
 }
 
-/// Whether a name belongs to a manifest that was not published yet (see [`Names::manifest_tmp`]).
-pub(crate) fn is_manifest_tmp(name: &str) -> bool {
-    let attempt = name.strip_suffix(TMP).and_then(|name| name.strip_suffix('.'));
-    let parts = attempt.and_then(|name| name.rsplit_once('.'));
-    parts.is_some_and(|(manifest, attempt)| {
-        let is_hex = attempt.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        attempt.len() == 16 && is_hex && parse_manifest(manifest).is_some()
-    })
-}
-
 /// Parses the name of a manifest. Returns its generation, or `None`.
 pub(crate) fn parse_manifest(name: &str) -> Option<u64> {
     let (digits, ending) = name.split_once('.')?;

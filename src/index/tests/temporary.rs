@@ -197,7 +197,6 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "another program's file")]
 fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("scratch");
@@ -209,7 +208,7 @@ fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() 
     assert_eq!((index.len(), dir.exists()), (100, false));
     index.close().unwrap();
     assert!(!dir.exists());
-    std::fs::File::create(folder.path().join("mine.txt")).unwrap();
+    Disk::default().open(&folder.path().join("mine.txt"), OpenMode::Create).unwrap();
     let refused = Index::scratch(folder.path(), &params(), options()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
 }
