@@ -293,7 +293,8 @@ fn sums(all: &[Vec<Line>]) -> Vec<Line> {
 fn table(lines: &[Line]) -> String {
     let mut table = String::from(
         "| pipeline | removed | wrongly | least similar | pairs missed | largest cluster | \
-         distinct documents lost | edited copies left |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+         distinct documents lost | edited copies left |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for line in lines {
         table.push_str(&row(line));
