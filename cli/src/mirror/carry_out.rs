@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::folder::mark;
 use super::memo::{self, Memo, Stat};
-use super::near::{NearDuplicates, Wanted};
+use super::near::{Depth, NearDuplicates};
 use super::plan::{Gone, Known, Plan, Planned};
 use super::report::{self, FileCounts};
 use super::skip_cache::{self, SkipCache};
@@ -317,7 +317,7 @@ impl Run<'_> {
                 }
                 Outcome::Put { change, key, signature } => {
                     let is_named = self.is_named(change);
-                    let wanted = if is_named { Wanted::Names } else { Wanted::Existence };
+                    let wanted = if is_named { Depth::Names } else { Depth::Existence };
                     let may_name = |other: &[u8]| !pending.contains(&mark(other));
                     let found = self.near.find(self.store, (&key, &signature), wanted, may_name)?;
                     self.counts.undecided += u64::from(found.is_undecided);

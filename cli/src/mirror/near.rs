@@ -31,7 +31,7 @@ pub(crate) struct NearDuplicates {
 
 /// What to find out about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Depth {
     /// Its most similar near-duplicates.
     Names,
     /// Only whether it has any.
@@ -61,19 +61,19 @@ impl NearDuplicates {
         &mut self,
         store: &Store,
         (key, signature): (&[u8], &Signature),
-        wanted: Wanted,
+        wanted: Depth,
         may_name: impl Fn(&[u8]) -> bool + Send + Sync,
     ) -> Result<NearFound, Failure> {
         if self.limit == 0 {
             return Ok(NearFound::default());
         }
-        let limit = if wanted == Wanted::Names { self.limit } else { 1 };
+        let limit = if wanted == Depth::Names { self.limit } else { 1 };
         let mut candidates = CANDIDATES;
         self.credit = self.credit.saturating_add(CREDIT_PER_DOCUMENT);
         loop {
             let bounds = (limit, candidates);
             let Bounded { matches, complete } = store.like(key, signature, bounds, &may_name)?;
-            let is_enough = wanted == Wanted::Existence && !matches.is_empty();
+            let is_enough = wanted == Depth::Existence && !matches.is_empty();
             candidates = candidates.saturating_mul(WIDER);
             if complete || is_enough || candidates > self.credit {
                 let is_undecided = matches.is_empty() && !complete;
@@ -112,15 +112,15 @@ mod tests {
             let keys = found.matches.into_iter().map(|found| String::from_utf8(found.key).unwrap());
             (keys.collect::<Vec<_>>(), looks.load(Ordering::Relaxed))
         };
-        let (keys, _) = find(&mut NearDuplicates::new(2), Wanted::Names);
+        let (keys, _) = find(&mut NearDuplicates::new(2), Depth::Names);
         assert_eq!(keys, ["0000", "0001"]);
-        let (keys, looks) = find(&mut NearDuplicates::new(2), Wanted::Existence);
+        let (keys, looks) = find(&mut NearDuplicates::new(2), Depth::Existence);
         assert!(keys.len() == 1 && looks <= CANDIDATES, "{keys:?} {looks}");
         let mut poor = NearDuplicates { credit: 0, ..NearDuplicates::new(2) };
         for _ in 0..10 {
-            let (keys, looks) = find(&mut poor, Wanted::Names);
+            let (keys, looks) = find(&mut poor, Depth::Names);
             assert!(keys.len() == 2 && looks <= CANDIDATES * (1 + WIDER), "{keys:?} {looks}");
         }
-        assert_eq!(find(&mut NearDuplicates::new(0), Wanted::Names).0, [""; 0]);
+        assert_eq!(find(&mut NearDuplicates::new(0), Depth::Names).0, [""; 0]);
     }
 }
