@@ -238,15 +238,15 @@ impl<'a> Dedup<'a> {
         let mut fresh = Fresh::new(self.kept.params(), wide, documents.len());
         let mut decided = Vec::with_capacity(documents.len());
         for (at, stored) in stored.iter().enumerate() {
-            let of_stored = stored.matches.iter().map(|found| Candidate {
+            let of_stored = stored.matches.iter().map(|found| KeptCandidate {
                 rank: rank_of(&found.key),
                 equal_rows: found.equal_rows,
                 fresh: None,
             });
-            let mut candidates: Vec<Candidate> = of_stored.collect();
+            let mut candidates: Vec<KeptCandidate> = of_stored.collect();
             fresh.matches(at, &signatures[at], |found| {
                 let (rank, equal_rows) = (documents[found.at].0, found.equal_rows);
-                candidates.push(Candidate { rank, equal_rows, fresh: Some(found.at) });
+                candidates.push(KeptCandidate { rank, equal_rows, fresh: Some(found.at) });
             });
             candidates.sort_unstable_by_key(|one| (Reverse(one.equal_rows), one.rank));
             let duplicate = self.best(&documents, at, &candidates, fetch)?;
@@ -293,12 +293,12 @@ impl<'a> Dedup<'a> {
         &mut self,
         documents: &[(u64, Original)],
         at: usize,
-        candidates: &[Candidate],
+        candidates: &[KeptCandidate],
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Option<Duplicate>> {
         let (_, document) = &documents[at];
         let (mut best, mut alike) = (None::<Duplicate>, self.alike);
-        for Candidate { rank, fresh, .. } in candidates {
+        for KeptCandidate { rank, fresh, .. } in candidates {
             let stored;
             let other = if let Some(other) = fresh {
                 &documents[*other].1
@@ -333,7 +333,7 @@ impl fmt::Debug for Dedup<'_> {
 
 /// A kept document that may be similar to the document being decided.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+struct KeptCandidate {
     rank: u64,
     equal_rows: u32,
     /// The index of the document in the current batch, if it is in this batch.

@@ -83,7 +83,7 @@ mod switch {
         ReplacementNotSynced,
         /// A commit does not sync the name of the new catalog.
         CommitNotSynced,
-        /// Who reads a catalog beside a commit mark does not sync its name.
+        /// A reader of a catalog beside a commit mark does not sync the name.
         CatalogNotSyncedAtOpen,
         /// Damage below the horizon is cut off like a torn tail.
         DamageIsTornTail,

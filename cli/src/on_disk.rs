@@ -1,4 +1,4 @@
-//! Files as the disk knows them: their identity, their allocated bytes, and how many names they have.
+//! Files as the disk knows them: identity, allocated bytes, and number of names.
 //!
 //! A path is only a way to a file: a second mount, a link or a second name leads to the same one.
 
@@ -82,8 +82,9 @@ pub(crate) fn freed<'a>(metadata: &Metadata, paths: impl IntoIterator<Item = &'a
     if links <= 1 || gone() >= links { allocated(metadata) } else { 0 }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #![cfg(unix)]
     #![expect(
         clippy::disallowed_methods,
         clippy::disallowed_types,

@@ -148,8 +148,8 @@ pub(crate) enum SectionKind {
     Dead = 9,
 }
 
-/// The average number of entries per group of a bucket table. Each group has one word in the table's
-/// directory.
+/// The average number of entries per group of a bucket table. Each group has one word in the
+/// table's directory.
 const GROUP_ENTRIES: u32 = 64;
 
 /// Number of groups in each bucket table of a segment of `docs` documents.

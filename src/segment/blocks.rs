@@ -2,8 +2,8 @@
 //! used.
 //!
 //! Independent of the content of sections. The file is read in one of two ways. Once every block of
-//! the map was verified, the map is plain memory: [`Verified`]. Before that, and without a map, a
-//! read verifies the bytes that it returns, and can fail.
+//! the map was verified, the map is plain memory: [`VerifiedBody`]. Before that, and without a map,
+//! a read verifies the bytes that it returns, and can fail.
 
 use super::header_footer::{Listed, read_header_and_footer};
 use super::read_mode::ReadMode;
@@ -47,9 +47,9 @@ pub(super) struct BlockFile {
 
 /// The mapped body of a file, once all its blocks were verified since opening: plain memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verified<'a>(&'a [u8]);
+pub(super) struct VerifiedBody<'a>(&'a [u8]);
 
-impl<'a> Verified<'a> {
+impl<'a> VerifiedBody<'a> {
     #[inline]
     pub(super) fn array<const N: usize>(self, offset: u64) -> Option<&'a [u8; N]> {
         self.0.get(usize::try_from(offset).ok()?..)?.first_chunk()
@@ -146,9 +146,9 @@ impl BlockFile {
 
     /// The body as plain memory; `None` until every block of the map was verified.
     #[inline]
-    pub(super) fn verified(&self) -> Option<Verified<'_>> {
+    pub(super) fn verified(&self) -> Option<VerifiedBody<'_>> {
         let map = self.map.as_ref().filter(|_| !self.verified.any_missing())?;
-        map.bytes().get(..self.body_bytes).map(Verified)
+        map.bytes().get(..self.body_bytes).map(VerifiedBody)
     }
 
     /// `count` verified bytes of the body. With a map they are a slice of the map, otherwise a

@@ -5,7 +5,7 @@
 //! verified segment the steps read plain memory. In an unverified one they verify and read the
 //! blocks that the previous step requested from the disk.
 
-use super::blocks::Verified;
+use super::blocks::VerifiedBody;
 use super::interpolation::{LINE, presumed, run_in, window_of};
 use super::reader::Segment;
 use super::tables::{key_hash, split};
@@ -431,7 +431,7 @@ impl Segment {
 /// Prefetches the predicted cache line of each fingerprint. The loop is short, so that the
 /// processor overlaps all cache and TLB misses.
 #[inline(never)]
-fn prefetch_groups(body: Verified<'_>, mut table: u64, stride: u64, look_ups: &[LookUp]) {
+fn prefetch_groups(body: VerifiedBody<'_>, mut table: u64, stride: u64, look_ups: &[LookUp]) {
     for look_up in look_ups {
         if let Some(words) = body.array(look_up.at) {
             let (begin, end) = halves(*words);
@@ -446,7 +446,7 @@ fn prefetch_groups(body: Verified<'_>, mut table: u64, stride: u64, look_ups: &[
 /// directory.
 #[inline(never)]
 fn find_groups(
-    body: Verified<'_>,
+    body: VerifiedBody<'_>,
     mut table: u64,
     stride: u64,
     docs: u32,

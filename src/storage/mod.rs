@@ -202,8 +202,8 @@ pub(crate) fn publish(
     storage.sync_dir(parent_of(to))
 }
 
-/// Publishes a file that replaces its previous version. After an error nothing has changed if `from`
-/// still exists.
+/// Publishes a file that replaces its previous version. After an error nothing has changed if
+/// `from` still exists.
 pub(crate) fn publish_over(
     storage: &dyn Storage,
     file: &dyn File,

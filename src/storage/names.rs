@@ -115,8 +115,8 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether a name belongs to one of our temporary files or is a commit mark, left behind by a crash.
-/// Other `*.tmp` files are not ours and must not be deleted.
+/// Whether a name belongs to one of our temporary files or is a commit mark, left behind by a
+/// crash. Other `*.tmp` files are not ours and must not be deleted.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
         let root = [CATALOG, PARAMETERS, ADDING].contains(&whole);

@@ -137,7 +137,7 @@ fn mail_is_read_in_all_charsets_whatever_it_declares() {
     ] {
         let (bytes, ..) = encoding.encode(text);
         let charset = format!("; charset={}", encoding.name());
-        let quoted: String = bytes.iter().map(|byte| format!("={byte:02X}")).collect();
+        let quoted = bytes.iter().map(|byte| format!("={byte:02X}")).collect::<Vec<_>>().concat();
         let expected = format!("s {text}");
         assert_eq!(words("a.eml", &mail(&charset, "8bit", &bytes)), expected, "{charset}");
         let quoted = mail(&charset, "quoted-printable", quoted.as_bytes());

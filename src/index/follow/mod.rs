@@ -2,9 +2,9 @@
 //! and reads again if a file disappears.
 //!
 //! Two questions matter. *Which files exist?* The catalog lists them. *Which records of the log
-//! count?* If the lock is free after the row was read, the writer of that log is gone, and all whole
-//! records count. Otherwise only the records below the last horizon in the log count: those cannot
-//! be taken back.
+//! count?* If the lock is free after the row was read, the writer of that log is gone, and all
+//! whole records count. Otherwise only the records below the last horizon in the log count: those
+//! cannot be taken back.
 
 use crate::catalog;
 use crate::format::catalog::{Row, WalEntry};
@@ -259,8 +259,8 @@ impl<'a> Patience<'a> {
         Self { names, attempts: 0 }
     }
 
-    /// Called after a failure to read listed files. If the catalog has changed since, the files were
-    /// obsolete: the reader retries. Otherwise returns the failure.
+    /// Called after a failure to read listed files. If the catalog has changed since, the files
+    /// were obsolete: the reader retries. Otherwise returns the failure.
     fn look_again(&mut self, storage: &dyn Storage, hash: u64, failed: Error) -> Result<()> {
         if !catalog::hash(storage, &self.names.catalog()).is_ok_and(|now| now != hash) {
             return Err(failed);

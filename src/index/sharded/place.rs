@@ -12,13 +12,16 @@ use std::io;
 use std::path::Path;
 
 impl Shards {
-    /// Reads and checks a sealed file, and moves it to its place in the index. Readers do not read it
-    /// before it is listed.
+    /// Reads and checks a sealed file, and moves it to its place in the index. Readers do not read
+    /// it before it is listed.
+    ///
     /// Placing the file of a second attempt is not an error: both files are identical.
+    ///
     /// # Errors
+    ///
     /// `Invalid` (the file is not the sealed one), `Corrupt` (its content is damaged), `Exists`
-    /// (another file has its number), `Io`
-    /// (also if `path` is on another file system: copy the file first).
+    /// (another file has its number), `Io` (also if `path` is on another file system: copy the file
+    /// first).
     pub fn place(&self, path: impl AsRef<Path>, sealed: &Sealed) -> Result<()> {
         self.check_sealed(sealed)?;
         let path = path.as_ref();

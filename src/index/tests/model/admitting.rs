@@ -1,7 +1,8 @@
 //! Admission: the model decides by brute force, and the bench compares. Every decision must follow
 //! the law on the state before it.
 
-use super::bench::{Bench, put};
+use super::bench::Bench;
+use super::model::put;
 use super::model::{Act, Law, Like, Model};
 use super::script::Admitting;
 use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};

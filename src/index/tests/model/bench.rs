@@ -3,7 +3,7 @@
 //! After an unclean end the index must hold a prefix of the changes, in commit order, that includes
 //! every durable one; the model returns to the same change.
 
-use super::model::{Act, Doc, Law, Model};
+use super::model::{Act, Law, Model, put};
 use super::reading::check_all;
 use super::script::{Edit, Op, Rng};
 use crate::storage::Storage;
@@ -489,15 +489,4 @@ impl Bench {
             answers.push(xxhash_rust::xxh3::xxh3_64(answer().as_bytes()));
         }
     }
-}
-
-/// An insert. Without a payload, the stored payload is kept.
-pub(super) fn put(signature: &Signature, payload: Option<&[u8]>, time: u64) -> Act {
-    let doc = Doc {
-        signature: signature.as_bytes().to_vec(),
-        payload: payload.unwrap_or_default().to_vec(),
-        time,
-        shingle_count: signature.shingle_count(),
-    };
-    Act::Put { doc, keeps_payload: payload.is_none() }
 }

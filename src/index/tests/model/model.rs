@@ -3,6 +3,7 @@
 //! Written from the law, not from the engine: it shares no code with the engine that it judges.
 
 use crate::Outcome;
+use crate::Signature;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -249,4 +250,15 @@ impl Model {
         }
         clusters
     }
+}
+
+/// An insert. Without a payload, the stored payload is kept.
+pub(super) fn put(signature: &Signature, payload: Option<&[u8]>, time: u64) -> Act {
+    let doc = Doc {
+        signature: signature.as_bytes().to_vec(),
+        payload: payload.unwrap_or_default().to_vec(),
+        time,
+        shingle_count: signature.shingle_count(),
+    };
+    Act::Put { doc, keeps_payload: payload.is_none() }
 }

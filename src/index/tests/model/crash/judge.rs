@@ -1,8 +1,9 @@
 //! The checks on a disk that a crash left. It must open, hold a prefix of the changes with
 //! everything that was promised, be intact, take another write, and open again.
 
-use super::super::bench::{Bench, DIR, put};
+use super::super::bench::{Bench, DIR};
 use super::super::model::Model;
+use super::super::model::put;
 use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
 use super::run::Run;
@@ -62,8 +63,8 @@ impl Figures {
 /// may be there.
 pub(super) type Seen = HashSet<(u64, u64, u64)>;
 
-/// Number of disk states that are judged after a kill, after a reader has looked, and after a second
-/// cut.
+/// Number of disk states that are judged after a kill, after a reader has looked, and after a
+/// second cut.
 const AFTER_KILL: usize = 4;
 const AFTER_READER: usize = 4;
 const AFTER_SECOND_CUT: usize = 6;

@@ -1,7 +1,8 @@
 //! One run of a script: to its end, or until the disk stops.
 
-use super::super::bench::{Backup, Bench, End, put};
+use super::super::bench::{Backup, Bench, End};
 use super::super::model::Model;
+use super::super::model::put;
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};

@@ -8,7 +8,8 @@
 mod between;
 mod turns;
 
-use super::bench::{Acts, DIR, put};
+use super::bench::{Acts, DIR};
+use super::model::put;
 use super::model::{Act, Law, Model};
 use super::reading::check_all;
 use super::script::Rng;
