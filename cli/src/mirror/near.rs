@@ -8,6 +8,7 @@ use nearkin::{Match, Signature};
 
 use super::store::{Bounded, Store};
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// Bound of the first search for a document, in candidates. Larger than a batch, because the newest
 /// candidates of a document may be later files of its own batch.
@@ -75,7 +76,8 @@ impl NearDuplicates {
             let Bounded { matches, complete } = store.like(key, signature, bounds, &may_name)?;
             let is_enough = wanted == Depth::Existence && !matches.is_empty();
             candidates = candidates.saturating_mul(WIDER);
-            if complete || is_enough || candidates > self.credit {
+            // After a signal, the lines of documents that are written already are printed soon.
+            if complete || is_enough || candidates > self.credit || interrupt::came() {
                 let is_undecided = matches.is_empty() && !complete;
                 return Ok(NearFound { matches, is_undecided });
             }

@@ -11,6 +11,7 @@ use nearkin::{
 
 use super::folder::mark;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::scratch::Scratch;
 
 /// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
@@ -82,7 +83,10 @@ impl Store {
         may_name: impl Fn(&[u8]) -> bool + Sync + Send,
     ) -> Result<Bounded, Failure> {
         let named = |other: &[u8], _: &[u8]| other != key && may_name(other);
-        let bounded = |query: Query<'_>| query.limit(limit).max_candidates(candidates).run();
+        let bounded = |query: Query<'_>| {
+            let query = query.limit(limit).max_candidates(candidates);
+            query.cancel_if(interrupt::came).run()
+        };
         match self {
             Self::Index(index) => Ok(bounded_by(bounded(index.query(signature).filter(named))?)),
             Self::Dry(dry) => {
