@@ -84,17 +84,17 @@ pub(crate) fn freed<'a>(metadata: &Metadata, paths: impl IntoIterator<Item = &'a
 
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
     #![expect(
         clippy::disallowed_methods,
         clippy::disallowed_types,
         reason = "scratch files are no index"
     )]
 
-    use super::*;
-
+    #[cfg(unix)]
     #[test]
     fn a_file_is_freed_with_its_last_name_and_takes_what_is_allocated() {
+        use super::*;
+
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         fs::write(path("a"), [1; 10_000]).unwrap();
