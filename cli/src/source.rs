@@ -40,6 +40,8 @@ use crate::interrupt::Stdin;
 use crate::raw::STDIN;
 use crate::threads;
 
+#[cfg(feature = "parquet")]
+pub(crate) use bounded::{BoundedColumn, PagesBytes, open as open_parquet};
 pub(crate) use dialect::{Mark, RowOptions, is_named_rows};
 pub(crate) use rows::not_for_json;
 pub(crate) use rows_copy::{RowCopy, check_same_columns};

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use ::parquet::basic::Compression;
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
-    Int64Type,
+    ByteArray, ByteArrayType, DataType, FixedLenByteArrayType, Int32Type, Int64Type,
 };
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
@@ -29,6 +28,7 @@ use super::target::Target;
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::counted;
+use crate::source::{self, BoundedColumn, PagesBytes};
 
 /// Key under which the header is stored in the file metadata.
 const HEADER: &str = "nearkin";
@@ -38,8 +38,6 @@ const COLUMNS: [&str; 5] = ["key", "time", "shingle_count", "payload", "signatur
 /// bound the memory.
 const GROUP_BYTES: usize = 32 << 20;
 const GROUP_DOCUMENTS: usize = 100_000;
-/// Number of documents decoded at a time.
-const READ_DOCUMENTS: usize = 4_096;
 
 fn failed(path: &Path, doing: &str, error: &ParquetError) -> Failure {
     Failure::new(format!("cannot {doing} {}: {error}", path.display()), "")
@@ -161,26 +159,27 @@ pub(crate) struct ParquetReader {
     places: [usize; 5],
     /// The next row group to read.
     group_next: usize,
-    columns: Option<Vec<ColumnReader>>,
+    columns: Option<Vec<BoundedColumn>>,
+    pages_bytes: PagesBytes,
     read: std::vec::IntoIter<Row>,
     documents: u64,
 }
 
-/// A document before its signature is decoded with the parameters.
+/// A document before its signature is decoded with the parameters. Its bytes are those of a page: many
+/// documents may have the same large value of a dictionary.
 struct Row {
-    key: Vec<u8>,
+    key: ByteArray,
     time: u64,
     shingle_count: u32,
-    payload: Vec<u8>,
-    signature: Vec<u8>,
+    payload: ByteArray,
+    signature: ByteArray,
 }
 
 impl ParquetReader {
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
         files::length(path)?;
         let name = path.display();
-        let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-        let file = SerializedFileReader::new(file).map_err(|e| failed(path, "read", &e))?;
+        let file = source::open_parquet(path)?;
         let metadata = file.metadata().file_metadata();
         let values = metadata.key_value_metadata().into_iter().flatten();
         let header = values.filter(|pair| pair.key == HEADER).find_map(|pair| pair.value.clone());
@@ -202,7 +201,9 @@ impl ParquetReader {
             })?;
         }
         let (read, path) = (Vec::new().into_iter(), path.to_owned());
-        let reader = Self { file, path, places, group_next: 0, columns: None, read, documents: 0 };
+        let (columns, pages_bytes) = (None, PagesBytes::default());
+        let (group_next, documents) = (0, 0);
+        let reader = Self { file, path, places, group_next, columns, pages_bytes, read, documents };
         Ok((header, reader))
     }
 
@@ -218,11 +219,12 @@ impl ParquetReader {
         self.documents += 1;
         let Row { key, time, shingle_count, payload, signature } = row;
         let signature =
-            Signature::from_bytes(params, &signature, shingle_count).map_err(|error| {
+            Signature::from_bytes(params, signature.data(), shingle_count).map_err(|error| {
                 let before = counted(self.documents - 1, "document");
                 let wrong = failure::with_causes(&error);
                 Failure::new(format!("{}, after {before}: {wrong}", self.path.display()), "")
             })?;
+        let (key, payload) = (key.data(), payload.data());
         Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
@@ -233,26 +235,31 @@ impl ParquetReader {
             if self.group_next >= self.file.num_row_groups() {
                 return Ok(None);
             }
-            let group = self.file.get_row_group(self.group_next)?;
+            let group = self.group_next;
             self.group_next += 1;
-            let columns: Result<_, _> =
-                self.places.iter().map(|place| group.get_column_reader(*place)).collect();
-            self.columns = Some(columns?);
+            let open = |place: &usize| {
+                BoundedColumn::open(&self.file, &self.path, (group, *place), &self.pages_bytes)
+            };
+            self.columns = Some(self.places.iter().map(open).collect::<Result<_, _>>()?);
             return Ok(Some(Vec::new()));
         };
+        let rows = columns.iter().map(|column| column.rows).min().unwrap_or(1);
         let [keys, times, counts, payloads, signatures] = columns.as_mut_slice() else {
             return Ok(None);
         };
-        let keys = bytes(keys, "key")?;
-        let times = match times {
-            ColumnReader::Int64ColumnReader(column) => values(column, "time")?,
+        let keys = bytes(keys, "key", rows)?;
+        times.values.begin();
+        let times = match &mut times.reader {
+            ColumnReader::Int64ColumnReader(column) => values(column, "time", rows)?,
             _ => return Err(unfit("time")),
         };
-        let counts = match counts {
-            ColumnReader::Int32ColumnReader(column) => values(column, "shingle_count")?,
+        counts.values.begin();
+        let counts = match &mut counts.reader {
+            ColumnReader::Int32ColumnReader(column) => values(column, "shingle_count", rows)?,
             _ => return Err(unfit("shingle_count")),
         };
-        let (payloads, signatures) = (bytes(payloads, "payload")?, bytes(signatures, "signature")?);
+        let (payloads, signatures) =
+            (bytes(payloads, "payload", rows)?, bytes(signatures, "signature", rows)?);
         if keys.is_empty() {
             self.columns = None;
         }
@@ -279,24 +286,26 @@ fn unfit(name: &str) -> ParquetError {
 fn values<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
     name: &str,
+    rows: usize,
 ) -> Result<Vec<T::T>, ParquetError> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let (records, present, _) =
-        column.read_records(READ_DOCUMENTS, Some(&mut levels), None, &mut values)?;
+    let (records, present, _) = column.read_records(rows, Some(&mut levels), None, &mut values)?;
     if records == present {
         return Ok(values);
     }
     Err(ParquetError::General(format!("a value of the column {name:?} is missing")))
 }
 
-fn bytes(column: &mut ColumnReader, name: &str) -> Result<Vec<Vec<u8>>, ParquetError> {
-    Ok(match column {
-        ColumnReader::ByteArrayColumnReader(column) => {
-            values(column, name)?.iter().map(|value: &ByteArray| value.data().to_vec()).collect()
-        }
+fn bytes(
+    column: &mut BoundedColumn,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<ByteArray>, ParquetError> {
+    column.values.begin();
+    Ok(match &mut column.reader {
+        ColumnReader::ByteArrayColumnReader(column) => values(column, name, rows)?,
         ColumnReader::FixedLenByteArrayColumnReader(column) => {
-            let values = values(column, name)?;
-            values.iter().map(|value: &FixedLenByteArray| value.data().to_vec()).collect()
+            values(column, name, rows)?.into_iter().map(ByteArray::from).collect()
         }
         _ => return Err(unfit(name)),
     })

@@ -164,6 +164,11 @@ fn first_wrong(marks: Marks, mut ahead: &[u8], columns: Option<usize>, is_end: b
                 if count > 0 && *columns.get_or_insert(count) != count {
                     return rows;
                 }
+                // Programs that write backslashes before quotation marks put such cells in quotes.
+                let is_guessed = marks.escape.is_some() && !marks.escapes_all;
+                if is_guessed && scanner.has_bare_quote(ahead) {
+                    return rows;
+                }
                 ahead = &ahead[used..];
             }
             Found::More if ahead.len() <= CUT_ROW_BYTES_MAX => break,

@@ -262,6 +262,14 @@ impl Scanner {
         self.cells.len()
     }
 
+    /// Whether a cell without quotation marks around it has one within.
+    pub(super) fn has_bare_quote(&self, row: &[u8]) -> bool {
+        let Some(quote) = self.marks.quote else { return false };
+        let bare = self.cells.iter().filter(|cell| !cell.is_quoted);
+        bare.map(|cell| &row[cell.begin..cell.end])
+            .any(|cell| memchr::memchr(quote, cell).is_some())
+    }
+
     /// The text of a cell; empty if there is no such cell.
     pub(super) fn cell<'a>(&self, row: &'a [u8], place: usize) -> Cow<'a, [u8]> {
         let Some(cell) = self.cells.get(place) else { return Cow::Borrowed(&[]) };

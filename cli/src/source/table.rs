@@ -34,6 +34,7 @@ pub(crate) struct CsvTable<R> {
     bytes: usize,
     used: usize,
     is_end: bool,
+    is_lenient: bool,
     /// The line where the current row begins, counted from 1.
     line: u64,
     /// Offset of the current row.
@@ -84,9 +85,20 @@ impl<R: Read> CsvTable<R> {
         let scanner = options.scanner(path, &[]);
         let (buffer, line) = (Vec::new(), 1);
         let (begin, bytes, used, byte) = (0, 0, 0, 0);
-        let (is_end, columns) = (false, None);
-        let mut table =
-            Self { reader, scanner, buffer, begin, bytes, used, is_end, line, byte, columns };
+        let (is_end, is_lenient, columns) = (false, options.lenient, None);
+        let mut table = Self {
+            reader,
+            scanner,
+            buffer,
+            begin,
+            bytes,
+            used,
+            is_end,
+            is_lenient,
+            line,
+            byte,
+            columns,
+        };
         while !table.is_end && table.buffer.len() < HEAD_BYTES && !table.has_line() {
             table.fill()?;
         }
@@ -241,7 +253,10 @@ impl<R: Read> CsvTable<R> {
 
     fn too_large(&mut self) -> io::Result<Wrong> {
         let line = self.line;
-        self.end_at_line_end()?;
+        // Without --lenient, this row ends the run: the rest of it need not be read.
+        if self.is_lenient {
+            self.end_at_line_end()?;
+        }
         let why = "a row of more than 64 MiB: is a quotation mark never closed?".to_owned();
         Ok(Wrong { line, why, is_too_large: true })
     }
@@ -249,21 +264,24 @@ impl<R: Read> CsvTable<R> {
     /// Ends a wrong row at its first line end. If that is too far, the rest of the line is passed
     /// over without holding it in memory.
     fn end_at_line_end(&mut self) -> io::Result<()> {
+        let (mut searched, mut is_discarded) = (0, false);
         loop {
             let row = &self.buffer[self.begin..];
-            let end = memchr::memchr2(b'\n', b'\r', row);
+            let end = memchr::memchr2(b'\n', b'\r', &row[searched..]).map(|at| searched + at);
             let is_whole = end.is_some_and(|end| end + 1 < row.len());
             if is_whole || self.is_end {
                 self.bytes = end.unwrap_or(row.len());
                 let line_end = &row[self.bytes..];
-                self.used = self.bytes
-                    + if line_end.starts_with(b"\r\n") { 2 } else { line_end.len().min(1) };
+                let is_pair = line_end.starts_with(b"\r\n");
+                self.used = self.bytes + if is_pair { 2 } else { line_end.len().min(1) };
                 return Ok(());
             }
-            if end.is_none() && row.len() > DOCUMENT_BYTES_MAX {
+            searched = end.unwrap_or(row.len());
+            is_discarded |= row.len() > DOCUMENT_BYTES_MAX;
+            if end.is_none() && is_discarded {
                 self.byte += row.len() as u64;
                 self.buffer.clear();
-                self.begin = 0;
+                (self.begin, searched) = (0, 0);
             }
             self.fill()?;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 const SEEN: &str = "when,user,film\n1,ann,Alien\n2,bob,Heat\n3,ann,Brazil\n4,cid,Alien\n\
-    5,ann,Casino\n6,cid,\"Brazil\"\n7,bob,Drive\n8,cid,Casino\n9,ann,Alien\n10,,Heat\n11,bob\n";
+    5,ann,Casino\n6,cid,\"Brazil\"\n7,bob,Drive\n8,cid,Casino\n9,ann,Alien\n10,,Heat\n11,bob,\n";
 
 /// The pairs of an index with their similarities.
 fn pairs(scratch: &Scratch, index: &str, threshold: f64) -> BTreeMap<(String, String), f64> {

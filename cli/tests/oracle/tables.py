@@ -14,6 +14,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 
 try:
@@ -256,8 +257,11 @@ def check_table(folder, case, status, out):
         reasons = [quoted is None, is_bytes and "--encoding" not in case["options"],
                    by_polars(text, delimiter) is None, by_duckdb(folder, text, delimiter, columns) is None]
         header = (quoted or escaped or bare or [[]])[0]
-        reasons.append([name.strip("\ufeff ") for name in header].count("text") != 1)
-        reasons.append("--escape" in case["options"] and escaped is None)
+        names = [name.strip() for name in header]
+        reasons.append(names.count("text") + names.count("\ufefftext") != 1 or "\ufefftext" in names)
+        # Only before marks, delimiters and line ends does an escape mean the same everywhere.
+        is_escaped = "--escape" in case["options"]
+        reasons.append(is_escaped and (escaped is None or re.search(r'\\[^"\\,;|\t\r\n]|\\$', text)))
         # Rows of another delimiter, in a file of which nothing says so.
         reasons.append("--delimiter" not in case["options"] and case["name"].endswith(".csv"))
         return None if any(reasons) else "refused, but every program reads it"
@@ -268,9 +272,11 @@ def check_table(folder, case, status, out):
     if quoted is None and case["rows"] is not None and case["writer"] == "spark":
         allowed["spark"] = [[]] + case["rows"]
     if quoted is None and case["damaged"]:
-        allowed["escaped"] = escaped
-        marks = text.replace("\ufeff", "")
-        allowed["without marks, escaped"] = by_python(marks, delimiter, escapechar="\\")
+        # Spark keeps a backslash that stands before another character; Python drops it.
+        spark = re.sub(r'\\(?!["\\])', r"\\\\", text)
+        allowed["spark"] = by_python(spark, delimiter, escapechar="\\")
+        spark = spark.replace("\ufeff", "")
+        allowed["spark, without marks"] = by_python(spark, delimiter, escapechar="\\")
     allowed["without marks"] = without_marks
     if "--escape" in case["options"]:
         allowed.pop("quoted")
