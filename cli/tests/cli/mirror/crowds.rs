@@ -27,10 +27,13 @@ fn every_file_of_a_crowd_is_a_near_duplicate_and_names_some() {
     // In small crowds, the most similar ones are named.
     let third = "added d/same/0200 d/same/0000 d/same/0001 d/same/0002";
     assert!(lines.iter().any(|line| line == third), "{lines:?}");
-    // Changed letters are compared with what is there by then, not with what they replace.
+    // Changed letters are compared with what is there by then, not with what they replace. Their
+    // old versions, in a segment, use up the credit of the searches: the last ones are undecided.
     for number in 0..1_500 {
         scratch.write(&format!("d/letters/{number:04}"), letter(number) + " and regards");
     }
     let (_, counts) = scratch.mirror("i d");
-    assert_eq!(count(&counts, &["replaced", "near_duplicates"]), [1_500, 1_499]);
+    let found = count(&counts, &["replaced", "near_duplicates", "undecided"]);
+    assert_eq!((found[0], found[1] + found[2]), (1_500, 1_499), "{counts}");
+    assert!(found[2] < 100, "{counts}");
 }
