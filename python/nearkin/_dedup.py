@@ -78,15 +78,15 @@ def dedup(
     ``exact=True`` compares shingles instead of estimates. Together with ``against`` it needs
     ``fetch``, a function that gets a key and returns the document (or None), because an index stores
     no texts. A document that differs from the indexed one is no reason to drop a row; a warning says
-    how many there are.
-    Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``, ``-5`` and ``5``
-    are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and ``Params.preset("code")``
-    see it.
+    how many there are. Shingles of words, the default, do not see punctuation: ``C++`` and ``C#``,
+    ``-5`` and ``5`` are equal even then. ``Params(shingles="tokens:3")``, ``chars:N`` and
+    ``Params.preset("code")`` see it.
 
     ``annotate=True`` drops nothing. It adds the columns ``kept``, ``cluster``, ``cluster_size``,
     ``duplicate_of`` and ``similarity`` (with ``against`` also ``index_key``; with ``exact`` also
-    ``contained``, ``shingles``, ``of_shingles`` and ``shared``), each prefixed by ``prefix``. ``key`` names the column whose values ``duplicate_of`` contains (default: row
-    numbers). During the call, ``folder`` holds a temporary index of about 250 bytes per row.
+    ``contained``, ``shingles``, ``of_shingles`` and ``shared``), each prefixed by ``prefix``. ``key``
+    names the column whose values ``duplicate_of`` contains (default: row numbers). During the call,
+    ``folder`` holds a temporary index of about 250 bytes per row, unless it is small.
 
     >>> import nearkin as nk
     >>> nk.dedup(["one two three four", "One, two, three, four!", "five six seven eight"])
