@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use nearkin::{Dedup, Duplicate, Evidence, LookedUp, Signature};
+use nearkin::{Dedup, LookedUp, Signature};
 use rayon::prelude::*;
 
 use super::asked::Asked;
 use super::exactly;
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
-use super::order::{CHUNK, Decided, Order};
+use super::order::{self, CHUNK, Decided, Order};
 use super::work::{Stage, Work};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -81,25 +81,7 @@ fn decide(
         ranks.iter().zip(dedup.decide(&ranks, &signatures, &found?.concat())?)
     {
         let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
-        verdicts[at] = verdict(order, duplicate);
+        verdicts[at] = order::verdict(order, duplicate);
     }
     Ok(Decided { numbers, verdicts })
-}
-
-/// The decision on a document, as it is stored.
-pub(super) fn verdict(order: &Order, duplicate: Option<Duplicate>) -> Verdict {
-    duplicate.map_or(Verdict::Kept, |duplicate| Verdict::Dropped {
-        of: order.line(duplicate.of),
-        equal: equal(duplicate.evidence),
-    })
-}
-
-/// The number of equal rows, or of shared shingles.
-pub(super) fn equal(evidence: Evidence) -> u32 {
-    match evidence {
-        Evidence::EqualRows(equal_rows) => equal_rows,
-        Evidence::Shingles { shared, .. } => shared,
-        // The library may add other kinds; a verdict has no place for them.
-        _ => 0,
-    }
 }

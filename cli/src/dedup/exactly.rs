@@ -5,9 +5,8 @@
 
 use nearkin::{Dedup, Error, Original, Signature};
 
-use super::decide;
 use super::ledger::{Entry, Kind, Ledger, Verdict};
-use super::order::{CHUNK, Decided, Order};
+use super::order::{self, CHUNK, Decided, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
@@ -46,7 +45,7 @@ pub(super) fn decide(
         entry.first().map(|entry| original_of(&work.ledger, work.kept.params(), entry)).transpose()
     };
     for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(documents, fetch)?) {
-        verdicts[at] = decide::verdict(order, duplicate);
+        verdicts[at] = order::verdict(order, duplicate);
     }
     Ok(Decided { numbers, verdicts })
 }

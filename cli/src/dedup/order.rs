@@ -1,7 +1,7 @@
 //! The order in which documents are decided, and the decisions. A rank is a position in this order,
 //! counted from 0.
 
-use nearkin::Keep;
+use nearkin::{Duplicate, Evidence, Keep};
 
 use super::ledger::{Kind, Verdict};
 use super::work::Work;
@@ -73,5 +73,23 @@ impl Order {
                 order.get(at).map_or(0, |line| line & u64::from(u32::MAX))
             }
         }
+    }
+}
+
+/// The decision on a document, as it is stored.
+pub(super) fn verdict(order: &Order, duplicate: Option<Duplicate>) -> Verdict {
+    duplicate.map_or(Verdict::Kept, |duplicate| Verdict::Dropped {
+        of: order.line(duplicate.of),
+        equal: equal(duplicate.evidence),
+    })
+}
+
+/// The number of equal rows, or of shared shingles.
+pub(super) fn equal(evidence: Evidence) -> u32 {
+    match evidence {
+        Evidence::EqualRows(equal_rows) => equal_rows,
+        Evidence::Shingles { shared, .. } => shared,
+        // The library may add other kinds; a verdict has no place for them.
+        _ => 0,
     }
 }

@@ -11,8 +11,8 @@ use std::io;
 use nearkin::{Signature, Variety};
 
 use super::asked::Asked;
-use super::decide;
 use super::ledger::{Entry, Kind, Text};
+use super::order;
 use super::work::{Stage, Work};
 use crate::content::{Reading, Sketched};
 use crate::failure::Failure;
@@ -135,7 +135,7 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
         Err(skipped) => return Ok(Err(skipped)),
     };
     let (duplicate, unread) = found?;
-    let like = duplicate.map(|one| (one.of.into_vec(), decide::equal(one.evidence)));
+    let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = asked.params.threshold();
     let few = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
     let read = Read { origin, key, signature, shingles, like, unread, few };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use super::Looked;
+use super::folder::SearchedFolder;
 use crate::args::Stays;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -98,7 +98,7 @@ impl File {
     }
 
     /// Adds another path to this file.
-    fn add(&mut self, name: Name, folder: usize, looked: &Looked) {
+    fn add(&mut self, name: Name, folder: usize, looked: &SearchedFolder) {
         let at = if folder < self.folder { 0 } else { self.names.len() };
         self.names.insert(at, name);
         self.folder = self.folder.min(folder);
@@ -126,7 +126,7 @@ impl Files {
     /// Finds all files of the folders. `preferred`: the folders in the order in which their files
     /// are kept; they may lie in each other.
     pub(super) fn find(
-        folders: &[Looked],
+        folders: &[SearchedFolder],
         selection: &Selection,
         preferred: &[PathBuf],
         keep: Option<Stays>,

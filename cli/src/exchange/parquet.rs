@@ -165,8 +165,8 @@ pub(crate) struct ParquetReader {
     documents: u64,
 }
 
-/// A document before its signature is decoded with the parameters. Its bytes are those of a page: many
-/// documents may have the same large value of a dictionary.
+/// A document before its signature is decoded with the parameters. Its bytes are those of a page:
+/// many documents may have the same large value of a dictionary.
 struct Row {
     key: ByteArray,
     time: u64,
