@@ -155,6 +155,12 @@ fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
     Err(Error::new(ErrorKind::Unknown, message).caused_by(error))
 }
 
+/// The row of the file, without making it durable.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn peek(storage: &dyn Storage, path: &Path) -> Result<Row> {
+    decode(read(storage, path)?, path)
+}
+
 /// The bytes of a database with this row.
 fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, redb::Error> {
     let image = Image::default();

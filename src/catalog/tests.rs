@@ -13,11 +13,6 @@ pub(crate) fn plant_row(sim: &Sim, path: &Path, bytes: &[u8]) {
     sim.overwrite(path, &image_of(bytes).expect("redb works in memory"));
 }
 
-/// The row of the file, without making it durable.
-pub(crate) fn peek(sim: &Sim, path: &Path) -> Result<Row> {
-    decode(read(sim, path)?, path)
-}
-
 /// A row with `segments` segments. Rows with different `floor` differ.
 fn row(floor: u64, segments: u64) -> Row {
     let entry = |i: u64| SegmentEntry {

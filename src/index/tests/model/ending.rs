@@ -56,7 +56,7 @@ impl Bench {
         assert_eq!(count("tmp"), 0, "{names:?}");
         assert_eq!(count("wal"), 0, "{names:?}");
         assert!(count("free") <= 1, "{names:?}");
-        let catalog = crate::catalog::tests::peek(&self.sim, &Path::new(DIR).join("catalog.redb"));
+        let catalog = crate::catalog::peek(&self.sim, &Path::new(DIR).join("catalog.redb"));
         let row = catalog.expect("a catalog");
         assert_eq!(count("seg"), row.segments.len(), "{names:?}");
         let dead = row.segments.iter().filter(|entry| entry.dead_file.is_some()).count();

@@ -56,7 +56,7 @@ struct TurnFile {
 /// The files of the segments that the catalog lists.
 pub(super) fn listed(sim: &Sim, names: &Names) -> crate::Result<BTreeSet<PathBuf>> {
     use crate::storage::names::Ending;
-    let row = catalog::tests::peek(sim, &names.catalog())?;
+    let row = catalog::peek(sim, &names.catalog())?;
     let segments = row.segments.iter().map(|entry| names.numbered(entry.number, Ending::Segment));
     let dead = row.segments.iter().filter_map(|entry| entry.dead_file);
     let dead = dead.map(|entry| names.numbered(entry.number, Ending::Dead));

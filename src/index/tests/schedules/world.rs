@@ -214,7 +214,7 @@ impl World {
         let (signature, payload) = (signature(version), [version]);
         let newcomer = Newcomer::new(key, &signature).payload(&payload);
         let admissions = index.admit_all(&[newcomer], &Admit::at(0.9)).expect("a sound disk");
-        let Admission { decision, change } = &admissions[0];
+        let Admission { decision, change, .. } = &admissions[0];
         let (edits, written) = match decision {
             Decision::Admitted { outcome, .. } => {
                 let written = Written { change: change + 1, outcomes: vec![*outcome] };
