@@ -3,6 +3,7 @@
 use super::*;
 use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
+use crate::planted::{Bug, assert_caught};
 use crate::storage::Disk;
 use crate::storage::sim::{Fault, Sim, What};
 
@@ -43,8 +44,7 @@ fn row(floor: u64, segments: u64) -> Row {
 /// A disk with a durable catalog of this row.
 fn disk_with(row: &Row) -> Sim {
     let sim = Sim::new();
-    create(&sim, Path::new(PATH), row).expect("created");
-    assert_eq!(sim.unsynced(), 1, "only the removal of the mark");
+    sim.overwrite(Path::new(PATH), &image(row));
     sim
 }
 
@@ -225,6 +225,13 @@ fn every_state_of_every_cut_is_the_old_row_or_the_new() {
         }
     }
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}
+
+#[test]
+fn a_commit_with_any_of_its_syncs_left_out_is_found() {
+    for bug in [Bug::ReplacementNotSynced, Bug::CommitNotSynced, Bug::CatalogNotSyncedAtOpen] {
+        assert_caught(bug, every_state_of_every_cut_is_the_old_row_or_the_new);
+    }
 }
 
 /// Flips every bit of redb's header (320 bytes), and one bit of every 31st byte after it.
