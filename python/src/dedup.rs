@@ -23,7 +23,7 @@ use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::queries::alike;
 use crate::readable::Readable;
-use crate::sieve::Sieve;
+use crate::sieve::{Sieve, drop_blank};
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::table::Table;
 
@@ -365,7 +365,7 @@ fn decide_by_preference(
         estimate.decide(py, &mut fates, done)?;
     }
     if sieve.drop_blank {
-        sieve.drop_blank(&signatures, &mut fates);
+        drop_blank(&signatures, &mut fates);
     }
     Ok(fates)
 }

@@ -62,20 +62,20 @@ impl Sieve<'_> {
             };
             estimate.decide(py, &mut some, &mut |decided| done(begin + decided))?;
             if self.drop_blank {
-                self.drop_blank(&signatures, &mut some);
+                drop_blank(&signatures, &mut some);
             }
             fates.append(&mut some);
             Ok(())
         })?;
         Ok(fates)
     }
+}
 
-    /// Leaves out rows that have nothing to compare.
-    pub(crate) fn drop_blank(&self, signatures: &Signatures, fates: &mut [Fate]) {
-        for (row, fate) in fates.iter_mut().enumerate() {
-            if signatures.row(row).is_none() {
-                *fate = Fate::Blank;
-            }
+/// Leaves out rows that have nothing to compare.
+pub(crate) fn drop_blank(signatures: &Signatures, fates: &mut [Fate]) {
+    for (row, fate) in fates.iter_mut().enumerate() {
+        if signatures.row(row).is_none() {
+            *fate = Fate::Blank;
         }
     }
 }

@@ -65,7 +65,8 @@ fn bands_of_two_rows_get_wide_lanes() {
 
 #[test]
 fn the_error_names_the_hashes_that_would_do() {
-    let error = Params::for_threshold(0.2).build().unwrap_err();
+    assert_eq!(Params::for_threshold(0.2).build().unwrap().hashes(), 192, "chosen");
+    let error = Params::for_threshold(0.2).hashes(128).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let needed: usize = error
         .to_string()
