@@ -172,7 +172,12 @@ proptest! {
         let expected = plain.split(' ').filter(|token| !token.is_empty());
         prop_assert_eq!(bytes(tokens.text(&text)), bytes(items.items(expected)));
         let words = sketcher(case().shingles(Shingles::Words(1)));
-        prop_assert_eq!(bytes(words.text(&text)), bytes(items.items(crate_words(&plain))));
+        let mut expected = crate_words(&plain);
+        // A text without words is one shingle, unless it is blank.
+        if expected.is_empty() && plain.split_whitespace().next().is_some() {
+            expected.push(plain.clone());
+        }
+        prop_assert_eq!(bytes(words.text(&text)), bytes(items.items(expected)));
         let chars = sketcher(case().shingles(Shingles::Chars(1)));
         let expected = plain.chars().map(String::from);
         prop_assert_eq!(bytes(chars.text(&text)), bytes(items.items(expected)));
