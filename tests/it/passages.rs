@@ -311,7 +311,7 @@ fn indexes_of_passages_and_of_documents_are_not_mixed_up() {
     let passages = params(8, 4);
     let index = PassageIndex::create(scratch.dir(), &passages, inline()).unwrap();
     index.insert("a", &words(0, 30)).unwrap();
-    assert_eq!(kind(index.insert("a", " .")), ErrorKind::Empty);
+    assert_eq!(kind(index.insert("a", " \n")), ErrorKind::Empty);
     assert_eq!(kind(index.insert(vec![b'k'; 4_093], "a b c")), ErrorKind::Invalid);
     // Writes that bypass the passage layer are refused, because they could leave parts of texts.
     let (inner, signature) = (index.index(), index.index().sketcher().text("a b c").unwrap());

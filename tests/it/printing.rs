@@ -75,7 +75,9 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     few.write(Batch::new().insert("a", &signature).insert("b", &signature)).unwrap();
     few.flush().unwrap();
     printed.add("Event", heard.lock().unwrap().as_ref().unwrap());
-    printed.add("Cluster", &few.clusters(0.5).unwrap().next().unwrap());
+    let cluster = few.clusters(0.5).unwrap().next().unwrap().unwrap();
+    printed.add("Link", &few.snapshot().links(&cluster, 0.5).unwrap()[0]);
+    printed.add("Cluster", &cluster);
     let mut progress = None;
     let watch = &mut |step| {
         progress = Some(step);
@@ -89,6 +91,8 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     let terms = Admit::at(0.9).limit(1);
     let admission = index.admit("p2", &signature, &terms).unwrap();
     printed.add("Admit", &terms);
+    let mut fetch = |_: &[u8]| Ok(None);
+    printed.add("VerifiedAdmit", &terms.clone().verify(&mut fetch));
     printed.add("Decision", &admission.decision);
     printed.add("Admission", &admission);
     let rescued = scratch.dir().with_file_name("rescued");
