@@ -92,7 +92,7 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     let admission = index.admit("p2", &signature, &terms).unwrap();
     printed.add("Admit", &terms);
     let mut fetch = |_: &[u8]| Ok(None);
-    printed.add("VerifiedAdmit", &terms.clone().verify(&mut fetch));
+    printed.add("VerifiedAdmit", &terms.verify(&mut fetch));
     printed.add("Decision", &admission.decision);
     printed.add("Admission", &admission);
     let rescued = scratch.dir().with_file_name("rescued");
