@@ -68,7 +68,8 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         drop(progress);
         skips.finish();
         input.note_left_out();
-        return report(ended, &mut counts, output);
+        report(ended, &mut counts, output)?;
+        return Ok(skips.ended());
     }
     let ended = pipeline::run_with_positions(
         &mut input,
@@ -94,7 +95,8 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     let ended = ended.and_then(|()| load.expire(&index));
     let ended = opened::close(ended, || index.close());
     counts.expired = args.ttl.ttl.map(|_| load.expired());
-    report(ended, &mut counts, output)
+    report(ended, &mut counts, output)?;
+    Ok(skips.ended())
 }
 
 /// Prints the counts of the run; adds them to the message if the run failed.
@@ -102,7 +104,7 @@ fn report(
     ended: Result<(), Failure>,
     counts: &mut Counts,
     output: &mut Output,
-) -> Result<Ended, Failure> {
+) -> Result<(), Failure> {
     counts.doubts = doubts::counts();
     ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     if output.json() {
@@ -110,7 +112,7 @@ fn report(
     } else if !output::is_quiet() {
         output.line(counts)?;
     }
-    Ok(Ended::Well)
+    Ok(())
 }
 
 /// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     output.flush()?;
     output::note(counts);
     repetitive::advise(few.count(), &params);
-    Ok(Ended::Well)
+    Ok(skips.ended())
 }
 
 fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {

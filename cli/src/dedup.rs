@@ -33,6 +33,7 @@ use crate::interrupt;
 use crate::output::{self, Output, counted, grouped};
 use crate::repetitive;
 use crate::shards;
+use crate::skips;
 
 use asked::Asked;
 use counts::Counts;
@@ -74,15 +75,7 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         report(&counts, &asked, output)?;
     }
-    let unreadable = counts.unreadable();
-    if unreadable == 0 || args.lenient {
-        return Ok(Ended::Well);
-    }
-    output::note(format!(
-        "{} could not be read (status 3; --lenient: status 0)",
-        counted(unreadable, "line")
-    ));
-    Ok(Ended::Skipped)
+    Ok(skips::ended(counts.unreadable(), args.lenient))
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.

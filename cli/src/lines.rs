@@ -17,6 +17,10 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// returned line exceed this multiple of the line's length, the line is copied instead.
 const SKIPPED_MAX: u64 = 8;
 
+/// From this size on, a line gets memory for the longest line at once: what it does not use is never
+/// touched, while a buffer that grows takes up to three times the size of the line.
+const LARGE_BYTES: usize = 4 << 20;
+
 /// Reads lines one at a time. A line that is too long is reported as [`Reason::TooLarge`], and its
 /// bytes are not held in memory.
 pub(crate) struct Lines {
@@ -140,11 +144,15 @@ impl Lines {
                 }
                 if !begun.is_empty() {
                     begun.extend_from_slice(&part);
+                    begun.shrink_to_fit();
                     part = begun.into();
                 }
                 return Ok(Some(if fits { Ok(part) } else { Err(Reason::TooLarge) }));
             }
             if fits {
+                if begun.len() < LARGE_BYTES && length >= LARGE_BYTES {
+                    begun.reserve_exact(self.bytes_max - begun.len());
+                }
                 begun.extend_from_slice(&part);
             } else {
                 begun = Vec::new();

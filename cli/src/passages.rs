@@ -242,7 +242,7 @@ fn by_content(
             grouped(answered),
             grouped(failed)
         ));
-        return Ok((Ended::Well, missed));
+        return Ok((skips.ended(), missed));
     }
     match failed {
         0 => Ok((Ended::Well, missed)),

@@ -108,6 +108,8 @@ fn feed(
     let mut unreported = 0;
     loop {
         let position = input.position();
+        // A document that is larger than the window has filled its chunk, so the chunk was sent.
+        window.wait_for_large();
         let next = input.next();
         // Checked before the document is used: after a signal, the last line of stdin may be
         // incomplete.

@@ -359,7 +359,8 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    tally.report(context.threshold(), output)
+    tally.report(context.threshold(), output)?;
+    Ok(skips.ended())
 }
 
 /// A query with a single file. Its matches are printed as a table without the file's name.

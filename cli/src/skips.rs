@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::content::Reading;
+use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::guess::Spelling;
 use crate::output::{self, counted, grouped};
@@ -22,6 +23,8 @@ const NAMED_MAX: u64 = 5;
 pub(crate) struct Skips {
     lenient: bool,
     lines: LineCounts,
+    /// Lines that could not be read: malformed or too large.
+    unreadable: u64,
     /// For each kind of reason: the number of documents skipped, and how many of them were named.
     kinds: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -63,6 +66,9 @@ impl Skips {
             lines.read += u64::from(skipped.is_none_or(is_line));
             lines.skipped += u64::from(skipped.is_some_and(is_line));
             lines.bad += u64::from(skipped.is_some_and(|one| is_line(one) && is_bad(one)));
+            let is_unreadable =
+                |one| is_line(one) && (is_bad(one) || one.reason == Reason::TooLarge);
+            self.unreadable += u64::from(skipped.is_some_and(is_unreadable));
         }
         if lines.read >= GIVE_UP && lines.bad == lines.read { self.judge(reading) } else { Ok(()) }
     }
@@ -94,6 +100,24 @@ impl Skips {
     pub(crate) fn judge(&self, reading: &Reading) -> Result<(), Failure> {
         judge(self.lines, self.lenient, reading, Spelling::Lines)
     }
+
+    /// How a run that succeeded ends.
+    pub(crate) fn ended(&self) -> Ended {
+        ended(self.unreadable, self.lenient)
+    }
+}
+
+/// How a run ends that skipped this number of unreadable lines: a script must notice that they are
+/// missing.
+pub(crate) fn ended(unreadable: u64, lenient: bool) -> Ended {
+    if unreadable == 0 || lenient {
+        return Ended::Well;
+    }
+    output::note(format!(
+        "{} could not be read (status 3; --lenient: status 0)",
+        counted(unreadable, "line")
+    ));
+    Ended::Skipped
 }
 
 fn is_line(skipped: &Skipped) -> bool {

@@ -72,8 +72,8 @@ pub(crate) struct LinesGiven {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Accept that more than half of the lines are unusable; without it that is an error, because
-    /// most likely a field name is wrong
+    /// Skip any number of lines and rows that cannot be read, and end with status 0; without it,
+    /// lines that were skipped end the command with status 3, more than half of them with an error
     #[arg(long, conflicts_with = "strict")]
     pub(crate) lenient: bool,
 

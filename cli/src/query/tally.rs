@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use nearkin::Answer;
 
-use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::output::{self, Output, counted, grouped};
 use crate::raw::{Origin, Reason, Skipped};
@@ -48,7 +47,7 @@ impl Tally {
     }
 
     /// Prints how many queries were made and answered.
-    pub(super) fn report(self, threshold: f64, output: &Output) -> Result<Ended, Failure> {
+    pub(super) fn report(self, threshold: f64, output: &Output) -> Result<(), Failure> {
         if self.incomplete > 0 {
             output::note(format!(
                 "for {} not all candidates were compared: matches may be missing",
@@ -72,7 +71,7 @@ impl Tally {
             ));
         }
         match self.files_failed.len() {
-            0 => Ok(Ended::Well),
+            0 => Ok(()),
             // The user named these files, so it is an error if one of them cannot be read.
             failed => Err(Failure::new(
                 format!("{} could not be read", counted(failed as u64, "file")),

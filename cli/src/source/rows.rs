@@ -1,7 +1,7 @@
 //! Reads the rows of a Parquet file as JSON lines: one object per row, with the selected columns.
 //!
 //! Row groups are read one by one, a few rows at a time. Memory use: the pages of the columns,
-//! which `bounded.rs` limits, plus one row as text.
+//! which `bounded.rs` limits, plus about [`TEXT_BYTES`] of text: a large value is encoded in parts.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -25,7 +25,8 @@ use super::bounded::{self, PagesBytes};
 use super::wanted::Wanted;
 use crate::failure::Failure;
 
-/// Encoded lines are returned when they reach this size.
+/// Encoded text is returned when it reaches this size. It is also the size of the parts in which a
+/// larger value is encoded.
 const TEXT_BYTES: usize = 1 << 20;
 
 /// Iterator state over the rows of a file.
@@ -40,7 +41,11 @@ pub(crate) struct Rows {
     pages_bytes: PagesBytes,
     /// Values that were read and are not yet encoded, of each column.
     values: Vec<VecDeque<Cell>>,
-    /// Encoded lines. The first `given` bytes have already been returned.
+    /// The next column to encode of the current row.
+    column_next: usize,
+    /// The value that is being encoded in parts.
+    large: Option<LargeText>,
+    /// Encoded text. The first `given` bytes have already been returned.
     text: Vec<u8>,
     given: usize,
     taken: Arc<AtomicU64>,
@@ -187,7 +192,7 @@ impl Rows {
         let columns = columns(schema, wanted, path)?;
         let (path, pages_bytes) = (path.to_owned(), PagesBytes::default());
         let (readers, values, text) = (Vec::new(), Vec::new(), Vec::new());
-        let (group_next, given) = (0, 0);
+        let (group_next, column_next, given) = (0, 0, 0);
         Ok(Self {
             file,
             path,
@@ -196,6 +201,8 @@ impl Rows {
             readers,
             pages_bytes,
             values,
+            column_next,
+            large: None,
             text,
             given,
             taken,
@@ -205,61 +212,120 @@ impl Rows {
     /// Encodes the next rows as lines. Returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, ParquetError> {
         self.text.clear();
-        // The text of one large row is not kept.
-        self.text.shrink_to(2 * TEXT_BYTES);
         self.given = 0;
         while self.text.len() < TEXT_BYTES {
-            if self.readers.is_empty() {
-                if self.group_next >= self.file.num_row_groups() || self.columns.is_empty() {
-                    break;
-                }
-                let group = self.group_next;
-                self.group_next += 1;
-                let open = |column: &Column| {
-                    let place = (group, column.place);
-                    bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)
-                };
-                self.readers = self.columns.iter().map(open).collect::<Result<_, _>>()?;
-                self.values = self.columns.iter().map(|_| VecDeque::new()).collect();
-                let bytes = self.file.metadata().row_group(group).compressed_size();
-                self.taken.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
-            }
-            for ((column, reader), values) in
-                self.columns.iter().zip(&mut self.readers).zip(&mut self.values)
+            if self.large.is_some() || self.column_next > 0 {
+                self.encode()?;
+            } else if self.values.iter().all(|values| !values.is_empty()) && !self.values.is_empty()
             {
-                if values.is_empty() {
-                    column.read_rows(reader, values)?;
-                }
-            }
-            let rows = self.values.iter().map(VecDeque::len).min().unwrap_or(0);
-            if rows == 0 {
-                if self.values.iter().any(|values| !values.is_empty()) {
-                    return Err(ParquetError::General("columns differ in length".to_owned()));
-                }
-                self.readers.clear();
-            }
-            for _ in 0..rows {
-                self.line()?;
-                if self.text.len() >= TEXT_BYTES {
-                    break;
-                }
+                self.text.push(b'{');
+                self.encode()?;
+            } else if !self.read()? {
+                break;
             }
         }
         Ok(!self.text.is_empty())
     }
 
-    /// Encodes one line from the next value of each column.
-    fn line(&mut self) -> Result<(), ParquetError> {
+    /// Reads the next rows, if necessary from the next row group. Returns false at the end of the
+    /// file.
+    fn read(&mut self) -> Result<bool, ParquetError> {
+        if self.readers.is_empty() {
+            if self.group_next >= self.file.num_row_groups() || self.columns.is_empty() {
+                return Ok(false);
+            }
+            let group = self.group_next;
+            self.group_next += 1;
+            let open = |column: &Column| {
+                let place = (group, column.place);
+                bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)
+            };
+            self.readers = self.columns.iter().map(open).collect::<Result<_, _>>()?;
+            self.values = self.columns.iter().map(|_| VecDeque::new()).collect();
+            let bytes = self.file.metadata().row_group(group).compressed_size();
+            self.taken.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+        }
+        for ((column, reader), values) in
+            self.columns.iter().zip(&mut self.readers).zip(&mut self.values)
+        {
+            if values.is_empty() {
+                column.read_rows(reader, values)?;
+            }
+        }
+        if self.values.iter().any(VecDeque::is_empty) {
+            if self.values.iter().any(|values| !values.is_empty()) {
+                return Err(ParquetError::General("columns differ in length".to_owned()));
+            }
+            self.readers.clear();
+        }
+        Ok(true)
+    }
+
+    /// Encodes the next value of the current row, or the next part of a large one.
+    fn encode(&mut self) -> Result<(), ParquetError> {
         let failed = |error: serde_json::Error| ParquetError::General(error.to_string());
-        for (at, (column, values)) in self.columns.iter().zip(&mut self.values).enumerate() {
-            self.text.push(if at == 0 { b'{' } else { b',' });
-            serde_json::to_writer(&mut self.text, &column.name).map_err(failed)?;
+        if let Some(large) = &mut self.large {
+            if large.encode(&mut self.text).map_err(failed)? {
+                return Ok(());
+            }
+            self.large = None;
+        } else {
+            let at = self.column_next;
+            if at > 0 {
+                self.text.push(b',');
+            }
+            serde_json::to_writer(&mut self.text, &self.columns[at].name).map_err(failed)?;
             self.text.push(b':');
-            let cell = values.pop_front().unwrap_or(Cell::Null);
+            let cell = self.values[at].pop_front().unwrap_or(Cell::Null);
+            self.column_next += 1;
+            if let Some(large) = LargeText::of(&cell) {
+                self.text.push(b'"');
+                self.large = Some(large);
+                return Ok(());
+            }
             serde_json::to_writer(&mut self.text, &cell).map_err(failed)?;
         }
-        self.text.extend_from_slice(b"}\n");
+        if self.column_next == self.columns.len() {
+            self.text.extend_from_slice(b"}\n");
+            self.column_next = 0;
+        }
         Ok(())
+    }
+}
+
+/// A text that is encoded in parts: as JSON it would be in memory a second time.
+struct LargeText {
+    bytes: ByteArray,
+    /// Number of bytes that are encoded.
+    done: usize,
+}
+
+impl LargeText {
+    /// Returns `None` if the value is small, or not a text.
+    fn of(cell: &Cell) -> Option<Self> {
+        let Cell::Bytes(bytes) = cell else { return None };
+        let is_large = bytes.len() > TEXT_BYTES && std::str::from_utf8(bytes.data()).is_ok();
+        is_large.then(|| Self { bytes: bytes.clone(), done: 0 })
+    }
+
+    /// Appends the next part; at the end the quotation mark. Returns false at the end.
+    fn encode(&mut self, text: &mut Vec<u8>) -> Result<bool, serde_json::Error> {
+        let rest = &self.bytes.data()[self.done..];
+        if rest.is_empty() {
+            text.push(b'"');
+            return Ok(false);
+        }
+        let part = rest.get(..TEXT_BYTES).unwrap_or(rest);
+        // The whole value is UTF-8: only the last character of a part can be incomplete.
+        let part = match std::str::from_utf8(part) {
+            Ok(part) => part,
+            Err(error) => std::str::from_utf8(&part[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        self.done += part.len();
+        let encoded = serde_json::to_string(part)?;
+        // Without the quotation marks around it.
+        text.extend_from_slice(&encoded.as_bytes()[1..encoded.len() - 1]);
+        Ok(true)
     }
 }
 

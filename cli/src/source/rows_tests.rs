@@ -91,3 +91,29 @@ fn rows_are_lines_of_json() {
     assert!(wrong("typo").contains("no column \"typo\": it has the fields id, text, number"));
     assert!(wrong("deep").contains("an unsupported type"));
 }
+
+#[test]
+fn a_large_text_is_encoded_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.parquet");
+    let schema = "message m { required binary id (UTF8); required binary text (UTF8); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer =
+        SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+    // Characters of 1 to 4 bytes: a part of fixed length would end within one.
+    let large = "\"\u{e9}\n\u{20ac}\\\u{1d11e}".repeat(5 * TEXT_BYTES / 26);
+    let mut group = writer.next_row_group().unwrap();
+    column::<ByteArrayType>(&mut group, &bytes(&[&large, "b", &large]), (&[], &[]));
+    column::<ByteArrayType>(&mut group, &bytes(&["one", &large, &large]), (&[], &[]));
+    group.close().unwrap();
+    writer.close().unwrap();
+    let large = serde_json::to_string(&large).unwrap();
+    let row = |id: &str, text: &str| format!("{{\"id\":{id},\"text\":{text}}}\n");
+    let all = [row(&large, "\"one\""), row("\"b\"", &large), row(&large, &large)].concat();
+    let found = read(&path, None);
+    assert!(found == all, "{} bytes instead of {}", found.len(), all.len());
+    let mut rows = Rows::open(&path, None, Arc::default()).unwrap();
+    while rows.fill().unwrap() {
+        assert!(rows.text.len() < 6 * TEXT_BYTES, "{}", rows.text.len());
+    }
+}

@@ -174,13 +174,13 @@ fn items_are_sets_of_strings_and_integers() {
         {\"id\":\"c\",\"items\":[1.5]}\n\
         {\"id\":\"d\",\"items\":[]}\n";
     scratch.write("sets", lines);
-    let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(0);
+    let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(3);
     let ran = ran.says(&["items", "line 3: bad line", "line 4: empty"]);
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
     let pairs = scratch.run("pairs i --json").ends_with(0);
     assert_eq!(pairs.objects()[0]["similarity"], 1.0, "1 is the same item as \"1\"");
     // An index of items needs no field name, and refuses texts.
-    scratch.run("add i --jsonl sets").ends_with(0);
+    scratch.run("add i --jsonl sets").ends_with(3);
     scratch.run("add i sets").ends_with(2).says(&["--jsonl sets --items-field items"]);
     scratch.run("add i sets --as-text").ends_with(2).says(&["sets of items"]);
     scratch.run("query i --text x").ends_with(2).says(&["sets of items"]);
@@ -242,7 +242,7 @@ fn a_number_too_large_for_an_integer_is_named_with_its_line() {
     let scratch = Scratch::new();
     let lines = "{\"id\":1,\"text\":\"a b c\"}\n{\"id\":18446744073709551616,\"text\":\"d e f\"}\n";
     scratch.write("l", lines);
-    let ran = scratch.run("add i --jsonl l").ends_with(0);
+    let ran = scratch.run("add i --jsonl l").ends_with(3);
     ran.says(&["l line 2: bad line", "too large for an integer", "write it as a string"]);
     scratch.write("deep", format!("{{\"id\":2,\"text\":{}}}\n", "[".repeat(200)));
     scratch.run("add i --jsonl deep").ends_with(2).says(&["deep line 1", "recursion limit"]);

@@ -72,9 +72,9 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
     assert_eq!((bytes("kept"), bytes("skipped")), (2, 3));
     let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient").ends_with(0);
     assert!(ran.stdout.contains("saved: 0 bytes of "), "{}", ran.stdout);
-    // A file is still accepted if exactly half of its lines are unusable.
+    // A file is still added if exactly half of its lines are unusable.
     scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
-    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    scratch.run("add i --jsonl l.jsonl").ends_with(3);
     // Without any usable line, reading stops early.
     scratch.write("l.jsonl", lines("body", 9_000) + &lines("text", 9_000));
     let ran = scratch.run("add new --jsonl l.jsonl").ends_with(2).says(&["none of 4,096 lines"]);
@@ -126,4 +126,30 @@ fn many_documents_in_one_file_are_not_taken_for_one_text() {
     // Files inside a folder are not checked, because the user did not name them.
     scratch.write("folder/l.jsonl", lines("body", 3));
     scratch.run("add new folder").ends_with(0);
+}
+
+/// A script that goes by the status must notice that lines are missing.
+#[test]
+fn a_run_without_lines_that_could_not_be_read_ends_with_a_status_of_its_own() {
+    let scratch = Scratch::new();
+    let line =
+        |key: &str, word: &str| format!("{{\"id\":{key:?},\"text\":\"four {word} of text\"}}\n");
+    let whole = [line("a", "words"), line("b", "kinds"), line("c", "pages")].concat();
+    let blank = "{\"id\":\"d\",\"text\":\" \"}\n";
+    scratch.write("whole.jsonl", format!("{whole}{blank}"));
+    scratch.write("bad.jsonl", format!("{whole}{blank}garbage\n"));
+    scratch.write("bad.csv", "id,text\na,four words of text\nb,one,two\nc,x\n");
+    scratch.run("add i --jsonl whole.jsonl").ends_with(0);
+    let quoted = "create quoted --passages 4:2";
+    scratch.run(quoted).ends_with(0);
+    for command in ["add i", "admit i", "query i", "add quoted", "query quoted"] {
+        let run = |rest: &str| scratch.run(&format!("{command} --jsonl {rest}"));
+        // A blank text was read: it has nothing to compare.
+        run("whole.jsonl").ends_with(0);
+        let told = "1 line could not be read (status 3; --lenient: status 0)";
+        run("bad.jsonl").ends_with(3).says(&["bad.jsonl line 5: bad line (not JSON", told]);
+        run("bad.jsonl --lenient").ends_with(0);
+        run("bad.csv").ends_with(2).says(&["line 3"]);
+        run("bad.csv --lenient").ends_with(0);
+    }
 }
