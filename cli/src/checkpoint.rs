@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::failure::Failure;
 use crate::raw::STDIN;
+use crate::scratch;
 
 /// Bytes hashed at the beginning of an input file.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -111,7 +112,7 @@ pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result
     let write = || {
         let mut tmp = path.as_os_str().to_owned();
         tmp.push(".tmp");
-        let mut file = File::create(&tmp)?;
+        let mut file = scratch::create(tmp.as_ref())?;
         writeln!(file, "{line}\n{:016x}", xxh3_64(line.as_bytes()))?;
         if synced {
             file.sync_all()?;
@@ -176,6 +177,18 @@ mod tests {
         assert_eq!(load::<Vec<u64>>(&path), None);
         remove(&path);
         remove(&path);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_place_of_the_unfinished_file_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink(path("victim"), path("run.tmp")).unwrap();
+        store(&path("run"), &[1_u64], true).unwrap();
+        assert_eq!(fs::read(path("victim")).unwrap(), b"precious");
+        assert_eq!(load::<Vec<u64>>(&path("run")), Some(vec![1]));
     }
 
     #[cfg(unix)]

@@ -1,8 +1,13 @@
-//! Temporary folders and files of the tool. No other user can read them or guess their names.
+//! Temporary folders and files of the tool. Those without a name that the user can foresee are
+//! private; those beside an output are never opened through a link.
 
-#![expect(clippy::disallowed_types, reason = "temporary files of the tool, never the index's")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "temporary files of the tool, never the index's"
+)]
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -45,6 +50,45 @@ pub(crate) fn file() -> io::Result<File> {
     tempfile::tempfile()
 }
 
+/// Creates a file under a temporary name beside the final one. Anybody can foresee such a name, so
+/// whatever has it already is deleted: the remains of a killed run, or a link to another file.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::options().read(true).write(true).create_new(true).open(path),
+    }
+}
+
+/// Opens a temporary file of an interrupted run. If the path does not lead to a regular file that
+/// has no other name, the file is created anew.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    match no_follow(options.read(true).write(true)).open(path) {
+        Ok(file) if has_one_name(&file.metadata()?) => Ok(file),
+        _ => create(path),
+    }
+}
+
+/// Never opens a link, nor waits for the other end of a pipe.
+pub(crate) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    options
+}
+
+fn has_one_name(metadata: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    let links = std::os::unix::fs::MetadataExt::nlink(metadata);
+    #[cfg(not(unix))]
+    let links = 1;
+    metadata.is_file() && links == 1
+}
+
 /// Reads a file from an offset. Several readers of one file do not disturb each other.
 pub(crate) struct ReadAt {
     pub(crate) file: std::sync::Arc<File>,
@@ -77,6 +121,47 @@ mod tests {
         let path = one.path().to_owned();
         drop(one);
         assert!(!path.exists() && other.path().exists());
+    }
+
+    /// Creates a folder with a link, a hard link and a pipe to or beside the file `victim`.
+    #[cfg(unix)]
+    fn planted() -> (tempfile::TempDir, [std::path::PathBuf; 3]) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink(path("victim"), path("link")).unwrap();
+        fs::hard_link(path("victim"), path("hard")).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
+        let planted = ["link", "hard", "pipe"].map(path);
+        (dir, planted)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_place_of_a_temporary_file_is_not_followed() {
+        use io::Write as _;
+        for open in [create, open_or_create] {
+            let (dir, planted) = planted();
+            for path in planted {
+                let mut file = open(&path).unwrap();
+                assert_eq!(file.metadata().unwrap().len(), 0);
+                file.write_all(b"ours").unwrap();
+                assert!(fs::symlink_metadata(&path).unwrap().is_file());
+                assert_eq!(fs::read(&path).unwrap(), b"ours");
+            }
+            assert_eq!(fs::read(dir.path().join("victim")).unwrap(), b"precious");
+        }
+    }
+
+    #[test]
+    fn a_temporary_file_of_an_interrupted_run_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "half").unwrap();
+        assert_eq!(open_or_create(&path).unwrap().metadata().unwrap().len(), 4);
+        assert_eq!(create(&path).unwrap().metadata().unwrap().len(), 0);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
+use crate::scratch;
+
 /// Size of an entry without its signature.
 const HEAD_BYTES: usize = 40;
 /// A flag bit in the field that stores the kind of a line: the text has few distinct shingles.
@@ -264,8 +266,7 @@ pub(super) fn runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
 }
 
 fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
-    let mut file =
-        File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut file = scratch::open_or_create(path)?;
     if file.metadata()?.len() < bytes {
         return Ok(None);
     }
@@ -336,9 +337,7 @@ pub(super) struct Verdicts {
 impl Verdicts {
     /// Opens or creates the file in a folder, for this many lines.
     pub(super) fn open(folder: &Path, lines: u64) -> io::Result<Self> {
-        let path = folder.join("verdicts");
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = scratch::open_or_create(&folder.join("verdicts"))?;
         file.set_len(lines * VERDICT_BYTES)?;
         Ok(Self { file })
     }

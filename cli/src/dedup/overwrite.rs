@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::asked::Asked;
 use crate::failure::Failure;
 use crate::files;
+use crate::scratch;
 use crate::source;
 
 /// Maximum length of the first line of DROPPED to inspect.
@@ -86,7 +87,7 @@ pub(super) fn mark_as_pair(out: &Path, dropped: &Path) -> Result<(), Failure> {
         // After an interruption, one of them may have got its name already.
         let tmp = files::unfinished(path);
         let there = if tmp.exists() { &tmp } else { path };
-        let file = File::options().write(true).open(there).map_err(failed)?;
+        let file = scratch::no_follow(File::options().write(true)).open(there).map_err(failed)?;
         file.set_modified(now).map_err(failed)?;
     }
     Ok(())

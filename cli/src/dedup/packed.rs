@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::checkpoint;
 use crate::failure::Failure;
 use crate::files;
+use crate::scratch;
 
 /// A block ends after the line with which it reaches this size. This is large enough for good
 /// compression.
@@ -76,9 +77,7 @@ impl Packed {
             Some("zst" | "zstd") => Packing::Zstandard,
             _ => Packing::None,
         };
-        let mut options = File::options();
-        let options = options.write(true).create(true).truncate(false);
-        let mut file = options.open(files::unfinished(path)).map_err(failed)?;
+        let mut file = scratch::open_or_create(&files::unfinished(path)).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() < bytes {
             return Ok(None);
         }

@@ -3,9 +3,6 @@
 //! A document that is similar to a document of the archive (the index given by `--index`) is marked
 //! in this pass already: this does not depend on the order in which documents are decided.
 
-#![expect(clippy::disallowed_types, reason = "copies stdin to the work folder")]
-
-use std::fs::File;
 use std::io;
 
 use nearkin::{Signature, Variety};
@@ -24,6 +21,7 @@ use crate::progress::Progress;
 use crate::raw::STDIN;
 use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::repetitive::Repetitive;
+use crate::scratch;
 use crate::skips::{self, LineCounts, Skips};
 use crate::source::{self, Wanted};
 
@@ -104,7 +102,7 @@ pub(super) fn input(asked: &Asked<'_>, work: &Work, only: bool) -> Result<LineFi
     let copy = work.stdin();
     if asked.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
         let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
-        let copied = File::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
+        let copied = scratch::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
     }

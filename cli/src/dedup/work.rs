@@ -27,8 +27,10 @@ use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::input::Position;
+use crate::opened;
 use crate::output;
 use crate::raw::STDIN;
+use crate::scratch;
 use crate::source::RowOptions;
 
 /// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
@@ -188,7 +190,9 @@ impl Work {
                 "wait for it, or write to another file",
             ));
         };
-        let opened = Index::open(folder.join("kept"), options()).ok().map(Arc::new);
+        let place = folder.join("kept");
+        let open = |options| Index::open(&place, options);
+        let opened = opened::mapped_or_not(&place, options(), open).ok().map(Arc::new);
         let state: Option<State> = checkpoint::load(&folder.join("state"));
         let signature_bytes = asked.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
@@ -213,7 +217,8 @@ impl Work {
             return Err(failure);
         }
         empty(&folder).map_err(failed)?;
-        let kept = Arc::new(Index::create(folder.join("kept"), &asked.params, options())?);
+        let create = |options| Index::create(&place, &asked.params, options);
+        let kept = Arc::new(opened::mapped_or_not(&place, options(), create)?);
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
         let Some(ledger) = ledger else {
             return Err(Failure::new(
@@ -286,17 +291,13 @@ impl Work {
 /// Creates the folder if needed and takes its lock. `None` if another run holds it.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     loop {
-        match fs::create_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
+        make_folder(folder)?;
         let path = folder.join(LOCK);
         let mut options = File::options();
-        let lock = match options.write(true).create(true).truncate(false).open(&path) {
+        let options = options.write(true).create(true).truncate(false);
+        let lock = match scratch::no_follow(options).open(&path) {
             // The previous run deleted the folder between these two calls: try again.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_dangling(folder) => {
-                continue;
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
         };
         match lock.try_lock() {
@@ -310,9 +311,25 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether the path is a dangling symbolic link.
-fn is_dangling(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok() && !folder.exists()
+/// Creates a folder that only this user can read, unless it exists. Never accepts a link: the
+/// folder that it leads to would be emptied.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    match fs::symlink_metadata(folder) {
+        Ok(there) if !there.is_dir() => Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            "it is a link or a file, not a folder",
+        )),
+        // The previous run has just deleted it; the caller tries again.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        there => there.map(drop),
+    }
 }
 
 /// Whether an open file is still the one at this path.

@@ -17,6 +17,7 @@ use crate::files;
 use crate::interrupt;
 use crate::progress::{Progress, Unit};
 use crate::raw::STDIN;
+use crate::scratch;
 use crate::source::{self, Row, RowCopy};
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
@@ -25,7 +26,7 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     let mut dropped = dropped;
     let tmp = files::unfinished(&asked.out);
     let failed = |error: io::Error| Failure::writing(&asked.out, &error);
-    let file = File::create(&tmp).map_err(failed)?;
+    let file = scratch::create(&tmp).map_err(failed)?;
     let mut copy = RowCopy::new(asked.files, &asked.out, file)?;
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     for group in copy.groups() {

@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::args::Dups;
 use crate::failure::Failure;
 use crate::mirror::{self, Selection};
+use crate::opened;
 use crate::output;
 use crate::scratch::Scratch;
 
@@ -59,7 +60,8 @@ pub(super) fn with_index<T>(
     }
     let scratch = Scratch::folder()?;
     let place = scratch.path().join("index");
-    let index = Index::create(&place, &params, Options::default())?;
+    let create = |options| Index::create(&place, &params, options);
+    let index = opened::mapped_or_not(&place, Options::default(), create)?;
     follow_and_work(wanted, index, &place, &work)
 }
 
@@ -77,7 +79,8 @@ fn cached<T>(
 ) -> Result<Done<T>, Cause> {
     let open = || {
         make_private(place.parent().unwrap_or(place))?;
-        Ok(Index::open_or_create(place, params, Options::default())?)
+        let open = |options| Index::open_or_create(place, params, options);
+        Ok(opened::mapped_or_not(place, Options::default(), open)?)
     };
     let first = open().map_err(Cause::Cache).and_then(|index| {
         touch(place);

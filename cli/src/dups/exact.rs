@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
+use crate::scratch;
 
 /// Number of bytes at the beginning of a file that are compared first.
 const HEAD_BYTES: u64 = 16 << 10;
@@ -80,17 +81,9 @@ pub(super) fn each_block(
     block: &mut Vec<u8>,
     mut each: impl FnMut(&[u8]),
 ) -> io::Result<()> {
+    // A link may have been put in place of the file.
     let mut options = std::fs::File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // Never follows a link that was put in place of the file, nor waits for a pipe.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let mut file = options.open(found.path())?;
+    let mut file = scratch::no_follow(options.read(true)).open(found.path())?;
     let mut rest = most.min(found.state.bytes);
     block.resize(usize::try_from(rest).unwrap_or(BLOCK_BYTES).clamp(1, BLOCK_BYTES), 0);
     while rest > 0 {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::files;
+use crate::scratch;
 
 /// An output file. If it is dropped unfinished, the partial file is deleted.
 pub(crate) struct Target {
@@ -29,7 +30,7 @@ impl Target {
             return Ok(Self { file, path: path.to_owned(), tmp: None });
         }
         let tmp = files::unfinished(path);
-        let file = File::create(&tmp).map_err(failed)?;
+        let file = scratch::create(&tmp).map_err(failed)?;
         Ok(Self { file, path: path.to_owned(), tmp: Some(tmp) })
     }
 

@@ -5,13 +5,12 @@
 //! version, is treated as empty: the files are read once more.
 
 #![expect(
-    clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "a cache of the tool's: the engine does not know of it, and nothing depends on it"
 )]
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -19,6 +18,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::memo::Stat;
 use crate::checkpoint::NoteFolder;
+use crate::scratch;
 use crate::texts;
 
 /// Name of the cache file.
@@ -142,7 +142,7 @@ impl SkipCache {
         // The file is not synced. If power loss tears it, the checksum detects this.
         let path = self.index.file(NAME);
         let tmp = path.with_extension("skipped.tmp");
-        File::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
+        scratch::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
         fs::rename(&tmp, &path)
     }
 }

@@ -12,6 +12,7 @@ use nearkin::{
 use super::folder::mark;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::opened;
 use crate::scratch::Scratch;
 
 /// Where changes are made: in the index itself or, with `--dry-run`, in a scratch index.
@@ -40,7 +41,9 @@ impl Store {
     ) -> Result<Self, Failure> {
         let scratch = Scratch::folder()?;
         let options = Options::default().durability(Durability::OsBuffer);
-        let added = Index::create(scratch.path().join("index"), params, options)?;
+        let place = scratch.path().join("index");
+        let create = |options| Index::create(&place, params, options);
+        let added = opened::mapped_or_not(&place, options, create)?;
         Ok(Self::Dry(Box::new(Dry { documents, gone, added, _scratch: scratch })))
     }
 

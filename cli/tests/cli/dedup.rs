@@ -14,6 +14,9 @@ mod exactly;
 mod formats;
 #[path = "dedup/peers.rs"]
 mod peers;
+#[cfg(unix)]
+#[path = "dedup/planted.rs"]
+mod planted;
 #[path = "dedup/rows.rs"]
 mod rows;
 

@@ -22,7 +22,7 @@ fn text(number: usize) -> String {
 impl Scratch {
     /// Writes files with old modification times. Then waits until their change times, which cannot
     /// be set, are old enough, too.
-    fn write_old(&self, files: &[(&str, &str)]) {
+    pub(crate) fn write_old(&self, files: &[(&str, &str)]) {
         for (name, content) in files {
             self.write(name, content);
             self.make_old(name);
