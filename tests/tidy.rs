@@ -7,6 +7,8 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/floors.rs"]
+mod floors;
 #[path = "tidy/layers.rs"]
 mod layers;
 #[path = "tidy/links.rs"]

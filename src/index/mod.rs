@@ -1,62 +1,48 @@
-//! The engine: the only module that uses all others. Start reading with `write.rs`, `read/query.rs`
-//! and `merge/mod.rs`.
+//! The engine: the only module that uses all others.
+//!
+//! Its folders are floors. A floor names floors below it, and never one above it
+//! (`tests/tidy/floors.rs`):
+//!
+//! | floor | knows |
+//! |---|---|
+//! | `doors` | the public types; no logic |
+//! | `files` | opening, closing, copies, shards: whole folders of an index |
+//! | `maintain` | what is due, and the threads that do it |
+//! | `write` | batches, admission, commits: how a change comes in |
+//! | `merge` | how segments are born |
+//! | `read` | queries, pairs and clusters over one snapshot |
+//! | `state` | the data that all calls share, and its locks |
+//!
+//! Start reading with `write/write_path.rs`, `read/query.rs` and `merge/mod.rs`.
 
-mod admit;
-mod adopt;
-mod background;
-mod batch;
-mod commit;
-mod copy;
-mod core;
-mod event;
-mod expiry;
-mod expiry_queue;
-mod follow;
-mod group;
-mod handle;
-mod inspect;
-mod key;
-mod life;
+mod doors;
+mod files;
 mod maintain;
 mod merge;
-mod open;
-mod options;
-mod parameters;
-mod plan;
-#[cfg(not(all(shuttle, test)))]
-mod pool;
-mod prefix;
-mod quiet;
 mod read;
-mod reader;
-mod seal;
-mod sharded;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(all(fuzzing, not(test)))]
 pub(crate) mod tests;
-mod unwind;
-mod view;
-mod wakeup;
-mod warm_up;
 mod write;
 
-pub use admit::{Admission, Admit, Decision, Keep, Newcomer, VerifiedAdmit};
-pub use adopt::Adopt;
-pub use batch::{Batch, Edit, Outcome, Written};
-pub use copy::{Imported, Salvaged};
-pub use event::Event;
-pub use handle::Index;
-pub use key::Key;
-pub use options::{Durability, Maintenance, Options};
+pub use doors::handle::Index;
+pub use doors::reader::Reader;
+pub use files::adopt::Adopt;
+pub use files::copy::{Imported, Salvaged};
+pub use files::seal::{Sealed, Ticket, seal};
+pub(crate) use files::sharded::shard_of;
+pub use files::sharded::{Manifest, ManifestFile, Shards};
 pub(crate) use read::query::check_threshold;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document, Documents,
     Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,
     Snapshot, Stats, Verification,
 };
-pub use reader::Reader;
-pub use seal::{Sealed, Ticket, seal};
-pub(crate) use sharded::shard_of;
-pub use sharded::{Manifest, ManifestFile, Shards};
+pub use state::event::Event;
+pub use state::key::Key;
+pub use state::options::{Durability, Maintenance, Options};
+
+pub use write::admit::{Admission, Admit, Decision, Keep, Newcomer, VerifiedAdmit};
+pub use write::batch::{Batch, Edit, Outcome, Written};

@@ -168,7 +168,7 @@ impl PassageIndex {
         let (_, old) = cut::split_first(&stored.payload)?;
         let head = stored.payload.len() - old.len();
         let changed = [&stored.payload[..head], payload].concat();
-        let written = self.index.core().write(&Batch::new().set_payload(first, changed))?;
+        let written = self.index.write_to_any(&Batch::new().set_payload(first, changed))?;
         Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
     }
 
@@ -201,7 +201,7 @@ impl PassageIndex {
             batch = replace(batch, text, payload, old)?;
             before.push((Some(old > 0), batch.len().saturating_sub(begin)));
         }
-        let written = self.index.core().write(&batch)?;
+        let written = self.index.write_to_any(&batch)?;
         let mut rest = written.outcomes.as_slice();
         let outcome = |(existed, operations): (Option<bool>, usize)| {
             let (own, others) = rest.split_at(operations.min(rest.len()));
@@ -232,7 +232,7 @@ impl PassageIndex {
             return Ok(Outcome::Missing);
         }
         let remove = |batch: Batch, number| batch.remove(cut::inner_key(key, number));
-        self.index.core().write(&(0..old).fold(Batch::new(), remove))?;
+        self.index.write_to_any(&(0..old).fold(Batch::new(), remove))?;
         Ok(Outcome::Removed)
     }
 

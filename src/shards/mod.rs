@@ -60,7 +60,8 @@ mod stars;
 mod tests;
 mod verify;
 
-pub use crate::index::{Adopt, Manifest, ManifestFile, Sealed, Shards, Ticket, seal};
+pub use crate::index::seal;
+pub use crate::index::{Adopt, Manifest, ManifestFile, Sealed, Shards, Ticket};
 pub use bands::{BandEntry, band_entries, shard_of};
 pub use keep::dropped;
 pub use stars::{are_stars, components, large_star, small_star};

@@ -68,6 +68,24 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Clusters", &index.clusters(0.5).unwrap());
     printed.add("Collapsed", &snapshot.pairs(0.5).unwrap().collapse().unwrap().next().unwrap());
     printed.add("Pair", &matches[0].clone().pair_with("another"));
+    let newcomer = Newcomer::new("p0", &signature).payload(&payload);
+    printed.add("Newcomer", &newcomer);
+    printed.add("Edit", &Edit::insert("p0", &signature).payload(&payload));
+    let terms = Admit::at(0.9).limit(1);
+    let admission = index.admit("p2", &signature, &terms).unwrap();
+    printed.add("Admit", &terms);
+    let mut fetch = |_: &[u8]| Ok(None);
+    printed.add("VerifiedAdmit", &terms.verify(&mut fetch));
+    printed.add("Decision", &admission.decision);
+    printed.add("Admission", &admission);
+    let rescued = scratch.dir().with_file_name("rescued");
+    drop(index);
+    let salvaged = Index::salvage(scratch.dir(), rescued, None, inline()).unwrap();
+    printed.add("Salvaged", &salvaged);
+}
+
+fn events(printed: &mut Printed, scratch: &Scratch) {
+    let signature = signature(&Sketcher::new(&params()));
     let heard = std::sync::Arc::new(std::sync::Mutex::new(None));
     let told = std::sync::Arc::clone(&heard);
     let listening = inline().on_event(move |event| *told.lock().unwrap() = Some(event.clone()));
@@ -85,20 +103,6 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     };
     few.verify_with(watch).unwrap();
     printed.add("Progress", &progress.unwrap());
-    let newcomer = Newcomer::new("p0", &signature).payload(&payload);
-    printed.add("Newcomer", &newcomer);
-    printed.add("Edit", &Edit::insert("p0", &signature).payload(&payload));
-    let terms = Admit::at(0.9).limit(1);
-    let admission = index.admit("p2", &signature, &terms).unwrap();
-    printed.add("Admit", &terms);
-    let mut fetch = |_: &[u8]| Ok(None);
-    printed.add("VerifiedAdmit", &terms.verify(&mut fetch));
-    printed.add("Decision", &admission.decision);
-    printed.add("Admission", &admission);
-    let rescued = scratch.dir().with_file_name("rescued");
-    drop(index);
-    let salvaged = Index::salvage(scratch.dir(), rescued, None, inline()).unwrap();
-    printed.add("Salvaged", &salvaged);
 }
 
 fn plain(printed: &mut Printed) {
@@ -180,6 +184,7 @@ fn every_public_type_is_printed_on_a_line_or_two_without_the_seed() {
     let mut printed = Printed(BTreeMap::new());
     plain(&mut printed);
     handles(&mut printed, &Scratch::new());
+    events(&mut printed, &Scratch::new());
     decisions(&mut printed, &Scratch::new());
     passages(&mut printed, &Scratch::new());
     let is_secret = |text: &str| {

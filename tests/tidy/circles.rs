@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMES_MAX: usize = 8;
 
 /// A module, given by the names on its path from the crate root.
-type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// Maps a module to the modules that its file names.
-type Needs = BTreeMap<Module, BTreeSet<Module>>;
+pub(crate) type Needs = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The module for a file. The path is relative to the folder of `main.rs`.
 fn module_of(path: &str) -> Module {
@@ -79,19 +79,23 @@ pub(crate) fn circles_of_siblings(files: &[(String, String)]) -> Vec<String> {
     circles_without(files, |from, to| from.starts_with(to))
 }
 
+/// The modules that each file names, tests left out.
+pub(crate) fn needs(files: &[(String, String)]) -> Needs {
+    let files = files.iter().filter(|(path, _)| !is_test(path));
+    let files: Vec<_> = files.map(|(path, code)| (module_of(path), outside_tests(code))).collect();
+    let all: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    files.iter().map(|(module, code)| (module.clone(), named(module, code, &all))).collect()
+}
+
 fn circles_without(
     files: &[(String, String)],
     is_left_out: impl Fn(&Module, &Module) -> bool,
 ) -> Vec<String> {
-    let files = files.iter().filter(|(path, _)| !is_test(path));
-    let files: Vec<_> = files.map(|(path, code)| (module_of(path), outside_tests(code))).collect();
-    let all: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
-    let needs = files.iter().map(|(module, code)| {
-        let mut named = named(module, code, &all);
+    let mut needs = needs(files);
+    for (module, named) in &mut needs {
         named.retain(|other| !is_left_out(module, other));
-        (module.clone(), named)
-    });
-    let needs: Needs = needs.collect();
+    }
+    let all: BTreeSet<Module> = needs.keys().cloned().collect();
     let reach: BTreeMap<_, _> = all.iter().map(|one| (one, reached(one, &needs))).collect();
     let mut found = Vec::new();
     let mut told = BTreeSet::new();

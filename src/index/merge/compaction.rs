@@ -5,13 +5,16 @@
 //! over to the output. Deaths that flushes committed meanwhile go into the output's dead file;
 //! deaths above the floor are recorded in the memtable, for the output's segment number.
 
+use super::policy;
 use crate::format::bytes::wide;
-use crate::index::core::{Core, Writer};
-use crate::index::event::Event;
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
-use crate::index::merge::running::{Compaction, Source, deaths_above_floor, deaths_since, ranks};
-use crate::index::merge::{Input, Merge, policy};
-use crate::index::state::LiveSegment;
+use crate::index::merge::{flush, parameters};
+use crate::index::state::commit;
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::event::Event;
+use crate::index::state::merging::{Input, Merge};
+use crate::index::state::running::{Compaction, Source, deaths_above_floor, deaths_since, ranks};
+use crate::index::state::versions::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::with_late;
 use crate::memtable::Step;
@@ -20,268 +23,273 @@ use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
 
-impl Core {
-    pub(crate) fn compaction(&self) -> MutexGuard<'_, Option<Compaction>> {
-        self.compaction.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+pub(crate) fn compaction(core: &Core) -> MutexGuard<'_, Option<Compaction>> {
+    core.compaction.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Does one step of the running compaction, or starts one if it is due. If `quiet` is still the
-    /// last change, the step may be one of an idle merge. Returns whether the compaction has ended;
-    /// `None` if there was nothing to do, or if another thread is doing a step.
-    pub(crate) fn compact_step(&self, quiet: Option<u64>) -> Result<Option<bool>> {
-        let slot = match self.compaction.try_lock() {
-            Ok(slot) => slot,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
-        };
-        self.compact_step_in(slot, quiet)
-    }
+/// Does one step of the running compaction, or starts one if it is due. If `quiet` is still the
+/// last change, the step may be one of an idle merge. Returns whether the compaction has ended;
+/// `None` if there was nothing to do, or if another thread is doing a step.
+pub(crate) fn compact_step(core: &Core, quiet: Option<u64>) -> Result<Option<bool>> {
+    let slot = match core.compaction.try_lock() {
+        Ok(slot) => slot,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return Ok(None),
+    };
+    compact_step_in(core, slot, quiet)
+}
 
-    /// Like `compact_step`, but waits for another thread's step first, and does not start an idle
-    /// merge.
-    pub(crate) fn compact_step_awaited(&self) -> Result<Option<bool>> {
-        self.compact_step_in(self.compaction(), None)
-    }
+/// Like `compact_step`, but waits for another thread's step first, and does not start an idle
+/// merge.
+pub(crate) fn compact_step_awaited(core: &Core) -> Result<Option<bool>> {
+    compact_step_in(core, compaction(core), None)
+}
 
-    fn compact_step_in(
-        &self,
-        mut slot: MutexGuard<'_, Option<Compaction>>,
-        quiet: Option<u64>,
-    ) -> Result<Option<bool>> {
-        match &*slot {
-            None => {
-                let mut writer = self.writer();
-                let due = self.due(&writer);
-                if let Some(chosen) = self.idle_merge(&mut writer, quiet, due.as_deref()) {
-                    let merge = self.begin_compaction(&mut writer, &chosen)?;
-                    *slot = Some(Compaction { is_idle: true, ..merge });
-                } else if let Some(chosen) = due {
-                    *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
-                } else {
+fn compact_step_in(
+    core: &Core,
+    mut slot: MutexGuard<'_, Option<Compaction>>,
+    quiet: Option<u64>,
+) -> Result<Option<bool>> {
+    match &*slot {
+        None => {
+            let mut writer = core.writer();
+            let due = due(core, &writer);
+            if let Some(chosen) = idle_merge(core, &mut writer, quiet, due.as_deref()) {
+                let merge = begin_compaction(core, &mut writer, &chosen)?;
+                *slot = Some(Compaction { is_idle: true, ..merge });
+            } else if let Some(chosen) = due {
+                *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
+            } else {
+                return Ok(None);
+            }
+        }
+        Some(compaction) if compaction.is_idle => {
+            let mut writer = core.writer();
+            if quiet != Some(writer.change) {
+                if due(core, &writer).is_none() {
                     return Ok(None);
                 }
-            }
-            Some(compaction) if compaction.is_idle => {
-                let mut writer = self.writer();
-                if quiet != Some(writer.change) {
-                    if self.due(&writer).is_none() {
-                        return Ok(None);
-                    }
-                    if let Some(unused) = compaction.bytes_if_abandoned() {
-                        writer.idle_bytes = writer.idle_bytes.saturating_add(unused);
-                        // Deletes an unfinished file, which may be large: not under the write lock.
-                        drop(writer);
-                        self.abandon(&mut slot);
-                        return self.compact_step_in(slot, quiet);
-                    }
+                if let Some(unused) = compaction.bytes_if_abandoned() {
+                    writer.idle_bytes = writer.idle_bytes.saturating_add(unused);
+                    // Deletes an unfinished file, which may be large: not under the write lock.
+                    drop(writer);
+                    abandon(core, &mut slot);
+                    return compact_step_in(core, slot, quiet);
                 }
             }
-            Some(_) => {}
         }
-        self.advance(&mut slot).map(Some)
+        Some(_) => {}
     }
+    advance(core, &mut slot).map(Some)
+}
 
-    /// The segments of the compaction that is due, whether or not the index is idle.
-    fn due(&self, writer: &Writer) -> Option<Vec<u64>> {
-        policy::choose(&writer.catalog.row().segments, self.options.tier_segments_max)
+/// The segments of the compaction that is due, whether or not the index is idle.
+fn due(core: &Core, writer: &Writer) -> Option<Vec<u64>> {
+    policy::choose(&writer.catalog.row().segments, core.options.tier_segments_max)
+}
+
+/// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
+/// of idle merging.
+///
+/// If a compaction is due (`due`), returns `None` unless the segments include those of `due`.
+/// If they do, the idle merge takes the place of that compaction: otherwise it would soon
+/// rewrite the compaction's output.
+fn idle_merge(
+    core: &Core,
+    writer: &mut Writer,
+    quiet: Option<u64>,
+    due: Option<&[u64]>,
+) -> Option<Vec<u64>> {
+    // There may have been a write while this thread waited for the lock.
+    if quiet != Some(writer.change) || !core.options.merge_when_idle {
+        return None;
     }
-
-    /// The segments of an idle merge, if one is worthwhile. Deducts their bytes from the allowance
-    /// of idle merging.
-    ///
-    /// If a compaction is due (`due`), returns `None` unless the segments include those of `due`.
-    /// If they do, the idle merge takes the place of that compaction: otherwise it would soon
-    /// rewrite the compaction's output.
-    fn idle_merge(
-        &self,
-        writer: &mut Writer,
-        quiet: Option<u64>,
-        due: Option<&[u64]>,
-    ) -> Option<Vec<u64>> {
-        // There may have been a write while this thread waited for the lock.
-        if quiet != Some(writer.change) || !self.options.merge_when_idle {
-            return None;
-        }
-        let entries = &writer.catalog.row().segments;
-        let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
-        if !due.unwrap_or_default().iter().all(|number| chosen.contains(number)) {
-            return None;
-        }
-        let inputs = entries.iter().filter(|entry| chosen.contains(&entry.number));
-        let bytes: u64 = inputs.map(|entry| entry.length).sum();
-        writer.idle_bytes = writer.idle_bytes.saturating_sub(bytes);
-        Some(chosen)
+    let entries = &writer.catalog.row().segments;
+    let chosen = policy::choose_idle(entries, writer.idle_bytes)?;
+    if !due.unwrap_or_default().iter().all(|number| chosen.contains(number)) {
+        return None;
     }
+    let inputs = entries.iter().filter(|entry| chosen.contains(&entry.number));
+    let bytes: u64 = inputs.map(|entry| entry.length).sum();
+    writer.idle_bytes = writer.idle_bytes.saturating_sub(bytes);
+    Some(chosen)
+}
 
-    /// Merges everything into one segment without dead documents.
-    pub(crate) fn compact_all(
-        &self,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<()> {
-        match self.try_compact_all(progress) {
-            Err(error)
-                if planted!(SpareKept, false, self.gave_up_spare(&mut self.writer(), &error)) =>
-            {
-                self.try_compact_all(progress)?;
-            }
-            compacted => compacted?,
-        }
-        self.mend_parameters()
-    }
-
-    fn try_compact_all(&self, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
-        let mut slot = self.compaction();
-        while slot.is_some() {
-            match self.advance(&mut slot) {
-                // The failed step has abandoned the compaction, which frees its disk space.
-                Err(error) if error.kind() == ErrorKind::Io => {}
-                advanced => drop(advanced?),
-            }
-        }
+/// Merges everything into one segment without dead documents.
+pub(crate) fn compact_all(
+    core: &Core,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
+    match try_compact_all(core, progress) {
+        Err(error)
+            if planted!(
+                SpareKept,
+                false,
+                flush::gave_up_spare(core, &mut core.writer(), &error)
+            ) =>
         {
-            let mut writer = self.writer();
-            self.flush_locked(&mut writer, crate::index::merge::flush::NextWal::None)?;
-            let entries = &writer.catalog.row().segments;
-            let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
-            *slot = Some(self.begin_compaction(&mut writer, &chosen)?);
+            try_compact_all(core, progress)?;
         }
-        while let Some(compaction) = &*slot {
-            if progress(compaction.progress()).is_break() {
-                self.abandon(&mut slot);
-                return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
-            }
-            self.advance(&mut slot)?;
-        }
-        Ok(())
+        compacted => compacted?,
     }
+    parameters::mend_parameters(core)
+}
 
-    fn begin_compaction(&self, writer: &mut Writer, chosen: &[u64]) -> Result<Compaction> {
-        self.refuse_if_stopped()?;
-        let mut inputs = Vec::new();
-        let mut base = 0;
-        for live in &self.state().segments {
-            if chosen.contains(&live.number()) {
-                let ranks = Arc::new(ranks(live)?);
-                inputs.push(Source { live: Arc::clone(live), ranks: Arc::clone(&ranks), base });
-                base += ranks.live();
-            }
+fn try_compact_all(
+    core: &Core,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut slot = compaction(core);
+    while slot.is_some() {
+        match advance(core, &mut slot) {
+            // The failed step has abandoned the compaction, which frees its disk space.
+            Err(error) if error.kind() == ErrorKind::Io => {}
+            advanced => drop(advanced?),
         }
-        let merge = if base == 0 {
-            None
-        } else {
-            let read = |source: &Source| Input::Segment {
-                live: Arc::clone(&source.live),
-                ranks: Arc::clone(&source.ranks),
-            };
-            let number = writer.next_number();
-            Some(begin_merge(self, number, inputs.iter().map(read).collect())?)
+    }
+    {
+        let mut writer = core.writer();
+        flush::flush_locked(core, &mut writer, crate::index::merge::flush::NextWal::None)?;
+        let entries = &writer.catalog.row().segments;
+        let Some(chosen) = policy::choose_all(entries) else { return Ok(()) };
+        *slot = Some(begin_compaction(core, &mut writer, &chosen)?);
+    }
+    while let Some(compaction) = &*slot {
+        if progress(compaction.progress()).is_break() {
+            abandon(core, &mut slot);
+            return Err(Error::new(ErrorKind::Cancelled, "the compaction was cancelled"));
+        }
+        advance(core, &mut slot)?;
+    }
+    Ok(())
+}
+
+fn begin_compaction(core: &Core, writer: &mut Writer, chosen: &[u64]) -> Result<Compaction> {
+    commit::refuse_if_stopped(core)?;
+    let mut inputs = Vec::new();
+    let mut base = 0;
+    for live in &core.state().segments {
+        if chosen.contains(&live.number()) {
+            let ranks = Arc::new(ranks(live)?);
+            inputs.push(Source { live: Arc::clone(live), ranks: Arc::clone(&ranks), base });
+            base += ranks.live();
+        }
+    }
+    let merge = if base == 0 {
+        None
+    } else {
+        let read = |source: &Source| Input::Segment {
+            live: Arc::clone(&source.live),
+            ranks: Arc::clone(&source.ranks),
         };
-        writer.merging = inputs.iter().map(Source::number).collect();
-        let segments = wide(inputs.len());
-        self.events.note(|| Event::CompactionBegun { segments, documents: u64::from(base) });
-        Ok(Compaction { inputs, merge, begun: self.events.now(), is_idle: false })
-    }
+        let number = writer.next_number();
+        Some(begin_merge(core, number, inputs.iter().map(read).collect())?)
+    };
+    writer.merging = inputs.iter().map(Source::number).collect();
+    let segments = wide(inputs.len());
+    core.events.note(|| Event::CompactionBegun { segments, documents: u64::from(base) });
+    Ok(Compaction { inputs, merge, begun: core.events.now(), is_idle: false })
+}
 
-    /// Does one step. Returns true if the compaction has ended. A compaction that fails is
-    /// abandoned and changes nothing.
-    fn advance(&self, slot: &mut Option<Compaction>) -> Result<bool> {
-        let Some(compaction) = slot else { return Ok(true) };
-        let result = self.refuse_if_stopped().and_then(|()| match &mut compaction.merge {
-            Some(merge) => {
-                let stepped = merge.step(self.options.step_bytes);
-                if !self.options.keep_mapped {
-                    for input in &compaction.inputs {
-                        input.live.segment.release();
-                    }
+/// Does one step. Returns true if the compaction has ended. A compaction that fails is
+/// abandoned and changes nothing.
+fn advance(core: &Core, slot: &mut Option<Compaction>) -> Result<bool> {
+    let Some(compaction) = slot else { return Ok(true) };
+    let result = commit::refuse_if_stopped(core).and_then(|()| match &mut compaction.merge {
+        Some(merge) => {
+            let stepped = merge.step(core.options.step_bytes);
+            if !core.options.keep_mapped {
+                for input in &compaction.inputs {
+                    input.live.segment.release();
                 }
-                stepped
             }
-            None => Ok(true),
-        });
-        match result {
-            Ok(false) => Ok(false),
-            Ok(true) => {
-                let ended = slot.take().map_or(Ok(()), |compaction| self.end(compaction));
-                self.writer().merging.clear();
-                ended.map(|()| true)
-            }
-            Err(error) => {
-                self.abandon(slot);
-                Err(error)
-            }
+            stepped
+        }
+        None => Ok(true),
+    });
+    match result {
+        Ok(false) => Ok(false),
+        Ok(true) => {
+            let ended = slot.take().map_or(Ok(()), |compaction| end(core, compaction));
+            core.writer().merging.clear();
+            ended.map(|()| true)
+        }
+        Err(error) => {
+            abandon(core, slot);
+            Err(error)
         }
     }
+}
 
-    fn abandon(&self, slot: &mut Option<Compaction>) {
-        *slot = None;
-        planted!(InputsLeftMarked => return);
-        self.writer().merging.clear();
+fn abandon(core: &Core, slot: &mut Option<Compaction>) {
+    *slot = None;
+    planted!(InputsLeftMarked => return);
+    core.writer().merging.clear();
+}
+
+/// Publishes the output and commits it in place of the inputs.
+fn end(core: &Core, compaction: Compaction) -> Result<()> {
+    let Compaction { inputs, merge, begun, .. } = compaction;
+    let open = |built: Built| open_built(core, &built);
+    let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
+    let mut writer = core.writer();
+    commit::refuse_if_stopped(core)?;
+    let mut draft = Draft::of(core, &writer);
+    let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
+    let carried = deaths_since(&inputs, &draft.segments)?;
+    let deaths = deaths_above_floor(&inputs, &draft.memtable);
+    for input in &inputs {
+        draft.drop_segment(input.number());
     }
-
-    /// Publishes the output and commits it in place of the inputs.
-    fn end(&self, compaction: Compaction) -> Result<()> {
-        let Compaction { inputs, merge, begun, .. } = compaction;
-        let open = |built: Built| open_built(self, &built);
-        let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
-        let mut writer = self.writer();
-        self.refuse_if_stopped()?;
-        let mut draft = Draft::of(self, &writer);
-        let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
-        let carried = deaths_since(&inputs, &draft.segments)?;
-        let deaths = deaths_above_floor(&inputs, &draft.memtable);
+    if let Some(built) = built {
+        let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
+        let output = draft_output(core, &mut writer, &mut draft, built, carried)?;
+        if let Some(output) = output {
+            // No reader knows the number of the new segment yet, so none can look these deaths
+            // up too early. Readers of the new state find them.
+            for (ordinal, change) in deaths {
+                planted!(DeathLostInMerge => continue);
+                let segment = output.number();
+                draft.memtable.apply(change, &[Step::SegmentDeath { segment, ordinal }]);
+            }
+            draft.segments.insert(at.unwrap_or(0), Arc::new(output));
+        }
+    }
+    let made = draft.last_made();
+    draft.commit(core, &mut writer)?;
+    if !core.options.keep_mapped {
+        // Releases the mapped pages of the inputs now, because deleting their files takes
+        // longer, and meanwhile queries already map pages of the output.
         for input in &inputs {
-            draft.drop_segment(input.number());
+            input.live.segment.release();
         }
-        if let Some(built) = built {
-            let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
-            let output = self.draft_output(&mut writer, &mut draft, built, carried)?;
-            if let Some(output) = output {
-                // No reader knows the number of the new segment yet, so none can look these deaths
-                // up too early. Readers of the new state find them.
-                for (ordinal, change) in deaths {
-                    planted!(DeathLostInMerge => continue);
-                    let segment = output.number();
-                    draft.memtable.apply(change, &[Step::SegmentDeath { segment, ordinal }]);
-                }
-                draft.segments.insert(at.unwrap_or(0), Arc::new(output));
-            }
-        }
-        let made = draft.last_made();
-        draft.commit(self, &mut writer)?;
-        if !self.options.keep_mapped {
-            // Releases the mapped pages of the inputs now, because deleting their files takes
-            // longer, and meanwhile queries already map pages of the output.
-            for input in &inputs {
-                input.live.segment.release();
-            }
-        }
-        let (segments, (documents, bytes)) = (wide(inputs.len()), made.unwrap_or_default());
-        let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
-        self.events.note(|| Event::Compacted { segments, documents, bytes, duration });
-        Ok(())
     }
+    let (segments, (documents, bytes)) = (wide(inputs.len()), made.unwrap_or_default());
+    let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+    core.events.note(|| Event::Compacted { segments, documents, bytes, duration });
+    Ok(())
+}
 
-    /// The output as the catalog will list it, or `None` if all of its documents have died
-    /// meanwhile.
-    fn draft_output(
-        &self,
-        writer: &mut Writer,
-        draft: &mut Draft,
-        output: LiveSegment,
-        carried: &[u32],
-    ) -> Result<Option<LiveSegment>> {
-        draft.adopt(&output);
-        if carried.is_empty() {
-            return Ok(Some(output));
-        }
-        let mut bits = Bits::new(output.entry.docs);
-        for ordinal in carried {
-            bits.set(*ordinal);
-        }
-        if bits.count() == output.entry.docs {
-            draft.discard(&output.file);
-            return Ok(None);
-        }
-        draft.with_dead(self, writer, &output, &bits).map(Some)
+/// The output as the catalog will list it, or `None` if all of its documents have died
+/// meanwhile.
+fn draft_output(
+    core: &Core,
+    writer: &mut Writer,
+    draft: &mut Draft,
+    output: LiveSegment,
+    carried: &[u32],
+) -> Result<Option<LiveSegment>> {
+    draft.adopt(&output);
+    if carried.is_empty() {
+        return Ok(Some(output));
     }
+    let mut bits = Bits::new(output.entry.docs);
+    for ordinal in carried {
+        bits.set(*ordinal);
+    }
+    if bits.count() == output.entry.docs {
+        draft.discard(&output.file);
+        return Ok(None);
+    }
+    draft.with_dead(core, writer, &output, &bits).map(Some)
 }

@@ -5,9 +5,9 @@
 //! nothing behind.
 
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
-use crate::index::core::{Core, Writer};
-use crate::index::merge::{Input, Merge};
-use crate::index::state::{HeldDead, HeldFile, LiveSegment, State};
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::merging::{Input, Merge};
+use crate::index::state::versions::{HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
 use crate::segment::{Bits, Builder, Built, Dead, Listed, Segment, write_dead};
 use crate::storage::names::Ending;

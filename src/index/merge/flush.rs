@@ -1,16 +1,18 @@
 //! The flush: writes the memtable to a segment and dead files, moves the floor, and starts a new
 //! WAL. The whole flush runs under the write lock; readers are not blocked.
 
+use super::policy;
 use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
-use crate::index::core::{Core, Writer};
-use crate::index::event::Event;
-use crate::index::group::Mark;
-use crate::index::merge::beside::Births;
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
-use crate::index::merge::{Input, policy};
-use crate::index::state::{LiveSegment, Snapshot};
+use crate::index::merge::parallel_tables::Births;
+use crate::index::state::commit;
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::event::Event;
+use crate::index::state::group::Mark;
+use crate::index::state::merging::Input;
+use crate::index::state::versions::{LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::segment::Bits;
 use crate::storage::names::Ending;
@@ -48,355 +50,353 @@ const IDLE_FLUSH_INVERSE: usize = 16;
 /// Estimated log lengths are rounded up to multiples of this.
 const LOG_UNIT_BYTES: u64 = 4096;
 
-impl Core {
-    /// Whether a flush is due. An empty memtable is never full, even if the limit is tiny.
-    pub(crate) fn memtable_is_full(&self) -> bool {
-        let memtable = &self.state().memtable;
-        memtable.bytes() >= self.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
-    }
+/// Whether a flush is due. An empty memtable is never full, even if the limit is tiny.
+pub(crate) fn memtable_is_full(core: &Core) -> bool {
+    let memtable = &core.state().memtable;
+    memtable.bytes() >= core.options.memtable_bytes_max.max(1) || memtable.is_mostly_dead()
+}
 
-    /// Flushes the memtable of an idle index if it is large enough to slow queries down. Does
-    /// nothing if `quiet`, the last change seen when the index became idle, is not the last change
-    /// any more. Returns whether it flushed.
-    ///
-    /// The next write creates a log. Until then, the disk space of the log and the memory of the
-    /// memtable are free.
-    pub(crate) fn flush_idle(&self, quiet: Option<u64>) -> Result<bool> {
-        let bytes_min = (self.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
-        let is_slow = || self.state().memtable.bytes() >= bytes_min;
-        if quiet.is_none() || !self.options.merge_when_idle || !is_slow() {
-            return Ok(false);
-        }
-        let mut writer = self.writer();
-        let has_log = writer.catalog.row().wal.is_some();
-        if quiet != Some(writer.change) || !is_slow() || !has_log {
-            return Ok(false);
-        }
-        // Not `flush_locked`: that could use up the reserve for a full disk, and an idle flush is
-        // optional.
-        self.try_flush(&mut writer, NextWal::None).map(|()| true)
+/// Flushes the memtable of an idle index if it is large enough to slow queries down. Does
+/// nothing if `quiet`, the last change seen when the index became idle, is not the last change
+/// any more. Returns whether it flushed.
+///
+/// The next write creates a log. Until then, the disk space of the log and the memory of the
+/// memtable are free.
+pub(crate) fn flush_idle(core: &Core, quiet: Option<u64>) -> Result<bool> {
+    let bytes_min = (core.options.memtable_bytes_max / IDLE_FLUSH_INVERSE).max(1);
+    let is_slow = || core.state().memtable.bytes() >= bytes_min;
+    if quiet.is_none() || !core.options.merge_when_idle || !is_slow() {
+        return Ok(false);
     }
-
-    /// Makes room for a record in the WAL and for its documents in the memtable. Returns true if
-    /// this took a flush, which moves documents.
-    pub(crate) fn make_room(
-        &self,
-        writer: &mut Writer,
-        record_bytes: u64,
-        reserve: Reserve,
-    ) -> Result<bool> {
-        let Some(wal) = &writer.wal else {
-            planted!(TailNotFlushed => {
-                let next = NextWal::Ready { record_bytes, reserve };
-                return self.flush_locked(writer, next).map(|()| true);
-            });
-            return self.begin_wal(writer, record_bytes, reserve).map(|()| false);
-        };
-        let fits = wal.has_room(record_bytes, Reserve::Kept);
-        if fits && !self.memtable_is_full() {
-            return Ok(false);
-        }
-        let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
-        // Chooses the length of the next log by how much of this one was used.
-        let (length, used) = (wal.length(), wal.end());
-        let wanted = if !fits {
-            let enough = self.log_bytes_of_a_memtable(used, record_bytes);
-            enough.clamp(length, length.saturating_mul(LOG_GROWTH))
-        } else if used < length / 4 {
-            length / 2
-        } else {
-            length
-        };
-        if reserve == Reserve::Kept {
-            writer.wal_bytes = wanted.clamp(self.options.wal_bytes_min, self.options.wal_bytes_max);
-        }
-        match self.flush_locked(writer, NextWal::Ready { record_bytes, reserve }) {
-            // Removes must succeed on a full disk, since they free its space.
-            Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
-            flushed => flushed.map(|()| true),
-        }
+    let mut writer = core.writer();
+    let has_log = writer.catalog.row().wal.is_some();
+    if quiet != Some(writer.change) || !is_slow() || !has_log {
+        return Ok(false);
     }
+    // Not `flush_locked`: that could use up the reserve for a full disk, and an idle flush is
+    // optional.
+    try_flush(core, &mut writer, NextWal::None).map(|()| true)
+}
 
-    /// Estimates how long a log must be so that the memtable fills up before the log does. The
-    /// estimate is based on how much of both is used so far, and on this record. A longer log would
-    /// waste disk space and page cache on zeros.
-    fn log_bytes_of_a_memtable(&self, used: u64, record_bytes: u64) -> u64 {
-        let (most, held) = (self.options.memtable_bytes_max, self.state().memtable.bytes());
-        // This record is added to the estimate: it fills the memtable, and may be far larger than
-        // the memtable's limit.
-        let used_then =
-            u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
-        // A quarter more, because an eighth of the log is the reserve, and because memtables differ
-        // in how much log they need.
-        let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
-        bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
-    }
-
-    /// Creates the first WAL and commits it to the catalog. Changes nothing else.
-    fn begin_wal(&self, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
-        let mut draft = Draft::of(self, writer);
-        let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
-        draft.wal = Some(entry);
-        self.commit_with_wal(writer, draft, Some(wal))
-    }
-
-    /// Flushes the memtable. After `Ok`, catalog and segments hold every change.
-    pub(crate) fn flush_locked(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
-        match self.try_flush(writer, next) {
-            Err(error) if next.may_use_reserve() && self.gave_up_spare(writer, &error) => {
-                self.try_flush(writer, next)
-            }
-            flushed => flushed,
-        }
-    }
-
-    /// If a full disk may have caused this failure, deletes the spare WAL, whose blocks are the
-    /// reserve. Returns true if there was a spare, so that a retry may succeed.
-    pub(crate) fn gave_up_spare(&self, writer: &mut Writer, error: &Error) -> bool {
-        if error.kind() != ErrorKind::Io {
-            return false;
-        }
-        let Some(number) = writer.spare.take() else { return false };
-        // The next WAL must not take the space that was freed, so it is made as small as possible.
-        writer.wal_bytes = 0;
-        self.storage.remove(&self.names.numbered(number, Ending::Free)).is_ok()
-    }
-
-    fn try_flush(&self, writer: &mut Writer, next: NextWal) -> Result<()> {
-        self.refuse_if_stopped()?;
-        if next == NextWal::None && writer.catalog.row().wal.is_none() {
-            return Ok(()); // no WAL, so no change since the floor
-        }
-        // Wait until the log is synced: the catalog must not make a change durable while its writer
-        // still waits for the sync.
-        self.await_durable(writer.change)?;
-        let begun = self.events.now();
-        let before = self.applied(writer);
-        planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(self, writer)?);
-        let mut draft = self.draft_of(writer, &before)?;
-        draft.memtable = Arc::new(self.next_memtable(writer, &before));
-        draft.floor = writer.change;
-        let wal = match next {
-            NextWal::Ready { record_bytes, reserve } => {
-                let (wal, entry) = self.create_wal(writer, record_bytes, reserve, draft.floor)?;
-                draft.wal = Some(entry);
-                Some(wal)
-            }
-            NextWal::None => {
-                draft.wal = None;
-                None
-            }
-        };
-        let made = draft.last_made();
-        self.commit_with_wal(writer, draft, wal)?;
-        let (documents, bytes) = made.unwrap_or_default();
-        let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
-        self.events.note(|| Event::Flushed { documents, bytes, duration });
-        if next != NextWal::None {
-            let old = Arc::clone(&before.state.memtable);
-            drop(before);
-            self.state().memtable.reuse(old);
-        }
-        // With one more segment, a compaction may be due.
-        self.wakeup.wake();
-        Ok(())
-    }
-
-    /// An empty memtable with the capacity of the last one, scaled up if the next log is longer, up
-    /// to the limit.
-    fn next_memtable(&self, writer: &Writer, before: &Snapshot) -> Memtable {
-        let documents = u64::from(before.state.memtable.read().document_count());
-        let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
-        let most = wide(self.options.memtable_bytes_max) / bytes_each.max(1);
-        let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
-        let times = writer.wal_bytes.div_ceil(length.max(1)).clamp(1, LOG_GROWTH);
-        Memtable::new(
-            self.params.signature_bytes(),
-            self.params.bands(),
-            (self.options.random)(),
-            u32::try_from((documents * times).min(most)).unwrap_or(u32::MAX),
-        )
-    }
-
-    /// A draft in which segments and dead files hold everything that a snapshot sees.
-    pub(crate) fn draft_of(&self, writer: &mut Writer, before: &Snapshot) -> Result<Draft> {
-        let mut draft = Draft::of(self, writer);
-        self.draft_deaths(writer, before, &mut draft)?;
-        self.draft_births(writer, before, &mut draft)?;
-        Ok(draft)
-    }
-
-    /// Drafts new dead files for the segments that lost documents. Drops segments without live
-    /// documents.
-    fn draft_deaths(
-        &self,
-        writer: &mut Writer,
-        before: &Snapshot,
-        draft: &mut Draft,
-    ) -> Result<()> {
-        let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        for (segment, ordinal, change) in before.state.memtable.read().segment_deaths() {
-            // During a backup the memtable also holds deaths after the snapshot.
-            if change <= before.visible {
-                dying.entry(segment).or_default().push(ordinal);
-            }
-        }
-        self.draft_dying(writer, draft, &dying)
-    }
-
-    /// Like `draft_deaths`, for the given documents, grouped by segment number.
-    pub(crate) fn draft_dying(
-        &self,
-        writer: &mut Writer,
-        draft: &mut Draft,
-        dying: &BTreeMap<u64, Vec<u32>>,
-    ) -> Result<()> {
-        for at in (0..draft.segments.len()).rev() {
-            let live = Arc::clone(&draft.segments[at]);
-            let Some(ordinals) = dying.get(&live.number()) else { continue };
-            let mut bits = dead_bits(&live)?;
-            for ordinal in ordinals {
-                bits.set(*ordinal);
-            }
-            if bits.count() == live.entry.docs && !writer.merging.contains(&live.number()) {
-                draft.drop_segment(live.number());
-            } else {
-                draft.segments[at] = Arc::new(draft.with_dead(self, writer, &live, &bits)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a new segment with the memtable's live documents, if there are any.
-    fn draft_births(
-        &self,
-        writer: &mut Writer,
-        before: &Snapshot,
-        draft: &mut Draft,
-    ) -> Result<()> {
-        let memtable = Arc::clone(&before.state.memtable);
-        let live: Arc<[u32]> = {
-            let content = memtable.read();
-            let all = 0..content.document_count();
-            all.filter(|ordinal| content.is_live(*ordinal, before.visible)).collect()
-        };
-        if live.is_empty() {
-            return Ok(());
-        }
-        let number = writer.next_number();
-        let input = Input::Memtable { memtable: Arc::clone(&memtable), live: Arc::clone(&live) };
-        let merge = begin_merge(self, number, vec![input])?;
-        let memory_bytes = self.options.merge_bytes_max;
-        let births = Births { memtable: &memtable, live: &live, shape: &self.shape, memory_bytes };
-        let built = open_built(self, &merge.flush(births)?)?;
-        draft.adopt(&built);
-        draft.segments.push(Arc::new(built));
-        Ok(())
-    }
-
-    /// Creates and publishes the next WAL, which is not listed yet. If the disk is full, the WAL is
-    /// made small.
-    fn create_wal(
-        &self,
-        writer: &mut Writer,
-        record_bytes: u64,
-        reserve: Reserve,
-        floor: u64,
-    ) -> Result<(Wal, WalEntry)> {
-        let needed = Wal::length_for(record_bytes);
-        let wanted = writer.wal_bytes.max(needed);
-        let least = match reserve {
-            Reserve::Used => needed,
-            // An insert must not use the reserve, but it also must not fail just because the log
-            // has grown.
-            Reserve::Kept => needed.max(self.options.wal_bytes_min),
-        };
-        match self.create_wal_of(writer, wanted, floor) {
-            Err(error) if error.kind() == ErrorKind::Io && least < wanted => {
-                writer.wal_bytes = writer.wal_bytes.min(least);
-                self.create_wal_of(writer, least, floor)
-            }
-            created => created,
-        }
-    }
-
-    fn create_wal_of(
-        &self,
-        writer: &mut Writer,
-        length: u64,
-        floor: u64,
-    ) -> Result<(Wal, WalEntry)> {
-        writer.has_logged = true;
-        let (number, salt) = (writer.next_number(), (self.options.random)());
-        let identity = WalIdentity {
-            uuid: self.shape.uuid,
-            params_id: self.shape.params_id,
-            number,
-            salt,
-            length,
-            floor,
-        };
-        let spare = writer.spare.take().map(|spare| self.names.numbered(spare, Ending::Free));
-        let path = self.names.numbered(number, Ending::Wal);
-        let wal = Wal::create(&*self.storage, &path, spare.as_deref(), &identity)?;
-        planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
-        Ok((wal, WalEntry { number, salt, length }))
-    }
-
-    /// Commits a draft that changes the WAL. The old WAL becomes the spare, or is deleted.
-    pub(crate) fn commit_with_wal(
-        &self,
-        writer: &mut Writer,
-        draft: Draft,
-        wal: Option<Wal>,
-    ) -> Result<()> {
-        let old_number = writer.catalog.row().wal.map(|entry| entry.number);
-        let segments = writer.catalog.row().segments.clone();
-        planted!(WalRetiredEarly => if let Some(number) = old_number {
-            self.retire_wal(writer, number);
+/// Makes room for a record in the WAL and for its documents in the memtable. Returns true if
+/// this took a flush, which moves documents.
+pub(crate) fn make_room(
+    core: &Core,
+    writer: &mut Writer,
+    record_bytes: u64,
+    reserve: Reserve,
+) -> Result<bool> {
+    let Some(wal) = &writer.wal else {
+        planted!(TailNotFlushed => {
+            let next = NextWal::Ready { record_bytes, reserve };
+            return flush_locked(core, writer, next).map(|()| true);
         });
-        if let Err(error) = draft.commit(self, writer) {
-            if error.kind() == ErrorKind::Io
-                && let Some(wal) = &wal
-            {
-                // The new WAL is empty and certainly not listed. If it cannot be deleted, the next
-                // open sweeps it.
-                let _ = self.storage.remove(wal.path());
-            }
-            return Err(error);
-        }
-        let came = policy::idle_bytes(&segments, &writer.catalog.row().segments);
-        writer.idle_bytes = writer.idle_bytes.saturating_add(came);
-        let old = std::mem::replace(&mut writer.wal, wal);
-        let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
-        let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
-        self.group.restart(file, RECORDS_BEGIN, mark);
-        self.view.show(mark);
-        drop(old);
-        if let Some(number) = old_number {
-            self.retire_wal(writer, number);
-        }
-        Ok(())
+        return begin_wal(core, writer, record_bytes, reserve).map(|()| false);
+    };
+    let fits = wal.has_room(record_bytes, Reserve::Kept);
+    if fits && !memtable_is_full(core) {
+        return Ok(false);
     }
+    let fits_reserve = reserve == Reserve::Used && wal.has_room(record_bytes, reserve);
+    // Chooses the length of the next log by how much of this one was used.
+    let (length, used) = (wal.length(), wal.end());
+    let wanted = if !fits {
+        let enough = log_bytes_of_a_memtable(core, used, record_bytes);
+        enough.clamp(length, length.saturating_mul(LOG_GROWTH))
+    } else if used < length / 4 {
+        length / 2
+    } else {
+        length
+    };
+    if reserve == Reserve::Kept {
+        writer.wal_bytes = wanted.clamp(core.options.wal_bytes_min, core.options.wal_bytes_max);
+    }
+    match flush_locked(core, writer, NextWal::Ready { record_bytes, reserve }) {
+        // Removes must succeed on a full disk, since they free its space.
+        Err(error) if error.kind() == ErrorKind::Io && fits_reserve => Ok(false),
+        flushed => flushed.map(|()| true),
+    }
+}
 
-    /// Turns a WAL that is no longer listed into the spare, or deletes it. If that fails, the file
-    /// is an orphan whose number is below the next file number: the next open sweeps it.
-    fn retire_wal(&self, writer: &mut Writer, number: u64) {
-        let path = self.names.numbered(number, Ending::Wal);
-        let free = |number| self.names.numbered(number, Ending::Free);
-        // Whether the file is a spare from the time when the index was tiny, and so too short as a
-        // reserve for the grown index.
-        let is_short = |path: &Path| {
-            let bytes = self.storage.bytes_of(path);
-            bytes.is_ok_and(|bytes| bytes < self.options.wal_bytes_min)
-        };
-        if writer.spare.is_some_and(|spare| !is_short(&free(spare))) {
-            let _ = self.storage.remove(&path);
-        } else if self.storage.rename_new(&path, &free(number)).is_ok()
-            && let Some(short) = writer.spare.replace(number)
-        {
-            let _ = self.storage.remove(&free(short));
+/// Estimates how long a log must be so that the memtable fills up before the log does. The
+/// estimate is based on how much of both is used so far, and on this record. A longer log would
+/// waste disk space and page cache on zeros.
+fn log_bytes_of_a_memtable(core: &Core, used: u64, record_bytes: u64) -> u64 {
+    let (most, held) = (core.options.memtable_bytes_max, core.state().memtable.bytes());
+    // This record is added to the estimate: it fills the memtable, and may be far larger than
+    // the memtable's limit.
+    let used_then =
+        u128::from(used) * most as u128 / held.max(1) as u128 + u128::from(record_bytes);
+    // A quarter more, because an eighth of the log is the reserve, and because memtables differ
+    // in how much log they need.
+    let bytes = u64::try_from(used_then + used_then / 4).unwrap_or(u64::MAX);
+    bytes.checked_next_multiple_of(LOG_UNIT_BYTES).unwrap_or(u64::MAX)
+}
+
+/// Creates the first WAL and commits it to the catalog. Changes nothing else.
+fn begin_wal(core: &Core, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
+    let mut draft = Draft::of(core, writer);
+    let (wal, entry) = create_wal(core, writer, record_bytes, reserve, draft.floor)?;
+    draft.wal = Some(entry);
+    commit_with_wal(core, writer, draft, Some(wal))
+}
+
+/// Flushes the memtable. After `Ok`, catalog and segments hold every change.
+pub(crate) fn flush_locked(core: &Core, writer: &mut Writer, next: NextWal) -> Result<()> {
+    match try_flush(core, writer, next) {
+        Err(error) if next.may_use_reserve() && gave_up_spare(core, writer, &error) => {
+            try_flush(core, writer, next)
         }
+        flushed => flushed,
+    }
+}
+
+/// If a full disk may have caused this failure, deletes the spare WAL, whose blocks are the
+/// reserve. Returns true if there was a spare, so that a retry may succeed.
+pub(crate) fn gave_up_spare(core: &Core, writer: &mut Writer, error: &Error) -> bool {
+    if error.kind() != ErrorKind::Io {
+        return false;
+    }
+    let Some(number) = writer.spare.take() else { return false };
+    // The next WAL must not take the space that was freed, so it is made as small as possible.
+    writer.wal_bytes = 0;
+    core.storage.remove(&core.names.numbered(number, Ending::Free)).is_ok()
+}
+
+fn try_flush(core: &Core, writer: &mut Writer, next: NextWal) -> Result<()> {
+    commit::refuse_if_stopped(core)?;
+    if next == NextWal::None && writer.catalog.row().wal.is_none() {
+        return Ok(()); // no WAL, so no change since the floor
+    }
+    // Wait until the log is synced: the catalog must not make a change durable while its writer
+    // still waits for the sync.
+    commit::await_durable(core, writer.change)?;
+    let begun = core.events.now();
+    let before = core.applied(writer);
+    planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(core, writer)?);
+    let mut draft = draft_of(core, writer, &before)?;
+    draft.memtable = Arc::new(next_memtable(core, writer, &before));
+    draft.floor = writer.change;
+    let wal = match next {
+        NextWal::Ready { record_bytes, reserve } => {
+            let (wal, entry) = create_wal(core, writer, record_bytes, reserve, draft.floor)?;
+            draft.wal = Some(entry);
+            Some(wal)
+        }
+        NextWal::None => {
+            draft.wal = None;
+            None
+        }
+    };
+    let made = draft.last_made();
+    commit_with_wal(core, writer, draft, wal)?;
+    let (documents, bytes) = made.unwrap_or_default();
+    let duration = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+    core.events.note(|| Event::Flushed { documents, bytes, duration });
+    if next != NextWal::None {
+        let old = Arc::clone(&before.state.memtable);
+        drop(before);
+        core.state().memtable.reuse(old);
+    }
+    // With one more segment, a compaction may be due.
+    core.wakeup.wake();
+    Ok(())
+}
+
+/// An empty memtable with the capacity of the last one, scaled up if the next log is longer, up
+/// to the limit.
+fn next_memtable(core: &Core, writer: &Writer, before: &Snapshot) -> Memtable {
+    let documents = u64::from(before.state.memtable.read().document_count());
+    let bytes_each = wide(before.state.memtable.bytes()) / documents.max(1);
+    let most = wide(core.options.memtable_bytes_max) / bytes_each.max(1);
+    let length = writer.wal.as_ref().map_or(writer.wal_bytes, Wal::length);
+    let times = writer.wal_bytes.div_ceil(length.max(1)).clamp(1, LOG_GROWTH);
+    Memtable::new(
+        core.params.signature_bytes(),
+        core.params.bands(),
+        (core.options.random)(),
+        u32::try_from((documents * times).min(most)).unwrap_or(u32::MAX),
+    )
+}
+
+/// A draft in which segments and dead files hold everything that a snapshot sees.
+pub(crate) fn draft_of(core: &Core, writer: &mut Writer, before: &Snapshot) -> Result<Draft> {
+    let mut draft = Draft::of(core, writer);
+    draft_deaths(core, writer, before, &mut draft)?;
+    draft_births(core, writer, before, &mut draft)?;
+    Ok(draft)
+}
+
+/// Drafts new dead files for the segments that lost documents. Drops segments without live
+/// documents.
+fn draft_deaths(
+    core: &Core,
+    writer: &mut Writer,
+    before: &Snapshot,
+    draft: &mut Draft,
+) -> Result<()> {
+    let mut dying: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for (segment, ordinal, change) in before.state.memtable.read().segment_deaths() {
+        // During a backup the memtable also holds deaths after the snapshot.
+        if change <= before.visible {
+            dying.entry(segment).or_default().push(ordinal);
+        }
+    }
+    draft_dying(core, writer, draft, &dying)
+}
+
+/// Like `draft_deaths`, for the given documents, grouped by segment number.
+pub(crate) fn draft_dying(
+    core: &Core,
+    writer: &mut Writer,
+    draft: &mut Draft,
+    dying: &BTreeMap<u64, Vec<u32>>,
+) -> Result<()> {
+    for at in (0..draft.segments.len()).rev() {
+        let live = Arc::clone(&draft.segments[at]);
+        let Some(ordinals) = dying.get(&live.number()) else { continue };
+        let mut bits = dead_bits(&live)?;
+        for ordinal in ordinals {
+            bits.set(*ordinal);
+        }
+        if bits.count() == live.entry.docs && !writer.merging.contains(&live.number()) {
+            draft.drop_segment(live.number());
+        } else {
+            draft.segments[at] = Arc::new(draft.with_dead(core, writer, &live, &bits)?);
+        }
+    }
+    Ok(())
+}
+
+/// Adds a new segment with the memtable's live documents, if there are any.
+fn draft_births(
+    core: &Core,
+    writer: &mut Writer,
+    before: &Snapshot,
+    draft: &mut Draft,
+) -> Result<()> {
+    let memtable = Arc::clone(&before.state.memtable);
+    let live: Arc<[u32]> = {
+        let content = memtable.read();
+        let all = 0..content.document_count();
+        all.filter(|ordinal| content.is_live(*ordinal, before.visible)).collect()
+    };
+    if live.is_empty() {
+        return Ok(());
+    }
+    let number = writer.next_number();
+    let input = Input::Memtable { memtable: Arc::clone(&memtable), live: Arc::clone(&live) };
+    let merge = begin_merge(core, number, vec![input])?;
+    let memory_bytes = core.options.merge_bytes_max;
+    let births = Births { memtable: &memtable, live: &live, shape: &core.shape, memory_bytes };
+    let built = open_built(core, &merge.flush(births)?)?;
+    draft.adopt(&built);
+    draft.segments.push(Arc::new(built));
+    Ok(())
+}
+
+/// Creates and publishes the next WAL, which is not listed yet. If the disk is full, the WAL is
+/// made small.
+fn create_wal(
+    core: &Core,
+    writer: &mut Writer,
+    record_bytes: u64,
+    reserve: Reserve,
+    floor: u64,
+) -> Result<(Wal, WalEntry)> {
+    let needed = Wal::length_for(record_bytes);
+    let wanted = writer.wal_bytes.max(needed);
+    let least = match reserve {
+        Reserve::Used => needed,
+        // An insert must not use the reserve, but it also must not fail just because the log
+        // has grown.
+        Reserve::Kept => needed.max(core.options.wal_bytes_min),
+    };
+    match create_wal_of(core, writer, wanted, floor) {
+        Err(error) if error.kind() == ErrorKind::Io && least < wanted => {
+            writer.wal_bytes = writer.wal_bytes.min(least);
+            create_wal_of(core, writer, least, floor)
+        }
+        created => created,
+    }
+}
+
+fn create_wal_of(
+    core: &Core,
+    writer: &mut Writer,
+    length: u64,
+    floor: u64,
+) -> Result<(Wal, WalEntry)> {
+    writer.has_logged = true;
+    let (number, salt) = (writer.next_number(), (core.options.random)());
+    let identity = WalIdentity {
+        uuid: core.shape.uuid,
+        params_id: core.shape.params_id,
+        number,
+        salt,
+        length,
+        floor,
+    };
+    let spare = writer.spare.take().map(|spare| core.names.numbered(spare, Ending::Free));
+    let path = core.names.numbered(number, Ending::Wal);
+    let wal = Wal::create(&*core.storage, &path, spare.as_deref(), &identity)?;
+    planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
+    Ok((wal, WalEntry { number, salt, length }))
+}
+
+/// Commits a draft that changes the WAL. The old WAL becomes the spare, or is deleted.
+pub(crate) fn commit_with_wal(
+    core: &Core,
+    writer: &mut Writer,
+    draft: Draft,
+    wal: Option<Wal>,
+) -> Result<()> {
+    let old_number = writer.catalog.row().wal.map(|entry| entry.number);
+    let segments = writer.catalog.row().segments.clone();
+    planted!(WalRetiredEarly => if let Some(number) = old_number {
+        retire_wal(core, writer, number);
+    });
+    if let Err(error) = draft.commit(core, writer) {
+        if error.kind() == ErrorKind::Io
+            && let Some(wal) = &wal
+        {
+            // The new WAL is empty and certainly not listed. If it cannot be deleted, the next
+            // open sweeps it.
+            let _ = core.storage.remove(wal.path());
+        }
+        return Err(error);
+    }
+    let came = policy::idle_bytes(&segments, &writer.catalog.row().segments);
+    writer.idle_bytes = writer.idle_bytes.saturating_add(came);
+    let old = std::mem::replace(&mut writer.wal, wal);
+    let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
+    let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
+    core.group.restart(file, RECORDS_BEGIN, mark);
+    core.view.show(mark);
+    drop(old);
+    if let Some(number) = old_number {
+        retire_wal(core, writer, number);
+    }
+    Ok(())
+}
+
+/// Turns a WAL that is no longer listed into the spare, or deletes it. If that fails, the file
+/// is an orphan whose number is below the next file number: the next open sweeps it.
+fn retire_wal(core: &Core, writer: &mut Writer, number: u64) {
+    let path = core.names.numbered(number, Ending::Wal);
+    let free = |number| core.names.numbered(number, Ending::Free);
+    // Whether the file is a spare from the time when the index was tiny, and so too short as a
+    // reserve for the grown index.
+    let is_short = |path: &Path| {
+        let bytes = core.storage.bytes_of(path);
+        bytes.is_ok_and(|bytes| bytes < core.options.wal_bytes_min)
+    };
+    if writer.spare.is_some_and(|spare| !is_short(&free(spare))) {
+        let _ = core.storage.remove(&path);
+    } else if core.storage.rename_new(&path, &free(number)).is_ok()
+        && let Some(short) = writer.spare.replace(number)
+    {
+        let _ = core.storage.remove(&free(short));
     }
 }
 
@@ -410,7 +410,7 @@ fn dead_bits(live: &LiveSegment) -> Result<Bits> {
 
 #[cfg(test)]
 mod tests {
-    use crate::index::options::{Durability, Maintenance};
+    use crate::index::state::options::{Durability, Maintenance};
     use crate::{Batch, Index, Options, Params, Sketcher};
 
     /// Writes batches of documents to a new index. Returns for each of its logs: the length, the

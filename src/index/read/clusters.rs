@@ -10,7 +10,7 @@ use crate::index::read::answer::{Cluster, Progress};
 use crate::index::read::connect::connect;
 use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::sweep::Sweep;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;
 use crate::sketch::count_equal_rows;
 use crate::{Error, ErrorKind, Result};
@@ -27,8 +27,21 @@ pub struct Clusters {
 }
 
 impl Snapshot {
-    /// The clusters: documents connected by pairs that satisfy [`Alike`]. See
-    /// [`crate::Index::clusters_with`].
+    /// The clusters of documents linked by pairs that reach a threshold ([`Alike`]). See
+    /// [`Snapshot::clusters_with`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::clusters_with`], without `Cancelled`.
+    pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
+        self.clusters_with(alike, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The clusters: documents connected by pairs that satisfy [`Alike`]. Reports the progress in
+    /// documents to `progress`, which may cancel the search.
+    ///
+    /// Takes as long as [`Snapshot::pairs`], and needs memory of 4 bytes per document and 16 bytes
+    /// per member of a cluster.
     ///
     /// # Errors
     ///

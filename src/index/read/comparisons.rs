@@ -4,7 +4,7 @@
 use crate::Result;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 
 /// Maximum number of stored documents that the sample queries with.
 const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };

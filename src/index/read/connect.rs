@@ -10,7 +10,7 @@ use super::alike::Alike;
 use super::clusters::{Forest, Numbers};
 use super::sweep::{RangeEntry, Sweep};
 use crate::index::read::answer::Progress;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;

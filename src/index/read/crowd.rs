@@ -9,7 +9,7 @@ use super::search::{Found, SearchTerms};
 use super::terms::Stop;
 use crate::Result;
 use crate::format::bytes::index;
-use crate::index::state::Place;
+use crate::index::state::versions::Place;
 use crate::memtable::Memtable;
 use crate::segment::{Entries, Segment};
 use std::borrow::Cow;

@@ -6,7 +6,7 @@
 use super::Query;
 use super::{Alike, Match, Pair, Snapshot};
 use crate::Result;
-use crate::index::state::Place;
+use crate::index::state::versions::Place;
 use crate::sketch::{Original, Overlap};
 
 /// The result of comparing the original documents of a match or a pair.

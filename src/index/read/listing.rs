@@ -3,10 +3,10 @@
 //! Both iterators own their data, so they can be stored and sent to other threads.
 
 use crate::format::bytes::index;
-use crate::index::key::Key;
 use crate::index::read::locate::locate_all;
 use crate::index::read::ordered::{Ordered, each_live_key};
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::key::Key;
+use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::key_hash;
 use crate::{Document, Result};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Looks up many keys together, source by source, so that memory accesses overlap.
 
 use crate::Result;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::LOOK_UPS_TOGETHER;
 
 /// Finds the places of the live documents with some keys. `key` and `key_hashes` cover all keys;

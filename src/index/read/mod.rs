@@ -1,6 +1,7 @@
 //! Reading: snapshots, queries, pairs and clusters, and the plain data they return.
 //!
-//! Code here does not write, takes no lock except the memtable's, and opens no file.
+//! Knows the shared state only. Code here does not write, takes no lock except the memtable's, and
+//! opens no file.
 
 mod alike;
 mod answer;
@@ -9,7 +10,6 @@ mod comparisons;
 mod connect;
 mod crowd;
 mod exact;
-pub(crate) mod excerpt;
 mod listing;
 pub(crate) mod locate;
 mod ordered;
@@ -20,15 +20,16 @@ mod rank;
 pub(crate) mod scratch;
 pub(crate) mod search;
 mod search_memtable;
+mod setters;
 mod sweep;
 mod terms;
 
-pub use crate::index::state::Snapshot;
+pub use super::state::versions::Snapshot;
+pub use crate::index::state::recovery::Recovery;
 pub use alike::Alike;
 pub(crate) use answer::ProgressReport;
 pub use answer::{
-    Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Recovery, Stats,
-    Verification,
+    Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Stats, Verification,
 };
 pub use clusters::{Clusters, Link};
 pub use comparisons::Comparisons;

@@ -6,7 +6,7 @@
 
 use crate::format::bytes::index;
 use crate::index::read::listing::dead_bits;
-use crate::index::state::Snapshot;
+use crate::index::state::versions::Snapshot;
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 

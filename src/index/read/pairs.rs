@@ -5,7 +5,7 @@ use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Collapsed, Pair, Progress};
 use crate::index::read::clusters::{Forest, Numbers, Twins, unite_twins};
 use crate::index::read::sweep::{PlacePair, Sweep};
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;
 use std::collections::HashMap;
 use std::fmt;

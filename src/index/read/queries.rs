@@ -3,16 +3,13 @@
 #[cfg(doc)]
 use crate::Query;
 use crate::format::bytes::index;
-use crate::index::read::alike::Alike;
 use crate::index::read::query::{BATCH_SIGNATURES, CheckedTerms};
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Terms;
-use crate::index::state::Snapshot;
+use crate::index::state::versions::Snapshot;
 use crate::sketch::Signature;
 use crate::{Answer, Result};
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
 
 /// A builder for one query per signature, all run together.
 ///
@@ -23,7 +20,7 @@ use std::time::Instant;
 pub struct Queries<'a> {
     snapshot: Snapshot,
     signatures: &'a [Signature],
-    terms: Terms<'a>,
+    pub(super) terms: Terms<'a>,
 }
 
 impl Snapshot {
@@ -36,64 +33,6 @@ impl Snapshot {
 impl<'a> Queries<'a> {
     pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
         Queries { snapshot, signatures, terms: Terms::new() }
-    }
-
-    /// Sets the minimum similarity of a match: see [`Query::threshold`].
-    pub fn threshold(mut self, threshold: f64) -> Self {
-        self.terms.threshold = Some(threshold);
-        self
-    }
-
-    /// Sets the condition of a match: see [`Query::alike`].
-    pub fn alike(mut self, alike: impl Into<Alike>) -> Self {
-        self.terms.ask_for(alike.into());
-        self
-    }
-
-    /// Sets the minimum containment: see [`Query::contained`].
-    pub fn contained(mut self, contained: f64) -> Self {
-        self.terms.contained = Some(contained);
-        self
-    }
-
-    /// Searches below the threshold, for callers that compare the documents afterwards: see
-    /// [`Query::for_verification`].
-    pub fn for_verification(mut self) -> Self {
-        self.terms.is_verified = true;
-        self
-    }
-
-    /// Sets the maximum number of matches per signature: see [`Query::limit`].
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.terms.limit = limit;
-        self
-    }
-
-    /// Returns only documents that pass the filter: see [`Query::filter`]. The filter is called
-    /// once per document and matching signature.
-    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
-        self.terms.filter = Some(Arc::new(filter));
-        self
-    }
-
-    /// Stops at this time: see [`Query::deadline`]. The answers for signatures that were not
-    /// searched yet are empty.
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.terms.stop.deadline = Some(deadline);
-        self
-    }
-
-    /// Stops when this returns true: see [`Query::cancel_if`]. The answers for signatures that were
-    /// not searched yet are empty.
-    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
-        self.terms.stop.cancel = Some(Arc::new(cancel));
-        self
-    }
-
-    /// Sets the maximum number of candidates per signature: see [`Query::max_candidates`].
-    pub fn max_candidates(mut self, candidates: usize) -> Self {
-        self.terms.candidates_max = candidates;
-        self
     }
 
     /// Runs the queries. Returns the answers in the order of the signatures.

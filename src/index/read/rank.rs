@@ -8,7 +8,7 @@ use super::alike::Alike;
 use super::search::Found;
 use super::terms::Stop;
 use crate::format::bytes::index;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::params::Containment;
 use crate::{Match, Result};
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use crate::format::bytes::index;
 use crate::index::read::crowd::{CROWD_MIN, Crowd};
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Stop;
-use crate::index::state::{LiveSegment, Place, Snapshot, band_keys};
+use crate::index::state::versions::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{Entries, LookUp, Segment, Tables};
 use crate::sketch::{Agreement, count_equal_rows, first_shared_band, shares_a_band};
 use crate::sync::Arc;

@@ -8,7 +8,7 @@ use super::scratch::SearchScratch;
 use super::search::{Found, Search, SearchTerms, small};
 use super::terms::Stop;
 use crate::format::bytes::index;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::memtable::Content;
 
 impl Search<'_> {

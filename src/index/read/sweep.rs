@@ -9,7 +9,7 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::Progress;
-use crate::index::state::{Place, Snapshot};
+use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
@@ -297,7 +297,7 @@ impl Snapshot {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::index::options::{Durability, Maintenance};
+    use crate::index::state::options::{Durability, Maintenance};
     use crate::sketch::Signature;
     use crate::{Batch, Index, Options, Params};
 

@@ -4,7 +4,7 @@
 
 use crate::Result;
 use crate::index::read::alike::Alike;
-use crate::index::state::Snapshot;
+use crate::index::state::versions::Snapshot;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;

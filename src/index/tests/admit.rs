@@ -1,8 +1,9 @@
 //! Admission, case by case; the model and the crash campaign cover the rest.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::index::batch::Operation;
-use crate::index::plan::key_hashes;
+use crate::index::write::batch::Operation;
+use crate::index::write::plan::key_hashes;
+use crate::index::write::write_path;
 use crate::planted::{Bug, Planted};
 use crate::sketch::Signature;
 use crate::storage::sim::Sim;
@@ -208,7 +209,8 @@ fn copies_lost() -> usize {
         signature: good.as_bytes(),
     };
     let hashes = key_hashes(&index.core.params, &[first]);
-    let written = index.core.write_locked(&mut index.core.writer(), &[first], &hashes);
+    let written =
+        write_path::write_locked(&index.core, &mut index.core.writer(), &[first], &hashes);
     assert_eq!(written.expect("written").change, 2);
     let copy = index.admit("b", &good, &Admit::at(0.9)).expect("decided");
     assert_eq!((rejected(&copy.decision), copy.change), (vec!["a"], 2));

@@ -2,8 +2,8 @@
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use super::crash_table::cut_through;
-use crate::index::adopt::Adopt;
-use crate::index::seal::{Sealed, Ticket, seal_on};
+use crate::index::files::adopt::{self, Adopt};
+use crate::index::files::seal::{Sealed, Ticket, seal_on};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::{Document, ErrorKind, Imported, Index, Params, Reader, Result};
@@ -32,7 +32,7 @@ fn seal_to(storage: &Arc<dyn Storage>, path: &str, documents: Vec<Document>) -> 
 fn adopt(index: &Index, paths: &[&str], how: Adopt) -> Result<Imported> {
     let storage = Arc::clone(&index.core().storage);
     let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
-    index.core().adopt_from(&storage, &paths, how)
+    adopt::adopt_from(index.core(), &storage, &paths, how)
 }
 
 fn bytes(sim: &Sim, path: &str) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //! its bounds, and distinguishes band tables that amount to a scan from a crowd of documents that
 //! really are similar.
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::{Comparisons, Index, Options, Params, Shingles, Signature};
 
 fn index(dir: &std::path::Path) -> Index {

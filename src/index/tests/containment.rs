@@ -1,6 +1,6 @@
 //! Containment: queries, pairs and clusters equal brute force.
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::{
     Admit, Alike, Decision, Document, Index, Keep, Match, Newcomer, Options, Params, Shingles,
     Signature,

@@ -1,7 +1,8 @@
 //! Read-only opening and backups, on the simulated disk.
 
-use crate::index::open::{refuse_existing, take_lock};
-use crate::index::options::{Maintenance, Options};
+use crate::index::files::copy::backup;
+use crate::index::files::open::{refuse_existing, take_lock};
+use crate::index::state::options::{Maintenance, Options};
 use crate::planted::{Bug, assert_caught};
 use crate::sketch::Signature;
 use crate::storage::Storage;
@@ -73,7 +74,7 @@ fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
     let sim = Sim::new();
     let index = index(&sim);
     let dir = Path::new(COPY);
-    let begun = index.core.begin_copy(dir).expect("started");
+    let begun = backup::begin_copy(&index.core, dir).expect("started");
     let created = Index::create_on(disk(&sim), dir, &params(), options());
     assert_eq!(created.expect_err("kept out").kind(), ErrorKind::Locked);
     assert_eq!(index.backup(COPY).expect_err("kept out").kind(), ErrorKind::Locked);

@@ -2,7 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::maintain::steps;
+use crate::index::state::options::{Durability, Maintenance};
 use crate::{Error, ErrorKind, Event, Index, Options, Params, Signature, Sketcher};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,7 +166,7 @@ fn failures_are_told_once() {
     // change, so only its first occurrence is reported.
     let again = Error::new(ErrorKind::Io, "the same");
     for _ in 0..3 {
-        index.core().note_maintenance(Some(&again));
+        steps::note_maintenance(index.core(), Some(&again));
     }
     index.sync().unwrap();
     assert_eq!(heard.take().len(), 1);

@@ -1,6 +1,6 @@
 //! Pairs and clusters by exact comparison, against brute force.
 
-use crate::index::options::Maintenance;
+use crate::index::state::options::Maintenance;
 use crate::{Alike, Exact, Index, Options, Original, Overlap, Params, Shingles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //! code that made it would write the same documents today. To make a new one, set `NEARKIN_FIXTURE`
 //! to a folder.
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::storage::{Disk, OpenMode, Storage, create_dirs};
 use crate::{Batch, Index, Maintained, Normalise, Options, Params, Shingles, Signature};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A handle belongs to a folder, not to a path. Tests on the simulated disk: folders that are moved
 //! or deleted while open, deleted locks, and forks. On real disks: `tests/it/moved.rs`.
 
-use crate::index::options::Maintenance;
+use crate::index::state::options::Maintenance;
 use crate::sketch::Signature;
 use crate::storage::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Options, Params, Reader, Result};

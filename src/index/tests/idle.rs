@@ -1,7 +1,9 @@
 //! Maintenance of an index while no writer is at work.
 
-use crate::index::core::Core;
-use crate::index::options::{Durability, Maintenance};
+use crate::index::maintain::steps;
+use crate::index::merge::{compaction, flush};
+use crate::index::state::core::Core;
+use crate::index::state::options::{Durability, Maintenance};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Maintained, Options, Params, Signature, Sketcher};
@@ -42,7 +44,7 @@ fn segments(index: &Index) -> usize {
 /// Runs idle merging until nothing is due.
 fn rest(index: &Index) {
     let quiet = Some(index.core().snapshot().visible);
-    while index.core().compact_step(quiet).unwrap().is_some() {}
+    while compaction::compact_step(index.core(), quiet).unwrap().is_some() {}
 }
 
 #[test]
@@ -76,11 +78,11 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     insert(&index, 0..3);
     let core = index.core();
     let quiet = core.snapshot().visible;
-    assert_eq!(core.compact_step(None).unwrap(), None, "nothing is due");
-    assert_eq!(core.compact_step(Some(quiet)).unwrap(), Some(false));
+    assert_eq!(compaction::compact_step(core, None).unwrap(), None, "nothing is due");
+    assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
     index.insert("new", &text(70)).unwrap();
-    assert_eq!(core.compact_step(None).unwrap(), None);
-    assert_eq!(core.compact_step(Some(quiet)).unwrap(), None, "a writer was at work");
+    assert_eq!(compaction::compact_step(core, None).unwrap(), None);
+    assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), None, "a writer was at work");
     assert_eq!(segments(&index), 3);
     rest(&index);
     assert_eq!((segments(&index), index.len()), (1, 61));
@@ -120,7 +122,7 @@ fn a_due_merge_comes_first_if_the_idle_merge_does_not_contain_it() {
     // Enough for two of the three segments that are due.
     let length = index.core().state().segments[0].entry.length;
     index.core().writer().idle_bytes = 2 * length + length / 2;
-    while index.core().compact_step(quiet).unwrap() == Some(false) {}
+    while compaction::compact_step(index.core(), quiet).unwrap() == Some(false) {}
     assert_eq!(segments(&index), 1, "after the first merge");
 }
 
@@ -129,7 +131,7 @@ fn an_idle_merge_takes_the_place_of_a_due_merge_that_it_contains() {
     let folder = tempfile::tempdir().unwrap();
     let index = two_due_of_three(folder.path());
     let quiet = Some(index.core().snapshot().visible);
-    while index.core().compact_step(quiet).unwrap() == Some(false) {}
+    while compaction::compact_step(index.core(), quiet).unwrap() == Some(false) {}
     assert_eq!(segments(&index), 1, "after the first merge");
     assert_eq!(index.len(), 13_000);
 }
@@ -140,9 +142,9 @@ fn an_idle_merge_that_has_begun_makes_way_for_a_due_one_when_a_write_comes() {
     let index = two_due_of_three(folder.path());
     let core = index.core();
     let quiet = core.snapshot().visible;
-    assert_eq!(core.compact_step(Some(quiet)).unwrap(), Some(false));
+    assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
     index.insert("new", &text(70)).unwrap();
-    while core.compact_step(None).unwrap().is_some() {}
+    while compaction::compact_step(core, None).unwrap().is_some() {}
     assert_eq!(segments(&index), 2, "the small ones were merged");
     assert!(
         core.writer().idle_bytes > (1 << 30) - (1 << 17),
@@ -155,11 +157,14 @@ fn an_idle_merge_that_has_begun_makes_way_for_a_due_one_when_a_write_comes() {
     let index = two_due_of_three(folder.path());
     let core = index.core();
     let quiet = core.snapshot().visible;
-    while core.compaction().as_ref().is_none_or(|merge| merge.bytes_if_abandoned().is_some()) {
-        assert_eq!(core.compact_step(Some(quiet)).unwrap(), Some(false));
+    while compaction::compaction(core)
+        .as_ref()
+        .is_none_or(|merge| merge.bytes_if_abandoned().is_some())
+    {
+        assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
     }
     index.insert("new", &text(70)).unwrap();
-    while core.compact_step(None).unwrap() == Some(false) {}
+    while compaction::compact_step(core, None).unwrap() == Some(false) {}
     assert_eq!(segments(&index), 1);
 }
 
@@ -172,10 +177,10 @@ fn an_idle_flush_waits_until_no_writer_is_at_work() {
     }
     let core = index.core();
     let change = core.snapshot().visible;
-    assert!(!core.flush_idle(Some(change - 1)).unwrap(), "a writer was at work");
-    assert!(!core.flush_idle(None).unwrap(), "nobody says that it is quiet");
-    assert!(core.flush_idle(Some(change)).unwrap());
-    assert!(!core.flush_idle(Some(change)).unwrap(), "nothing is left to flush");
+    assert!(!flush::flush_idle(core, Some(change - 1)).unwrap(), "a writer was at work");
+    assert!(!flush::flush_idle(core, None).unwrap(), "nobody says that it is quiet");
+    assert!(flush::flush_idle(core, Some(change)).unwrap());
+    assert!(!flush::flush_idle(core, Some(change)).unwrap(), "nothing is left to flush");
     assert_eq!((segments(&index), index.len()), (1, 100));
 }
 
@@ -198,9 +203,9 @@ fn an_idle_flush_that_fails_holds_up_nothing_that_is_due() {
     sim.set_capacity(used as u64);
     let core = index.core();
     let quiet = |core: &Core| Some(core.snapshot().visible);
-    assert_eq!(core.maintain_quiet(quiet(core)).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(steps::maintain_quiet(core, quiet(core)).unwrap_err().kind(), ErrorKind::Io);
     now.store(2_000, Ordering::Relaxed);
-    assert_eq!(core.maintain_quiet(quiet(core)).unwrap(), Maintained::Expired);
+    assert_eq!(steps::maintain_quiet(core, quiet(core)).unwrap(), Maintained::Expired);
     assert_eq!(index.len(), 0);
 }
 
@@ -229,7 +234,7 @@ fn idle_merging_can_be_switched_off() {
     insert(&index, 0..3);
     index.insert("new", &text(70)).unwrap();
     rest(&index);
-    assert!(!index.core().flush_idle(Some(index.core().snapshot().visible)).unwrap());
+    assert!(!flush::flush_idle(index.core(), Some(index.core().snapshot().visible)).unwrap());
     assert_eq!(segments(&index), 3);
     index.close().unwrap();
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::{
     Admit, Error, ErrorKind, Index, Newcomer, Options, Params, Reader, Result, Signature, Sketcher,
 };

@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "damages files on purpose")]
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::sketch::Signature;
 use crate::storage::{Counters, Disk, OpenMode, Storage};
 use crate::{Batch, Index, Options, Params};

@@ -3,12 +3,12 @@
 use crate::Result;
 use crate::format::bytes::index;
 use crate::format::wal::{LoggedOperation, RECORDS_BEGIN, RecordBuilder, RecordKind};
-use crate::index::core::{Core, Writer};
-use crate::index::group::Mark;
-use crate::index::merge::RUN_DOCS_MAX;
 use crate::index::merge::draft::Draft;
-use crate::index::plan::Plan;
-use crate::index::state::LiveSegment;
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::group::Mark;
+use crate::index::state::merging::RUN_DOCS_MAX;
+use crate::index::state::versions::LiveSegment;
+use crate::index::write::plan::Plan;
 use crate::storage::names::Ending;
 use crate::wal::{Records, Wal, WalIdentity};
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! The maintenance threads that indexes share.
 
-use crate::index::options::{Durability, Maintenance};
-use crate::index::pool::THREADS_MAX;
+use crate::index::maintain::pool::THREADS_MAX;
+use crate::index::state::options::{Durability, Maintenance};
+use crate::index::write::write_path;
 use crate::{Batch, Event, Index, Options, Params, Signature, Sketcher};
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,7 +57,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Writes a document. The maintenance thread does the flush that becomes due, and reports it.
 fn write(index: &Index, key: &str) {
-    index.core().write(&Batch::new().insert(key, &text(1))).unwrap();
+    write_path::write(index.core(), &Batch::new().insert(key, &text(1))).unwrap();
 }
 
 /// Options whose listener blocks the maintenance thread that reports the first flush. Also returns
@@ -244,7 +245,7 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
     // maintenance thread.
     let core = Arc::clone(&index.core);
     *slot.lock().unwrap() = Some(index);
-    core.write(&Batch::new().insert("k", &text(1))).unwrap();
+    write_path::write(&core, &Batch::new().insert("k", &text(1))).unwrap();
     drop(core);
     let core = dropped.recv_timeout(LONG).unwrap();
     wait_until("let go", || core.strong_count() == 0);

@@ -4,7 +4,7 @@
 use super::copies::{DIR, answers, disk, index, options, params};
 use crate::catalog;
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
-use crate::index::copy::{Salvaged, salvage};
+use crate::index::files::copy::{Salvaged, salvage};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::wal::{Wal, WalIdentity};

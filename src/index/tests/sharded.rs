@@ -2,9 +2,9 @@
 //! cuts.
 
 use super::copies::{disk, options, params};
-use crate::index::adopt::Adopt;
-use crate::index::seal::{Sealed, seal_on};
-use crate::index::sharded::{Manifest, ManifestFile, Shards, shard_of};
+use crate::index::files::adopt::Adopt;
+use crate::index::files::seal::{Sealed, seal_on};
+use crate::index::files::sharded::{Manifest, ManifestFile, Shards, shard_of};
 use crate::planted::{Bug, assert_caught};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;

@@ -1,6 +1,6 @@
 //! Indexes in memory: they must give the same answers as indexes on disk, and follow the law.
 
-use crate::index::options::{Durability, Maintenance};
+use crate::index::state::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::sketch::equal_rows;
 use crate::storage::{Disk, Memory, OpenMode, ScratchStorage, Storage};
@@ -180,7 +180,7 @@ fn a_temporary_index_is_backed_up_to_a_folder_and_leaves_nothing_behind() {
 fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
     let memory = Memory::default();
     let weak = memory.weak();
-    let dir = Path::new(crate::index::life::TEMPORARY);
+    let dir = Path::new(crate::index::doors::handle::life::TEMPORARY);
     let index = Index::create_on(Arc::new(memory), dir, &params(), options()).unwrap();
     index.insert("k", &Random(3).signature(&params())).unwrap();
     index.flush().unwrap();

@@ -1,8 +1,8 @@
 //! Tiny indexes: their size on disk, how they grow, and power cuts meanwhile.
 
 use crate::format::catalog::SegmentEntry;
-use crate::index::life::first_log_bytes;
-use crate::index::options::{Durability, Maintenance};
+use crate::index::files::life::first_log_bytes;
+use crate::index::state::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
@@ -161,7 +161,7 @@ fn a_power_cut_in_the_session_of_a_tiny_index_loses_nothing_acknowledged() {
 #[test]
 fn lengths_beyond_64_bits_in_a_forged_row_do_not_make_an_index_tiny() {
     let options = options();
-    let mut row = crate::index::open::row_of_new(&params(), &options);
+    let mut row = crate::index::files::open::row_of_new(&params(), &options);
     let tiny = first_log_bytes(&row, &options);
     let entry = SegmentEntry {
         number: 1,

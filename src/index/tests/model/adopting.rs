@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::model::{Doc, Model};
 use super::script::{Adopting, Rng};
-use crate::index::adopt::Adopt;
-use crate::index::seal::{Ticket, seal_on};
+use crate::index::files::adopt::{self, Adopt};
+use crate::index::files::seal::{Ticket, seal_on};
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::{Document, ErrorKind, Imported, Result};
@@ -48,7 +48,7 @@ impl Bench {
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let mut after = self.model.clone();
         let expected = after.adopt(&segments, adopting.how);
-        match (self.index().core().adopt_from(&apart, &paths, adopting.how), expected) {
+        match (adopt::adopt_from(self.index().core(), &apart, &paths, adopting.how), expected) {
             (Ok(adopted), Some((inserted, replaced))) => {
                 assert_eq!(adopted, Imported { inserted, replaced, ..Imported::default() });
                 // An adoption of no segments changes nothing, so it need not make anything durable.

@@ -6,6 +6,7 @@
 use super::model::{Act, Law, Model, put};
 use super::reading::check_all;
 use super::script::{Edit, Op, Rng};
+use crate::index::maintain::steps;
 use crate::storage::Storage;
 use crate::storage::sim::Sim;
 use crate::{
@@ -345,7 +346,7 @@ impl Bench {
             }
             Op::Maintain => {
                 // No writer is at work, so idle merging may run as well.
-                let done = self.index().core().maintain_quiet(Some(self.model.change));
+                let done = steps::maintain_quiet(self.index().core(), Some(self.model.change));
                 if done.is_err() {
                     self.in_doubt = self.expired(&self.model);
                 }

@@ -6,7 +6,7 @@ use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};
 use super::shape;
 use crate::Keep;
 use crate::fuzzing::input::Input;
-use crate::index::adopt::Adopt;
+use crate::index::files::adopt::Adopt;
 use std::collections::BTreeMap;
 
 /// Maximum number of operations of a script.

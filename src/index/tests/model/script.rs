@@ -5,7 +5,7 @@
 
 use crate::Keep;
 use crate::format::wal::PAYLOAD_BYTES_MAX;
-use crate::index::adopt::Adopt;
+use crate::index::files::adopt::Adopt;
 use std::collections::BTreeMap;
 
 /// Random numbers, the same on every machine (SplitMix64).

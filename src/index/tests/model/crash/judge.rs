@@ -214,7 +214,7 @@ impl Judge<'_> {
     /// Checks a backup: a finished one must be whole, and an incomplete one must never be accepted.
     fn check_backup(&mut self, bench: &Bench, disk: &Sim) {
         let Some(backup) = &bench.backup else { return };
-        match crate::index::open::exists(disk, &backup.dir) {
+        match crate::index::files::open::exists(disk, &backup.dir) {
             Ok(true) => self.figures.backups.0 += 1,
             left => {
                 assert!(!backup.done, "a backup is gone: {left:?}");
@@ -327,7 +327,7 @@ fn exists_yet(disk: &Sim) -> bool {
 }
 
 fn exists(disk: &Sim) -> bool {
-    crate::index::open::exists(disk, Path::new(DIR)).expect("a folder")
+    crate::index::files::open::exists(disk, Path::new(DIR)).expect("a folder")
 }
 
 fn open(bench: &Bench, disk: &Sim) -> Index {
@@ -367,7 +367,7 @@ fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     let out = Path::new("/saved");
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     let options = Options::default().maintenance(Maintenance::Inline);
-    let saved = crate::index::copy::salvage(&storage, Path::new(DIR), out, None, options);
+    let saved = crate::index::files::copy::salvage(&storage, Path::new(DIR), out, None, options);
     let report = saved.expect("a crash leaves what can be salvaged");
     let lost = (report.documents_lost, report.documents_doubtful, report.catalog_lost);
     assert_eq!(lost, (0, 0, false), "{report:?}");

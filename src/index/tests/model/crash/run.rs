@@ -6,7 +6,8 @@ use super::super::model::put;
 use super::super::script::{Edit, Op};
 use super::script::{HASHES, Script, Second, Step};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
-use crate::index::core::Core;
+use crate::index::state::core::Core;
+use crate::index::write::{admit, write_path};
 use crate::planted::while_visiting;
 use crate::storage::sim::{Moment, Sim, What};
 use crate::{Batch, Durability, Error, ErrorKind, Newcomer, Result};
@@ -33,7 +34,7 @@ pub(super) struct Run {
 }
 
 fn written(core: &Core, batch: &Batch) -> Result<u64> {
-    core.write(batch).map(|written| written.change)
+    write_path::write(core, batch).map(|written| written.change)
 }
 
 /// How the second caller fared: `None` if it did not run, `Some(None)` if it had to wait, otherwise
@@ -201,7 +202,7 @@ impl Run {
                     if let Some(payload) = &payload {
                         newcomer = newcomer.payload(payload);
                     }
-                    core.admit_all(&[newcomer], &terms).map(|told| told[0].change)
+                    admit::admit_all(core, &[newcomer], &terms).map(|told| told[0].change)
                 };
                 self.expect(Moment::BeforeSync, admit, &came);
             }

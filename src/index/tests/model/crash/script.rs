@@ -6,7 +6,7 @@
 
 use super::super::bench::Layout;
 use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
-use crate::index::adopt::Adopt;
+use crate::index::files::adopt::Adopt;
 use crate::storage::sim::{Fault, What};
 use crate::{Durability, Keep, Params};
 use std::collections::BTreeMap;

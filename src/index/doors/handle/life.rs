@@ -1,0 +1,192 @@
+//! More of the public handle: temporary indexes, paths, closing and shutdown.
+
+use crate::index::Index;
+use crate::index::files::{inspect, life};
+use crate::index::state::commit;
+use crate::index::state::core::Core;
+use crate::index::state::options::{Durability, Options};
+use crate::storage::{Memory, ScratchStorage};
+use crate::sync::Arc;
+use crate::sync::atomic::Ordering;
+use crate::{Error, Params, Result};
+use std::path::Path;
+
+/// Size of the files of a scratch index above which further ones are on disk.
+const SCRATCH_MEMORY_BYTES: u64 = 32 << 20;
+
+/// The name of a temporary index, in place of a path.
+pub(crate) const TEMPORARY: &str = "(temporary index)";
+
+impl Index {
+    /// Creates an empty index in memory, for tests and scratch work. It is dropped with its last
+    /// handle and snapshot. Every call works as for an index on disk, and gives the same answers.
+    /// The content of the files is kept in memory, in addition to the memtable.
+    ///
+    /// The index does not survive the process, whatever the durability. A backup of it is an
+    /// ordinary index in a folder. It has no path: [`Index::path`] returns a name for messages.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (bad options).
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("kept.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let index = Index::temporary(&Params::for_threshold(0.7).build()?, Options::default())?;
+    /// let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// index.insert("p1", &fox)?;
+    /// assert_eq!(index.query(&fox).run()?.matches[0].key, b"p1");
+    /// index.backup(&dir)?;
+    /// drop(index);
+    /// assert!(Index::open(&dir, Options::default())?.contains("p1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn temporary(params: &Params, options: Options) -> Result<Self> {
+        Self::create_on(Arc::new(Memory::default()), Path::new(TEMPORARY), params, options)
+    }
+
+    /// Creates an empty index for scratch work of any size. It does not outlive its handles and
+    /// snapshots, and nothing is ever synced. A small one is in memory, as by
+    /// [`Index::temporary`]. As it grows, further files are written to the folder `dir`, which is
+    /// created only then; it must be missing or empty. The caller deletes the folder after dropping
+    /// the index. The durability in the options is ignored.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` (bad options, or `dir` is not empty), `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let dir = folder.path().join("scratch");
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::scratch(&dir, &params, Options::default())?;
+    /// let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+    /// index.insert("p1", &fox)?;
+    /// assert_eq!(index.query(&fox).run()?.matches[0].key, b"p1");
+    /// assert!(!dir.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scratch(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
+        let dir = dir.as_ref();
+        match Core::disk().list(dir) {
+            Ok(entries) if entries.is_empty() => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Ok(_) => {
+                let message = format!("{}: not empty; name a new folder", dir.display());
+                return Err(Error::invalid(message));
+            }
+            Err(error) => return Err(Error::io("read", dir, error)),
+        }
+        let storage = ScratchStorage::new(dir, SCRATCH_MEMORY_BYTES);
+        let options = options.durability(Durability::OsBuffer);
+        Self::create_on(Arc::new(storage), dir, params, options)
+    }
+
+    /// The path by which the index was opened or created. If the folder is moved later, the handle
+    /// keeps working, and this path does not change.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// assert_eq!(index.path(), dir);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &Path {
+        self.core.names.root()
+    }
+
+    /// Closes the index: flushes, so that reopening replays and writes nothing. Writes nothing if
+    /// the handle wrote nothing; does nothing after [`Index::shutdown`].
+    ///
+    /// # Errors
+    ///
+    /// Those of a flush. The index stays intact, and the WAL keeps everything that was not flushed.
+    pub fn close(self) -> Result<()> {
+        commit::refuse_in_child(&self.core)?;
+        if self.core.shut_down.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.background.stop();
+        let closed = life::close_locked(&self.core, &mut self.core.writer());
+        self.core.events.tell();
+        closed
+    }
+
+    /// Closes the index like [`Index::close`], but through a shared handle, for example in an
+    /// `Arc`: for servers that receive a signal to end.
+    ///
+    /// Waits for running calls, except for a compaction, which is cancelled between two of its
+    /// steps. On return, even with an error, the lock, the folder and the memory are released, and
+    /// another process may open the index. Later calls through the handle return
+    /// [`Closed`](crate::ErrorKind::Closed), except `path`, `id`, `params`, `sketcher`, `len` and
+    /// `durable_change`. Existing snapshots, queries and readers keep working. A second shutdown
+    /// does nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::close`]. After an error, the WAL keeps everything that was not flushed.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{ErrorKind, Index, Options, Params};
+    /// use std::sync::Arc;
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Arc::new(Index::create(&dir, &params, Options::default())?);
+    /// let text = index.sketcher().text("the quick brown fox")?;
+    /// index.insert("p1", &text)?;
+    /// let (worker, before) = (Arc::clone(&index), index.snapshot());
+    /// index.shutdown()?;
+    /// assert_eq!(worker.insert("p2", &text).unwrap_err().kind(), ErrorKind::Closed);
+    /// assert_eq!(worker.get("p1").unwrap_err().kind(), ErrorKind::Closed);
+    /// assert!(before.contains("p1")?);
+    /// let again = Index::open(&dir, Options::default())?;
+    /// assert_eq!(again.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shutdown(&self) -> Result<()> {
+        commit::refuse_in_child(&self.core)?;
+        self.core.shut_down.store(true, Ordering::Release);
+        self.background.stop();
+        let closed = life::shut_down(&self.core);
+        self.core.events.tell();
+        closed
+    }
+
+    /// The error of the last step of maintenance, or the panic of the event listener; `None` after
+    /// a step that succeeded. Failed steps are retried automatically. Reads only memory: cheap
+    /// enough for a health check.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// assert_eq!(index.last_maintenance_error(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn last_maintenance_error(&self) -> Option<String> {
+        inspect::last_maintenance_error(&self.core)
+    }
+}

@@ -1,0 +1,246 @@
+//! The public handle for reading only.
+
+use crate::index::files::copy::backup;
+use crate::index::files::follow::{self, Follower};
+use crate::index::files::{inspect, sharded};
+use crate::index::read::{Progress, Snapshot, Stats, Verification};
+use crate::index::state::core::Core;
+use crate::index::state::options::Options;
+use crate::sketch::Sketcher;
+use crate::storage::Storage;
+use crate::storage::names::Names;
+use crate::sync::{Arc, Mutex, PoisonError, RwLock};
+use crate::{Params, Result};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// An index opened for reading only: the queries of a [`Snapshot`], and statistics, verification
+/// and backup of the whole index. Share it by reference or in an `Arc`.
+///
+/// A reader writes nothing and needs no write permission, so it can also read an index on read-only
+/// media. Any number of readers may be open at once, in this process and in others, with or without
+/// a writer. A reader never blocks another reader or a writer, and never waits for one.
+///
+/// A reader sees the state after one change ([`Snapshot::change`] is its number) until the next
+/// [`Reader::refresh`]. While a writer has the index open, a reader sees only changes that survive
+/// power loss, namely those that the log records as synced. Each record says how far the log was
+/// synced before it, so a change is seen once the next change is written. If there is no next
+/// change, [`Index::maintain`](crate::Index::maintain) appends a record that says the same (the
+/// background thread does so within about a second). So a reader may lag by the last change, or by
+/// the last few changes that were synced together.
+///
+/// Without a writer, a reader sees all complete changes. The log is replayed into memory, which
+/// takes up to as much memory as the writer's memtable.
+pub struct Reader {
+    params: Arc<Params>,
+    current: RwLock<CurrentCore>,
+    /// `None` for a sharded index, whose segments are listed by manifests.
+    follower: Mutex<Option<Follower>>,
+}
+
+/// The state that a reader sees until its next refresh.
+#[derive(Clone)]
+struct CurrentCore {
+    core: Arc<Core>,
+    snapshot: Snapshot,
+}
+
+impl Reader {
+    /// Opens an index for reading only, whether or not a writer has it open. Also opens a sharded
+    /// index, made by [`Shards`](crate::shards::Shards).
+    ///
+    /// Costs the same as opening for writing, except for the WAL: a reader replays it into memory
+    /// at every opening, while a writer flushes it once.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Invalid` (bad options, or `dir` is not an index), `Locked` (a backup is being
+    /// made there), `Unsettled` (the index kept changing while it was read, for a second),
+    /// `Corrupt`, `Unsupported`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Index, Options, Params, Reader};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// index.insert("p1", &index.sketcher().text("the quick brown fox")?)?;
+    /// index.flush()?;
+    ///
+    /// // Usually in another process, while the writer is open.
+    /// let reader = Reader::open(&dir, Options::default())?;
+    /// assert!(reader.contains("p1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::open_on(Core::disk(), dir.as_ref(), options)
+    }
+
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "called as that of an index, which keeps them"
+    )]
+    pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
+        let (core, follower) = if sharded::is_sharded(&*storage, &Names::new(dir))? {
+            (sharded::open(&storage, dir, &options)?, None)
+        } else {
+            let (core, follower) = follow::open(&storage, dir, &options)?;
+            (core, Some(follower))
+        };
+        let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
+        let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
+        Ok(Self { params, current, follower: Mutex::new(follower) })
+    }
+
+    fn current(&self) -> CurrentCore {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Advances to the current state, and returns whether its change is later than before. Never
+    /// goes back. Existing snapshots, queries and iterators do not change.
+    ///
+    /// Any thread may refresh while others query: a query sees the state either before or after the
+    /// refresh. Concurrent refreshes run one after the other.
+    ///
+    /// Costs 50 us if nothing has changed. Otherwise, replays the new records; after a flush or
+    /// compaction of the writer, opens the new segments and replays the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reader::open`], and `Mismatch` if another index is in the folder now. After an
+    /// error the reader keeps its state.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("news.nearkin");
+    /// use nearkin::{Index, Options, Params, Reader};
+    /// use std::sync::Arc;
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let reader = Arc::new(Reader::open(&dir, Options::default())?);
+    /// index.insert("n1", &index.sketcher().text("one story, told by many agencies")?)?;
+    /// index.flush()?;
+    /// let refreshed = std::thread::spawn({
+    ///     let reader = Arc::clone(&reader);
+    ///     move || reader.refresh()
+    /// });
+    /// assert!(refreshed.join().unwrap()?);
+    /// assert!(reader.contains("n1")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refresh(&self) -> Result<bool> {
+        let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
+        let CurrentCore { mut core, snapshot } = self.current();
+        let refreshed = match &mut *follower {
+            Some(follower) => follower.refresh(&mut core),
+            None => sharded::refresh(&mut core),
+        };
+        let next = core.snapshot();
+        let is_later = next.change() > snapshot.change();
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *current, CurrentCore { core, snapshot: next });
+        drop(current);
+        // Drop the old state outside the lock.
+        drop(before);
+        refreshed.map(|()| is_later)
+    }
+
+    /// The path by which the index was opened. If the folder is moved later, the reader keeps
+    /// working, and this path does not change.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("news.nearkin");
+    /// use nearkin::{Index, Options, Params, Reader};
+    ///
+    /// Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?.close()?;
+    /// assert_eq!(Reader::open(&dir, Options::default())?.path(), dir);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> PathBuf {
+        self.current().core.names.root().to_path_buf()
+    }
+
+    /// The parameters of the index.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A snapshot of the current view, which a refresh does not change. The methods below are
+    /// shorthands for those of the snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).snapshot.clone()
+    }
+
+    /// The number of the last change that this reader sees.
+    pub fn change(&self) -> u64 {
+        self.snapshot().change()
+    }
+
+    /// The sketcher that makes signatures for this index.
+    pub fn sketcher(&self) -> Sketcher {
+        Sketcher::new(self.params())
+    }
+
+    /// Makes a copy of the index as this reader sees it, in a new folder. Concurrent writes are not
+    /// in it. See [`Index::backup_of`](crate::Index::backup_of).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::backup_of`](crate::Index::backup_of).
+    pub fn backup(&self, dir: impl AsRef<Path>) -> Result<()> {
+        let CurrentCore { core, snapshot } = self.current();
+        backup::backup_of(&core, &snapshot, dir.as_ref())
+    }
+
+    /// Statistics of the index. See [`Index::stats`](crate::Index::stats).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::stats`](crate::Index::stats).
+    pub fn stats(&self) -> Result<Stats> {
+        inspect::stats(&self.current().core)
+    }
+
+    /// Verifies everything, as [`Index::verify`](crate::Index::verify) does.
+    ///
+    /// # Errors
+    ///
+    /// `Err` only if the verification could not be completed, even if it had already found damage:
+    /// `NotFound` if the index no longer exists, `Mismatch` if another index is in the folder now,
+    /// `Unsettled` if the index changes too fast.
+    pub fn verify(&self) -> Result<Verification> {
+        self.verify_with(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Reader::verify`], and reports progress in bytes. Cancelling returns `Cancelled`.
+    /// Reads every byte of the index, and most of them twice.
+    ///
+    /// # Errors
+    ///
+    /// `Cancelled` if `progress` returns `Break`. Also the errors of [`Reader::verify`].
+    pub fn verify_with(
+        &self,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Verification> {
+        inspect::verify(&self.current().core, progress)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut reader = f.debug_struct("Reader");
+        let CurrentCore { core, snapshot } = self.current();
+        reader.field("dir", &core.names.root()).field("params", &self.params);
+        reader.field("snapshot", &snapshot).finish_non_exhaustive()
+    }
+}

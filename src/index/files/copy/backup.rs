@@ -1,0 +1,217 @@
+//! The backup: links or copies the files of one state into another folder, and writes the catalog
+//! last.
+
+use crate::catalog;
+use crate::format::bytes::narrow;
+use crate::format::catalog::Row;
+use crate::index::files::follow;
+use crate::index::files::open::{self, assemble, make_folders, refuse_existing, take_lock};
+use crate::index::merge::flush::{self, NextWal};
+use crate::index::merge::parameters::write_parameters;
+use crate::index::state::core::Core;
+use crate::index::state::options::Options;
+use crate::index::state::versions::{LiveSegment, Snapshot, State};
+use crate::storage::lock::Lock;
+use crate::storage::names::{Ending, Names, tmp_of};
+use crate::storage::{File, Guarded, OpenMode, Storage, publish};
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Size of the copy buffer for files that cannot be linked, in bytes.
+const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
+
+/// See [`crate::Index::backup`].
+pub(crate) fn backup(core: &Core, dir: &Path) -> Result<()> {
+    let target = begin_copy(core, dir)?;
+    // The state keeps its files from being deleted while they are linked.
+    let (row, state) = flushed_state(core)?;
+    target.link_all(&state)?;
+    target.finish(&row)
+}
+
+/// See [`crate::Index::backup_of`].
+pub(crate) fn backup_of(core: &Core, snapshot: &Snapshot, dir: &Path) -> Result<()> {
+    if !Arc::ptr_eq(&snapshot.state.params, &core.params) {
+        return Err(Error::invalid("the snapshot belongs to another index"));
+    }
+    let target = begin_copy(core, dir)?;
+    target.link_all(&snapshot.state)?;
+    let row = write_rest(core, snapshot, &target)?;
+    // Removes obsolete files, such as a segment whose documents have all died since the last
+    // flush.
+    let listed = row.numbers().collect::<Vec<_>>();
+    for (number, ending) in files_of(&snapshot.state) {
+        if !listed.contains(&number) {
+            let path = target.names.numbered(number, ending);
+            target.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+    }
+    target.finish(&row)
+}
+
+/// Writes what only the memtable of a snapshot holds: its documents as a segment, and the
+/// deaths in segments as dead files. Returns the row of the complete copy.
+fn write_rest(core: &Core, snapshot: &Snapshot, target: &CopyTarget) -> Result<Row> {
+    let (row, file_next) = {
+        let writer = core.writer();
+        (writer.catalog.row().clone(), writer.file_next)
+    };
+    let segments = snapshot.state.segments.iter().map(|live| live.entry).collect();
+    let row = Row { floor: snapshot.visible, wal: None, file_next, segments, ..row };
+    let (storage, names) = (Arc::clone(&target.storage), target.names.clone());
+    let copy = assemble(storage, names, None, core.options.clone(), row);
+    open::open_segments(&copy, &[])?;
+    let (segments, memtable) =
+        (copy.state().segments.clone(), Arc::clone(&snapshot.state.memtable));
+    let params = Arc::clone(&copy.params);
+    copy.view.replace(State::new(params, segments, memtable));
+    let mut writer = copy.writer();
+    let before = copy.applied(&writer);
+    flush::draft_of(&copy, &mut writer, &before).map(|draft| draft.into_row(&writer))
+}
+
+/// Creates the folders of a copy if nothing is there yet, and locks them.
+pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget> {
+    let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
+    // `Names::root` is the index's own folder; a copy must not lie below it.
+    if dir.starts_with(core.names.root()) {
+        let (dir, root) = (dir.display(), core.names.root().display());
+        let message = format!("{dir} lies in the index that is backed up ({root})");
+        return Err(Error::invalid(message));
+    }
+    // Checked before anything is created, so that a folder with other content stays unchanged.
+    let is_temporary = core.storage.is_temporary();
+    let target = if is_temporary { Core::disk() } else { Arc::clone(&core.storage) };
+    refuse_all(&*target, dir, None)?;
+    let names = Names::new(dir);
+    let mut storage = make_folders(&target, &names)?;
+    let lock = match take_lock(&*storage, &names) {
+        Err(error) if is_without_locks(&error) => None,
+        taken => Some(Arc::new(taken?)),
+    };
+    if let Some(lock) = &lock {
+        storage = Arc::new(Guarded::by(lock, storage));
+    }
+    refuse_all(&*storage, dir, lock.as_deref())?;
+    Ok(CopyTarget { storage, links: !is_temporary, names, _lock: lock })
+}
+
+/// Flushes, and returns the catalog's row together with the state that it describes. After the
+/// flush the WAL is empty, so the row of the copy lists none.
+fn flushed_state(core: &Core) -> Result<(Row, Arc<State>)> {
+    let mut writer = core.writer();
+    flush::flush_locked(core, &mut writer, NextWal::None)?;
+    let row = Row { wal: None, ..writer.catalog.row().clone() };
+    Ok((row, core.state()))
+}
+
+/// Refuses a folder with an index, or part of one.
+fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
+    refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
+        ErrorKind::Corrupt => Error::invalid(format!(
+            "{}: has files of an index but no catalog; after an interrupted backup delete the \
+             folder and back up again; of a damaged index, salvage the documents first",
+            dir.display()
+        )),
+        _ => error,
+    })
+}
+
+/// The folder of a copy that is being made.
+pub(in crate::index) struct CopyTarget {
+    /// The storage that holds the copy.
+    storage: Arc<dyn Storage>,
+    /// Whether files of the index can be hard-linked into the copy: not if the index is in memory.
+    links: bool,
+    names: Names,
+    /// While this lock is held, no other process can create an index or a copy in the folder.
+    /// `None` if the file system has no locks.
+    _lock: Option<Arc<Lock>>,
+}
+
+impl CopyTarget {
+    fn link_all(&self, state: &State) -> Result<()> {
+        for live in &state.segments {
+            let path = &live.file.path;
+            self.link_or_copy(path, live.segment.file(), live.number(), Ending::Segment)?;
+            if let (Some(held), Some(entry)) = (&live.dead, &live.entry.dead_file) {
+                let (path, file) = (&held.file.path, held.dead.file());
+                self.link_or_copy(path, file, entry.number, Ending::Dead)?;
+            }
+        }
+        // The names of the files, and that of their folder.
+        let sync =
+            |dir: &Path| self.storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error));
+        sync(&self.names.segments_dir())?;
+        sync(self.names.root())
+    }
+
+    /// Writes the parameters and the catalog, which make the files an index, and opens the copy as
+    /// a check.
+    fn finish(self, row: &Row) -> Result<()> {
+        write_parameters(&*self.storage, &self.names, row)?;
+        // The catalog is written last, and renamed only after it is durable: until then the folder
+        // is not an index.
+        catalog::create(&*self.storage, &self.names.catalog(), row)?;
+        // Opens the copy as any reader would, to check that it is whole.
+        let dir = self.names.root();
+        let (copy, _) = follow::open(&self.storage, dir, &Options::default())?;
+        if copy.snapshot().len()
+            != row.segments.iter().map(|e| u64::from(e.docs - e.dead)).sum::<u64>()
+        {
+            return Err(Error::corrupt(dir, 0, "the backup has a different number of documents"));
+        }
+        Ok(())
+    }
+
+    /// Links a published file under a second name, or copies it if a link is impossible.
+    fn link_or_copy(
+        &self,
+        from: &Path,
+        source: &dyn File,
+        number: u64,
+        ending: Ending,
+    ) -> Result<()> {
+        let to = self.names.numbered(number, ending);
+        let linked = self.links.then(|| self.storage.hard_link(from, &to));
+        match linked {
+            Some(Ok(())) => Ok(()),
+            // The target is on another file system, or a writer in another process has deleted the
+            // file.
+            Some(Err(_)) | None => {
+                self.copy(source, &to).map_err(|error| Error::io("write", &to, error))
+            }
+        }
+    }
+
+    fn copy(&self, source: &dyn File, to: &Path) -> io::Result<()> {
+        let tmp = tmp_of(to);
+        let target = self.storage.open(&tmp, OpenMode::Create)?;
+        let bytes = source.bytes()?;
+        let mut offset = 0;
+        while offset < bytes {
+            let count = CHUNK_BYTES.min(bytes - offset);
+            let mut chunk = vec![0; narrow(count, "").map_err(|_| io::ErrorKind::OutOfMemory)?];
+            source.read_at(&mut chunk, offset)?;
+            target.write_at(&chunk, offset)?;
+            offset += count;
+        }
+        publish(&*self.storage, &*target, &tmp, to)
+    }
+}
+
+/// The files of a state's segments.
+fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
+    let dead = |live: &LiveSegment| live.entry.dead_file.map(|dead| (dead.number, Ending::Dead));
+    state
+        .segments
+        .iter()
+        .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
+}
+
+/// Whether the file system has no locks. An index can be copied there, but then only be read.
+fn is_without_locks(error: &Error) -> bool {
+    error.io_kind() == Some(io::ErrorKind::Unsupported)
+}

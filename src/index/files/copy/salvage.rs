@@ -1,0 +1,386 @@
+//! Salvage: copies everything that is still readable in a damaged index into a new one.
+//!
+//! Trusts only checksums. If the catalog is readable, only the files that it lists count. Without
+//! a catalog every file counts, so removed or replaced documents may return: the report tells how
+//! many.
+
+use crate::catalog;
+use crate::format::catalog::Row;
+use crate::index::files::life;
+use crate::index::files::open::{self, hold, refuse_older};
+use crate::index::maintain::steps;
+use crate::index::merge::parameters::{read_parameters, shape_of};
+use crate::index::state::core::Core;
+use crate::index::state::options::{Durability, Maintenance, Options};
+use crate::index::write::batch::Operation;
+use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
+use crate::storage::Storage;
+use crate::storage::names::{Ending, Names, parse};
+use crate::{Error, ErrorKind, Params, Result, wal};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Number of documents that are written to the new index at once.
+const BATCH_DOCUMENTS: usize = if cfg!(test) { 7 } else { 256 };
+
+/// What salvage copied, and what it did not.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Documents in the new index.
+    pub documents: u64,
+    /// Documents that are known to have existed but were unreadable.
+    pub documents_lost: u64,
+    /// Documents that may have been removed or replaced before: no dead file that would show it
+    /// could be read.
+    pub documents_doubtful: u64,
+    /// Whether the catalog was lost, or is an older copy. Then files that the catalog no longer
+    /// listed were read as well, and documents removed or replaced long ago may have returned.
+    pub catalog_lost: bool,
+    /// All damage found, each with file and place.
+    pub problems: Vec<Error>,
+}
+
+/// What is known about the damaged index.
+struct Wreck {
+    storage: Arc<dyn Storage>,
+    names: Names,
+    /// `None` if the catalog cannot be read.
+    row: Option<Row>,
+    shape: Shape,
+    read_mode: ReadMode,
+}
+
+/// See [`crate::Index::salvage`].
+pub(crate) fn salvage(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    out: &Path,
+    params: Option<&Params>,
+    options: Options,
+) -> Result<Salvaged> {
+    let names = Names::new(dir);
+    let storage = &hold(storage, dir)?;
+    // Keeps writers out if there is a lock file; a damaged index may have none.
+    let _lock = match storage.lock_shared(&names.lock()) {
+        Ok(lock) => Some(lock),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            let message = format!("{}: the index is open for writing elsewhere", dir.display());
+            return Err(Error::new(ErrorKind::Locked, message));
+        }
+        Err(_) => None,
+    };
+    let mut report = Salvaged::default();
+    let (row, params) = identify(&**storage, &names, params, &mut report)?;
+    let listed = (!report.catalog_lost).then(|| row.clone());
+    let shape = shape_of(&params, row.uuid);
+    let read_mode = options.read_mode;
+    let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
+    // One sync at the end is enough: after an earlier crash, the call can be repeated, because the
+    // damaged index still exists.
+    let (durability, maintenance) = (Durability::OsBuffer, Maintenance::Inline);
+    let options = Options { durability, maintenance, ..options };
+    let new = open::create(storage, out, &params, options)?;
+    let mut sink = Sink { core: &new, pending: Vec::new() };
+    for number in wreck.segments(&mut report)? {
+        wreck.take_segment(number, &mut sink, &mut report)?;
+    }
+    sink.flush()?;
+    wreck.take_wals(&mut sink, &mut report)?;
+    report.documents = new.snapshot().len();
+    let closed = life::close_locked(&new, &mut new.writer());
+    new.events.tell();
+    closed.map(|()| report)
+}
+
+/// The row and the parameters. They come from the catalog, or else from the copy of the parameters.
+/// Otherwise the caller gives the parameters, and the rest comes from the header of any readable
+/// file, which must have the same parameters.
+fn identify(
+    storage: &dyn Storage,
+    names: &Names,
+    given: Option<&Params>,
+    report: &mut Salvaged,
+) -> Result<(Row, Params)> {
+    match catalog::load(storage, &names.catalog()) {
+        Ok(row) => {
+            // If the catalog is an older copy, it does not list later files, so every file counts.
+            if let Err(error) = refuse_older(storage, names, &row) {
+                report.problems.push(error);
+                report.catalog_lost = true;
+            }
+            return Ok((row.clone(), row.params));
+        }
+        Err(error) => report.problems.push(error),
+    }
+    report.catalog_lost = true;
+    match read_parameters(storage, names) {
+        Ok(row) => return Ok((row.clone(), row.params)),
+        Err(error) => report.problems.push(error),
+    }
+    let Some(params) = given else {
+        return Err(Error::invalid(format!(
+            "{}: catalog and parameters are lost; give the parameters the index was created with",
+            names.root().display()
+        )));
+    };
+    for (number, ending) in numbered(storage, names)? {
+        let path = names.numbered(number, ending);
+        let made_by = match ending {
+            Ending::Segment | Ending::Dead => {
+                describe(storage, &path).map(|(header, _)| (header.uuid, header.params_id))
+            }
+            Ending::Wal => wal::salvage(storage, &path)
+                .map(|salvaged| (salvaged.identity.uuid, salvaged.identity.params_id)),
+            Ending::Free => continue,
+        };
+        let Ok((uuid, params_id)) = made_by else { continue };
+        if params_id != params.id() {
+            return Err(Error::new(
+                ErrorKind::Mismatch,
+                format!("{}: the index was made with other parameters", path.display()),
+            ));
+        }
+        let row = Row {
+            uuid,
+            params: params.clone(),
+            unicode: String::new(),
+            floor: 0,
+            wal: None,
+            file_next: 1,
+            segments: Vec::new(),
+        };
+        return Ok((row, params.clone()));
+    }
+    Err(Error::new(
+        ErrorKind::Corrupt,
+        format!("{}: no file of the index can be read", names.root().display()),
+    ))
+}
+
+/// All numbered files, in order of their numbers.
+fn numbered(storage: &dyn Storage, names: &Names) -> Result<Vec<(u64, Ending)>> {
+    let mut found = Vec::new();
+    for folder in [names.segments_dir(), names.wal_dir()] {
+        match storage.list(&folder) {
+            Ok(entries) => found.extend(entries.iter().filter_map(|entry| parse(&entry.name))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("read", &folder, error)),
+        }
+    }
+    found.sort_by_key(|(number, _)| *number);
+    Ok(found)
+}
+
+impl Wreck {
+    /// The numbers of the segments to copy: those that the catalog lists, or all that exist if the
+    /// catalog is lost.
+    fn segments(&self, report: &mut Salvaged) -> Result<Vec<u64>> {
+        if let Some(row) = &self.row {
+            return Ok(row.segments.iter().map(|entry| entry.number).collect());
+        }
+        let files = numbered(&*self.storage, &self.names)?;
+        let mut numbers = Vec::new();
+        for (number, ending) in files {
+            if ending == Ending::Segment {
+                numbers.push(number);
+            }
+        }
+        if numbers.is_empty() {
+            let what = "no segment is left";
+            report.problems.push(Error::corrupt(&self.names.segments_dir(), 0, what));
+        }
+        Ok(numbers)
+    }
+
+    /// Copies the readable documents of one segment, except those known to be dead.
+    fn take_segment(&self, number: u64, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+        let entry = self
+            .row
+            .as_ref()
+            .and_then(|row| row.segments.iter().find(|entry| entry.number == number).copied());
+        let path = self.names.numbered(number, Ending::Segment);
+        let listed = match entry {
+            Some(entry) => Ok(Listed { number, length: entry.length, tail_hash: entry.tail_hash }),
+            None => describe(&*self.storage, &path).map(|(_, listed)| listed),
+        };
+        let opened = listed.and_then(|listed| {
+            Segment::open(&*self.storage, &path, &listed, &self.shape, self.read_mode)
+        });
+        let segment = match opened {
+            Ok(segment) => segment,
+            Err(error) => {
+                report.documents_lost += entry.map_or(0, |e| u64::from(e.docs - e.dead));
+                report.problems.push(error);
+                return Ok(());
+            }
+        };
+        let dead = self.dead_of(number, segment.docs(), entry.is_some(), report)?;
+        for ordinal in 0..segment.docs() {
+            match dead.as_ref().map_or(Ok(false), |dead| dead.is_dead(ordinal)) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    report.documents_doubtful += 1;
+                    note(report, error);
+                }
+            }
+            if let Err(error) = take_document(&segment, ordinal, sink)? {
+                report.documents_lost += 1;
+                note(report, error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The dead file of a segment: the one that the catalog lists, or else the newest that belongs
+    /// to the segment.
+    fn dead_of(
+        &self,
+        segment: u64,
+        docs: u32,
+        is_listed: bool,
+        report: &mut Salvaged,
+    ) -> Result<Option<Dead>> {
+        let open = |listed: &Listed| {
+            let path = self.names.numbered(listed.number, Ending::Dead);
+            Dead::open(&*self.storage, &path, listed, &self.shape, segment, docs, self.read_mode)
+        };
+        if is_listed {
+            let entries = self.row.iter().flat_map(|row| &row.segments);
+            let file =
+                entries.filter(|entry| entry.number == segment).find_map(|entry| entry.dead_file);
+            let Some(file) = file else { return Ok(None) };
+            let (number, length, tail_hash) = (file.number, file.length, file.tail_hash);
+            return Ok(match open(&Listed { number, length, tail_hash }) {
+                Ok(dead) => Some(dead),
+                Err(error) => {
+                    report.documents_doubtful += u64::from(docs);
+                    report.problems.push(error);
+                    None
+                }
+            });
+        }
+        let files = numbered(&*self.storage, &self.names)?;
+        for (number, ending) in files.into_iter().rev() {
+            if ending == Ending::Dead {
+                let path = self.names.numbered(number, ending);
+                let found = describe(&*self.storage, &path).and_then(|(_, listed)| open(&listed));
+                if let Ok(dead) = found {
+                    return Ok(Some(dead));
+                }
+            }
+        }
+        report.documents_doubtful += u64::from(docs);
+        Ok(None)
+    }
+
+    /// Applies the readable records of the logs in order, removals included.
+    fn take_wals(&self, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+        for (number, ending) in numbered(&*self.storage, &self.names)? {
+            let listed = self
+                .row
+                .as_ref()
+                .is_none_or(|row| row.wal.is_some_and(|entry| entry.number == number));
+            if ending != Ending::Wal || !listed {
+                continue;
+            }
+            let path = self.names.numbered(number, ending);
+            let log = match wal::salvage(&*self.storage, &path) {
+                Ok(log) => log,
+                Err(error) => {
+                    report.problems.push(error);
+                    continue;
+                }
+            };
+            // `saturating_add`: a forged log may contain any change number.
+            let mut expected = log.identity.floor.saturating_add(1);
+            for (change, operations) in log.changes(self.shape.signature_bytes) {
+                if change != expected {
+                    let last = change.saturating_sub(1);
+                    let what = format!("changes {expected} to {last} are lost");
+                    report.problems.push(Error::corrupt(&path, 0, what));
+                }
+                expected = change.saturating_add(1);
+                let operations = operations.map(|logged| logged.map(Operation::from));
+                let operations: std::result::Result<Vec<_>, _> = operations.collect();
+                match operations {
+                    Ok(operations) => sink.write(&operations)?,
+                    Err(error) => report.problems.push(error.in_file(&path, 0)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a problem to the report, up to a maximum number.
+fn note(report: &mut Salvaged, error: Error) {
+    const PROBLEMS_MAX: usize = 1000;
+    if report.problems.len() < PROBLEMS_MAX {
+        report.problems.push(error);
+    }
+}
+
+/// Copies a document. The inner error means that the document is damaged; the outer one comes from
+/// the new index.
+fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Result<()>> {
+    let read = || {
+        let stored = segment.document(ordinal)?;
+        Ok(Taken {
+            key: stored.key.into_owned(),
+            payload: stored.payload.into_owned(),
+            time: segment.time(ordinal)?,
+            shingle_count: segment.shingle_count(ordinal)?,
+            signature: segment.signature(ordinal)?.into_owned(),
+        })
+    };
+    match read() {
+        Ok(taken) => sink.take(taken).map(Ok),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// A document that is being copied.
+struct Taken {
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    time: u64,
+    shingle_count: u32,
+    signature: Vec<u8>,
+}
+
+/// The new index. If segments hold several versions of a key, the one with the latest time is kept;
+/// if times are equal, the one that was read last.
+struct Sink<'a> {
+    core: &'a Core,
+    pending: Vec<Taken>,
+}
+
+impl Sink<'_> {
+    fn take(&mut self, taken: Taken) -> Result<()> {
+        self.pending.push(taken);
+        if self.pending.len() >= BATCH_DOCUMENTS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for taken in std::mem::take(&mut self.pending) {
+            let newer = self.core.snapshot().get(&taken.key)?;
+            if newer.is_some_and(|stored| stored.time > taken.time) {
+                continue;
+            }
+            self.write(&[Operation::Insert {
+                key: &taken.key,
+                payload: Some(&taken.payload),
+                time: taken.time,
+                shingle_count: taken.shingle_count,
+                signature: &taken.signature,
+            }])?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, operations: &[Operation<'_>]) -> Result<()> {
+        steps::write_checked(self.core, operations).map(|_| ())
+    }
+}

@@ -1,0 +1,279 @@
+//! A reader in one process beside a writer in another. The reader holds no lock, writes nothing,
+//! and reads again if a file disappears.
+//!
+//! Two questions matter. *Which files exist?* The catalog lists them. *Which records of the log
+//! count?* If the lock is free after the row was read, the writer of that log is gone, and all
+//! whole records count. Otherwise only the records below the last horizon in the log count: those
+//! cannot be taken back.
+
+use crate::catalog;
+use crate::index::maintain::warm_up;
+use crate::index::state::core::Core;
+use crate::index::state::group::Mark;
+use crate::index::state::options::Options;
+use crate::index::state::versions::LiveSegment;
+
+use super::open;
+use super::open::is_locked;
+use crate::format::catalog::{Row, WalEntry};
+use crate::storage::Storage;
+use crate::storage::names::{Ending, Names};
+use crate::sync::{Arc, thread};
+use crate::wal::{Believe, LogReader, Look};
+use crate::{Error, ErrorKind, Result};
+use std::path::Path;
+use std::time::Duration;
+
+/// Number of retries if files change while they are read. With the pauses, this takes about a
+/// second.
+const ATTEMPTS: u32 = 40;
+
+/// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
+/// take no time.
+pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 1 });
+
+/// What a reader knows about the files that it follows.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    /// The hash of the catalog that the reader's state was read from.
+    catalog_hash: u64,
+    /// Whether records were read from the log but not all of them applied, for example after an
+    /// error.
+    torn: bool,
+    /// The log, if it exists and may grow.
+    tail: Option<LogReader>,
+}
+
+/// One observation of the folder.
+#[derive(Debug)]
+struct Sight {
+    row: Row,
+    catalog_hash: u64,
+    /// Whether a process may still append to the log that the row lists.
+    locked: bool,
+}
+
+/// Opens an index for reading while another process may write it.
+pub(crate) fn open(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    options: &Options,
+) -> Result<(Core, Follower)> {
+    options.validate()?;
+    if !open::exists(&**storage, dir)? {
+        return Err(open::missing(dir));
+    }
+    let names = Names::new(dir);
+    let storage = &open::hold(storage, dir)?;
+    open::check_map(&**storage, &names, options)?;
+    let mut patience = Patience::new(&names);
+    let read_before = storage.counters().bytes_read;
+    loop {
+        let sight = look(&**storage, &names)?;
+        let hash = sight.catalog_hash;
+        match load(Arc::clone(storage), names.clone(), options.clone(), sight, &[]) {
+            Ok((mut core, follower)) => {
+                core.recovery.bytes_read = storage.counters().bytes_read - read_before;
+                return Ok((core, follower));
+            }
+            Err(error) => patience.look_again(&**storage, hash, error)?,
+        }
+    }
+}
+
+/// Reads which files exist, and whether a process writes them.
+fn look(storage: &dyn Storage, names: &Names) -> Result<Sight> {
+    planted!(LockAskedEarly => {
+        let locked = is_locked(storage, names)?;
+        let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
+        return Ok(Sight { row, catalog_hash, locked });
+    });
+    let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
+    // Checked after the row was read: a writer of the listed log took the lock before that. If the
+    // lock is free now, nothing is ever appended to that log.
+    let locked = is_locked(storage, names)?;
+    Ok(Sight { row, catalog_hash, locked })
+}
+
+/// Opens the listed files, and reads the log's records that count. Segments that are already open
+/// are reused.
+fn load(
+    storage: Arc<dyn Storage>,
+    names: Names,
+    options: Options,
+    sight: Sight,
+    known: &[Arc<LiveSegment>],
+) -> Result<(Core, Follower)> {
+    let Sight { row, catalog_hash, locked } = sight;
+    if !locked {
+        // Without a writer, an unlisted file that is newer than the catalog proves that the catalog
+        // is an older copy. (A writer creates files before it lists them.)
+        open::refuse_older(&*storage, &names, &row)?;
+    }
+    let (wal, floor) = (row.wal, row.floor);
+    let mut core = open::assemble(storage, names, None, options, row);
+    open::open_segments(&core, known)?;
+    warm_up::request_directories(&core, |live| {
+        known.iter().all(|known| known.number() != live.number())
+    });
+    let tail = wal.map(|entry| open_tail(&core, entry, floor)).transpose()?;
+    let mut follower = Follower { catalog_hash, torn: false, tail };
+    open::restart_group(&core);
+    let (changes, bytes_cut) = follower.take(&core, locked, Look::Thorough)?;
+    core.recovery.changes_replayed = changes;
+    core.recovery.bytes_cut = bytes_cut;
+    Ok((core, follower))
+}
+
+fn open_tail(core: &Core, entry: WalEntry, floor: u64) -> Result<LogReader> {
+    let path = core.names.numbered(entry.number, Ending::Wal);
+    LogReader::open(&*core.storage, &path, &core.wal_identity(entry, floor))
+}
+
+/// Checks the files other than segments, while a writer may be changing them: the catalog, and
+/// the log that it lists. Adds an error to `problems` if one of them cannot be read or has
+/// disappeared.
+pub(crate) fn verify_beside(core: &Core, problems: &mut Vec<Error>) -> Result<()> {
+    let mut patience = Patience::new(&core.names);
+    loop {
+        let error = match try_verify_beside(core, &mut patience) {
+            Ok(true) => return Ok(()),
+            Ok(false) => continue,
+            Err(error) => error,
+        };
+        let kind = error.kind();
+        if matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Io) {
+            problems.push(error);
+            return Ok(());
+        }
+        return Err(error);
+    }
+}
+
+/// One attempt of [`verify_beside`]. Returns false if the files changed during the check.
+fn try_verify_beside(core: &Core, patience: &mut Patience<'_>) -> Result<bool> {
+    let storage = &*core.storage;
+    if !open::exists(storage, core.names.root())? {
+        return Err(open::missing(core.names.root()));
+    }
+    let (row, hash) = catalog::load_with_hash(storage, &core.names.catalog())?;
+    if row.uuid != core.shape.uuid {
+        return Err(another_index(&core.names));
+    }
+    let Some(entry) = row.wal else { return Ok(true) };
+    let signature_bytes = core.shape.signature_bytes;
+    let read = open_tail(core, entry, row.floor)
+        .and_then(|mut tail| tail.read(Believe::Synced, Look::Thorough, signature_bytes));
+    match read {
+        Ok(_) => Ok(true),
+        Err(error) => patience.look_again(storage, hash, error).map(|()| false),
+    }
+}
+
+fn another_index(names: &Names) -> Error {
+    let message = format!("{}: another index is here now; open it again", names.root().display());
+    Error::new(ErrorKind::Mismatch, message)
+}
+
+impl Follower {
+    /// Reads the records that count and are new, and makes them visible. Returns the number of
+    /// changes, and the number of bytes after them that are not a valid record.
+    fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
+        let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
+        let signature_bytes = core.shape.signature_bytes;
+        // If the log's writer is gone, the log is checked thoroughly this once, and not read again.
+        let (believe, look) =
+            if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
+        let taken = tail.read(believe, look, signature_bytes)?;
+        // True until all records that were read have been applied and are visible.
+        self.torn = true;
+        let mut writer = core.writer();
+        let before = writer.change;
+        for (change, operations) in taken.changes(signature_bytes) {
+            let operations = operations
+                .collect::<std::result::Result<Vec<_>, _>>()
+                .map_err(|error| error.in_file(tail.path(), 0))?;
+            open::replay_change(core, &mut writer, change, &operations)?;
+        }
+        let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
+        core.group.restart(None, 0, mark);
+        core.view.show(mark);
+        self.torn = false;
+        if !locked {
+            self.tail = None;
+        }
+        Ok((mark.change - before, taken.bytes_cut))
+    }
+
+    /// Moves on to the current state, and never to an older one. After an error the state is
+    /// unchanged.
+    pub(crate) fn refresh(&mut self, core: &mut Arc<Core>) -> Result<()> {
+        let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let root = names.root();
+        // If the folder was moved, the reader follows it, unless another folder has taken its path.
+        if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
+            return Err(another_index(&names));
+        }
+        let mut patience = Patience::new(&names);
+        loop {
+            let mut hash = catalog::hash(&*storage, &names.catalog())?;
+            match self.try_refresh(core, &mut hash) {
+                Ok(()) => return Ok(()),
+                Err(error) => patience.look_again(&*storage, hash, error)?,
+            }
+        }
+    }
+
+    /// One attempt of [`Follower::refresh`]. `hash` is the hash of the catalog when it was last
+    /// read; it is updated if this attempt reads the catalog again.
+    fn try_refresh(&mut self, core: &mut Arc<Core>, hash: &mut u64) -> Result<()> {
+        if self.catalog_hash == *hash && !self.torn {
+            let locked = is_locked(&*core.storage, &core.names)?;
+            return self.take(core, locked, Look::Quick).map(|_| ());
+        }
+        let sight = look(&*core.storage, &core.names)?;
+        *hash = sight.catalog_hash;
+        if sight.row.uuid != core.shape.uuid {
+            return Err(another_index(&core.names));
+        }
+        let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
+        let known = core.state();
+        let loaded = load(storage, names, core.options.clone(), sight, &known.segments);
+        let (mut next, follower) = loaded?;
+        let goes_back = next.snapshot().change() < core.snapshot().change();
+        if planted!(ReaderGoesBack, true, !goes_back) {
+            next.recovery = core.recovery;
+            *core = Arc::new(next);
+            *self = follower;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the retries of a reader, and ends them.
+struct Patience<'a> {
+    names: &'a Names,
+    attempts: u32,
+}
+
+impl<'a> Patience<'a> {
+    fn new(names: &'a Names) -> Self {
+        Self { names, attempts: 0 }
+    }
+
+    /// Called after a failure to read listed files. If the catalog has changed since, the files
+    /// were obsolete: the reader retries. Otherwise returns the failure.
+    fn look_again(&mut self, storage: &dyn Storage, hash: u64, failed: Error) -> Result<()> {
+        if !catalog::hash(storage, &self.names.catalog()).is_ok_and(|now| now != hash) {
+            return Err(failed);
+        }
+        self.attempts += 1;
+        if self.attempts < ATTEMPTS {
+            thread::sleep(PAUSE * self.attempts);
+            return Ok(());
+        }
+        let dir = self.names.root().display();
+        let message = format!("{dir}: a writer changes the index faster than it can be read");
+        Err(Error::new(ErrorKind::Unsettled, message).caused_by(failed))
+    }
+}

@@ -1,0 +1,97 @@
+//! The end of a handle: closing and shutdown.
+
+use crate::Result;
+use crate::format::catalog::Row;
+use crate::index::merge::compaction;
+use crate::index::merge::flush::{self, NextWal};
+use crate::index::state::commit;
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::options::Options;
+use crate::index::state::versions::State;
+use crate::memtable::Memtable;
+use crate::storage::OpenMode;
+use crate::storage::lock::LockLost;
+use crate::storage::names::Ending;
+use crate::sync::{Arc, PoisonError, thread};
+
+/// Length of the log of a tiny index: room for about fifty documents.
+const TINY_LOG_BYTES: u64 = 16 << 10;
+
+/// Closes the index, and releases everything that no snapshot or query holds.
+pub(crate) fn shut_down(core: &Core) -> Result<()> {
+    let mut compaction = compaction::compaction(core);
+    let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut writer = core.writer();
+    let Some(lock) = core.lock() else { return Ok(()) };
+    *compaction = None;
+    writer.merging.clear();
+    let closed = close_locked(core, &mut writer);
+    writer.wal = None;
+    core.group.note_lost(LockLost::Released);
+    let params = Arc::clone(&core.params);
+    let memtable = Memtable::new(params.signature_bytes(), params.bands(), 0, 0);
+    let closed_state = State::new(params, Vec::new(), Arc::new(memtable));
+    core.view.replace(State { closed: Some(core.names.root().to_path_buf()), ..closed_state });
+    *core.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let gone = Arc::downgrade(&lock);
+    drop(lock);
+    // A thread that is deleting a file still holds the lock.
+    while gone.strong_count() > 0 {
+        thread::yield_now();
+    }
+    core.storage.release();
+    closed
+}
+
+/// Flushes if there is a WAL, and shrinks the files that a closed index does not need at full
+/// length.
+pub(crate) fn close_locked(core: &Core, writer: &mut Writer) -> Result<()> {
+    commit::refuse_if_stopped(core)?;
+    if writer.catalog.row().wal.is_some() {
+        flush::flush_locked(core, writer, NextWal::None)?;
+    }
+    if is_tiny(writer.catalog.row(), &core.options) {
+        leave_little(core, writer);
+    } else {
+        shorten_spare(core, writer, core.options.wal_bytes_min);
+    }
+    Ok(())
+}
+
+/// Shrinks the files of a tiny index. It keeps no reserve, which would make up most of its
+/// size. A failure here only wastes space.
+fn leave_little(core: &Core, writer: &Writer) {
+    if !writer.has_logged {
+        return;
+    }
+    // The spare file is truncated, but not deleted: the number in its name reveals a catalog
+    // that is an older copy (see `open/litter.rs`).
+    shorten_spare(core, writer, 0);
+}
+
+/// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the
+/// last log had grown to.
+fn shorten_spare(core: &Core, writer: &Writer, bytes_max: u64) {
+    let Some(number) = writer.spare else { return };
+    let path = core.names.numbered(number, Ending::Free);
+    // If this fails, the file keeps its length, which does no harm.
+    if let Ok(file) = core.storage.open(&path, OpenMode::ReadWrite)
+        && file.bytes().is_ok_and(|bytes| bytes > bytes_max)
+    {
+        let _ = file.set_bytes(bytes_max);
+    }
+}
+
+/// Whether the index is so small that the overhead of a larger one would be most of its size.
+fn is_tiny(row: &Row, options: &Options) -> bool {
+    // The lengths in the row were not compared with the files yet: in a forged row, their sum could
+    // overflow.
+    let lengths = row.segments.iter().map(|entry| entry.length);
+    lengths.fold(0, u64::saturating_add) <= options.tiny_bytes_max
+}
+
+/// The length of the first log of a session. The next log has at least the usual length.
+pub(crate) fn first_log_bytes(row: &Row, options: &Options) -> u64 {
+    let is_tiny = options.tiny_bytes_max > 0 && is_tiny(row, options);
+    if is_tiny { options.wal_bytes_min.min(TINY_LOG_BYTES) } else { options.wal_bytes_min }
+}

@@ -1,0 +1,141 @@
+//! What a folder contains, and whether a process is using it.
+//!
+//! This module knows file names and the lock. It reads no file.
+
+use super::list_if_any;
+
+use crate::index::files::follow::PAUSE;
+use crate::index::files::sharded::newest_generation;
+use crate::storage::lock::Lock;
+use crate::storage::names::{self, Names};
+use crate::storage::{DirEntry, Storage};
+use crate::sync::thread;
+use crate::{Error, ErrorKind, Result};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of attempts of a writer to take the lock while readers probe it. A probe takes
+/// microseconds.
+const ATTEMPTS: u32 = 200;
+
+/// Whether the folder has an index: see [`crate::Index::exists`].
+pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
+    is_index(storage, dir, None)
+}
+
+/// Returns an error if the folder has an index, or part of one. If the caller holds the folder's
+/// lock, it passes it as `own`.
+pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
+    if is_index(storage, dir, own)? {
+        let message = format!("{}: an index exists already", dir.display());
+        return Err(Error::new(ErrorKind::Exists, message));
+    }
+    Ok(())
+}
+
+/// Whether the folder has an index. If there are files but no catalog, the index has lost its
+/// catalog, or it is being created: then another process holds the lock.
+fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<bool> {
+    let names = Names::new(dir);
+    if storage.bytes_of(&names.catalog()).is_ok() {
+        return Ok(true);
+    }
+    if newest_generation(storage, &names)?.is_some() {
+        return Ok(true);
+    }
+    let entries = match storage.list(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(Error::invalid(format!("{} is a file, not an index", dir.display())));
+        }
+        Err(error) => return Err(Error::io("read", dir, error)),
+    };
+    let is = |entry: &DirEntry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
+    if entries.iter().any(|entry| is(entry, names.catalog())) {
+        return Ok(true);
+    }
+    for entry in &entries {
+        let ours = is(entry, names.lock())
+            || is(entry, names.parameters())
+            || is(entry, names.adding())
+            || names::is_tmp(&entry.name)
+            || names::is_cache(&entry.name)
+            || (entry.is_dir && is(entry, names.wal_dir()))
+            || (entry.is_dir && is(entry, names.segments_dir()))
+            || (entry.is_dir && is(entry, names.manifest_dir()));
+        if !ours {
+            let (dir, name) = (dir.display(), &entry.name);
+            return Err(Error::invalid(format!(
+                "{dir} is a folder but not an index (it holds {name}); name an index or a new \
+                 folder"
+            )));
+        }
+    }
+    planted!(SweepWithoutCatalog => return Ok(false));
+    for folder in [names.wal_dir(), names.segments_dir()] {
+        let numbered = list_if_any(storage, &folder)?.unwrap_or_default();
+        if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {
+            if own.is_none() && is_locked(storage, &names)? {
+                return Err(busy(storage, &names));
+            }
+            let message = format!(
+                "{}: the index has lost its catalog (the catalog should list {}); restore a \
+                 backup, or run salvage",
+                dir.display(),
+                entry.name
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+    }
+    Ok(false)
+}
+
+/// Takes the writer's lock. Readers that probe the lock hold it in shared mode for a moment, so the
+/// attempt is repeated while only readers hold it.
+pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
+    let path = names.lock();
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    for _ in 0..ATTEMPTS {
+        match storage.lock(&path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
+            Err(_) => {}
+        }
+        match storage.lock_shared(&path) {
+            Ok(_) => {}
+            Err(error) if is_busy(&error) => break,
+            Err(error) => return Err(Error::io("lock", &path, error)),
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(busy(storage, names))
+}
+
+/// Whether a process writes the index. The probe takes the lock in shared mode for a moment; a
+/// writer that opens the index in this moment retries.
+pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
+    match storage.lock_shared(&names.lock()) {
+        Ok(_) => Ok(false),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock => Ok(true),
+            // The index was copied without its lock file, or the file system has no locks: no
+            // process can write there through this crate.
+            io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Ok(false),
+            _ => Err(Error::io("lock", &names.lock(), error)),
+        },
+    }
+}
+
+fn busy(storage: &dyn Storage, names: &Names) -> Error {
+    let what = match storage.bytes_of(&names.catalog()) {
+        Ok(_) => {
+            "another program has the index open for writing; wait until it closes the index, or \
+             open it for reading"
+        }
+        Err(_) => {
+            "another program is creating an index or a backup there; wait until it has finished"
+        }
+    };
+    Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))
+}

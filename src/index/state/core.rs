@@ -1,0 +1,171 @@
+//! The shared state of an open index: the locks and the data they guard.
+
+use super::event::Events;
+use super::expiry_queue::Expiry;
+use super::group::Group;
+use super::options::Options;
+use super::running::Compaction;
+use super::versions::{HeldFile, Snapshot, State};
+use super::view::View;
+use super::wakeup::Wakeup;
+use crate::Params;
+use crate::catalog::Catalog;
+use crate::format::catalog::WalEntry;
+use crate::format::wal::RecordBuilder;
+use crate::index::state::recovery::Recovery;
+use crate::segment::Shape;
+use crate::storage::lock::Lock;
+use crate::storage::names::Names;
+use crate::storage::{Disk, Storage};
+use crate::sync::atomic::AtomicBool;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::wal::{Wal, WalIdentity};
+use std::ops::Deref;
+use std::path::PathBuf;
+
+/// An open index. Lock order: `compaction`, `expiry`, `writer`, `group`, `view`, then the lock of
+/// the memtable.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) names: Names,
+    /// Holds the folder open: `names` stay valid if the folder is moved. For a writer, refuses
+    /// changes once the lock is lost.
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) options: Options,
+    pub(crate) params: Arc<Params>,
+    pub(crate) shape: Shape,
+    pub(crate) recovery: Recovery,
+    /// The current state, and the last change in it that readers may see.
+    pub(crate) view: View,
+    /// The write lock, and the data that only its holder accesses.
+    pub(crate) writer: Mutex<Writer>,
+    pub(crate) group: Group,
+    /// Events not delivered yet.
+    pub(crate) events: Arc<Events>,
+    /// The running compaction.
+    pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// The queues of documents that expire next.
+    pub(crate) expiry: Mutex<Expiry>,
+    /// Wakes the maintenance thread.
+    pub(crate) wakeup: Wakeup,
+    /// The lock of the index's folder, held until the handle is closed; files are deleted only
+    /// while it is held. `None` for a reader.
+    pub(crate) lock: Mutex<Option<Arc<Lock>>>,
+    /// Whether the handle was shut down, or is about to be: new calls are refused.
+    pub(crate) shut_down: AtomicBool,
+    /// The process that opened the index.
+    pub(crate) process: u32,
+    /// Whether the segments are listed by a manifest instead of a catalog.
+    pub(crate) is_sharded: bool,
+}
+
+/// The data guarded by the write lock.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) catalog: Catalog,
+    /// `None` after a clean close or a recovery: the first write starts a log.
+    pub(crate) wal: Option<Wal>,
+    /// The number of the spare WAL file, if there is one.
+    pub(crate) spare: Option<u64>,
+    /// The last change appended and applied.
+    pub(crate) change: u64,
+    /// The number of live documents after `change`.
+    pub(crate) documents: u64,
+    /// The number of the next file.
+    pub(crate) file_next: u64,
+    /// Whether this handle has started a log.
+    pub(crate) has_logged: bool,
+    /// Length of the next WAL. It adapts to how much of the last one was used.
+    pub(crate) wal_bytes: u64,
+    /// The numbers of the segments that the running compaction merges. A flush keeps them listed in
+    /// the catalog, even if all their documents are dead.
+    pub(crate) merging: Vec<u64>,
+    /// The number of bytes that idle merging may still rewrite. Grows with the bytes that are added
+    /// or die.
+    pub(crate) idle_bytes: u64,
+    /// A buffer for records, which is reused.
+    pub(crate) record: RecordBuilder,
+}
+
+impl Writer {
+    /// Returns a file number that was never used before.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        planted!(NumberReused => return crate::index::tests::planted::reused_number(self));
+        let number = self.file_next;
+        self.file_next += 1;
+        number
+    }
+}
+
+impl Core {
+    pub(crate) fn disk() -> Arc<dyn Storage> {
+        Arc::new(Disk::default())
+    }
+
+    // No critical section panics in the middle of a change, so data under a poisoned lock is still
+    // consistent.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The current state together with the last visible change.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.view.snapshot()
+    }
+
+    /// The state on which the writer decides. It has all applied changes, visible or not.
+    pub(crate) fn applied(&self, writer: &Writer) -> Snapshot {
+        let applied = self.snapshot();
+        Snapshot { visible: writer.change, documents: writer.documents, ..applied }
+    }
+
+    /// A snapshot of all applied changes, including those not visible yet.
+    pub(crate) fn all_applied(&self) -> Snapshot {
+        Snapshot { visible: u64::MAX - 1, ..self.snapshot() }
+    }
+
+    /// The identity that the file of a listed WAL must have.
+    pub(crate) fn wal_identity(&self, entry: WalEntry, floor: u64) -> WalIdentity {
+        let WalEntry { number, salt, length } = entry;
+        let Shape { uuid, params_id, .. } = self.shape;
+        WalIdentity { uuid, params_id, number, salt, length, floor }
+    }
+
+    /// Whether this process was forked from the one that opened the index.
+    pub(crate) fn is_in_child(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// The lock of the index's folder, while this handle holds it. (Not the write lock: that is
+    /// `Core::writer`.)
+    pub(crate) fn lock(&self) -> Option<Arc<Lock>> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A handle on a file of the index, to be held by states.
+    pub(crate) fn hold_file(&self, path: PathBuf) -> Arc<HeldFile> {
+        HeldFile::new(Arc::clone(&self.storage), self.lock().as_ref(), path)
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.view.state()
+    }
+}
+
+/// Gives access to the index during one call of a handle. At the end of the call, after all locks
+/// are released, the queued events are delivered.
+pub(crate) struct Here<'a>(pub(in crate::index) &'a Core);
+
+impl Deref for Here<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.0
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.0.events.tell();
+    }
+}

@@ -1,0 +1,247 @@
+//! The merge machine: the only code that makes segments. A flush merges the memtable; a compaction
+//! merges segments.
+//!
+//! A merge copies the live documents of its inputs in order, section by section, then builds the
+//! tables. It can be interrupted at any point. It does not know whether it serves a flush or a
+//! compaction, and commits nothing.
+
+use super::versions::LiveSegment;
+use crate::Result;
+use crate::format::bytes::index;
+#[cfg(test)]
+use crate::index::tests::planted::{cut, shifted};
+use crate::memtable::{Content, Memtable};
+use crate::segment::{Builder, Built, Ranks};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Number of memtable documents that are copied each time the memtable's lock is taken.
+const DOCS_PER_HOLD: usize = if cfg!(test) { 4 } else { 256 };
+/// Maximum number of signatures that are copied at once.
+pub(crate) const RUN_DOCS_MAX: u32 = if cfg!(test) { 4 } else { 8192 };
+
+/// An input of a merge.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The documents of a memtable that were live when the merge started.
+    Memtable { memtable: Arc<Memtable>, live: Arc<[u32]> },
+    /// The documents of a segment that were live when the merge started.
+    Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
+}
+
+impl Input {
+    /// The number of positions to visit: indices into `live` for a memtable, ordinals for a
+    /// segment.
+    fn positions(&self) -> usize {
+        match self {
+            Self::Memtable { live, .. } => live.len(),
+            Self::Segment { live, .. } => index(live.entry.docs),
+        }
+    }
+
+    /// The number of documents that the input contributes to the merge.
+    pub(crate) fn live_count(&self) -> u32 {
+        match self {
+            Self::Memtable { live, .. } => u32::try_from(live.len()).unwrap_or(u32::MAX),
+            Self::Segment { ranks, .. } => ranks.live(),
+        }
+    }
+}
+
+/// The section being copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::index) enum MergePass {
+    Signatures,
+    Documents,
+    Times,
+    ShingleCounts,
+    Tables,
+}
+
+impl MergePass {
+    fn next(self) -> Self {
+        match self {
+            Self::Signatures => Self::Documents,
+            Self::Documents => Self::Times,
+            Self::Times => Self::ShingleCounts,
+            Self::ShingleCounts | Self::Tables => Self::Tables,
+        }
+    }
+}
+
+/// A running merge.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    pub(in crate::index) inputs: Vec<Input>,
+    pub(in crate::index) builder: Builder,
+    pub(in crate::index) pass: MergePass,
+    input: usize,
+    position: usize,
+}
+
+impl Merge {
+    /// Starts a merge of inputs with at least one live document. `builder` expects as many
+    /// documents as the inputs contribute.
+    pub(crate) fn begin(builder: Builder, inputs: Vec<Input>) -> Self {
+        Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 }
+    }
+
+    /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.
+    pub(crate) fn step(&mut self, budget: usize) -> Result<bool> {
+        match self.copy(budget)? {
+            Some(left) => self.builder.step(left.max(1)),
+            None => Ok(false),
+        }
+    }
+
+    /// Copies sections. Returns the budget left when all sections are copied, or `None` if the
+    /// budget was used up before.
+    pub(in crate::index) fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
+        let mut left = budget;
+        while self.pass != MergePass::Tables {
+            if left == 0 {
+                return Ok(None);
+            }
+            let Some(input) = self.inputs.get(self.input) else {
+                (self.pass, self.input) = (self.pass.next(), 0);
+                continue;
+            };
+            if self.position == input.positions() {
+                (self.input, self.position) = (self.input + 1, 0);
+                continue;
+            }
+            let moved = copy(&mut self.builder, self.pass, input, &mut self.position, left)?;
+            left = left.saturating_sub(moved);
+        }
+        Ok(Some(left))
+    }
+
+    /// Publishes the segment.
+    pub(crate) fn finish(self) -> Result<Built> {
+        self.builder.finish()
+    }
+
+    /// The fraction done, from 0 to 1: half of the work is copying, the other half the tables.
+    pub(crate) fn share_done(&self) -> f64 {
+        let pass = match self.pass {
+            MergePass::Signatures => 0.0,
+            MergePass::Documents => 1.0,
+            MergePass::Times => 2.0,
+            MergePass::ShingleCounts => 3.0,
+            MergePass::Tables => return 0.5 + 0.5 * self.builder.share_done(),
+        };
+        let all: usize = self.inputs.iter().map(Input::positions).sum();
+        let before: usize = self.inputs[..self.input].iter().map(Input::positions).sum();
+        (pass + (before + self.position) as f64 / all.max(1) as f64) / 8.0
+    }
+}
+
+/// Copies from `position` on until the budget is used up or the input ends. Returns the number of
+/// bytes copied.
+fn copy(
+    builder: &mut Builder,
+    pass: MergePass,
+    input: &Input,
+    position: &mut usize,
+    budget: usize,
+) -> Result<usize> {
+    let mut moved = 0;
+    match input {
+        Input::Memtable { memtable, live } => {
+            while moved < budget && *position < live.len() {
+                moved += copy_some(builder, pass, &memtable.read(), live, position)?;
+            }
+        }
+        Input::Segment { live, ranks } => {
+            let docs = live.entry.docs;
+            let mut next = u32::try_from(*position).unwrap_or(u32::MAX);
+            while moved < budget {
+                let ordinal = ranks.seek(next, false);
+                next = ordinal;
+                if ordinal == docs {
+                    break;
+                }
+                next += 1;
+                let segment = &live.segment;
+                moved += match pass {
+                    MergePass::Signatures => {
+                        let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
+                        next = end;
+                        let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
+                        push_signatures(builder, &segment.signatures(run)?)?
+                    }
+                    MergePass::Documents => {
+                        let stored = segment.document(ordinal)?;
+                        let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
+                        push_document(builder, &stored.key, payload)?
+                    }
+                    MergePass::Times => push_time(builder, segment.time(ordinal)?)?,
+                    MergePass::ShingleCounts | MergePass::Tables => {
+                        push_shingle_count(builder, segment.shingle_count(ordinal)?)?
+                    }
+                };
+            }
+            *position = index(next);
+        }
+    }
+    Ok(moved)
+}
+
+/// Copies some documents from `position` on. Returns the number of bytes copied. The caller holds
+/// the memtable's lock for these documents and for the file writes that they cause. Between two
+/// calls writers can proceed: during a backup they still use this memtable.
+fn copy_some(
+    builder: &mut Builder,
+    pass: MergePass,
+    content: &Content,
+    live: &[u32],
+    position: &mut usize,
+) -> Result<usize> {
+    let rest = &live[*position..];
+    if pass == MergePass::Signatures {
+        let run = run(rest);
+        *position += run.len();
+        return push_signatures(builder, content.signatures(run));
+    }
+    let some = &rest[..rest.len().min(DOCS_PER_HOLD)];
+    *position += some.len();
+    let mut moved = 0;
+    for &ordinal in some {
+        moved += match pass {
+            MergePass::Documents => {
+                push_document(builder, content.key(ordinal), content.payload(ordinal))?
+            }
+            MergePass::Times => push_time(builder, content.time(ordinal))?,
+            _ => push_shingle_count(builder, content.shingle_count(ordinal))?,
+        };
+    }
+    Ok(moved)
+}
+
+/// The first run of consecutive ordinals, up to a maximum length.
+pub(in crate::index) fn run(live: &[u32]) -> Range<u32> {
+    let Some(first) = live.first().copied() else { return 0..0 };
+    let follows = |(ordinal, expected): &(&u32, u32)| **ordinal == *expected;
+    let most = first.saturating_add(RUN_DOCS_MAX);
+    first..live.iter().zip(first..most).take_while(follows).last().map_or(first, |(_, at)| at + 1)
+}
+
+fn push_signatures(builder: &mut Builder, signatures: &[u8]) -> Result<usize> {
+    builder.push_signatures(signatures)?;
+    Ok(signatures.len())
+}
+
+fn push_document(builder: &mut Builder, key: &[u8], payload: &[u8]) -> Result<usize> {
+    builder.push_document(key, payload)?;
+    Ok(key.len() + payload.len() + 2)
+}
+
+fn push_time(builder: &mut Builder, time: u64) -> Result<usize> {
+    builder.push_time(time)?;
+    Ok(8)
+}
+
+fn push_shingle_count(builder: &mut Builder, count: u32) -> Result<usize> {
+    builder.push_shingle_count(count)?;
+    Ok(4)
+}

@@ -1,0 +1,20 @@
+//! The floor of shared state: the data of an open index, its locks, and how a change becomes
+//! durable.
+//!
+//! Knows the log, the memtable, segments and the catalog; knows no call of a user. It opens no
+//! file: the files it holds were opened above.
+
+pub(super) mod commit;
+pub(super) mod core;
+pub(super) mod event;
+pub(super) mod excerpt;
+pub(super) mod expiry_queue;
+pub(super) mod group;
+pub(super) mod key;
+pub(super) mod merging;
+pub(super) mod options;
+pub(super) mod recovery;
+pub(super) mod running;
+pub(super) mod versions;
+pub(super) mod view;
+pub(super) mod wakeup;
