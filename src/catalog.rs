@@ -65,7 +65,9 @@ pub(crate) fn hash(storage: &dyn Storage, path: &Path) -> Result<u64> {
 /// Creates the catalog durably. It must not exist yet.
 pub(crate) fn create(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
     match storage.open(path, OpenMode::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(storage, path, row),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            replace(storage, path, row).map(|_| ())
+        }
         Err(error) => Err(Error::io("look for", path, error)),
         Ok(_) => {
             let message = format!("{}: there is a catalog already", path.display());
@@ -80,13 +82,15 @@ pub(crate) struct Catalog {
     storage: Arc<dyn Storage>,
     path: PathBuf,
     row: Row,
+    /// The [`hash`] of the file that this handle wrote last.
+    written: Option<u64>,
     poisoned: bool,
 }
 
 impl Catalog {
     /// A handle to the catalog at `path`, which contains `row` (from [`load`] or [`create`]).
     pub(crate) fn new(storage: Arc<dyn Storage>, path: PathBuf, row: Row) -> Self {
-        Self { storage, path, row, poisoned: false }
+        Self { storage, path, row, written: None, poisoned: false }
     }
 
     /// The last row known to be committed.
@@ -106,23 +110,35 @@ impl Catalog {
                 format!("{}: an earlier commit failed; reopen the index", self.path.display()),
             ));
         }
-        // Otherwise a commit would hide damage, or another writer's row.
-        if load(&*self.storage, &self.path)? != self.row {
-            self.poisoned = true;
-            return Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"));
+        self.refuse_if_changed()?;
+        match replace(&*self.storage, &self.path, &row) {
+            Ok(hash) => (self.row, self.written) = (row, Some(hash)),
+            Err(error) => {
+                self.poisoned = error.kind() == ErrorKind::Unknown;
+                return Err(error);
+            }
         }
-        let replaced = replace(&*self.storage, &self.path, &row);
-        match &replaced {
-            Ok(()) => self.row = row,
-            Err(error) => self.poisoned = error.kind() == ErrorKind::Unknown,
+        Ok(())
+    }
+
+    /// Returns an error if the file is not as this handle knows it: a commit would hide damage, or
+    /// another writer's row.
+    fn refuse_if_changed(&mut self) -> Result<()> {
+        // The hash spares decoding, which costs as much as building the next file.
+        let is_own = self.written.is_some_and(|written| {
+            hash(&*self.storage, &self.path).is_ok_and(|hash| hash == written)
+        });
+        if is_own || load(&*self.storage, &self.path)? == self.row {
+            return Ok(());
         }
-        replaced
+        self.poisoned = true;
+        Err(Error::corrupt(&self.path, 0, "another writer changed the catalog"))
     }
 }
 
-/// Publishes a catalog with this row. `Unknown`: the file has this row or is as before. After other
-/// errors it is as before.
-fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
+/// Publishes a catalog with this row, and returns its [`hash`]. `Unknown`: the file has this row or
+/// is as before. After other errors it is as before.
+fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<u64> {
     let (tmp, mark) = (names::tmp_of(path), names::commit_mark_of(path));
     let image = image_of(&row.encode()).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot build {}", path.display())).caused_by(error)
@@ -138,7 +154,7 @@ fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()> {
             Ok(()) => {
                 // A mark that stays costs the next opening a sync.
                 let _ = storage.remove(&mark);
-                return Ok(());
+                return Ok(xxh3_64(&image));
             }
             Err(error) => (error, storage.bytes_of(&tmp).is_ok()),
         },
@@ -168,8 +184,9 @@ fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, redb::Error> {
     let transaction = database.begin_write()?;
     transaction.open_table(TABLE)?.insert(KEY, row)?;
     transaction.commit()?;
-    // A new database has 1 MiB, which takes several steps to shrink to a few pages.
-    while database.compact()? {}
+    // A new database has 1 MiB. One step and the trim at the end leave a few pages; further steps
+    // take longer, and gain nothing.
+    database.compact()?;
     drop(database);
     Ok(std::mem::take(&mut *image.bytes()))
 }
