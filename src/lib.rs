@@ -155,15 +155,13 @@
 //! [examples]: https://github.com/nearkin/nearkin/blob/main/examples/README.md
 
 #[macro_use]
-mod planted;
+mod testing;
 
 mod catalog;
 mod curve;
 mod dedup;
 mod error;
 mod format;
-#[cfg(any(test, fuzzing))]
-pub mod fuzzing;
 mod index;
 mod memtable;
 mod params;
@@ -190,6 +188,8 @@ pub use params::{
 };
 pub use segment::ReadMode;
 pub use sketch::{Item, Original, Overlap, Signature, Sketcher, Variety};
+#[cfg(any(test, fuzzing))]
+pub use testing::fuzzing;
 
 /// Guides: what to do with the index, task by task. Their programs are compiled and run as tests.
 #[cfg(any(doc, doctest))]

@@ -20,15 +20,15 @@ use table::{Chain, Table};
 const NEVER: u64 = u64::MAX;
 
 /// Minimum number of dead documents that justifies a flush.
-const DEAD_DOCS_MIN: u32 = if cfg!(test) { 64 } else { 16_384 };
+const DEAD_DOCS_MIN: u32 = small!(memtable::DEAD_DOCS_MIN, 16_384);
 
 /// Maximum number of steps that are applied before the lock is released, so that readers can run in
 /// between. (Table entries are made under the read lock, concurrently with readers.)
-const STEPS_PER_HOLD: usize = if cfg!(test) { 3 } else { 8 };
+const STEPS_PER_HOLD: usize = small!(memtable::STEPS_PER_HOLD, 8);
 /// The same limit for changes without births, which is higher: deaths are cheaper than births.
-const DEATHS_PER_HOLD: usize = if cfg!(test) { 4 } else { 64 };
+const DEATHS_PER_HOLD: usize = small!(memtable::DEATHS_PER_HOLD, 64);
 /// Batch size for table entries. The cache lines of a whole batch are prefetched together.
-const ENTRIES_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
+const ENTRIES_TOGETHER: usize = small!(memtable::ENTRIES_TOGETHER, 64);
 
 /// Spin iterations before a thread sleeps on the lock: about 20 microseconds. If the thread sleeps,
 /// the unlocking thread must make a system call to wake it. (Under the schedule explorer, one

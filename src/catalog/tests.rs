@@ -3,9 +3,9 @@
 use super::*;
 use crate::Params;
 use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
-use crate::planted::{Bug, assert_caught};
 use crate::storage::Disk;
-use crate::storage::sim::{Fault, Sim, What};
+use crate::testing::planted::{Bug, assert_caught};
+use crate::testing::sim::{Fault, Sim, What};
 
 const PATH: &str = "/catalog.redb";
 

@@ -10,7 +10,7 @@ use super::FetchByRank;
 use crate::{Error, Original, Result};
 
 /// Maximum size in bytes.
-const BYTES_MAX: usize = if cfg!(test) { 4 << 10 } else { 64 << 20 };
+const BYTES_MAX: usize = small!(cache::BYTES_MAX, 64 << 20);
 /// Approximate memory of a document without its shingles, in bytes.
 const DOCUMENT_BYTES: usize = size_of::<Original>() + 256;
 

@@ -15,10 +15,10 @@ const BITS_MIN: u32 = if cfg!(shuttle) { 1 } else { 6 };
 const BITS_MAX: u32 = 31;
 
 /// A table with fewer documents than this is enlarged to twice the size that it needs.
-const SMALL_DOCS: usize = if cfg!(test) { 128 } else { 8 * 1024 };
+const SMALL_DOCS: usize = small!(table::SMALL_DOCS, 8 * 1024);
 
 /// Minimum capacity added at a time: a page of entries.
-const ROOM_MIN: usize = if cfg!(test) { 2 } else { 1024 };
+const ROOM_MIN: usize = small!(table::ROOM_MIN, 1024);
 
 /// Chained buckets. The low `bits` bits of a 32-bit entry are the ordinal of a document; the other
 /// bits are the part of its hash that the bucket does not imply. So walking a chain reads no

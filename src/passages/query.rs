@@ -13,7 +13,7 @@ use crate::sketch::Signature;
 use crate::{Key, Match, Result, Snapshot};
 
 /// Number of query windows per batch of queries, which bounds the memory.
-const BATCH_PIECES: usize = if cfg!(test) { 3 } else { 256 };
+const BATCH_PIECES: usize = small!(query::BATCH_PIECES, 256);
 
 /// A snapshot of a passage index.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use crate::storage::prefetch;
 use std::ops::Range;
 
 /// Maximum number of blocks verified in one pass.
-const BLOCKS_PER_CHECK: usize = if cfg!(test) { 5 } else { 64 };
+const BLOCKS_PER_CHECK: usize = small!(block_check::BLOCKS_PER_CHECK, 64);
 /// Number of blocks per step of the warm-up.
 const BLOCKS_PER_STEP: usize = 16;
 /// Number of body blocks covered by one block of the CRC table.

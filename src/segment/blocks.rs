@@ -26,7 +26,7 @@ pub(super) type Block = [u8; BLOCK_BYTES];
 const LONG_READ_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// Number of blocks that are verified before their pages are released.
-const BLOCKS_PER_RELEASE: usize = if cfg!(test) { 3 } else { 1024 };
+const BLOCKS_PER_RELEASE: usize = small!(blocks::BLOCKS_PER_RELEASE, 1024);
 
 /// An open block file.
 pub(super) struct BlockFile {

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Number of bytes read back at a time to compute tables.
-const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
+const CHUNK_BYTES: usize = small!(builder::CHUNK_BYTES, 256 * 1024);
 
 /// A segment being written. Push every section completely, in the order of the methods. Then call
 /// `step` until it returns true, and finally `finish`. Dropping the builder earlier removes the

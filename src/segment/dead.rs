@@ -14,7 +14,7 @@ use crate::storage::{File, Storage};
 use std::path::Path;
 
 /// Size of a write. Most dead files fit into one.
-const WRITE_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
+const WRITE_BYTES: usize = small!(dead::WRITE_BYTES, 256 << 10);
 
 /// An open dead file.
 #[derive(Debug)]

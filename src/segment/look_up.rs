@@ -21,11 +21,11 @@ use std::ops::Range;
 const GROUP_MAX: u32 = 128;
 
 /// Maximum number of ordinals to prefetch. A longer list is read sequentially anyway.
-const ORDINALS_MAX: u32 = if cfg!(test) { 8 } else { 64 };
+const ORDINALS_MAX: u32 = small!(look_up::ORDINALS_MAX, 64);
 
 /// Number of keys per batch of look-ups. More keys overlap more cache misses, but the prefetched
 /// lines must fit into the L1 cache.
-pub(crate) const LOOK_UPS_TOGETHER: usize = if cfg!(test) { 4 } else { 256 };
+pub(crate) const LOOK_UPS_TOGETHER: usize = small!(look_up::LOOK_UPS_TOGETHER, 256);
 
 /// The tables in which a list of keys is looked up.
 #[derive(Debug, Clone, Copy)]

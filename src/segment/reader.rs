@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Keys are read 64 documents at a time, together with the payloads, if these documents have at
 /// most this many bytes in total. Otherwise the keys are read one by one.
-const NEAR_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 10 };
+const NEAR_BYTES_MAX: usize = small!(reader::NEAR_BYTES_MAX, 64 << 10);
 
 /// An open segment.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 use std::path::Path;
 
 /// Size of a read in bytes.
-const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
+const CHUNK_BYTES: u64 = small!(rebind::CHUNK_BYTES, 1 << 20);
 
 impl Segment {
     /// Writes and publishes a copy of this segment that belongs to the index of `shape`, as file

@@ -70,7 +70,7 @@ pub(crate) struct Run {
 }
 
 /// Number of entries after which a run ends.
-const RUN_ENTRIES: usize = if cfg!(test) { 32 } else { 8 * 1024 };
+const RUN_ENTRIES: usize = small!(tables::RUN_ENTRIES, 8 * 1024);
 
 impl Run {
     /// Approximate memory of a run: its entries, and one word of the directory per 16 entries,
@@ -95,7 +95,7 @@ impl Run {
 const PART_BITS: u32 = 4;
 /// Binary logarithm of the number of groups per slice. A slice has about 32,768 entries; its two
 /// copies (collected and sorted) fit into the cache.
-const SLICE_BITS: u32 = if cfg!(test) { 1 } else { 9 };
+const SLICE_BITS: u32 = small!(tables::SLICE_BITS, 9);
 
 /// Computes all tables of a segment in bounded memory.
 ///

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Memory for recomputing tables, in bytes.
-const MEMORY_BYTES: usize = if cfg!(test) { 4_000 } else { 64 * 1024 * 1024 };
+const MEMORY_BYTES: usize = small!(verify::MEMORY_BYTES, 64 * 1024 * 1024);
 
 impl Segment {
     /// Compares every block with its checksum again. Does not check what the blocks contain.

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::format::bytes::index;
 
 /// Number of groups per read: a few blocks of each section.
-const GROUPS: u32 = if cfg!(test) { 3 } else { 80 };
+const GROUPS: u32 = small!(walk::GROUPS, 80);
 
 /// Bounds of keys are computed with a rounded reciprocal instead of a division, which makes them
 /// too low by less than this number.

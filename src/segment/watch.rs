@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
 /// Size of a read in bytes.
-pub(super) const CHUNK_BYTES: usize = if cfg!(test) { 3_000 } else { 256 * 1024 };
+pub(super) const CHUNK_BYTES: usize = small!(watch::CHUNK_BYTES, 256 * 1024);
 
 /// Receives problems and progress of `verify`.
 pub(crate) struct Watch<'a> {

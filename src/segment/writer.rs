@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Buffer size of a stream. Checksums are computed when the buffer is full.
-const BUFFER_BYTES: usize = if cfg!(test) { BLOCK_BYTES } else { 64 * 1024 };
+const BUFFER_BYTES: usize = small!(writer::BUFFER_BYTES, 64 * 1024);
 /// Number of written bytes after which the file is synced. Without these syncs, the final sync
 /// would write gigabytes, and concurrent syncs of the log would wait for it.
-const UNSYNCED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
+const UNSYNCED_BYTES_MAX: usize = small!(writer::UNSYNCED_BYTES_MAX, 32 << 20);
 
 /// A block file being written through [`Stream`]s. After an error it can only be dropped.
 #[derive(Debug)]

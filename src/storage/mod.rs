@@ -15,8 +15,6 @@ pub(crate) mod map;
 mod memory;
 pub(crate) mod names;
 mod scratch;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod sim;
 mod sys;
 
 pub(crate) use disk::Disk;

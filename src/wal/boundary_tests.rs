@@ -6,9 +6,9 @@ use super::tests::{
 };
 use super::*;
 use crate::ErrorKind;
-use crate::planted::{Bug, assert_caught};
 use crate::storage::names::{Ending, Names};
-use crate::storage::sim::{Fault, Sim, What};
+use crate::testing::planted::{Bug, assert_caught};
+use crate::testing::sim::{Fault, Sim, What};
 
 /// A log that claims to have this length. Its file is the one that `new_log` made.
 fn log_of(sim: &Sim, length: u64) -> Wal {

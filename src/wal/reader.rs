@@ -215,8 +215,8 @@ impl LogReader {
 }
 
 /// Bounds of the bytes per read: reads start small, and grow with the amount of data already read.
-const CHUNK_BYTES_MIN: u64 = if cfg!(test) { 512 } else { 4 << 10 };
-const CHUNK_BYTES_MAX: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
+const CHUNK_BYTES_MIN: u64 = small!(reader::CHUNK_BYTES_MIN, 4 << 10);
+const CHUNK_BYTES_MAX: u64 = small!(reader::CHUNK_BYTES_MAX, 1 << 20);
 
 /// The part of a log read so far, from the first new record.
 struct LogWindow<'a> {

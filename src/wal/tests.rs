@@ -4,7 +4,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
-use crate::storage::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, Sim, What};
 
 impl Wal {
     /// For the planted bug `AppendAfterTornTail`: opens a recovered log for appending, after its

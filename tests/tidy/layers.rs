@@ -8,7 +8,7 @@ const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
 /// Whether a file in `src` is compiled for tests only.
 pub(crate) fn is_test(path: &str) -> bool {
-    let folders = ["/tests/", "_tests/", "/sim/", "/fuzzing/"];
+    let folders = ["/tests/", "_tests/", "/testing/"];
     path.ends_with("/tests.rs")
         || path == "src/segment/forge.rs"
         || path.ends_with("_tests.rs")
@@ -102,7 +102,7 @@ fn head(path: &str) -> &str {
 }
 
 fn is_top(module: &str) -> bool {
-    ["lib", "index", "passages", "shards", "dedup", "fuzzing"].contains(&module)
+    ["lib", "index", "passages", "shards", "dedup", "testing"].contains(&module)
 }
 
 fn may_name(module: &str, path: &str) -> bool {
@@ -135,6 +135,9 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
             found.push(format!("names {of_the_map}, which is the map's"));
         }
     }
+    if code.contains("cfg!(test)") && !is_test(path) {
+        found.push("asks cfg!(test): a size is small by `small!`".to_owned());
+    }
     if ["index", "memtable", "wal"].contains(&module) && !is_test(path) {
         for name in paths(outside_tests(code), "std") {
             let item = name.split("::").nth(1).unwrap_or_default();
@@ -161,6 +164,7 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
 fn a_layer_that_is_crossed_is_found() {
     let exported = ["Index".to_owned()];
     let bad = [
+        ("src/index/a.rs", "const A: u32 = if cfg!(test) { 1 } else { 2 };"),
         ("src/sketch/a.rs", "use std::fs;"),
         ("src/sketch/a.rs", "use std::{fmt, io::Read};"),
         ("src/format/a.rs", "std::thread::spawn(f)"),
@@ -208,7 +212,7 @@ fn what_may_be_named_is_left_alone() {
         ("src/catalog/tests.rs", "use redb::Database;"),
         ("src/index/a.rs", "use crate::{Index, catalog, wal::Wal, segment::Segment};"),
         ("src/storage/map.rs", "#![expect(unsafe_code)] unsafe { memmap2::Mmap::map(f) }"),
-        ("src/storage/sim/redb_tests.rs", "use redb::Database;"),
+        ("src/testing/sim/redb_tests.rs", "use redb::Database;"),
         ("cli/src/main.rs", "use crate::catalog::x;"),
         ("cli/src/a.rs", "use nearkin::Index;\nuse std::io;"),
         ("src/index/a.rs", "#[expect(unsafe_code)]"),

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Number of keys that are looked up together.
-const KEYS_TOGETHER: u32 = if cfg!(test) { 3 } else { 1024 };
+const KEYS_TOGETHER: u32 = small!(inspect::KEYS_TOGETHER, 1024);
 
 /// See [`crate::Index::stats`].
 pub(crate) fn stats(core: &Core) -> Result<Stats> {

@@ -12,7 +12,7 @@ use crate::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Number of steps between two readings of the clock. A step takes about 30 us at most.
-const STEPS_TOGETHER: usize = if cfg!(test) { 4 } else { 64 };
+const STEPS_TOGETHER: usize = small!(warm_up::STEPS_TOGETHER, 64);
 
 /// The blocks left to examine.
 #[derive(Debug, Default)]
@@ -112,8 +112,8 @@ mod tests {
     use crate::index::state::versions::LiveSegment;
     use crate::segment::Segment;
     use crate::storage::Storage;
-    use crate::storage::sim::Sim;
     use crate::sync::Arc;
+    use crate::testing::sim::Sim;
     use crate::{Batch, Index, Options, Params, Sketcher};
     use std::path::Path;
     use std::time::Duration;

@@ -13,10 +13,10 @@ use crate::sketch::key_hash;
 use crate::sync::{mpsc, thread};
 
 /// Minimum number of documents for which a second thread is started.
-const DOCS_MIN: usize = if cfg!(test) { 32 } else { 8 * 1024 };
+const DOCS_MIN: usize = small!(parallel_tables::DOCS_MIN, 8 * 1024);
 /// Maximum number of documents fed per step. It is small enough that the signatures read for one
 /// band are still in the processor cache for the next band.
-const FED_DOCS_MAX: u32 = if cfg!(test) { 7 } else { 2 * 1024 };
+const FED_DOCS_MAX: u32 = small!(parallel_tables::FED_DOCS_MAX, 2 * 1024);
 /// At most 1 / `COMPUTING_SHARE_INVERSE` of a merge's memory is used to compute tables. If a single
 /// table needs more, it may take up to half of the memory. The other half is for runs that wait to
 /// be written.

@@ -7,13 +7,13 @@ use crate::index::read::search::Search;
 use crate::index::state::versions::{Place, Snapshot};
 
 /// Maximum number of stored documents that the sample queries with.
-const QUERIES_MAX: u64 = if cfg!(test) { 8 } else { 64 };
+const QUERIES_MAX: u64 = small!(comparisons::QUERIES_MAX, 64);
 /// Maximum number of candidates: per query, and of all queries together.
-const CANDIDATES_MAX: usize = if cfg!(test) { 400 } else { 10_000 };
-const CANDIDATES_OF_ALL_MAX: u64 = if cfg!(test) { 200 } else { 100_000 };
+const CANDIDATES_MAX: usize = small!(comparisons::CANDIDATES_MAX, 10_000);
+const CANDIDATES_OF_ALL_MAX: u64 = small!(comparisons::CANDIDATES_OF_ALL_MAX, 100_000);
 /// Maximum number of documents examined to find a live one for a query. If all of them are dead,
 /// the sample has one query less.
-const DEAD_MAX: u32 = if cfg!(test) { 4 } else { 1_000 };
+const DEAD_MAX: u32 = small!(comparisons::DEAD_MAX, 1_000);
 /// Minimum average number of dissimilar candidates per query for which [`Comparisons::is_scan`]
 /// makes a prediction for a larger index.
 const IN_VAIN_MIN: f64 = 10.0;

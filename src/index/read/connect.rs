@@ -20,7 +20,7 @@ const REPORT: usize = 1 << 12;
 /// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
 /// Minimum number of documents in a bucket that is pruned.
-const PRUNE_MIN: usize = if cfg!(test) { 4 } else { 64 };
+const PRUNE_MIN: usize = small!(connect::PRUNE_MIN, 64);
 
 /// Unites all documents that are connected by pairs, except skipped ones. Returns the number of
 /// pairs compared.

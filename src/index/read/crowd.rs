@@ -16,9 +16,9 @@ use std::borrow::Cow;
 
 /// If the look-ups of one signature in one source have more entries than this, they are treated as
 /// a crowd.
-pub(super) const CROWD_MIN: u32 = if cfg!(test) { 6 } else { 512 };
+pub(super) const CROWD_MIN: u32 = small!(crowd::CROWD_MIN, 512);
 /// Documents per window: the marks of one window fit into the L1 cache.
-const WINDOW: u32 = if cfg!(test) { 128 } else { 1 << 14 };
+const WINDOW: u32 = small!(crowd::WINDOW, 1 << 14);
 /// Prefetch distance, in signatures.
 const AHEAD: usize = 16;
 

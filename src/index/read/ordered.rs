@@ -13,9 +13,9 @@ use std::ops::ControlFlow;
 /// Number of bytes of a key in the sort integer. The byte after them holds their count.
 const HEAD: usize = 11;
 /// Minimum number of keys that are sorted by heads. Fewer keys are compared directly.
-const FEW: usize = if cfg!(test) { 3 } else { 16 };
+const FEW: usize = small!(ordered::FEW, 16);
 /// Number of documents of the memtable that are read each time its lock is taken.
-const HOLD: u32 = if cfg!(test) { 5 } else { 1_024 };
+const HOLD: u32 = small!(ordered::HOLD, 1_024);
 /// The bits of the key number in the sort integer.
 const NUMBER: u128 = 0xffff_ffff;
 

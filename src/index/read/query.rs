@@ -195,7 +195,7 @@ impl<'a> CheckedTerms<'a> {
 }
 
 /// Number of signatures that are looked up together: enough to hide the memory latency.
-pub(super) const BATCH_SIGNATURES: usize = if cfg!(test) { 3 } else { 8 };
+pub(super) const BATCH_SIGNATURES: usize = small!(query::BATCH_SIGNATURES, 8);
 
 /// Returns an error if the threshold is not from 0 to 1.
 pub(crate) fn check_threshold(threshold: f64) -> Result<()> {

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BinaryHeap;
 
 /// Number of documents that are read between two checks of the stop condition.
-const BLOCK: usize = if cfg!(test) { 4 } else { 256 };
+const BLOCK: usize = small!(rank::BLOCK, 256);
 /// Prefetch distance, in documents.
 const AHEAD: usize = 8;
 /// Maximum number of rows of a signature.

@@ -17,13 +17,13 @@ use std::ops::Range;
 
 /// Approximate maximum of look-ups in flight. More of them, with the data they read, would not fit
 /// into the L1 cache.
-const LOOK_UPS_MAX: usize = if cfg!(test) { 24 } else { 256 };
+const LOOK_UPS_MAX: usize = small!(search::LOOK_UPS_MAX, 256);
 /// Number of candidates whose signatures are prefetched together.
-const CANDIDATES_MAX: usize = if cfg!(test) { 5 } else { 64 };
+const CANDIDATES_MAX: usize = small!(search::CANDIDATES_MAX, 64);
 /// Number of candidates per batch that are presumed to be matches before they are compared. If
 /// there are only a few candidates, most of them are matches. So the fields of a match are
 /// prefetched together with the signature.
-const PRESUMED_MAX: usize = if cfg!(test) { 2 } else { 4 };
+const PRESUMED_MAX: usize = small!(search::PRESUMED_MAX, 4);
 
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
 /// Approximate number of entries that are collected at once.
-const ENTRIES: u64 = if cfg!(test) { 16 } else { 1 << 16 };
+const ENTRIES: u64 = small!(sweep::ENTRIES, 1 << 16);
 /// Number of pairs whose signatures are prefetched together.
-const BATCH_PAIRS: usize = if cfg!(test) { 5 } else { 64 };
+const BATCH_PAIRS: usize = small!(sweep::BATCH_PAIRS, 64);
 
 /// A document, and the range of BandKeys that contains its own BandKey.
 #[derive(Debug, Clone, Copy)]

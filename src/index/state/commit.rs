@@ -78,7 +78,7 @@ fn await_sync(core: &Core, change: u64, mut gathers: bool) -> Result<()> {
         }
         if shared.led.is_some() || shared.gathering.kept && shared.gathering.lacks_some() {
             #[cfg(test)]
-            crate::planted::about_to_wait();
+            crate::testing::planted::about_to_wait();
             shared.waiting += 1;
             shared = group.woken.wait(shared).unwrap_or_else(PoisonError::into_inner);
             shared.waiting -= 1;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Maximum number of queued events; more are dropped.
 const WAITING_MAX: usize = 1_024;
 /// Minimum duration of a write that is reported as stalled, not counting its sync.
-const STALL: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50 });
+const STALL: Duration = Duration::from_millis(small!(event::STALL_MILLIS, 50));
 
 /// Background work and failures of an index: see [`Options::on_event`](crate::Options::on_event).
 ///

@@ -16,9 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Number of memtable documents that are copied each time the memtable's lock is taken.
-const DOCS_PER_HOLD: usize = if cfg!(test) { 4 } else { 256 };
+const DOCS_PER_HOLD: usize = small!(merging::DOCS_PER_HOLD, 256);
 /// Maximum number of signatures that are copied at once.
-pub(crate) const RUN_DOCS_MAX: u32 = if cfg!(test) { 4 } else { 8192 };
+pub(crate) const RUN_DOCS_MAX: u32 = small!(merging::RUN_DOCS_MAX, 8192);
 
 /// An input of a merge.
 #[derive(Debug)]

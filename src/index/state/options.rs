@@ -120,7 +120,7 @@ impl Default for Options {
             wal_bytes_max: 64 << 20,
             // 0 in tests: otherwise all their small indexes would be tiny, and none would have a
             // reserve.
-            tiny_bytes_max: if cfg!(test) { 0 } else { 64 << 10 },
+            tiny_bytes_max: small!(options::TINY_BYTES_MAX, 64 << 10),
             tier_segments_max: 4,
             merge_when_idle: true,
             keep_mapped: true,

@@ -1,8 +1,8 @@
 //! A compaction that was abandoned, cancelled or failed changes nothing.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::planted::{Bug, assert_caught};
-use crate::storage::sim::Sim;
+use crate::testing::planted::{Bug, assert_caught};
+use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index};
 use std::ops::ControlFlow;
 use std::path::Path;

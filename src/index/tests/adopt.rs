@@ -5,7 +5,7 @@ use super::crash_table::cut_through;
 use crate::index::files::adopt::{self, Adopt};
 use crate::index::files::seal::{Sealed, Ticket, seal_on};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Document, ErrorKind, Imported, Index, Params, Reader, Result};
 use std::path::Path;
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use crate::index::files::copy::backup;
 use crate::index::files::open::{refuse_existing, take_lock};
 use crate::index::state::options::{Maintenance, Options};
-use crate::planted::{Bug, assert_caught};
 use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
-use crate::storage::sim::{Fault, Moment, Sim, What};
+use crate::testing::planted::{Bug, assert_caught};
+use crate::testing::sim::{Fault, Moment, Sim, What};
 use crate::{Batch, ErrorKind, Index, Params, Reader};
 use std::collections::BTreeSet;
 use std::path::Path;

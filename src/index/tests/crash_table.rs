@@ -1,7 +1,7 @@
 //! Rows of the crash table in `docs/reference/DURABILITY.md` that need a whole index to test.
 
 use super::copies::{DIR, answers, disk, index, options, params, signature};
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{ErrorKind, Index, Options, Result, catalog};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

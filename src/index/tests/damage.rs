@@ -9,7 +9,7 @@ use crate::format::bytes::wide;
 use crate::format::wal::{RECORDS_BEGIN, RecordHeader};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names};
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{
     Batch, Document, Durability, Error, ErrorKind, Index, Maintained, Maintenance, Options, Params,
     ReadMode, Result, Signature, catalog,

@@ -1,7 +1,7 @@
 //! Removal by age: which documents are removed, when, and what it costs to find that none is due.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, Index, Maintained, Options, Outcome, ReadMode};
 use std::path::Path;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use crate::index::state::options::Maintenance;
 use crate::sketch::Signature;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Options, Params, Reader, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn a_backup_goes_where_it_began_though_that_was_moved() {
 
 #[test]
 fn a_backup_whose_target_is_replaced_touches_nothing_that_takes_its_place() {
-    use crate::storage::sim::Moment;
+    use crate::testing::sim::Moment;
     let sim = Sim::new();
     let index = create(&sim, HERE);
     insert(&index, "first", 5);
@@ -191,7 +191,7 @@ fn a_lock_that_comes_back_does_not_make_a_writer_of_a_handle_that_lost_it() {
 
 #[test]
 fn a_lock_lost_within_a_sync_leaves_the_change_in_doubt() {
-    use crate::storage::sim::Moment;
+    use crate::testing::sim::Moment;
     let sim = Sim::new();
     let index = create(&sim, HERE);
     insert(&index, "first", 1);

@@ -5,7 +5,7 @@ use crate::index::merge::{compaction, flush};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Maintained, Options, Params, Signature, Sketcher};
 use std::ops::Range;
 use std::path::Path;

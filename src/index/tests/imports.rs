@@ -2,7 +2,7 @@
 
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, Durability, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
 use crate::{Signature, Sketcher};
 use std::collections::BTreeMap;

@@ -162,7 +162,7 @@ fn an_older_catalog_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_file_system_without_maps_is_refused_at_once_and_read_by_calls() {
-    use crate::storage::sim::Sim;
+    use crate::testing::sim::Sim;
     use crate::{ErrorKind, ReadMode, Reader};
     let (sim, dir) = (Sim::new(), Path::new("/i"));
     sim.take_maps_away();

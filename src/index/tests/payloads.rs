@@ -2,7 +2,7 @@
 //! prefix.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Signature};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::catalog;
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::index::files::copy::{Salvaged, salvage};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::wal::{Wal, WalIdentity};
 use crate::{ErrorKind, Index, Params, Reader, Result};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use crate::index::files::life::first_log_bytes;
 use crate::index::state::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, Index, Options, Params, Signature, Sketcher};
 use std::path::Path;
 use std::sync::Arc;

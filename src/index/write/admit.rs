@@ -23,7 +23,7 @@ pub(in crate::index) mod verify;
 pub use verify::VerifiedAdmit;
 
 /// Maximum number of newcomers decided per hold of the write lock.
-const NEWCOMERS_PER_HOLD: usize = if cfg!(test) { 7 } else { 64 };
+const NEWCOMERS_PER_HOLD: usize = small!(admit::NEWCOMERS_PER_HOLD, 64);
 
 /// The conditions under which newcomers are admitted.
 ///

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Maximum total size of the stored payloads and signatures that one change keeps. They are written
 /// to the log again, but the batch length known to the caller does not include them, and a record
 /// is limited to 4 GiB.
-const KEPT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
+const KEPT_BYTES_MAX: usize = small!(plan::KEPT_BYTES_MAX, 256 << 20);
 
 /// The effect of each operation of a change.
 #[derive(Debug)]

@@ -18,14 +18,13 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::RangeInclusive;
 
 /// Number of effects applied to the memtable per call.
-const EFFECTS_TOGETHER: usize = if cfg!(test) { 3 } else { 1024 };
+const EFFECTS_TOGETHER: usize = small!(write_path::EFFECTS_TOGETHER, 1024);
 /// Sizes of an append whose writeback starts while the change is applied. Smaller appends would not
 /// gain; for larger ones, the call itself might block. (The range is lower in tests, which append
 /// little.)
-const STARTED_BYTES: RangeInclusive<u64> =
-    if cfg!(test) { 200..=8 << 10 } else { 16 << 10..=4 << 20 };
+const STARTED_BYTES: RangeInclusive<u64> = small!(write_path::STARTED_BYTES, 16 << 10..=4 << 20);
 /// The record buffer is kept for the next record up to this size.
-const RECORD_BYTES_KEPT: u64 = if cfg!(test) { 512 } else { 1 << 20 };
+const RECORD_BYTES_KEPT: u64 = small!(write_path::RECORD_BYTES_KEPT, 1 << 20);
 
 /// Writes a batch. See [`crate::Index::write`].
 pub(crate) fn write(core: &Core, batch: &Batch) -> Result<Written> {

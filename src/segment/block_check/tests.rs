@@ -6,8 +6,8 @@ use super::super::verified_blocks::VerifiedBlocks;
 use super::super::{Entries, LookUp, ReadMode, Segment, Tables};
 use super::*;
 use crate::ErrorKind;
-use crate::storage::sim::Sim;
 use crate::storage::{OpenMode, Storage};
+use crate::testing::sim::Sim;
 use std::path::Path;
 use std::sync::Arc;
 

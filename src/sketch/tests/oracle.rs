@@ -9,8 +9,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::naive;
-use crate::fuzzing::input::Input;
 use crate::sketch::hash::{finalise, split_mix};
+use crate::testing::fuzzing::input::Input;
 use crate::{ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
 
 /// Reads parameters and a text from `data`, and compares the signatures of both implementations.

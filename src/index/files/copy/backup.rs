@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Size of the copy buffer for files that cannot be linked, in bytes.
-const CHUNK_BYTES: u64 = if cfg!(test) { 5_000 } else { 1 << 20 };
+const CHUNK_BYTES: u64 = small!(backup::CHUNK_BYTES, 1 << 20);
 
 /// See [`crate::Index::backup`].
 pub(crate) fn backup(core: &Core, dir: &Path) -> Result<()> {

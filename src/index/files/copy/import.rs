@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 /// Maximum bytes of the documents of one batch: a compromise between the number of syncs and
 /// memory.
-const BATCH_BYTES: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
+const BATCH_BYTES: usize = small!(import::BATCH_BYTES, 4 << 20);
 /// Size of a document in a batch, not counting key, payload and signature.
 const DOCUMENT_BYTES: usize = 20;
 

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Number of documents that are written to the new index at once.
-const BATCH_DOCUMENTS: usize = if cfg!(test) { 7 } else { 256 };
+const BATCH_DOCUMENTS: usize = small!(salvage::BATCH_DOCUMENTS, 256);
 
 /// What salvage copied, and what it did not.
 #[derive(Debug, Default)]

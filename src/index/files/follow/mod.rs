@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 40;
 
 /// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
 /// take no time.
-pub(crate) const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 1 });
+pub(crate) const PAUSE: Duration = Duration::from_millis(small!(follow::PAUSE_MILLIS, 1));
 
 /// What a reader knows about the files that it follows.
 #[derive(Debug)]

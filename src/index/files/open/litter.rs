@@ -118,7 +118,7 @@ impl Litter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::sim::Sim;
+    use crate::testing::sim::Sim;
 
     #[test]
     fn what_went_of_itself_before_it_was_swept_is_no_error() {

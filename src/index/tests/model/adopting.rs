@@ -6,7 +6,7 @@ use super::script::{Adopting, Rng};
 use crate::index::files::adopt::{self, Adopt};
 use crate::index::files::seal::{Ticket, seal_on};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Document, ErrorKind, Imported, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,10 @@ impl Bench {
 #[test]
 fn bugs_of_adopting_are_caught() {
     let scripts = || (1..=super::SCRIPTS_MAX).map(super::run_script).for_each(|_ends| ());
-    crate::planted::assert_caught(crate::planted::Bug::SupersededAdopted, scripts);
+    crate::testing::planted::assert_caught(
+        crate::testing::planted::Bug::SupersededAdopted,
+        scripts,
+    );
 }
 
 /// Random scripts must produce every outcome of an adoption.

@@ -8,7 +8,7 @@ use super::reading::check_all;
 use super::script::{Edit, Op, Rng};
 use crate::index::maintain::steps;
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{
     Batch, Durability, ErrorKind, Index, Maintenance, Options, Params, Result, Signature, Snapshot,
 };

@@ -5,8 +5,8 @@ use super::bench::{Bench, Layout};
 use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};
 use super::shape;
 use crate::Keep;
-use crate::fuzzing::input::Input;
 use crate::index::files::adopt::Adopt;
+use crate::testing::fuzzing::input::Input;
 use std::collections::BTreeMap;
 
 /// Maximum number of operations of a script.

@@ -3,7 +3,7 @@
 use super::bench::{Bench, DIR, End};
 use super::model::Model;
 use super::reading::check_all;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Index, Result};
 use std::path::Path;
 

@@ -32,7 +32,7 @@ mod script;
 pub(crate) use bytes::fuzz;
 
 #[cfg(test)]
-use crate::planted::{Bug, assert_caught};
+use crate::testing::planted::{Bug, assert_caught};
 use crate::{Durability, Params};
 use bench::{AfterEach, Bench, Layout};
 use script::{Author, Mischief, Op, Rng};

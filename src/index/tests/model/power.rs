@@ -5,7 +5,7 @@ use super::model::Model;
 use super::reading::check_all;
 use super::script::{Ask, Edit, Op};
 use super::{Params, Place};
-use crate::storage::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, Sim, What};
 use crate::{Durability, ErrorKind, Maintained};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use super::{commit, files, hunt, merges};
-use crate::planted::Bug;
+use crate::testing::planted::Bug;
 
 #[test]
 fn every_planted_bug_about_threads_is_caught() {

@@ -2,8 +2,8 @@
 
 use super::explore;
 use super::world::{World, options};
-use crate::storage::sim::{Fault, What};
 use crate::sync::thread;
+use crate::testing::sim::{Fault, What};
 use crate::{ErrorKind, Index, Options};
 
 /// Opens an index that has nothing to merge, so that only writers sync.

@@ -3,7 +3,7 @@
 
 use super::world::{DIR, Edit, FLOOR, base, options, signature};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Outcome, Reader, Result, Snapshot, Written};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 use super::commit::tiny;
 use super::explore;
 use super::world::{TIME, World, batch, options};
+use crate::index::merge::compaction;
 use crate::sync::thread;
 use crate::{Index, Options};
 use std::path::Path;
@@ -16,7 +17,7 @@ fn two_a_tier() -> Options {
 /// Flushes, and runs a compaction to its end.
 fn merge(world: &World, index: &Index) {
     for _ in 0..2 {
-        while index.core.compact_step(None).expect("a sound disk").is_some() {}
+        while compaction::compact_step(index.core(), None).expect("a sound disk").is_some() {}
         if let Err(error) = index.flush() {
             world.problems.say(format!("flush: {error:?}"));
         }
@@ -59,7 +60,9 @@ pub(super) fn deaths_during_a_compaction(world: &World) {
             index.flush().expect("a sound disk");
             world.must_write(&index, &[("b", Some(3))]);
         });
-        scope.spawn(|| while index.core.compact_step(None).expect("a sound disk").is_some() {});
+        scope.spawn(|| {
+            while compaction::compact_step(index.core(), None).expect("a sound disk").is_some() {}
+        });
         scope.spawn(|| world.read(&index, 2));
     });
     world.look(&index.snapshot());

@@ -15,7 +15,7 @@ mod judge;
 mod merges;
 mod world;
 
-use crate::planted::{Bug, Planted};
+use crate::testing::planted::{Bug, Planted};
 use shuttle::scheduler::{
     PctScheduler, RandomScheduler, ReplayScheduler, Scheduler,
     UncontrolledNondeterminismCheckScheduler,

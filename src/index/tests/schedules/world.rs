@@ -6,7 +6,7 @@ use super::run;
 use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::Names;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{
     Admission, Admit, Batch, Decision, Durability, Index, Maintenance, Newcomer, Options, Params,
     Reader, Result, Snapshot, Written,

@@ -8,7 +8,7 @@ use super::super::power::script;
 use super::super::script::Op;
 use super::script::layout;
 use super::{Place, Rng};
-use crate::storage::sim::{Fault, What};
+use crate::testing::sim::{Fault, What};
 use crate::{Durability, ErrorKind};
 
 /// Number of power cuts examined after a fault.

@@ -6,8 +6,8 @@ use super::super::script::{Edit, Op};
 use super::Place;
 use super::script::{HASHES, layout};
 use crate::ErrorKind;
-use crate::planted::{Bug, assert_caught};
-use crate::storage::sim::Sim;
+use crate::testing::planted::{Bug, assert_caught};
+use crate::testing::sim::Sim;
 use std::path::PathBuf;
 
 const PAYLOAD: usize = 300;

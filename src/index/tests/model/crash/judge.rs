@@ -9,7 +9,7 @@ use super::super::script::Rng;
 use super::run::Run;
 use super::script::HASHES;
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Maintained, Maintenance, Options, Reader, catalog};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use super::cut_script;
 use super::judge::{Figures, Seen};
 use super::run::Run;
 use super::script::{Script, Step, script};
-use crate::planted::{Bug, Planted};
+use crate::testing::planted::{Bug, Planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Number of scripts. Each round cuts every script at one operation.

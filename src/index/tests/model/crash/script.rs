@@ -7,7 +7,7 @@
 use super::super::bench::Layout;
 use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
 use crate::index::files::adopt::Adopt;
-use crate::storage::sim::{Fault, What};
+use crate::testing::sim::{Fault, What};
 use crate::{Durability, Keep, Params};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 use super::super::bench::DIR;
 use super::turns::met_disk;
 use super::{HASHES, Place, options, params};
-use crate::planted::{Bug, Planted};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::planted::{Bug, Planted};
+use crate::testing::sim::Sim;
 use crate::{Durability, Index, Maintained, Options, Reader, Signature};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -14,7 +14,7 @@ use super::model::{Act, Law, Model};
 use super::reading::check_all;
 use super::script::Rng;
 use super::{Place, number_from_environment};
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{
     Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Params, Reader,
     Signature,

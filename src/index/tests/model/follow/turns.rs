@@ -4,8 +4,8 @@
 
 use super::super::script::Rng;
 use crate::storage::lock::{Guard, Lock};
-use crate::storage::sim::Sim;
 use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage};
+use crate::testing::sim::Sim;
 use std::fmt;
 use std::io;
 use std::path::Path;

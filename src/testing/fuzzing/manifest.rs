@@ -8,7 +8,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::format::manifest::ManifestContent;
 use crate::shards::{Manifest as Listed, Shards};
 use crate::storage::Storage;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{ReadMode, Reader};
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::format::catalog::Row;
 use crate::segment::forge::{footer_of, repair};
 use crate::segment::{Dead, Listed, Segment, Shape, Watch};
 use crate::storage::names::Ending;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{ReadMode, format::bytes::wide};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::input::Input;
 use crate::format::catalog::Row;
 use crate::storage::Storage;
 use crate::storage::names::Names;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::{Batch, Durability, Index, Maintenance, Options, Params, ReadMode, Result, Signature};
 use crate::{catalog, format::bytes::wide};
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use super::input::Input;
 use crate::format::DecodeError;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::Ending;
-use crate::storage::sim::Sim;
+use crate::testing::sim::Sim;
 use crate::wal::{LogReader, WalIdentity};
 use crate::{ErrorKind, ReadMode};
 use std::collections::BTreeMap;

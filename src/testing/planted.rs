@@ -15,12 +15,16 @@ macro_rules! planted {
 #[cfg(test)]
 macro_rules! planted {
     ($bug:ident => $wrong:expr) => {
-        if crate::planted::is_on(crate::planted::Bug::$bug) {
+        if $crate::testing::planted::is_on($crate::testing::planted::Bug::$bug) {
             $wrong;
         }
     };
     ($bug:ident, $wrong:expr, $right:expr) => {
-        if crate::planted::is_on(crate::planted::Bug::$bug) { $wrong } else { $right }
+        if $crate::testing::planted::is_on($crate::testing::planted::Bug::$bug) {
+            $wrong
+        } else {
+            $right
+        }
     };
 }
 

@@ -37,7 +37,7 @@ mod tests;
 
 pub(crate) use fault::{Fault, Moment, Visit, What};
 
-use super::Counters;
+use crate::storage::Counters;
 use content::Content;
 use handles::{Machine, Shared};
 use state::{Inode, Names, Node, State, clean};
