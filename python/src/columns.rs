@@ -60,16 +60,10 @@ impl<'py> Rows<'py> {
         if let Some(rows) = Self::of_sequence(&object) {
             return Ok(rows);
         }
-        let chunks = chunks_of(&object)?.ok_or_else(|| {
+        let chunks = chunks_of(&object, name)?.ok_or_else(|| {
             PyTypeError::new_err(format!("{name} must be a list or an Arrow column"))
         })?;
-        let mut begin = 0;
-        let numbered = chunks.into_iter().map(|chunk| {
-            let first = begin;
-            begin += chunk.len();
-            (first, chunk)
-        });
-        Ok(Self::Arrow(numbered.collect()))
+        Ok(Self::Arrow(chunks))
     }
 
     fn of_sequence(object: &Bound<'py, PyAny>) -> Option<Self> {

@@ -1,15 +1,19 @@
 //! The Arrow C data interface: three C structs, and the only unsafe code of this crate.
 //!
 //! The layout is that of <https://arrow.apache.org/docs/format/CDataInterface.html> and
-//! `CStreamInterface.html`. Data from producers is trusted as far as that page permits: pointers,
-//! lengths and offsets are used as given; text is checked to be UTF-8.
+//! `CStreamInterface.html`. What a producer says is checked in `checked.rs`; that page says what no
+//! consumer can check.
 #![expect(unsafe_code, reason = "an interface of C pointers; everything above it is safe")]
+
+mod node;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+
+pub(crate) use node::{Bytes, Node};
 
 pub(crate) const SCHEMA_NAME: &CStr = c"arrow_schema";
 pub(crate) const ARRAY_NAME: &CStr = c"arrow_array";
@@ -126,13 +130,14 @@ impl ArrowSchema {
         unsafe { CStr::from_ptr(self.format) }.to_str().unwrap_or("")
     }
 
-    pub(crate) fn child(&self, number: usize) -> Option<&Self> {
-        if i64::try_from(number).ok()? >= self.n_children {
+    /// The type of a list's items: the only child.
+    pub(crate) fn child(&self) -> Option<&Self> {
+        if self.n_children != 1 || self.children.is_null() {
             return None;
         }
         // SAFETY: there are `n_children` pointers.
-        let child = unsafe { *self.children.wrapping_add(number) };
-        // SAFETY: each points to a schema that lives as long as its parent.
+        let child = unsafe { *self.children };
+        // SAFETY: each is null, or points to a schema that lives as long as its parent.
         unsafe { child.as_ref() }
     }
 
@@ -157,89 +162,10 @@ impl ArrowArray {
             private_data: ptr::null_mut(),
         }
     }
-
-    pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.length).unwrap_or(0)
-    }
-
-    pub(crate) fn offset(&self) -> usize {
-        usize::try_from(self.offset).unwrap_or(0)
-    }
-
-    pub(crate) fn child(&self, number: usize) -> Option<&Self> {
-        if i64::try_from(number).ok()? >= self.n_children {
-            return None;
-        }
-        // SAFETY: there are `n_children` pointers.
-        let child = unsafe { *self.children.wrapping_add(number) };
-        // SAFETY: each points to an array that lives as long as its parent.
-        unsafe { child.as_ref() }
-    }
-
-    pub(crate) fn dictionary(&self) -> Option<&Self> {
-        // SAFETY: null, or an array that lives as long as this one.
-        unsafe { self.dictionary.as_ref() }
-    }
-
-    /// The start of a buffer; null if there is no such buffer.
-    fn buffer(&self, number: usize) -> *const u8 {
-        if i64::try_from(number).map_or(true, |number| number >= self.n_buffers) {
-            return ptr::null();
-        }
-        // SAFETY: there are `n_buffers` pointers.
-        unsafe { *self.buffers.wrapping_add(number) }.cast()
-    }
-
-    /// Whether row `row`, counted from the array's own offset, is not null.
-    pub(crate) fn is_valid(&self, row: usize) -> bool {
-        let validity = self.buffer(0);
-        if self.null_count == 0 || validity.is_null() {
-            return true;
-        }
-        let bit = self.offset() + row;
-        // SAFETY: the validity buffer has one bit per row, including the rows before the array's
-        // offset.
-        let byte = unsafe { *validity.wrapping_add(bit / 8) };
-        byte >> (bit % 8) & 1 == 1
-    }
-
-    /// Value `at` of a buffer of integers; `at` includes the array's offset. The caller must stay
-    /// within the array's rows (an offsets buffer has one value more), and `T` must be the type of
-    /// the array's format.
-    pub(crate) fn value<T: Primitive>(&self, buffer: usize, at: usize) -> T {
-        let begin = self.buffer(buffer);
-        if begin.is_null() {
-            return T::default();
-        }
-        // SAFETY: the buffer holds a value of this type for every row. The read is unaligned,
-        // because the interface only recommends alignment.
-        unsafe { begin.cast::<T>().wrapping_add(at).read_unaligned() }
-    }
-
-    /// Bytes `begin..end` of a buffer. The range comes from the array's own offsets.
-    pub(crate) fn bytes(&self, buffer: usize, begin: usize, end: usize) -> &[u8] {
-        let start = self.buffer(buffer);
-        if start.is_null() || end <= begin {
-            return &[];
-        }
-        // SAFETY: the offsets of a column lie within its data, which does not change until the
-        // release.
-        unsafe { std::slice::from_raw_parts(start.wrapping_add(begin), end - begin) }
-    }
-
-    /// The 16 bytes of a row of a view column; `at` includes the array's offset.
-    pub(crate) fn view(&self, at: usize) -> &[u8; 16] {
-        let start = self.buffer(1);
-        if start.is_null() {
-            return &[0; 16];
-        }
-        // SAFETY: the second buffer of a view column holds 16 bytes for each row.
-        unsafe { &*start.wrapping_add(at * 16).cast::<[u8; 16]>() }
-    }
 }
 
-/// Types that a buffer may consist of: numbers without padding.
-pub(crate) trait Primitive: Copy + Default {}
+/// Types that an exported buffer may consist of: numbers without padding.
+pub(crate) trait Primitive {}
 
 /// The bytes of a slice of numbers.
 pub(crate) fn bytes_of<T: Primitive>(values: &[T]) -> &[u8] {
@@ -247,14 +173,8 @@ pub(crate) fn bytes_of<T: Primitive>(values: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-impl Primitive for i8 {}
-impl Primitive for u8 {}
-impl Primitive for i16 {}
-impl Primitive for u16 {}
 impl Primitive for i32 {}
-impl Primitive for u32 {}
 impl Primitive for i64 {}
-impl Primitive for u64 {}
 impl Primitive for f64 {}
 
 impl ArrowStream {

@@ -1,6 +1,8 @@
 //! Columns in and tables out through the Arrow PyCapsule interface, without a copy and without an
-//! Arrow library.
+//! Arrow library. (The library of the Arrow project imports what a producer says unchecked, and
+//! panics at wrong counts; with `pyo3-arrow` the package would depend on twice as many crates.)
 
+mod checked;
 pub(crate) mod ffi;
 mod read;
 mod write;

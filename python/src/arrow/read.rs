@@ -7,36 +7,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream, SCHEMA_NAME, STREAM_NAME};
-
-/// The memory layout of the rows of a column.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Layout {
-    Null,
-    /// Text or bytes with 32-bit offsets.
-    Narrow,
-    /// Text or bytes with 64-bit offsets.
-    Wide,
-    /// Text or bytes as views.
-    View,
-    /// Fixed-size bytes.
-    Fixed(usize),
-    Integer(Width),
-    NarrowList,
-    WideList,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Width {
-    I8,
-    U8,
-    I16,
-    U16,
-    I32,
-    U32,
-    I64,
-    U64,
-}
+use super::checked::{Checked, Fault, Layout, Width, dictionary_of, items_of};
+use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream, Node};
+use super::ffi::{SCHEMA_NAME, STREAM_NAME};
 
 fn layout_of(format: &str) -> Option<Layout> {
     Some(match format {
@@ -67,7 +40,7 @@ fn name_of(format: &str) -> &str {
         "+r" => "run-end encoded",
         "+vl" | "+vL" => "list view",
         "+m" => "map",
-        "" => "list of dictionary",
+        "" => "without a name",
         other if other.starts_with("+w:") => "fixed-size list",
         other if other.starts_with("+u") => "union",
         other if other.starts_with("d:") => "decimal",
@@ -76,73 +49,97 @@ fn name_of(format: &str) -> &str {
     }
 }
 
+/// The type of a column.
+struct ColumnType {
+    rows: Layout,
+    /// For a dictionary, the type of its values; `rows` is then the type of its indexes.
+    dictionary: Option<Layout>,
+    /// For lists, the type of their items.
+    items: Option<Layout>,
+}
+
+impl ColumnType {
+    /// Fails with the name of a type that this module does not read.
+    fn of(schema: &ArrowSchema) -> Result<Self, String> {
+        let layout = |schema: &ArrowSchema| {
+            layout_of(schema.format()).ok_or_else(|| name_of(schema.format()).to_owned())
+        };
+        let mut found = Self { rows: layout(schema)?, dictionary: None, items: None };
+        if let Some(values) = schema.dictionary() {
+            let of_values = layout(values)?;
+            if !matches!(found.rows, Layout::Integer(_)) {
+                return Err(name_of(schema.format()).to_owned());
+            }
+            if of_values.is_list() || values.dictionary().is_some() {
+                return Err("dictionary of lists or dictionaries".to_owned());
+            }
+            found.dictionary = Some(of_values);
+        }
+        if found.rows.is_list() {
+            let items = schema.child().ok_or("list without a type of items")?;
+            if items.dictionary().is_some() {
+                return Err("list of dictionary".to_owned());
+            }
+            let of_items = layout(items)?;
+            if of_items.is_list() {
+                return Err("list of lists".to_owned());
+            }
+            found.items = Some(of_items);
+        }
+        Ok(found)
+    }
+}
+
 /// One array of a column.
 pub(crate) struct Chunk {
-    array: ArrowArray,
-    layout: Layout,
-    /// For a dictionary, the layout of its indexes; `layout` is then the layout of its values.
-    indexes: Option<Width>,
-    /// For lists, the layout of their items.
-    items: Option<Layout>,
-    _schema: Arc<ArrowSchema>,
+    rows: Checked,
+    /// The values of a dictionary; `rows` are then indexes of them.
+    dictionary: Option<Checked>,
+    /// For lists, their items.
+    items: Option<Checked>,
 }
 
 impl Chunk {
-    fn new(array: ArrowArray, schema: &Arc<ArrowSchema>) -> PyResult<Self> {
-        let refuse = |format: &str| {
-            let message =
-                format!("a column of Arrow type {} is not read: cast it first", name_of(format));
-            Err(PyTypeError::new_err(message))
-        };
-        let format = schema.format();
-        let Some(own) = layout_of(format) else { return refuse(format) };
-        let (mut layout, mut indexes, mut items) = (own, None, None);
-        if let Some(dictionary) = schema.dictionary() {
-            let Layout::Integer(width) = own else { return refuse(format) };
-            let of_values = layout_of(dictionary.format());
-            let Some(of_values) = of_values else { return refuse(dictionary.format()) };
-            (layout, indexes) = (of_values, Some(width));
-        }
-        if matches!(layout, Layout::NarrowList | Layout::WideList) {
-            let child = schema.child(0).map_or("", ArrowSchema::format);
-            items = layout_of(child);
-            if schema.child(0).is_some_and(|child| child.dictionary().is_some()) {
-                return refuse("");
-            }
-            if items.is_none() {
-                return refuse(child);
-            }
-        }
-        Ok(Self { array, layout, indexes, items, _schema: Arc::clone(schema) })
+    fn new(array: ArrowArray, of: &ColumnType) -> Result<Self, Fault> {
+        let root = Arc::new(array);
+        let node = Node::root(&root);
+        let rows = Checked::new(node, of.rows)?;
+        let dictionary = of.dictionary.map(|layout| dictionary_of(&rows, node, layout));
+        let (dictionary, items) = (dictionary.transpose()?, of.items);
+        let items = items.map(|layout| items_of(&rows, node, layout)).transpose()?;
+        Ok(Self { rows, dictionary, items })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.array.len()
+        self.rows.rows()
     }
 
     /// The array that contains the value of row `row`, and the value's row there; in a dictionary
     /// column, that is the array of the dictionary's values. `None` if the value is null.
-    fn place(&self, row: usize) -> Option<(&ArrowArray, usize)> {
-        if self.layout == Layout::Null || !self.array.is_valid(row) {
+    #[inline]
+    fn place(&self, row: usize) -> Option<(&Checked, usize)> {
+        if !self.rows.is_valid(row) {
             return None;
         }
-        let Some(width) = self.indexes else { return Some((&self.array, row)) };
-        let index = integer(&self.array, width, row);
-        let values = self.array.dictionary()?;
-        let index = usize::try_from(index).ok().filter(|index| *index < values.len())?;
+        let Some(values) = &self.dictionary else { return Some((&self.rows, row)) };
+        let index = usize::try_from(self.rows.integer(row)?).ok()?;
         values.is_valid(index).then_some((values, index))
+    }
+
+    fn layout(&self) -> Layout {
+        self.dictionary.as_ref().unwrap_or(&self.rows).layout()
     }
 
     /// Whether rows are text or bytes.
     pub(crate) fn is_of_bytes(&self) -> bool {
-        let layout = self.layout;
+        let layout = self.layout();
         let of_bytes = matches!(layout, Layout::Narrow | Layout::Wide | Layout::View);
         of_bytes || matches!(layout, Layout::Fixed(_) | Layout::Null)
     }
 
     /// Whether rows are integers.
     pub(crate) fn is_of_integers(&self) -> bool {
-        matches!(self.layout, Layout::Integer(_) | Layout::Null)
+        matches!(self.layout(), Layout::Integer(_) | Layout::Null)
     }
 
     /// Whether rows are lists whose values can be items.
@@ -154,36 +151,27 @@ impl Chunk {
     #[inline]
     pub(crate) fn bytes(&self, row: usize) -> Option<&[u8]> {
         let (array, row) = self.place(row)?;
-        Some(bytes(array, self.layout, row))
+        Some(array.bytes(row))
     }
 
     /// The integer of row `row`.
     pub(crate) fn integer(&self, row: usize) -> Option<i128> {
         let (array, row) = self.place(row)?;
-        let Layout::Integer(width) = self.layout else { return None };
-        Some(integer(array, width, row))
+        array.integer(row)
     }
 
     /// The items of the list in row `row`, as a range of item numbers for `item`.
     pub(crate) fn list(&self, row: usize) -> Option<Range<usize>> {
-        let (array, row) = self.place(row)?;
-        let at = array.offset() + row;
-        let offset = |at| match self.layout {
-            Layout::NarrowList => usize::try_from(array.value::<i32>(1, at)).unwrap_or(0),
-            _ => usize::try_from(array.value::<i64>(1, at)).unwrap_or(0),
-        };
-        Some(offset(at)..offset(at + 1))
+        self.rows.is_valid(row).then(|| self.rows.range(row)).flatten()
     }
 
     /// An item of a list: its bytes or its integer.
+    #[inline]
     pub(crate) fn item(&self, at: usize) -> Option<Item<'_>> {
-        let (items, layout) = (self.array.child(0)?, self.items?);
-        if layout == Layout::Null || !items.is_valid(at) {
-            return None;
-        }
-        Some(match layout {
-            Layout::Integer(width) => Item::Integer(integer(items, width, at)),
-            _ => Item::Bytes(bytes(items, layout, at)),
+        let items = self.items.as_ref().filter(|items| items.is_valid(at))?;
+        Some(match items.integer(at) {
+            Some(number) => Item::Integer(number),
+            None => Item::Bytes(items.bytes(at)),
         })
     }
 }
@@ -194,62 +182,18 @@ pub(crate) enum Item<'a> {
     Integer(i128),
 }
 
-#[inline]
-fn bytes(array: &ArrowArray, layout: Layout, row: usize) -> &[u8] {
-    let at = array.offset() + row;
-    let wide = |offset: i64| usize::try_from(offset).unwrap_or(0);
-    match layout {
-        Layout::Narrow => {
-            let (begin, end) = (array.value::<i32>(1, at), array.value::<i32>(1, at + 1));
-            array.bytes(2, wide(begin.into()), wide(end.into()))
-        }
-        Layout::Wide => {
-            let (begin, end) = (array.value::<i64>(1, at), array.value::<i64>(1, at + 1));
-            array.bytes(2, wide(begin), wide(end))
-        }
-        Layout::View => view(array, at),
-        Layout::Fixed(width) => array.bytes(1, at * width, (at + 1) * width),
-        _ => &[],
-    }
-}
-
-/// The bytes of a view element. Values of up to 12 bytes are stored inline; for longer ones the
-/// view contains the buffer's number and the offset.
-fn view(array: &ArrowArray, at: usize) -> &[u8] {
-    let view = array.view(at);
-    let part = |begin: usize| {
-        let bytes = view.get(begin..begin + 4).and_then(|part| part.try_into().ok());
-        usize::try_from(i32::from_le_bytes(bytes.unwrap_or_default())).unwrap_or(0)
-    };
-    let length = part(0);
-    match view.get(4..4 + length) {
-        Some(inside) if length <= 12 => inside,
-        _ => array.bytes(2 + part(8), part(12), part(12) + length),
-    }
-}
-
-fn integer(array: &ArrowArray, width: Width, row: usize) -> i128 {
-    let at = array.offset() + row;
-    match width {
-        Width::I8 => array.value::<i8>(1, at).into(),
-        Width::U8 => array.value::<u8>(1, at).into(),
-        Width::I16 => array.value::<i16>(1, at).into(),
-        Width::U16 => array.value::<u16>(1, at).into(),
-        Width::I32 => array.value::<i32>(1, at).into(),
-        Width::U32 => array.value::<u32>(1, at).into(),
-        Width::I64 => array.value::<i64>(1, at).into(),
-        Width::U64 => array.value::<u64>(1, at).into(),
-    }
-}
-
-/// The arrays of an object with `__arrow_c_stream__` or `__arrow_c_array__`; `None` if it has
-/// neither.
-pub(crate) fn chunks_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Chunk>>> {
+/// The arrays of an object with `__arrow_c_stream__` or `__arrow_c_array__`, each with the number of
+/// its first row; `None` if it has neither. `name` is that of the column in messages.
+pub(crate) fn chunks_of(
+    object: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<Option<Vec<(usize, Chunk)>>> {
+    let py = object.py();
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
         let capsule = method.call0()?;
         let mut stream = ArrowStream::take(capsule.cast::<PyCapsule>()?, STREAM_NAME)?;
-        let read = object.py().detach(|| {
-            let schema = Arc::new(stream.schema()?);
+        let read = py.detach(|| {
+            let schema = stream.schema()?;
             let mut arrays = Vec::new();
             while let Some(array) = stream.next()? {
                 arrays.push(array);
@@ -257,12 +201,46 @@ pub(crate) fn chunks_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Chunk>
             Ok::<_, String>((schema, arrays))
         });
         let (schema, arrays) = read.map_err(PyValueError::new_err)?;
-        let chunks = arrays.into_iter().map(|array| Chunk::new(array, &schema));
-        return chunks.collect::<PyResult<Vec<_>>>().map(Some);
+        return py.detach(|| numbered(&schema, arrays, name)).map(Some);
     }
     let Some(method) = object.getattr_opt("__arrow_c_array__")? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = method.call0()?.extract()?;
-    let schema = Arc::new(ArrowSchema::take(schema.cast::<PyCapsule>()?, SCHEMA_NAME)?);
+    let schema = ArrowSchema::take(schema.cast::<PyCapsule>()?, SCHEMA_NAME)?;
     let array = ArrowArray::take(array.cast::<PyCapsule>()?, ARRAY_NAME)?;
-    Ok(Some(vec![Chunk::new(array, &schema)?]))
+    py.detach(|| numbered(&schema, vec![array], name)).map(Some)
+}
+
+fn numbered(
+    schema: &ArrowSchema,
+    arrays: Vec<ArrowArray>,
+    name: &str,
+) -> PyResult<Vec<(usize, Chunk)>> {
+    let column = ColumnType::of(schema);
+    let (mut chunks, mut first) = (Vec::with_capacity(arrays.len()), 0_usize);
+    for array in arrays {
+        let column = column.as_ref().map_err(|name| {
+            PyTypeError::new_err(format!(
+                "a column of Arrow type {name} is not read: cast it first"
+            ))
+        })?;
+        let chunk = Chunk::new(array, column).map_err(|fault| broken(name, first, &fault))?;
+        let rows = chunk.len();
+        chunks.push((first, chunk));
+        first = first.checked_add(rows).ok_or_else(|| {
+            PyValueError::new_err(format!("{name}: more rows than memory can hold"))
+        })?;
+    }
+    Ok(chunks)
+}
+
+/// The error for an array that begins with row `first` of a column.
+fn broken(name: &str, first: usize, fault: &Fault) -> PyErr {
+    let place = match fault.row {
+        Some(row) => format!("{name}[{}]", first + row),
+        None => format!("{name}[{first}..]"),
+    };
+    PyValueError::new_err(format!(
+        "{place}: the Arrow array is invalid: {}\nfix its producer (pyarrow: validate(full=True))",
+        fault.what
+    ))
 }
