@@ -6,7 +6,8 @@
 Makes files of 12 languages in 18 encodings and 8 formats, each clean, with its end cut, with a bad
 byte, and with a line of another encoding. Each must be found by its text at a similarity of .9, or
 be named: as not read, or as read with a doubt. Prints a table; exit status 1 if a file was read as
-another text without a word.
+another text without a word. Then the same for PDF files and what pdftotext reads of them, if the
+programs that `pdfs.py` needs are there.
 """
 
 import argparse
@@ -22,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+import pdfs
 
 HERE = pathlib.Path(__file__).parent
 UNICODE = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"]
@@ -220,37 +223,75 @@ def main():
                 match = json.loads(line)
                 if cases[match["key"]][0] == language:
                     found[match["key"]] = match["exact"] or 0
-        return judge(cases, found, notes)
+        wrong = judge(cases, found, notes)
+        return max(wrong, compare_pdfs(given.nearkin, base, texts, chance))
+
+
+def compare_pdfs(nearkin, base, texts, chance):
+    if pdfs.missing():
+        print(f"no PDF files: missing {', '.join(pdfs.missing())}", file=sys.stderr)
+        return 0
+    folder, index = base / "pdfs", str(base / "pdfs.nearkin")
+    folder.mkdir()
+    cases = pdfs.make(folder, texts, chance)
+    _, notes = run(nearkin, "add", index, str(folder), "-v")
+    counts, wrong = collections.defaultdict(collections.Counter), []
+    for path, (text, (_, maker, damage)) in cases.items():
+        original = base / "original.txt"
+        original.write_text(text, encoding="utf-8")
+        lines, _ = run(nearkin, "query", index, str(original), "--threshold", "0",
+                       "--limit", "1000000", "--exact", "--json")
+        matches = {match["key"]: match["exact"] or 0 for match in map(json.loads, lines.splitlines())}
+        kind = kind_of(path, matches, *named_in(notes))
+        counts[maker][damage, kind] += 1
+        if kind == "wrong":
+            wrong.append((path, matches.get(path, 0)))
+    return table("PDF by", counts, pdfs.DAMAGE, wrong)
+
+
+def named_in(notes):
+    """The files that are named as skipped, and those named as read with a doubt."""
+    named = set(re.findall(r"^nearkin: skipped (.*?): ", notes, re.M))
+    return named, set(re.findall(r"^nearkin: (.*?): (?:guessed: |.*invalid byte)", notes, re.M))
+
+
+def kind_of(path, found, named, doubtful):
+    kind = "wrong"
+    if found.get(path, 0) >= 0.9:
+        return "found"
+    if path in named:
+        kind = "named"
+    elif path in doubtful:
+        kind = "doubtful"
+    if kind != "wrong":
+        print(f"{kind}: {path}", file=sys.stderr)
+    return kind
 
 
 def judge(cases, found, notes):
-    named = set(re.findall(r"^nearkin: skipped (.*?): ", notes, re.M))
-    doubtful = set(re.findall(r"^nearkin: (.*?): (?:guessed: |.*invalid byte)", notes, re.M))
+    names = named_in(notes)
     counts = {encoding: collections.Counter() for encoding in [*ENCODINGS, "all"]}
     wrong = []
-    for path, (language, encoding, form, damage) in cases.items():
-        if found.get(path, 0) >= 0.9:
-            kind = "found"
-        elif path in named:
-            kind = "named"
-        elif path in doubtful:
-            kind = "doubtful"
-        else:
-            kind = "wrong"
+    for path, (_, encoding, _, damage) in cases.items():
+        kind = kind_of(path, found, *names)
+        if kind == "wrong":
             wrong.append((path, found.get(path, 0)))
         counts[encoding][damage, kind] += 1
         counts["all"][damage, kind] += 1
-        if kind in ("named", "doubtful"):
-            print(f"{kind}: {path}", file=sys.stderr)
-    print("| encoding | files | " + " | ".join(DAMAGE) + " |")
-    print("|---|---:|" + "---:|" * len(DAMAGE))
-    for encoding, row in counts.items():
+    return table("encoding", counts, DAMAGE, wrong)
+
+
+def table(head, counts, damages, wrong):
+    print(f"| {head} | files | " + " | ".join(damages) + " |")
+    print("|---|---:|" + "---:|" * len(damages))
+    for name, row in counts.items():
         cells = ["/".join(str(row[damage, kind]) for kind in ("found", "named", "doubtful"))
-                 for damage in DAMAGE]
-        print(f"| {encoding} | {sum(row.values())} | " + " | ".join(cells) + " |")
+                 for damage in damages]
+        print(f"| {name} | {sum(row.values())} | " + " | ".join(cells) + " |")
     for path, similarity in wrong:
         print(f"wrong: {path} ({similarity})", file=sys.stderr)
     return 1 if wrong else 0
+
 
 
 if __name__ == "__main__":

@@ -177,12 +177,7 @@ pub(crate) fn files_in(
     let mut files = Vec::new();
     for found in walk::walk(&folder, &rules, &Scope::All) {
         match found {
-            Found::File { path, .. } => {
-                // A file deleted meanwhile is skipped.
-                if let Ok(metadata) = fs::symlink_metadata(&path) {
-                    files.push((path, metadata));
-                }
-            }
+            Found::File { path, metadata } => files.push((path, metadata)),
             Found::Unlisted { path, why } => {
                 output::note(format!("skipped {}: {why}", path.display()));
             }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::files::{File, Files};
 use super::groups::{Group, Groups};
 use crate::args::Dups;
+use crate::doubts::{self, Doubts};
 use crate::failure::Failure;
 use crate::output::{self, JsonBytes, Output, counted, grouped, visible};
 
@@ -43,6 +44,9 @@ struct TotalsObject<'a> {
     near_bytes_freed: u64,
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: &'a BTreeMap<&'static str, u64>,
+    /// Of the texts that this run has read.
+    #[serde(flatten)]
+    doubts: Doubts,
 }
 
 /// Number and total size of the files that need not be kept.
@@ -76,6 +80,7 @@ pub(super) fn show(
             near_copies,
             near_bytes_freed: near_bytes,
             texts_not_read: &files.skipped,
+            doubts: doubts::counts(),
         })?;
     }
     output.flush()?;

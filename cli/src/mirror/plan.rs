@@ -211,7 +211,8 @@ impl Planning<'_> {
             met += u64::from(!matches!(found, Found::Unlisted { .. }));
             match found {
                 Found::Folder { children: more } => children += more,
-                Found::File { path, stat } => {
+                Found::File { path, metadata } => {
+                    let stat = Stat::of(&metadata);
                     let key = key_of(&path);
                     self.seen.insert(folder::mark(&key));
                     self.file(path, key, stat)?;

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the user's ignore files")]
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ pub(crate) enum Found {
     },
     File {
         path: PathBuf,
-        stat: Stat,
+        metadata: Metadata,
     },
     /// Not a regular file, but a link or a device.
     Other {
@@ -128,7 +128,7 @@ impl Found {
     /// The size of a file. `u64::MAX` for anything else, which is never too small.
     fn bytes(&self) -> u64 {
         match self {
-            Self::File { stat, .. } => stat.bytes,
+            Self::File { metadata, .. } => metadata.len(),
             Self::Folder { .. } | Self::Other { .. } | Self::Unlisted { .. } => u64::MAX,
         }
     }
@@ -261,13 +261,14 @@ fn is_index(path: &Path, index: &Path) -> bool {
 fn found(entry: DirEntry) -> Option<Found> {
     let kind = entry.file_type()?;
     let path = entry.into_path();
-    let stat = match fs::symlink_metadata(&path) {
-        Ok(metadata) => Stat::of(&metadata),
+    let metadata = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => return Some(Found::Unlisted { path, why: error.to_string() }),
     };
+    let stat = Stat::of(&metadata);
     Some(if kind.is_file() {
-        Found::File { path, stat }
+        Found::File { path, metadata }
     } else if kind.is_symlink() {
         Found::Other { path, stat, reason: Reason::NotAFile("a symbolic link") }
     } else {

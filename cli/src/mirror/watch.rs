@@ -307,3 +307,42 @@ pub(super) fn watch(mirroring: &mut Mirroring<'_>, output: &mut Output) -> Resul
 fn lock(happened: &Mutex<Happened>) -> MutexGuard<'_, Happened> {
     happened.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use notify::event::{CreateKind, Flag};
+
+    use super::*;
+
+    /// What is due after these events.
+    fn due(events: impl IntoIterator<Item = notify::Result<Event>>, folder: &Path) -> Due {
+        let folder = Folder::new(folder).unwrap();
+        let mut happened = Happened::default();
+        for event in events {
+            happened.note(event, &folder, None);
+        }
+        happened.last = Instant::now().checked_sub(QUIET);
+        happened.take_if_due().unwrap()
+    }
+
+    #[test]
+    fn lost_events_lead_to_a_full_pass_with_a_new_watcher() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        let created =
+            || Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path.join("a")));
+        let known = due([created()], &path);
+        assert!(!known.renew && !known.scope.is_all());
+        // So does the watcher report an overflow of the system's queue.
+        let overflow = || Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan));
+        let error = || Err(notify::Error::generic("unknown"));
+        for lost in [overflow, error] {
+            for events in [[lost(), created()], [created(), lost()]] {
+                let lost = due(events, &path);
+                assert!(lost.renew && lost.scope.is_all());
+            }
+        }
+    }
+}

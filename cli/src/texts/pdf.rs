@@ -110,9 +110,9 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
 fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     use pdf_extract::{Document, PlainTextOutput, output_doc};
     let mut document = match Document::load_mem(&bytes) {
-        Ok(document) if document.get_pages().is_empty() => mended(&bytes).unwrap_or(document),
+        Ok(document) if document.get_pages().is_empty() => mended(&bytes)?.unwrap_or(document),
         Ok(document) => document,
-        Err(error) => mended(&bytes).ok_or_else(|| failed("PDF", error))?,
+        Err(error) => mended(&bytes)?.ok_or_else(|| failed("PDF", error))?,
     };
     // The parsed document has its own copy of the bytes.
     drop(bytes);
@@ -125,12 +125,26 @@ fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
 }
 
 /// A document whose table of objects is lost or wrong: makes a table of the objects that are there.
+/// Fails if a page is not among them: the text of the others must not pass for that of the file.
 #[cfg(feature = "pdf")]
-fn mended(bytes: &[u8]) -> Option<pdf_extract::Document> {
-    let table = objects::table(bytes)?;
+fn mended(bytes: &[u8]) -> Result<Option<pdf_extract::Document>, Reason> {
+    let Some(table) = objects::table(bytes) else { return Ok(None) };
     let whole = [bytes, &table].concat();
-    let document = pdf_extract::Document::load_mem(&whole).ok()?;
-    (!document.get_pages().is_empty()).then_some(document)
+    let Ok(document) = pdf_extract::Document::load_mem(&whole) else { return Ok(None) };
+    let pages = document.get_pages();
+    if pages.is_empty() {
+        return Ok(None);
+    }
+    let is_there = |page: &_| {
+        let contents = document.get_page_contents(*page);
+        contents.iter().all(|part| document.objects.contains_key(part))
+    };
+    let there = pages.values().filter(|page| is_there(page)).count();
+    let all = objects::page_count(&document).unwrap_or(pages.len()).max(pages.len());
+    if there < all || objects::is_cut(bytes) {
+        return Err(failed("PDF", "a part of the file is lost"));
+    }
+    Ok(Some(document))
 }
 
 /// Not supported in this build.

@@ -182,6 +182,25 @@ fn a_pdf_is_read_whatever_stands_around_it() {
 
 #[cfg(feature = "pdf")]
 #[test]
+fn a_pdf_is_not_read_if_its_last_page_is_cut() {
+    let pdf = String::from_utf8(pdf_of("Permission is")).unwrap();
+    let pdf = pdf.replace("/Kids [3 0 R] /Count 1", "/Kids [3 0 R 6 0 R] /Count 2");
+    let (pdf, _) = pdf.split_once("xref\n").unwrap();
+    let page = "6 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 7 0 R \
+                /Resources << /Font << /F1 5 0 R >> >> >>\nendobj\n";
+    let content = "BT /F1 12 Tf 72 700 Td (granted) Tj ET";
+    let text = format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len());
+    let whole = format!("{pdf}{page}7 0 obj\n{text}\nendobj\n");
+    assert_eq!(words("a.pdf", whole.as_bytes()), "Permission is granted");
+    let cut_in_text = &whole[..whole.len() - 40];
+    for cut in [cut_in_text, &format!("{pdf}{page}"), pdf] {
+        let reason = detail("a.pdf", cut.as_bytes());
+        assert!(reason.contains("a part of the file is lost"), "{reason}");
+    }
+}
+
+#[cfg(feature = "pdf")]
+#[test]
 fn a_pdf_that_is_not_read_names_the_other_reader() {
     let pdf = pdf_of("Permission");
     let pdf = String::from_utf8(pdf).unwrap().replace(

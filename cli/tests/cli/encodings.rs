@@ -34,9 +34,11 @@ fn what_was_guessed_replaced_or_many_is_counted_and_named() {
     scratch.write("d/bad.txt", bad);
     scratch.write("d/rows.jsonl", "{\"id\":1,\"text\":\"a b c\"}\n{\"id\":2,\"text\":\"a b d\"}\n");
     let added = scratch.run("add i.nearkin d --json -v").ends_with(0);
-    let counts = &added.objects()[0];
-    for name in ["guessed_encoding", "replaced_bytes", "many_documents"] {
-        assert_eq!(counts[name], 1, "{counts}");
+    let found = scratch.run("dups d --no-cache --json").ends_with(0).objects();
+    for counts in [&added.objects()[0], found.last().unwrap()] {
+        for name in ["guessed_encoding", "replaced_bytes", "many_documents"] {
+            assert_eq!(counts[name], 1, "{counts}");
+        }
     }
     for note in [
         "d/old.txt: guessed: KOI8",
