@@ -78,6 +78,21 @@ impl Large {
         is_last: bool,
         processor: Option<Processor>,
     ) {
+        if self.windows(units, is_last, processor) {
+            distinct::deal(units, &mut self.many, processor);
+            self.carry_over(units, is_last);
+        }
+    }
+
+    /// Replaces the units of a section by its windows. If there are none yet, returns false, and
+    /// `units` holds what the next section needs. Otherwise [`Large::carry_over`] must follow.
+    #[inline(always)]
+    pub(crate) fn windows(
+        &mut self,
+        units: &mut Vec<u64>,
+        is_last: bool,
+        processor: Option<Processor>,
+    ) -> bool {
         if !is_last {
             units.extend(self.between);
         }
@@ -87,14 +102,19 @@ impl Large {
             if is_last {
                 units.clear();
             }
-            return;
+            return false;
         }
         self.tail.clear();
         self.tail.extend_from_slice(&units[(units.len() + 1).saturating_sub(self.width)..]);
         hash::windows(units, self.width, processor);
         self.shingles += units.len();
-        distinct::deal(units, &mut self.many, processor);
         self.begun = true;
+        true
+    }
+
+    /// Replaces the windows of a section by the units that the next section begins with.
+    #[inline(always)]
+    pub(crate) fn carry_over(&self, units: &mut Vec<u64>, is_last: bool) {
         units.clear();
         if !is_last {
             units.extend_from_slice(&self.tail);

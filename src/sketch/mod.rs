@@ -49,6 +49,7 @@ pub(crate) use original::{needed_for_containment, needed_for_similarity};
 use scratch::{Rows, Scratch};
 pub use signature::Signature;
 use simd::Processor;
+use variety::Repeats;
 pub use variety::Variety;
 
 /// Makes signatures. Pure: the same input gives the same bytes on every machine. Cloning increments
@@ -177,8 +178,7 @@ impl Sketcher {
             if !usual.is_suspect() {
                 return Ok((signature, usual));
             }
-            self.inner.cut(None, text, scratch);
-            Ok((signature, usual.count(&mut scratch.sums)))
+            Ok((signature, self.inner.count_repeats(text, usual, scratch)))
         })
     }
 
@@ -343,6 +343,31 @@ impl Inner {
         }
         values.resize(self.rows, 0);
         Some(self.sign_distinct(processor, sums, picked, values))
+    }
+
+    /// Counts the repeats of a text, of a large one section by section: all its windows together
+    /// take more memory than the text.
+    fn count_repeats(&self, text: &str, usual: Variety, scratch: &mut Scratch) -> Variety {
+        let mut repeats = Repeats::new(usual);
+        let Some(mut large) = self.large(text) else {
+            self.cut(None, text, scratch);
+            repeats.add(&scratch.sums);
+            return repeats.finish();
+        };
+        let Scratch { sums, split, .. } = scratch;
+        sums.clear();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let section;
+            (section, rest) = large.section(rest);
+            let is_last = rest.is_empty();
+            self.units_of(None, section, split, sums);
+            if large.windows(sums, is_last, None) {
+                repeats.add(sums);
+                large.carry_over(sums, is_last);
+            }
+        }
+        repeats.finish()
     }
 
     /// Appends the unit hashes of a text, without stop words.

@@ -9,6 +9,8 @@ use crate::sketch::hash::finalise;
 const COUNTED_MAX: usize = 4_096;
 /// A shingle that occurs this often is assumed to be as frequent in other texts of the kind.
 const OFTEN: usize = 5;
+/// Number of counted shingles from which they are made fewer.
+const SHORTEN_AT: usize = 64 << 10;
 
 /// The variety of a text's shingles, from
 /// [`Sketcher::text_with_variety`](crate::Sketcher::text_with_variety).
@@ -63,23 +65,9 @@ impl Variety {
         self.distinct * 3 <= self.shingles * 2
     }
 
-    /// Counts repeats. `sums` are the window sums of all shingles; they are reordered.
-    pub(super) fn count(self, sums: &mut Vec<u64>) -> Self {
-        if sums.len() > COUNTED_MAX {
-            let part = sums.len().div_ceil(COUNTED_MAX).next_power_of_two() as u64;
-            sums.retain(|sum| finalise(*sum) & (part - 1) == 0);
-        }
-        sums.sort_unstable();
-        // `counts[n]` is the number of distinct shingles that occur n times. `often` is the number
-        // of those that occur more than `OFTEN` times.
-        let mut counts = [0_usize; OFTEN + 1];
-        let mut often = 0_usize;
-        for equal in sums.chunk_by(|a, b| a == b) {
-            match counts.get_mut(equal.len()) {
-                Some(count) => *count += 1,
-                None => often += 1,
-            }
-        }
+    /// `counts[n]` is the number of distinct shingles that occur n times, `often` the number of those
+    /// that occur more than `OFTEN` times.
+    fn of_counts(self, counts: &[usize; OFTEN + 1], often: usize) -> Self {
         let all = counts.iter().sum::<usize>() + often;
         if all == 0 {
             return self;
@@ -95,6 +83,61 @@ impl Variety {
             }
         }
         Self { by_chance: shared / (2.0 * all as f64 - shared), ..self }
+    }
+}
+
+/// Counts the repeats of a text from the window sums of its shingles, which come in parts.
+pub(super) struct Repeats {
+    usual: Variety,
+    /// Only shingles whose hash has none of these bits are counted.
+    mask: u64,
+    /// The window sums that are counted.
+    sums: Vec<u64>,
+    /// Length of `sums` from which it is made shorter.
+    shorten_at: usize,
+}
+
+impl Repeats {
+    /// `usual`: the variety of the text if it has no repeats.
+    pub(super) fn new(usual: Variety) -> Self {
+        let part = match usual.shingles {
+            0..=COUNTED_MAX => 1,
+            more => more.div_ceil(COUNTED_MAX).next_power_of_two() as u64,
+        };
+        Self { usual, mask: part - 1, sums: Vec::new(), shorten_at: SHORTEN_AT }
+    }
+
+    pub(super) fn add(&mut self, sums: &[u64]) {
+        self.sums.extend(sums.iter().filter(|sum| finalise(**sum) & self.mask == 0));
+        if self.sums.len() >= self.shorten_at {
+            self.shorten();
+            self.shorten_at = SHORTEN_AT.max(2 * self.sums.len());
+        }
+    }
+
+    /// Sorts the sums, and removes what does not change the result: a shingle that occurs more than
+    /// `OFTEN` times counts the same however often it occurs.
+    fn shorten(&mut self) {
+        self.sums.sort_unstable();
+        let (mut last, mut times) = (None, 0);
+        self.sums.retain(|sum| {
+            times = if last == Some(*sum) { times + 1 } else { 1 };
+            last = Some(*sum);
+            times <= OFTEN + 1
+        });
+    }
+
+    pub(super) fn finish(mut self) -> Variety {
+        self.sums.sort_unstable();
+        let mut counts = [0_usize; OFTEN + 1];
+        let mut often = 0_usize;
+        for equal in self.sums.chunk_by(|a, b| a == b) {
+            match counts.get_mut(equal.len()) {
+                Some(count) => *count += 1,
+                None => often += 1,
+            }
+        }
+        self.usual.of_counts(&counts, often)
     }
 }
 
@@ -160,6 +203,38 @@ mod tests {
         assert!((0.1..0.9).contains(&some.by_chance), "{some:?}");
         assert!(some.is_too_small(some.by_chance));
         assert!(!some.is_too_small(some.by_chance + 1e-9));
+    }
+
+    /// A large text is counted section by section, and counted shingles are made fewer on the way.
+    #[test]
+    fn a_large_text_has_the_variety_of_all_its_shingles() {
+        for shingles in [Shingles::Words(3), Shingles::Tokens(2), Shingles::Chars(5)] {
+            let sketcher = Sketcher::new(&Params::builder().shingles(shingles).build().unwrap());
+            let once = drawn(6, 100_000, 26, " ");
+            for text in ["w ".repeat(400_000), drawn(7, 400_000, 9, " "), once.repeat(3)] {
+                assert!(text.len() >= crate::sketch::large::BYTES_MIN);
+                let mut scratch = super::super::scratch::Scratch::default();
+                sketcher.inner.cut(None, &text, &mut scratch);
+                let (signature, told) = sketcher.text_with_variety(&text).unwrap();
+                assert_eq!(told.shingles, scratch.sums.len());
+                let distinct = signature.shingle_count() as usize;
+                let usual = super::Variety::of_usual(scratch.sums.len(), distinct);
+                let mut repeats = super::Repeats::new(usual);
+                repeats.shorten_at = usize::MAX;
+                repeats.add(&scratch.sums);
+                assert_eq!(told, repeats.finish(), "{shingles} {:?}", &text[..40]);
+            }
+        }
+        let usual = super::Variety::of_usual(4_000, 1);
+        let (mut some, mut all) = (super::Repeats::new(usual), super::Repeats::new(usual));
+        let sums: Vec<u64> = (0..4_000).map(|at| at * at % 700 / (1 + at % 3)).collect();
+        for sums in sums.chunks(7) {
+            some.add(sums);
+            some.shorten();
+        }
+        all.add(&sums);
+        assert!(some.sums.len() < all.sums.len());
+        assert_eq!(some.finish(), all.finish());
     }
 
     #[test]

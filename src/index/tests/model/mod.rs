@@ -28,6 +28,8 @@ mod model;
 mod power;
 mod reading;
 mod script;
+#[cfg(test)]
+mod texts;
 
 pub(crate) use bytes::fuzz;
 
