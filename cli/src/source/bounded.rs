@@ -28,8 +28,8 @@ const PAGES_BYTES_MAX: u64 = 512 << 20;
 /// Maximum number of values in the pages that one call reads: a list of one row may have so many.
 const VALUES_MAX: u64 = 16 << 20;
 
-/// Maximum size of the metadata at the end of a file, which takes a multiple of this in memory.
-const METADATA_BYTES_MAX: u64 = 64 << 20;
+/// Maximum size of the metadata at the end of a file, which takes up to 35 times this in memory.
+const METADATA_BYTES_MAX: u64 = 24 << 20;
 
 /// Maximum number of rows read by one call.
 const ROWS: usize = 256;
@@ -43,7 +43,7 @@ pub(crate) fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
     if read.is_ok() && end.ends_with(b"PAR1") && bytes > METADATA_BYTES_MAX {
         return Err(Failure::new(
             format!("{} has {} of metadata", path.display(), output::bytes(bytes)),
-            "write it with fewer columns or larger row groups: 64 MiB can be read",
+            "write it with fewer columns or larger row groups: 24 MiB can be read",
         ));
     }
     SerializedFileReader::new(file)
