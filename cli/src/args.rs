@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
 
-use crate::params_args::Given;
+use self::params::Given;
 use crate::time;
 
 mod admit;
@@ -473,3 +473,5 @@ mod tests {
         assert!(refused("nearkin add i a --bands 4").contains("--rows-per-band"));
     }
 }
+
+pub(crate) mod params;

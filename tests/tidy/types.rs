@@ -52,9 +52,9 @@ fn no_two_types_share_a_name() {
     let files = sources();
     let mut found = shared_names(&files, "src/", &["src/storage/at_by_path.rs"]);
     let without_features = [
-        "cli/src/exchange/no_parquet.rs",
-        "cli/src/source/no_rows.rs",
-        "cli/src/source/no_rows_copy.rs",
+        "cli/src/commands/exchange/no_parquet.rs",
+        "cli/src/input/source/no_rows.rs",
+        "cli/src/input/source/no_rows_copy.rs",
     ];
     found.extend(shared_names(&files, "cli/src/", &without_features));
     assert!(found.is_empty(), "rename one of each:\n{}", found.join("\n"));

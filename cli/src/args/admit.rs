@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use nearkin::Keep;
 
 use super::lines::LinesGiven;
+use super::params::Given;
 use super::ttl::TtlGiven;
 use super::values::{keep, similarity};
-use crate::params_args::Given;
 
 /// Add documents, but reject duplicates of stored ones
 ///

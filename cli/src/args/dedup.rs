@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use nearkin::Keep;
 
 use super::lines::ExactGiven;
+use super::params::Given;
 use super::rows::RowsGiven;
 use super::values::{keep, similarity};
-use crate::params_args::Given;
 
 /// Copy JSON lines or table rows, without near-duplicates of each other or of documents in an index
 ///

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::params_args::Given;
+use super::params::Given;
 use crate::time;
 
 /// Make an index follow a folder: add new files, replace changed ones, remove deleted ones

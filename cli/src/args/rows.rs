@@ -1,6 +1,6 @@
 //! Options for the rows of tables.
 
-use crate::source::{Mark, RowOptions};
+use crate::input::source::{Mark, RowOptions};
 
 /// Rows of tables
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::params_args::Given;
+use super::params::Given;
 
 /// Write all documents of an index to a file: JSON lines, or Parquet
 ///

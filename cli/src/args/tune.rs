@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::lines::LinesGiven;
-use crate::params_args::Given;
+use super::params::Given;
 
 /// Show the cost and recall of band settings, for a threshold or on your own documents
 ///

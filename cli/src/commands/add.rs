@@ -1,0 +1,190 @@
+//! `nearkin add`: inserts documents in batches; each batch is durable before the next one starts.
+//!
+//! This module counts and reports. Reading documents is the task of `input` and `lines`.
+
+use std::path::Path;
+
+use nearkin::{Batch, Edit, Index, Params, Shingles};
+
+use super::added::{Counts, Safe};
+use super::passages;
+use super::resume::Resume;
+use crate::args::Add;
+use crate::args::params::Given;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::content::{Reading, Sketched};
+use crate::input::documents as input;
+use crate::input::documents::Input;
+use crate::input::doubts;
+use crate::input::fields::Fields;
+use crate::input::files::Files;
+use crate::input::opened;
+use crate::input::opened::Load;
+use crate::input::pipeline;
+use crate::input::pipeline::Pace;
+use crate::input::skips::Skips;
+use crate::input::sniff;
+use crate::input::table_file;
+use crate::interrupt;
+use crate::output::progress::Progress;
+use crate::output::{self, Output};
+use crate::raw::{self, Skipped};
+
+/// Maximum size of a batch. Well below the library's default maximum of 16 MiB, because the library
+/// adds bytes of its own per document.
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let mut counts = Counts::default();
+    let input = if let Some(path) = &args.table.transactions {
+        let (sets, unfit) = table_file::read(path, &args.table, &args.lines.row_options())?;
+        counts.skip_rows(unfit);
+        Input::Sets(sets)
+    } else if args.lines.jsonl.is_empty() {
+        let files = Files::new(args.paths.clone())?.hidden(args.hidden);
+        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+        Input::Walk(files)
+    } else {
+        Input::lines(&args.lines.jsonl, args.lines.row_options())?
+    };
+    let load = Load::expiring(args.ttl.ttl);
+    let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
+    let (index, fields) =
+        open(&args.index, &args.given, &load, sets, |params| fields(args, params))?;
+    let mut input = match input {
+        Input::Walk(files) => Input::Walk(files.except(&args.index)),
+        others => others.of_fields(&fields),
+    };
+    let rows = args.lines.row_options();
+    let how = (&fields, &rows);
+    let resume = Resume::find(&args.index, &args.lines.jsonl, how, &index, &mut input)?;
+    let safe = Safe { resume: resume.as_ref(), strict: args.lines.strict };
+    let mut skips = Skips::new(args.lines.lenient);
+    let reading = Reading::new(index.sketcher(), fields);
+    let (unit, total) = input.size();
+    let progress = Progress::start("adding", unit, total);
+    if index.params().passages().is_some() {
+        let mut adding = passages::Adding { counts: &mut counts, skips: &mut skips, safe: &safe };
+        let ended = passages::add(index, &reading, &mut input, &progress, &mut adding);
+        drop(progress);
+        skips.finish();
+        input.note_left_out();
+        report(ended, &mut counts, output)?;
+        return Ok(skips.ended());
+    }
+    let ended = pipeline::run_with_positions(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| reading.sketch(raw),
+        |chunk, position| {
+            let (chunk, ended) = raw::strictly(safe.strict, chunk);
+            let judged = skips.count(&chunk, &reading);
+            write(&index, chunk, (&mut counts, &mut skips), &progress).and(ended)?;
+            safe.reached(position, &index);
+            judged
+        },
+    );
+    drop(progress);
+    skips.finish();
+    reading.note_replaced();
+    input.note_left_out();
+    let ended = ended.and_then(|()| skips.judge(&reading));
+    if ended.is_ok() {
+        safe.finish();
+    }
+    let ended = ended.and_then(|()| load.expire(&index));
+    let ended = opened::close(ended, || index.close());
+    counts.expired = args.ttl.ttl.map(|_| load.expired());
+    report(ended, &mut counts, output)?;
+    Ok(skips.ended())
+}
+
+/// Prints the counts of the run; adds them to the message if the run failed.
+fn report(
+    ended: Result<(), Failure>,
+    counts: &mut Counts,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    counts.doubts = doubts::counts();
+    ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
+    if output.json() {
+        output.object(&*counts)?;
+    } else if !output::is_quiet() {
+        output.line(counts)?;
+    }
+    Ok(())
+}
+
+/// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
+/// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
+/// the fields to read in each line, or an error if the index does not accept such input.
+pub(crate) fn open(
+    dir: &Path,
+    given: &Given,
+    load: &Load,
+    sets: bool,
+    fields: impl Fn(&Params) -> Result<Fields, Failure>,
+) -> Result<(Index, Fields), Failure> {
+    if opened::exists(dir)? {
+        let index = opened::to_add(dir, given, load)?;
+        let fields = fields(index.params())?;
+        return Ok((index, fields));
+    }
+    let mut given = given.clone();
+    if sets {
+        // With sets as input, only the shingles `items` are possible.
+        given = given.or_shingles(Shingles::Items);
+    }
+    let params = given.params()?;
+    // Checked before the index is created: input that does not fit must not leave an empty index.
+    let fields = fields(&params)?;
+    let index = opened::create(dir, &params, load)?;
+    output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
+    Ok((index, fields))
+}
+
+/// The fields to read in each line; an error if the index does not accept this kind of input.
+fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
+    if args.table.transactions.is_none() {
+        return input::fields(&args.lines, params);
+    }
+    input::check_takes_sets(params)?;
+    Ok(Fields::items("id", "items"))
+}
+
+/// Writes a chunk as one batch, or as several if signatures are large.
+fn write(
+    index: &Index,
+    chunk: Vec<Result<Sketched, Skipped>>,
+    (counts, skips): (&mut Counts, &mut Skips),
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut batch = Batch::new();
+    let mut bytes = 0;
+    let mut skipped = Vec::new();
+    for document in chunk {
+        let edit = match &document {
+            Ok(Sketched { name, signature }) => Edit::put(name, Some(signature)),
+            Err(one) => match one.emptied() {
+                Some(key) => Edit::put(key, None),
+                None => {
+                    counts.skip(one);
+                    skipped.extend(document.err());
+                    continue;
+                }
+            },
+        };
+        if bytes + edit.bytes() > BATCH_BYTES_MAX {
+            counts.write(index, std::mem::take(&mut batch))?;
+            bytes = 0;
+        }
+        bytes += edit.bytes();
+        batch.push(edit);
+        skipped.extend(document.err());
+    }
+    skips.note(&skipped, progress);
+    counts.write(index, batch)
+}

@@ -1,0 +1,235 @@
+//! `nearkin clusters`: prints groups of documents connected by similar pairs.
+//!
+//! This module prints and sorts. The library finds the clusters.
+
+use std::cmp::Reverse;
+
+use nearkin::{Alike, Cluster, Link, Snapshot};
+use serde::Serialize;
+
+use super::pairs::unfinished;
+use crate::args::{Clusters, Order};
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::content::Reading;
+use crate::input::documents as input;
+use crate::input::opened;
+use crate::input::originals::Originals;
+use crate::interrupt;
+use crate::output::progress::{Progress, Unit};
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::time::{DAY_MS, day};
+
+/// Maximum number of days listed per cluster. If documents were added on more days, a summary is
+/// printed instead.
+const DAYS_SHOWN_MAX: usize = 4;
+
+/// A document of a cluster. The cluster is identified by the key of its representative.
+#[derive(Serialize)]
+struct ClusterObject<'a> {
+    cluster: &'a str,
+    key: &'a str,
+    /// Similarity to the representative.
+    similarity: f64,
+    /// Whether the document and the representative are a pair; otherwise a chain connects them.
+    direct: bool,
+    /// The least similarity of a document of the cluster to the representative.
+    least: f64,
+    /// Time of insertion or last replacement, in milliseconds UTC.
+    time: u64,
+}
+
+/// A cluster, and how each document is related to the representative.
+struct Measured {
+    cluster: Cluster,
+    links: Vec<Link>,
+}
+
+impl Measured {
+    /// Mean similarity of the other documents to the representative.
+    fn mean(&self) -> f64 {
+        let others = self.links.get(1..).unwrap_or_default();
+        others.iter().map(|link| link.similarity).sum::<f64>() / others.len().max(1) as f64
+    }
+
+    /// The least similarity to the representative.
+    fn least(&self) -> f64 {
+        self.links.iter().map(|link| link.similarity).fold(1.0, f64::min)
+    }
+
+    /// The number of documents that only a chain connects with the representative.
+    fn chained(&self) -> u64 {
+        self.links.iter().filter(|link| !link.is_direct).count() as u64
+    }
+}
+
+/// Measures clusters.
+struct Measuring<'a> {
+    snapshot: Snapshot,
+    alike: Alike,
+    /// With `--exact`: the documents.
+    originals: Option<&'a Originals>,
+    /// With `--direct`: leave out what only a chain connects with the representative.
+    direct: bool,
+}
+
+impl Measuring<'_> {
+    /// `None` if nothing is left of the cluster but the representative.
+    fn measure(&self, cluster: Cluster) -> Result<Option<Measured>, Failure> {
+        let mut links = match self.originals {
+            None => self.snapshot.links(&cluster, self.alike)?,
+            Some(originals) => {
+                let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+                self.snapshot.exact_links(&cluster, self.alike, fetch)?
+            }
+        };
+        let mut cluster = cluster;
+        if self.direct {
+            let is_direct: Vec<bool> = links.iter().map(|link| link.is_direct).collect();
+            let mut keep = is_direct.iter();
+            cluster.keys.retain(|_| keep.next() == Some(&true));
+            let mut keep = is_direct.iter();
+            cluster.times.retain(|_| keep.next() == Some(&true));
+            links.retain(|link| link.is_direct);
+        }
+        Ok((links.len() > 1).then_some(Measured { cluster, links }))
+    }
+}
+
+pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    let index = opened::to_read(&args.index)?;
+    opened::check_of_documents(index.params(), "clusters")?;
+    let likeness =
+        opened::likeness(index.params(), args.threshold, args.contained, Some(&args.exact));
+    let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };
+    let originals = if args.exact.exact {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.rows)?)
+    } else {
+        None
+    };
+    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let clusters = match &originals {
+        None => index.clusters_with(alike, &mut progress.callback()),
+        Some(originals) => {
+            let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+            index.snapshot().exact_clusters(alike, fetch, &mut progress.callback())
+        }
+    };
+    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
+    drop(progress);
+    let snapshot = index.snapshot();
+    let originals = originals.as_ref();
+    let measuring = Measuring { snapshot, alike, originals, direct: args.direct };
+    let (mut count, mut documents, mut sorted) = (0, 0, Vec::new());
+    let limit = args.limit.unwrap_or(usize::MAX) as u64;
+    for cluster in clusters {
+        let cluster = cluster?;
+        interrupt::check().map_err(unfinished)?;
+        count += 1;
+        documents += cluster.size();
+        if args.sort.is_some() {
+            sorted.push(cluster);
+        } else if count <= limit
+            && let Some(measured) = measuring.measure(cluster)?
+        {
+            print(&measured, output)?;
+        }
+    }
+    for measured in in_order(&measuring, args, sorted)? {
+        print(&measured, output)?;
+    }
+    output.flush()?;
+    output::note_limit(limit.min(count), count, "clusters");
+    if !output.json() {
+        output::note(format!(
+            "{} of {}, of {} in all, linked by pairs {alike}",
+            counted(count, "cluster"),
+            counted(documents, "document"),
+            grouped(index.len())
+        ));
+    }
+    Ok(Ended::Well)
+}
+
+/// The first `limit` clusters in the requested order. Clusters of equal similarity are ordered by
+/// size, clusters of equal size by key.
+fn in_order(
+    measuring: &Measuring<'_>,
+    args: &Clusters,
+    mut clusters: Vec<Cluster>,
+) -> Result<Vec<Measured>, Failure> {
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let by_size = |one: &Cluster| (Reverse(one.size()), one.keys.first().cloned());
+    clusters.sort_by_cached_key(by_size);
+    if args.sort != Some(Order::Similarity) {
+        clusters.truncate(limit);
+    }
+    let measured = clusters.into_iter().filter_map(|cluster| {
+        let measure = || {
+            interrupt::check().map_err(unfinished)?;
+            measuring.measure(cluster)
+        };
+        measure().transpose()
+    });
+    let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
+    if args.sort == Some(Order::Similarity) {
+        // The sort is stable: equally similar clusters stay ordered by size.
+        measured.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
+        measured.truncate(limit);
+    }
+    Ok(measured)
+}
+
+/// Prints a cluster as a text block: the representative with size, dates and the least similarity
+/// to it, then each other document with its similarity to the representative, then a blank line.
+fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
+    let Measured { cluster, links } = measured;
+    let mut documents = cluster.keys.iter().zip(links);
+    let Some((representative, _)) = documents.next() else { return Ok(()) };
+    if output.json() {
+        let name = &lossy(representative);
+        let documents = cluster.keys.iter().zip(links).zip(&cluster.times);
+        for ((key, link), time) in documents {
+            output.object(&ClusterObject {
+                cluster: name,
+                key: &lossy(key),
+                similarity: link.similarity,
+                direct: link.is_direct,
+                least: measured.least(),
+                time: *time,
+            })?;
+        }
+        return Ok(());
+    }
+    let chain = match measured.chained() {
+        0 => String::new(),
+        chained => format!("; a chain joins {}", grouped(chained)),
+    };
+    let (first, growth, least) = (visible(representative), growth(cluster), measured.least());
+    output.line(format_args!("{first}  ({growth}; least {least:.3}{chain})"))?;
+    for (key, link) in documents {
+        let mark = if link.is_direct { "" } else { "  (by a chain)" };
+        output.line(format_args!("  {:.3}  {}{mark}", link.similarity, visible(key)))?;
+    }
+    output.line("")
+}
+
+/// The size of a cluster, and the days on which its documents were added.
+fn growth(cluster: &Cluster) -> String {
+    let size = counted(cluster.size(), "document");
+    let days = cluster.growth(DAY_MS);
+    match &days[..] {
+        [(first, _)] => format!("{size} on {}", day(*first)),
+        few if few.len() <= DAYS_SHOWN_MAX => {
+            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
+            format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
+        }
+        many => {
+            let (first, last) = (day(cluster.first_time()), day(cluster.last_time()));
+            let most = many.iter().map(|(_, count)| *count).max().unwrap_or(0);
+            format!("{size}, {first} to {last}, up to {} a day", grouped(most))
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
+//!
+//! A run has three passes: read (stores the signature of every line in a ledger), decide (visits
+//! the documents in order of preference, and keeps or drops each), and write (copies the kept
+//! lines). Each pass continues after an interruption, except writing a table or Parquet, which
+//! starts over. This module is the sequence of a run; the submodules implement the passes.
+
+#![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
+
+mod asked;
+mod counts;
+mod decide;
+mod exactly;
+mod format;
+mod ledger;
+mod order;
+mod overwrite;
+mod packed;
+mod read;
+mod work;
+mod write;
+mod write_rows;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use serde::Serialize;
+
+use crate::args::Dedup;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::repetitive;
+use crate::input::shards;
+use crate::input::skips;
+use crate::interrupt;
+use crate::output::{self, Output, counted, grouped};
+
+use asked::Asked;
+use counts::Counts;
+use format::Format;
+use work::{Stage, Work};
+
+pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    crate::threads::start_pool()?;
+    let files = shards::expand(&args.files)?;
+    let asked = Asked::new(args, &files)?;
+    let mut work = Work::open(&asked)?;
+    if let Err(failure) = passes(&asked, &mut work) {
+        if failure.is_of_wrong_input() || work.ledger.count == 0 {
+            // The work folder holds nothing from which the next run could continue, so it is
+            // deleted.
+            work.finish()?;
+            return Err(failure);
+        }
+        let reached = reached(&work);
+        let go_on = if failure.is_interruption() { "" } else { ": the same command continues" };
+        return Err(failure.after(&format!("{reached}{go_on}")));
+    }
+    overwrite::mark_as_pair(&asked.out, &asked.dropped)?;
+    packed::publish(&asked.dropped)?;
+    packed::publish(&asked.out)?;
+    let counts = work.finish()?;
+    repetitive::advise(counts.repetitive, &asked.params);
+    if counts.unread > 0 {
+        output::note(format!(
+            "warning: {} of the index could not be compared: missing, or changed since indexed; \
+             nothing was dropped for them\nadd them to the index again, or name their files with \
+             --from",
+            counted(counts.unread, "candidate")
+        ));
+    }
+    if asked.scratch.is_some() {
+        to_stdout(&counts, &asked, output)?;
+    } else {
+        report(&counts, &asked, output)?;
+    }
+    Ok(skips::ended(counts.unreadable(), args.lenient))
+}
+
+/// Copies the finished output to stdout; nothing else is printed there.
+fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::reading(&asked.out, &error);
+    let mut file = File::open(&asked.out).map_err(failed)?;
+    let mut block = vec![0; 256 << 10];
+    loop {
+        interrupt::check()?;
+        match file.read(&mut block).map_err(failed)? {
+            0 => break,
+            count => output.bytes(&block[..count])?,
+        }
+    }
+    output.flush()?;
+    let Counts { read, kept, skipped, .. } = *counts;
+    let dropped = grouped(counts.dropped + counts.dropped_for_index);
+    output::note(format!(
+        "{} read, {} kept, {dropped} dropped, {} skipped",
+        counted(read, "line"),
+        grouped(kept),
+        grouped(skipped)
+    ));
+    Ok(())
+}
+
+/// Runs the passes that are not done yet.
+fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    if work.state.stage == Stage::Read {
+        read::run(asked, work)?;
+    }
+    if work.state.stage == Stage::Decide {
+        decide::run(asked, work)?;
+    }
+    if work.state.stage == Stage::Write {
+        match asked.format {
+            Format::Lines => write::run(asked, work)?,
+            Format::Table => write_rows::table(asked, work)?,
+            Format::Parquet => write_rows::parquet(asked, work)?,
+        }
+    }
+    Ok(())
+}
+
+/// Describes the progress of an interrupted run.
+fn reached(work: &Work) -> String {
+    let read = counted(work.state.counts.read, "line");
+    let done = grouped(work.state.done);
+    let doing = match work.state.stage {
+        Stage::Read => format!("{read} read"),
+        Stage::Decide => format!("all {read} read, {done} decided on"),
+        Stage::Write | Stage::Publish => format!("all {read} decided on, {done} written"),
+    };
+    format!("before that: {doing}; all progress is stored")
+}
+
+#[derive(Serialize)]
+struct ReportObject<'a> {
+    read: u64,
+    kept: u64,
+    dropped: u64,
+    dropped_for_index: u64,
+    blank: u64,
+    skipped: u64,
+    repetitive: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<u64>,
+    bytes_read: u64,
+    bytes_kept: u64,
+    bytes_skipped: u64,
+    out: &'a str,
+    dropped_file: &'a str,
+}
+
+fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
+    let (args, dropped_file) = (asked.args, &asked.dropped);
+    let Counts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
+    if output.json() {
+        output.object(&ReportObject {
+            read,
+            kept,
+            dropped,
+            dropped_for_index,
+            blank: counts.blank,
+            skipped,
+            repetitive: counts.repetitive,
+            unread: asked.reads_again().then_some(counts.unread),
+            bytes_read: counts.bytes_read,
+            bytes_kept: counts.bytes_kept,
+            bytes_skipped: counts.bytes_skipped,
+            out: &args.out.display().to_string(),
+            dropped_file: &dropped_file.display().to_string(),
+        })?;
+        return Ok(());
+    }
+    let kinds = counts.kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count)));
+    let kinds: Vec<_> = kinds.collect();
+    let of_what = if kinds.is_empty() {
+        "skipped".to_owned()
+    } else {
+        format!("skipped: {}", kinds.join(", "))
+    };
+    let mut rows = vec![
+        (grouped(read), if read == 1 { "line read" } else { "lines read" }.to_owned()),
+        (grouped(kept), format!("kept in {}", args.out.display())),
+        (grouped(dropped), "dropped: similar to a kept one".to_owned()),
+    ];
+    if let Some(index) = &args.index {
+        let what = format!("dropped: similar to a document of {}", index.display());
+        rows.push((grouped(dropped_for_index), what));
+    }
+    if counts.blank > 0 {
+        let what = "of those kept have nothing to compare (--drop-blank leaves them out)";
+        rows.push((grouped(counts.blank), what.to_owned()));
+    }
+    rows.push((grouped(skipped), of_what));
+    let saved = counts.bytes_saved();
+    let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
+    let of = output::bytes(counts.bytes_read);
+    let size = match asked.format {
+        // Parquet compresses rows together, so the size of the dropped rows is unknown. Only the
+        // sizes of OUT and of the input are printed.
+        Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
+        _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
+    };
+    rows.push((String::new(), size));
+    let width = rows.iter().map(|(number, _)| number.len()).max().unwrap_or(0);
+    for (number, what) in rows {
+        output.line(format_args!("{number:>width$}  {what}"))?;
+    }
+    output.flush()?;
+    output::note(format!("reasons are in {}", dropped_file.display()));
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! The request of a run: the arguments after checking, and what follows from them (format,
+//! parameters, names).
+
+use std::path::{Path, PathBuf};
+
+use nearkin::{
+    Against, Alike, Dedup as Decider, Duplicate, Key, Original, Params, Reader, Scheme, Shingles,
+    Signature, Verified,
+};
+
+use super::format::{self, Format};
+use crate::args::params::THRESHOLD_DEFAULT;
+use crate::args::{Dedup, LinesGiven};
+use crate::failure::Failure;
+use crate::input::content::Reading;
+use crate::input::documents as input;
+use crate::input::fields::Fields;
+use crate::input::files;
+use crate::input::opened;
+use crate::input::originals::Originals;
+use crate::input::source::RowOptions;
+use crate::raw;
+use crate::scratch::Scratch;
+
+/// The checked request of a run.
+pub(super) struct Asked<'a> {
+    pub(super) args: &'a Dedup,
+    /// The input files. A folder is replaced by the files in it.
+    pub(super) files: &'a [PathBuf],
+    /// The output file. If the output goes to stdout, this is a temporary file.
+    pub(super) out: PathBuf,
+    pub(super) dropped: PathBuf,
+    pub(super) format: Format,
+    /// The folder of the temporary output file; `None` unless the output goes to stdout.
+    pub(super) scratch: Option<Scratch>,
+    pub(super) archive: Option<Archive>,
+    /// The parameters of the index of kept documents.
+    pub(super) params: Params,
+    /// The similarity or containment that makes a document a duplicate.
+    pub(super) alike: Alike,
+    pub(super) fields: Fields,
+    pub(super) rows: RowOptions,
+    /// Names of the input files, for messages.
+    names: Vec<String>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(args: &'a Dedup, files: &'a [PathBuf]) -> Result<Self, Failure> {
+        let to_stdout = args.out.as_os_str() == raw::STDIN;
+        let scratch = if to_stdout { Some(Scratch::folder()?) } else { None };
+        let out =
+            scratch.as_ref().map_or_else(|| args.out.clone(), |folder| folder.path().join("out"));
+        let dropped = args.dropped.clone().unwrap_or_else(|| {
+            let mut name = out.as_os_str().to_owned();
+            name.push(".dropped.jsonl");
+            PathBuf::from(name)
+        });
+        for path in files {
+            if files::length(path)?.is_none() && path.as_os_str() != raw::STDIN {
+                return Err(Failure::new(
+                    format!("{} cannot be read twice", path.display()),
+                    "give a regular file, or pipe the stream to stdin and give `-`",
+                ));
+            }
+        }
+        check_out(&out, args, files)?;
+        check_out(&dropped, args, files)?;
+        format::check_dropped(&dropped)?;
+        let rows = args.rows.options(args.lenient);
+        let format = format::of(&args.out, files, &rows)?;
+        let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
+        let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
+        if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
+            return Err(Failure::new(
+                "--out and --dropped are the same file",
+                "give two different files",
+            ));
+        }
+        let index = args.index.as_deref().map(opened::to_read).transpose()?;
+        let (params, alike) = params(args, index.as_ref())?;
+        let archive = index.map(|index| Archive::new(args, index, alike)).transpose()?;
+        let lines = LinesGiven {
+            jsonl: files.to_vec(),
+            key_field: args.key_field.clone(),
+            text_field: args.text_field.clone(),
+            items_field: args.items_field.clone(),
+            ..LinesGiven::default()
+        };
+        let fields = input::fields(&lines, &params)?.with_key_optional();
+        let names = files.iter().map(|path| name_of(path)).collect();
+        Ok(Self {
+            args,
+            files,
+            out,
+            dropped,
+            format,
+            scratch,
+            archive,
+            params,
+            alike,
+            fields,
+            rows,
+            names,
+        })
+    }
+
+    /// Whether lines with nothing to compare are kept. With `--strict` they are an error.
+    pub(super) fn keeps_blank(&self) -> bool {
+        !self.args.drop_blank && !self.args.strict
+    }
+
+    /// Whether documents of the archive are read again.
+    pub(super) fn reads_again(&self) -> bool {
+        self.args.exact && self.archive.is_some()
+    }
+
+    /// The document of the archive that a document duplicates, by the estimate.
+    pub(super) fn archived(&self, signature: &Signature) -> nearkin::Result<Archived> {
+        let Some(archive) = &self.archive else { return Ok((None, 0)) };
+        let mut found = archive.against.find(std::slice::from_ref(signature))?;
+        Ok((found.pop().flatten(), 0))
+    }
+
+    /// The document of the archive that a document duplicates, by the documents themselves. Also
+    /// returns how many could not be read again.
+    pub(super) fn archived_exactly(&self, document: &Original) -> nearkin::Result<Archived> {
+        let Some(Archive { against, originals: Some(originals), .. }) = &self.archive else {
+            return Ok((None, 0));
+        };
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        let Verified { duplicate, unread, .. } = against.find_exactly(document, fetch)?;
+        Ok((duplicate, unread))
+    }
+
+    /// Name of an input file, for messages.
+    pub(super) fn name(&self, file: u32) -> &str {
+        self.names.get(file as usize).map_or("", String::as_str)
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    if path.as_os_str() == raw::STDIN {
+        return "stdin".to_owned();
+    }
+    path.display().to_string()
+}
+
+/// The duplicate in the archive, and how many of its documents could not be read again.
+type Archived = (Option<Duplicate<Key<'static>>>, u32);
+
+/// The index given by `--index`, whose documents are never dropped.
+pub(super) struct Archive {
+    pub(super) index: Reader,
+    against: Against,
+    /// With `--exact`: where its documents can be read again.
+    originals: Option<Originals>,
+}
+
+impl Archive {
+    fn new(args: &Dedup, index: Reader, alike: Alike) -> Result<Self, Failure> {
+        let against = Against::new(&index.snapshot(), alike)?;
+        let originals = if args.exact {
+            let given = args.originals();
+            let fields = input::fields_again(&given, index.params())?;
+            Some(Originals::new(Reading::new(index.sketcher(), fields), &given, &args.rows)?)
+        } else {
+            None
+        };
+        Ok(Self { index, against, originals })
+    }
+}
+
+/// The parameters of the index of kept documents, and the similarity or containment that makes a
+/// document a duplicate.
+fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
+    let given = match args.items_field {
+        Some(_) if archive.is_none() => args.given.clone().or_shingles(Shingles::Items),
+        _ => args.given.clone(),
+    };
+    let own = given.threshold().or(archive.map(|archive| archive.params().threshold()));
+    let alike = match args.contained {
+        Some(contained) => {
+            let alike = Alike::contained(contained);
+            given.own_threshold().map_or(alike, |threshold| alike.and_similar(threshold))
+        }
+        None => Alike::similar(own.unwrap_or(THRESHOLD_DEFAULT)),
+    };
+    let searched = if args.exact { alike.for_verification() } else { alike };
+    let params = match archive {
+        None => Decider::choose(&given.builder(), searched)?,
+        Some(archive) => of_archive(args, archive.params(), searched)?,
+    };
+    opened::check_of_documents(&params, "dedup")?;
+    if let Scheme::External(_) = params.scheme() {
+        return Err(Failure::new(
+            format!("signatures of {} come from another program", params.scheme()),
+            "use `nearkin admit` for rows; dedup reads texts or sets",
+        ));
+    }
+    if let Some(contained) = args.contained.filter(|_| given.names_bands()) {
+        opened::warn_if_contained_are_missed(&params, contained);
+    }
+    Ok((params, alike))
+}
+
+/// The parameters of the index of kept documents if there is an archive: the signatures are those
+/// of the archive.
+fn of_archive(args: &Dedup, archive: &Params, alike: Alike) -> Result<Params, Failure> {
+    let params = args.given.changed(archive)?;
+    let differences = archive.signature_differences(&params);
+    if !differences.is_empty() {
+        return Err(Failure::new(
+            format!(
+                "the options differ from the settings of the index: {}",
+                differences.join("; ")
+            ),
+            "drop these options, or drop --index",
+        ));
+    }
+    opened::check_of_documents(archive, "dedup")?;
+    match args.contained {
+        Some(contained) => opened::warn_if_contained_are_missed(archive, contained),
+        None => opened::warn_if_missed(archive, Some(alike.similarity_needed())),
+    }
+    if args.given.names_bands() { Ok(params) } else { Ok(Decider::params(&params, alike)?) }
+}
+
+fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {
+    let name = path.display();
+    // The output at `path` is first written to `tmp`, which overwrites any file of that name. So
+    // neither name may be that of an input file.
+    let tmp = files::unfinished(path);
+    let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
+    if let Some(input) = files.iter().find(is_written) {
+        let input = input.display();
+        return Err(Failure::new(format!("{input} is an input"), "write to another file"));
+    }
+    if args.index.as_deref().is_some_and(|index| files::lies_in(path, index)) {
+        return Err(Failure::new(
+            format!("{name} is inside the folder of the index"),
+            "write to another folder",
+        ));
+    }
+    if path.exists() && !path.is_file() || path.as_os_str() == raw::STDIN {
+        return Err(Failure::new(format!("{name} is not a regular file"), "give a regular file"));
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The second pass: visits documents in order of preference, and drops each document that is
+//! similar to one already kept.
+//!
+//! The library decides. The kept documents are stored in an index; the key of each is its rank, its
+//! place in the order of preference. So decisions made after the last checkpoint can be undone:
+//! their ranks are the highest.
+
+use std::sync::Arc;
+
+use nearkin::{Dedup, LookedUp, Signature};
+use rayon::prelude::*;
+
+use super::asked::Asked;
+use super::exactly;
+use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::order::{self, CHUNK, Decided, Order};
+use super::work::{Stage, Work};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::progress::{Progress, Unit};
+
+/// Number of documents that a core looks up at a time.
+const BATCH_SIGNATURES: usize = 128;
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let lines = work.ledger.count;
+    let order = Order::new(asked.args.keep, work)?;
+    let ranks = order.ranks(lines);
+    let verdicts = Verdicts::open(&work.folder, lines);
+    let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
+    let kept = Arc::clone(&work.kept);
+    let mut dedup = Dedup::new(&kept, asked.alike)?;
+    // Decisions after the last checkpoint are made again.
+    dedup.go_back(work.state.done)?;
+    while work.state.done < ranks {
+        let begin = work.state.done;
+        let decided = if asked.args.exact {
+            exactly::decide(&mut dedup, work, &order, (begin, ranks))?
+        } else {
+            decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK)))?
+        };
+        let end = begin + decided.numbers.len() as u64;
+        let Decided { numbers, verdicts: decided } = decided;
+        let count = |is: fn(&Verdict) -> bool| decided.iter().filter(|one| is(one)).count() as u64;
+        work.state.counts.kept += count(|one| *one == Verdict::Kept);
+        work.state.counts.dropped += count(|one| matches!(one, Verdict::Dropped { .. }));
+        verdicts.write(&numbers, &decided).map_err(|error| work.failed(&error))?;
+        work.state.done = end;
+        if work.is_due() || end == ranks {
+            work.kept.sync()?;
+            verdicts.sync().map_err(|error| work.failed(&error))?;
+            work.store()?;
+        }
+        progress.reached(end);
+        interrupt::check()?;
+    }
+    work.enter(Stage::Write)
+}
+
+fn decide(
+    dedup: &mut Dedup<'_>,
+    work: &Work,
+    order: &Order,
+    (begin, end): (u64, u64),
+) -> Result<Decided, Failure> {
+    let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
+    let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
+    let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
+    for (rank, Entry { kind, shingles, signature, .. }) in (begin..end).zip(entries) {
+        if kind == Kind::Document {
+            signatures.push(Signature::from_bytes(work.kept.params(), &signature, shingles)?);
+            ranks.push(rank);
+        }
+    }
+    let found: nearkin::Result<Vec<Vec<LookedUp>>> =
+        signatures.par_chunks(BATCH_SIGNATURES).map(|some| dedup.look_up(some)).collect();
+    let mut verdicts = vec![Verdict::None; numbers.len()];
+    for (rank, duplicate) in
+        ranks.iter().zip(dedup.decide(&ranks, &signatures, &found?.concat())?)
+    {
+        let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
+        verdicts[at] = order::verdict(order, duplicate);
+    }
+    Ok(Decided { numbers, verdicts })
+}

@@ -1,0 +1,94 @@
+//! Protects existing files: OUT and DROPPED are replaced only if a run of this command made them.
+//!
+//! A run gives both of its files the same modification time. DROPPED is recognised by its first
+//! line; OUT, which holds the user's lines, by having the time of its DROPPED.
+
+#![expect(clippy::disallowed_types, reason = "marks the user's files, never the index's")]
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::asked::Asked;
+use crate::failure::Failure;
+use crate::input::files;
+use crate::input::source;
+use crate::scratch;
+
+/// Maximum length of the first line of DROPPED to inspect.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Fails if OUT or DROPPED is a file that no run of this command made, unless `--force` is given.
+/// Even then, DROPPED is not replaced unless the user named it.
+pub(super) fn check(asked: &Asked<'_>) -> Result<(), Failure> {
+    let (args, dropped) = (asked.args, &asked.dropped);
+    let is_own_dropped = !has_content(dropped) || is_dropped(dropped);
+    if !is_own_dropped && args.dropped.is_none() {
+        return Err(Failure::new(
+            format!("{} exists, and no run of this command made it", dropped.display()),
+            "give another name for the reasons: --dropped FILE",
+        ));
+    }
+    if args.force {
+        return Ok(());
+    }
+    if !is_own_dropped {
+        return Err(exists(dropped));
+    }
+    let is_own = || is_dropped(dropped) && modified(&asked.out) == modified(dropped);
+    if has_content(&asked.out) && !is_own() { Err(exists(&asked.out)) } else { Ok(()) }
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::new(
+        format!("{} exists, and no run of this command made it", path.display()),
+        "give another name, or --force to replace it",
+    )
+}
+
+/// Whether there is a file that is not empty.
+fn has_content(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.len() > 0)
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
+
+/// Whether a file is empty or has the form of DROPPED.
+fn is_dropped(path: &Path) -> bool {
+    let Ok(source) = source::open(path, None) else { return false };
+    let mut head = Vec::new();
+    if source.reader.take(LINE_BYTES_MAX).read_to_end(&mut head).is_err() {
+        return false;
+    }
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if line.is_empty() {
+        return head.is_empty();
+    }
+    // The line of a skipped row may be longer than what was read, and its last field is the row.
+    let begin = line.windows(7).position(|bytes| bytes == b",\"row\":" as &[u8]);
+    let begin = begin.filter(|_| line.len() as u64 == LINE_BYTES_MAX);
+    let line = begin.map_or_else(|| line.to_vec(), |at| [&line[..at], b"}"].concat());
+    let Ok(object) = serde_json::from_slice::<Map<String, Value>>(&line) else { return false };
+    let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
+    has(&["file", "line", "skipped", "reason"])
+        || has(&["key", "file", "line", "of_key", "similarity", "in_index"])
+}
+
+/// Gives the complete files, before they get their names, the same modification time.
+pub(super) fn mark_as_pair(out: &Path, dropped: &Path) -> Result<(), Failure> {
+    let now = SystemTime::now();
+    for path in [out, dropped] {
+        let failed = |error: io::Error| Failure::writing(path, &error);
+        // After an interruption, one of them may have got its name already.
+        let tmp = files::unfinished(path);
+        let there = if tmp.exists() { &tmp } else { path };
+        let file = scratch::no_follow(File::options().write(true)).open(there).map_err(failed)?;
+        file.set_modified(now).map_err(failed)?;
+    }
+    Ok(())
+}

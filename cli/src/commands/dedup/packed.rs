@@ -1,0 +1,192 @@
+//! An output file of independently compressed blocks. It can be truncated after a block and
+//! continued; the result is byte for byte the same as without the interruption.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes the user's files, never the index's"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::checkpoint;
+use crate::failure::Failure;
+use crate::input::files;
+use crate::scratch;
+
+/// A block ends after the line with which it reaches this size. This is large enough for good
+/// compression.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Number of blocks that are compressed in parallel.
+const BLOCKS: usize = 8;
+
+/// A file that gets its final name when it is complete.
+pub(super) struct Packed {
+    file: File,
+    path: PathBuf,
+    packing: Packing,
+    /// Blocks that are not written yet. All but the last are full.
+    blocks: Vec<Vec<u8>>,
+    /// Buffers of written blocks, to be reused for the next ones.
+    spare: Vec<Vec<u8>>,
+    /// Bytes of the file on disk.
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    None,
+    Gzip,
+    Zstandard,
+}
+
+impl Packing {
+    fn pack(self, block: Vec<u8>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::None => Ok(block),
+            Self::Gzip => {
+                let level = flate2::Compression::default();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&block)?;
+                encoder.finish()
+            }
+            Self::Zstandard => zstd::bulk::compress(&block, 3),
+        }
+    }
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot write {}: {error}", path.display()),
+        "fix the cause and run the command again: it continues where it stopped",
+    )
+}
+
+impl Packed {
+    /// Opens a partial file and truncates it to `bytes`. Returns `None` if it is shorter than that.
+    pub(super) fn open(path: &Path, bytes: u64) -> Result<Option<Self>, Failure> {
+        let failed = |error: io::Error| writing(path, &error);
+        let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        let packing = match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
+            Some("gz") => Packing::Gzip,
+            Some("zst" | "zstd") => Packing::Zstandard,
+            _ => Packing::None,
+        };
+        let mut file = scratch::open_or_create(&files::unfinished(path)).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() < bytes {
+            return Ok(None);
+        }
+        file.set_len(bytes).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        let (path, blocks, spare) = (path.to_owned(), Vec::new(), Vec::new());
+        Ok(Some(Self { file, path, packing, blocks, spare, bytes }))
+    }
+
+    /// Appends a line and its end.
+    pub(super) fn line(&mut self, line: &[u8], line_end: &[u8]) -> Result<(), Failure> {
+        let Some(block) = self.blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) else {
+            if self.blocks.len() == BLOCKS {
+                self.end_block()?;
+            }
+            let new = || Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8);
+            self.blocks.push(self.spare.pop().unwrap_or_else(new));
+            return self.line(line, line_end);
+        };
+        block.extend_from_slice(line);
+        block.extend_from_slice(line_end);
+        // A few long lines can make a block as large as `BLOCKS` normal blocks. Write such a block
+        // now, so that long lines take no more memory than short ones.
+        if block.len() < BLOCKS * BLOCK_BYTES { Ok(()) } else { self.end_block() }
+    }
+
+    /// Compresses and writes all blocks, also the last one if it is not full. Lines added later go
+    /// into a new block, so the file can be truncated here and continued.
+    pub(super) fn end_block(&mut self) -> Result<(), Failure> {
+        let blocks = std::mem::take(&mut self.blocks);
+        let packing = self.packing;
+        let packed: Vec<_> = match packing {
+            Packing::None => blocks.into_iter().map(Ok).collect(),
+            _ => blocks.into_par_iter().map(|block| packing.pack(block)).collect(),
+        };
+        let write = || {
+            for block in packed {
+                let mut block = block?;
+                self.file.write_all(&block)?;
+                self.bytes += block.len() as u64;
+                // The buffer of an unusually long line is not kept.
+                if packing == Packing::None && block.len() < 2 * BLOCK_BYTES {
+                    block.clear();
+                    self.spare.push(block);
+                }
+            }
+            Ok(())
+        };
+        write().map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Makes everything written durable.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
+        self.file.sync_data().map_err(|error| writing(&self.path, &error))
+    }
+
+    /// Completes the file. If a compressed file has no content, it gets one empty block, because an
+    /// empty file is not valid gzip or Zstandard.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        if self.bytes == 0 && self.blocks.is_empty() {
+            self.blocks.push(Vec::new());
+        }
+        self.end_block()?;
+        self.file.sync_all().map_err(|error| writing(&self.path, &error))
+    }
+}
+
+/// Renames a finished file to its final name, unless an earlier run has already done so.
+pub(super) fn publish(path: &Path) -> Result<(), Failure> {
+    let renamed = match fs::rename(files::unfinished(path), path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
+        renamed => renamed,
+    };
+    renamed.and_then(|()| checkpoint::sync_folder(path)).map_err(|error| writing(path, &error))
+}
+
+/// Deletes a partial file that will not be continued.
+pub(super) fn discard(path: &Path) {
+    // If the file cannot be deleted, [`Packed::open`] truncates it.
+    let _ = fs::remove_file(files::unfinished(path));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_used_again_and_lines_are_as_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.jsonl");
+        let mut out = Packed::open(&path, 0).unwrap().unwrap();
+        let line = |at: usize| vec![b'a' + u8::try_from(at % 26).unwrap(); 100_000 + at];
+        let mut expected = Vec::new();
+        for at in 0..300 {
+            out.line(&line(at), b"\n").unwrap();
+            expected.extend(line(at));
+            expected.push(b'\n');
+        }
+        // This line is as large as all blocks together, so the block that contains it is written at
+        // once, and its buffer is not reused.
+        let long = vec![b'z'; BLOCKS * BLOCK_BYTES];
+        out.line(&long, b"\n").unwrap();
+        expected.extend(long);
+        expected.push(b'\n');
+        assert!((1..=BLOCKS).contains(&out.spare.len()), "{}", out.spare.len());
+        assert!(out.spare.iter().all(|block| block.capacity() <= 2 * BLOCK_BYTES));
+        assert_eq!(out.bytes, expected.len() as u64);
+        out.finish().unwrap();
+        publish(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+    }
+}

@@ -1,0 +1,241 @@
+//! The first pass: stores the key and signature of every line in the ledger, on all cores.
+//!
+//! A document that is similar to a document of the archive (the index given by `--index`) is marked
+//! in this pass already: this does not depend on the order in which documents are decided.
+
+use std::io;
+
+use nearkin::{Signature, Variety};
+
+use super::asked::Asked;
+use super::ledger::{Entry, Kind, Text};
+use super::order;
+use super::work::{Stage, Work};
+use crate::failure::Failure;
+use crate::input::content::{Reading, Sketched};
+use crate::input::documents::{Input, LineFiles, Position};
+use crate::input::guess::Spelling;
+use crate::input::pipeline;
+use crate::input::pipeline::Pace;
+use crate::input::repetitive::Repetitive;
+use crate::input::skips;
+use crate::input::skips::{LineCounts, Skips};
+use crate::input::source;
+use crate::input::source::Wanted;
+use crate::interrupt;
+use crate::output::progress::Progress;
+use crate::raw::STDIN;
+use crate::raw::{self, Origin, Raw, Reason, Skipped};
+use crate::scratch;
+
+/// A line that is not skipped.
+enum Line {
+    Document(Box<Read>),
+    /// Has nothing to compare, and stays.
+    Blank(Origin),
+}
+
+/// A line that holds a document.
+struct Read {
+    origin: Origin,
+    key: Vec<u8>,
+    signature: Signature,
+    /// With `--exact`: the hashes of its shingles.
+    shingles: Vec<u64>,
+    /// The key of the most similar document in the archive, and the number of equal rows (with
+    /// `--exact` of shared shingles); `None` if no document there is similar enough.
+    like: Option<(Vec<u8>, u32)>,
+    /// With `--exact`: number of documents in the archive that could not be read again.
+    unread: u32,
+    /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
+    /// like copies.
+    few: Option<Variety>,
+}
+
+impl Line {
+    /// The origin and the variety of shingles of a repetitive text; `None` for other texts.
+    fn few(&self) -> Option<(&Origin, Variety)> {
+        let Self::Document(read) = self else { return None };
+        Some((&read.origin, read.few?))
+    }
+}
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let mut lines = input(asked, work, true)?;
+    lines.go_to(work.state.position)?;
+    let mut input = Input::Lines(lines);
+    let reading = Reading::new(work.kept.sketcher(), asked.fields.clone());
+    let (unit, total) = input.size();
+    let progress = Progress::start("reading", unit, total);
+    let mut skips = Skips::new(asked.args.lenient);
+    let mut few = Repetitive::default();
+    let ended = pipeline::run_with_positions(
+        &mut input,
+        Pace::Full,
+        &progress,
+        |raw| read(asked, &reading, raw),
+        |chunk, position| {
+            let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+            let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
+            let judged = skips.count(&chunk, &reading);
+            few.add_lines(chunk.iter().flatten().filter_map(Line::few), &progress);
+            append(asked, work, chunk, (&mut skips, &progress))?;
+            ended.and(judged)?;
+            if let Some(position) = position {
+                checkpoint(work, position, false)?;
+            }
+            Ok(())
+        },
+    );
+    drop(progress);
+    skips.finish();
+    reading.note_replaced();
+    let position = input.position().unwrap_or_default();
+    ended?;
+    let counts = &work.state.counts;
+    let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
+    skips::judge(lines, asked.args.lenient, &reading, Spelling::Lines)?;
+    checkpoint(work, position, true)?;
+    work.enter(Stage::Decide)
+}
+
+/// The input in a form that can be read twice: stdin is copied to a file. `only`: of tables and
+/// Parquet files, read the columns to compare and no others.
+pub(super) fn input(asked: &Asked<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
+    let copy = work.stdin();
+    if asked.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
+        let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
+        let copied = scratch::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
+        copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
+        interrupt::check()?;
+    }
+    let lines = LineFiles::new(asked.files, asked.rows.clone())?.with_stdin_in(copy);
+    Ok(lines.with_columns(Wanted { only, ..asked.fields.wanted() }))
+}
+
+/// Sketches a line and looks it up in the archive.
+fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Line, Skipped>> {
+    let origin = raw.origin.clone();
+    let read = if asked.args.exact {
+        reading.original(raw).map(|(key, original)| {
+            let found = asked.archived_exactly(&original);
+            let signature = original.signature().clone();
+            (key, signature, original.shingle_hashes().to_vec(), None, found)
+        })
+    } else {
+        reading.sketch_varied(raw).map(|(Sketched { name, signature }, variety)| {
+            let found = asked.archived(&signature);
+            (name, signature, Vec::new(), variety, found)
+        })
+    };
+    let (key, signature, shingles, variety, found) = match read {
+        Ok(read) => read,
+        Err(skipped) if skipped.reason == Reason::Empty && asked.keeps_blank() => {
+            return Ok(Ok(Line::Blank(origin)));
+        }
+        Err(skipped) => return Ok(Err(skipped)),
+    };
+    let (duplicate, unread) = found?;
+    let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
+    let threshold = asked.params.threshold();
+    let few = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
+    let read = Read { origin, key, signature, shingles, like, unread, few };
+    Ok(Ok(Line::Document(Box::new(read))))
+}
+
+/// Appends a chunk to the ledger.
+fn append(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    chunk: Vec<Result<Line, Skipped>>,
+    (skips, progress): (&mut Skips, &Progress),
+) -> Result<(), Failure> {
+    let mut skipped = Vec::new();
+    for document in chunk {
+        work.state.counts.read += 1;
+        let pushed = match document {
+            Ok(Line::Document(document)) => push(asked, work, *document),
+            Ok(Line::Blank(origin)) => {
+                work.state.counts.blank += 1;
+                work.state.counts.kept += 1;
+                let entry = entry(Kind::Blank, place(asked, work, &origin));
+                work.ledger.push(entry, (b"", b""), &[])
+            }
+            Err(one) => {
+                let counts = &mut work.state.counts;
+                counts.skipped += 1;
+                *counts.kinds.entry(one.reason.kind().to_owned()).or_default() += 1;
+                let (kind, detail) = (one.reason.kind(), one.reason.detail());
+                let entry = entry(Kind::Skipped, place(asked, work, &one.origin));
+                skipped.push(one);
+                work.ledger.push(entry, (kind.as_bytes(), detail.as_bytes()), &[])
+            }
+        };
+        pushed.map_err(|error| work.failed(&error))?;
+    }
+    skips.note(&skipped, progress);
+    Ok(())
+}
+
+fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
+    let Read { origin, key, signature, shingles, like, unread, few } = document;
+    work.state.counts.unread += u64::from(unread);
+    work.state.counts.repetitive += u64::from(few.is_some());
+    let (kind, other, equal_rows) = match like {
+        None => (Kind::Document, Vec::new(), 0),
+        Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
+    };
+    work.state.counts.dropped_for_index += u64::from(kind == Kind::Archived);
+    let entry = Entry {
+        shingles: signature.shingle_count(),
+        equal_rows,
+        repetitive: few.is_some(),
+        signature: signature.as_bytes().to_vec(),
+        ..entry(kind, place(asked, work, &origin))
+    };
+    work.ledger.push(entry, (&key, &other), &shingles)
+}
+
+/// The number of an entry's input file, and the line number. Files are read in the order in which
+/// they were given, so the search for the file continues from that of the previous entry.
+fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
+    let Origin::Line { file: name, number } = origin else { return (0, 0) };
+    let (file, line) = &mut work.state.place;
+    let is_of = |file: u32| *asked.name(file) == **name;
+    // If the line number does not increase, the input has the same file twice, and its second
+    // reading begins.
+    if !is_of(*file) || number <= line {
+        *file += 1;
+        while (*file as usize) < asked.files.len() && !is_of(*file) {
+            *file += 1;
+        }
+    }
+    *line = *number;
+    (*file, *line)
+}
+
+fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
+    let (key, other) = (Text::default(), Text::default());
+    Entry {
+        kind,
+        repetitive: false,
+        file,
+        line,
+        shingles: 0,
+        equal_rows: 0,
+        key,
+        other,
+        signature: Vec::new(),
+    }
+}
+
+/// Stores a checkpoint at this position if one is due, or if `now` is set.
+fn checkpoint(work: &mut Work, position: Position, now: bool) -> Result<(), Failure> {
+    work.state.position = position;
+    if !now && !work.is_due() {
+        return Ok(());
+    }
+    work.ledger.sync().map_err(|error| work.failed(&error))?;
+    work.state.ledger = (work.ledger.count, work.ledger.texts_bytes);
+    work.store()
+}

@@ -1,0 +1,375 @@
+//! The work folder beside OUT. A run keeps its state there, so that it can continue after an
+//! interruption.
+//!
+//! This module knows the files of the folder, and when a run may continue from them.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "keeps the work folder of a run, never an index"
+)]
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nearkin::{Durability, Index, Options, Reader};
+use serde::{Deserialize, Serialize};
+
+use super::asked::Asked;
+use super::counts::Counts;
+use super::ledger::Ledger;
+use super::overwrite;
+use super::packed;
+use crate::checkpoint::{self, InputFile};
+use crate::failure::Failure;
+use crate::input::documents::Position;
+use crate::input::fields::Fields;
+use crate::input::opened;
+use crate::input::source::RowOptions;
+use crate::output;
+use crate::raw::STDIN;
+use crate::scratch;
+
+/// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
+const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);
+
+/// The lock file that marks the folder as in use.
+const LOCK: &str = "lock";
+
+/// Identifies a run. If an interrupted run had a different plan, the new run starts from the
+/// beginning.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) version: u32,
+    /// The input files; `None` if they cannot be read twice.
+    pub(super) files: Option<Vec<InputFile>>,
+    pub(super) fields: Fields,
+    pub(super) rows: RowOptions,
+    /// The id of the parameters.
+    pub(super) params: String,
+    /// The similarity or containment that makes a document a duplicate; `exact`: whether it is
+    /// computed exactly.
+    pub(super) alike: String,
+    pub(super) exact: bool,
+    pub(super) keep: String,
+    pub(super) archive: Option<ArchiveState>,
+    /// The files from which the documents of the archive are read again.
+    pub(super) from: Option<Vec<InputFile>>,
+    pub(super) keeps_blank: bool,
+    pub(super) dropped: PathBuf,
+}
+
+impl Plan {
+    /// The plan for a request.
+    pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Failure> {
+        let archive = match (&asked.args.index, &asked.archive) {
+            (Some(path), Some(archive)) => Some(ArchiveState::of(path, &archive.index)?),
+            _ => None,
+        };
+        Ok(Self {
+            version: 4,
+            files: input_files(asked.files)?,
+            fields: asked.fields.clone(),
+            rows: asked.rows.clone(),
+            params: format!("{:016x}", asked.params.id()),
+            alike: asked.alike.to_string(),
+            exact: asked.args.exact,
+            keep: format!("{:?}", asked.args.keep),
+            archive,
+            from: InputFile::all(&asked.args.from)?,
+            keeps_blank: asked.keeps_blank(),
+            dropped: asked.dropped.clone(),
+        })
+    }
+}
+
+/// Identity and state of the archive (the index given by `--index`). With another state, the
+/// results would differ.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ArchiveState {
+    path: PathBuf,
+    change: u64,
+    documents: u64,
+}
+
+impl ArchiveState {
+    pub(super) fn of(path: &Path, archive: &Reader) -> Result<Self, Failure> {
+        let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
+        Ok(Self { path, change: archive.change(), documents: archive.len() })
+    }
+}
+
+/// Identifies the input files, to detect changes. Fails if stdin is given more than once.
+pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, Failure> {
+    if paths.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
+        return Err(Failure::new("stdin (`-`) is given more than once", "give it once"));
+    }
+    InputFile::all(paths)
+}
+
+/// The current pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    Read,
+    Decide,
+    Write,
+    /// The output files are complete and only have to be renamed.
+    Publish,
+}
+
+/// Progress of the run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    plan: Plan,
+    pub(super) stage: Stage,
+    pub(super) counts: Counts,
+    /// The position in the input: of the reading pass, and later of the writing pass.
+    pub(super) position: Position,
+    /// File and line number of the last ledger entry.
+    pub(super) place: (u32, u64),
+    /// The number of ledger entries, and the size of the ledger's texts, both at the last
+    /// checkpoint.
+    pub(super) ledger: (u64, u64),
+    /// The number of ranks decided, or of lines written.
+    pub(super) done: u64,
+    /// Size of OUT at the last checkpoint; `dropped_bytes` is the size of DROPPED.
+    pub(super) out_bytes: u64,
+    pub(super) dropped_bytes: u64,
+}
+
+impl State {
+    fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            stage: Stage::Read,
+            counts: Counts::default(),
+            position: Position::default(),
+            place: (0, 0),
+            ledger: (0, 0),
+            done: 0,
+            out_bytes: 0,
+            dropped_bytes: 0,
+        }
+    }
+}
+
+/// An open work folder.
+pub(super) struct Work {
+    pub(super) folder: PathBuf,
+    pub(super) state: State,
+    /// The index of kept documents, with ranks as keys.
+    pub(super) kept: Arc<Index>,
+    pub(super) ledger: Ledger,
+    stored: Instant,
+    /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
+    /// prevents a second run.
+    lock: File,
+}
+
+fn options() -> Options {
+    // The index is synced explicitly at checkpoints. It is not queried after the decisions, so
+    // merging it when idle would be useless.
+    let options = Options::default().durability(Durability::OsBuffer);
+    options.merge_when_idle(false).keep_mapped(false).merge_bytes_max(32 << 20)
+}
+
+impl Work {
+    /// Opens the folder of an interrupted run if it had the same plan. Otherwise starts a new run.
+    pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
+        let mut folder = asked.out.as_os_str().to_owned();
+        folder.push(".nearkin-work");
+        let folder = PathBuf::from(folder);
+        let failed = |error: io::Error| working(&folder, &error);
+        let plan = Plan::of(asked)?;
+        let Some(lock) = lock(&folder).map_err(failed)? else {
+            return Err(Failure::new(
+                format!("another run is writing {}", asked.out.display()),
+                "wait for it, or write to another file",
+            ));
+        };
+        let place = folder.join("kept");
+        let open = |options| Index::open(&place, options);
+        let opened = opened::mapped_or_not(&place, options(), open).ok().map(Arc::new);
+        let state: Option<State> = checkpoint::load(&folder.join("state"));
+        let signature_bytes = asked.params.signature_bytes();
+        if let (Some(kept), Some(state)) = (opened, state) {
+            let same = state.plan == plan && plan.files.is_some();
+            let whole = || Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed);
+            match if same { whole()? } else { None } {
+                Some(ledger) => {
+                    output::note(format!("continuing the run in {}", folder.display()));
+                    return Ok(Self { folder, state, kept, ledger, stored: Instant::now(), lock });
+                }
+                None => output::note(format!(
+                    "the run in {} had other input or options: starting from the beginning",
+                    folder.display()
+                )),
+            }
+        }
+        if let Err(failure) = overwrite::check(asked) {
+            if !folder.join("state").exists() {
+                // If this fails, a folder with an empty lock file stays.
+                let _ = fs::remove_dir_all(&folder);
+            }
+            return Err(failure);
+        }
+        empty(&folder).map_err(failed)?;
+        let create = |options| Index::create(&place, &asked.params, options);
+        let kept = Arc::new(opened::mapped_or_not(&place, options(), create)?);
+        let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
+        let Some(ledger) = ledger else {
+            return Err(Failure::new(
+                "the ledger in the work folder is missing",
+                "run the command again",
+            ));
+        };
+        packed::discard(&asked.out);
+        packed::discard(&asked.dropped);
+        let (state, stored) = (State::new(plan), Instant::now());
+        Ok(Self { folder, state, kept, ledger, stored, lock })
+    }
+
+    /// Whether this run has the given plan. Used to detect that the input has changed.
+    pub(super) fn is_of(&self, plan: &Plan) -> bool {
+        self.state.plan == *plan
+    }
+
+    /// Whether a checkpoint is due.
+    pub(super) fn is_due(&self) -> bool {
+        self.stored.elapsed() >= BETWEEN_CHECKPOINTS
+    }
+
+    /// Stores the state durably. The files that the state refers to must already be durable.
+    pub(super) fn store(&mut self) -> Result<(), Failure> {
+        checkpoint::store(&self.folder.join("state"), &self.state, true)?;
+        self.stored = Instant::now();
+        Ok(())
+    }
+
+    /// Starts the next pass.
+    pub(super) fn enter(&mut self, stage: Stage) -> Result<(), Failure> {
+        self.state.stage = stage;
+        self.state.position = Position::default();
+        self.state.done = 0;
+        self.store()
+    }
+
+    /// Path of the copy of stdin, which makes it possible to read the input twice.
+    pub(super) fn stdin(&self) -> PathBuf {
+        self.folder.join("stdin")
+    }
+
+    pub(super) fn failed(&self, error: &io::Error) -> Failure {
+        working(&self.folder, error)
+    }
+
+    /// Deletes the folder. Returns the counts of the run.
+    pub(super) fn finish(self) -> Result<Counts, Failure> {
+        let Self { folder, state, kept, ledger, lock, .. } = self;
+        drop((kept, ledger));
+        let removed = empty(&folder).and_then(|()| {
+            // On Unix, the lock is held until its file has been deleted. Other systems cannot
+            // delete an open file, so there it is released before.
+            let held = cfg!(unix).then_some(lock);
+            fs::remove_file(folder.join(LOCK))?;
+            drop(held);
+            match fs::remove_dir(&folder) {
+                // Another run has already started in the folder.
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            }
+        });
+        removed.map_err(|error| working(&folder, &error))?;
+        Ok(state.counts)
+    }
+}
+
+/// Creates the folder if needed and takes its lock. `None` if another run holds it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    loop {
+        make_folder(folder)?;
+        let path = folder.join(LOCK);
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let lock = match scratch::no_follow(options).open(&path) {
+            // The previous run deleted the folder between these two calls: try again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        match lock.try_lock() {
+            // The locked file must still be the one at this path: the previous run may have deleted
+            // it in the meantime.
+            Ok(()) if is_at(&lock, &path)? => return Ok(Some(lock)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Creates a folder that only this user can read, unless it exists. Never accepts a link: the
+/// folder that it leads to would be emptied.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    match fs::symlink_metadata(folder) {
+        Ok(there) if !there.is_dir() => Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            "it is a link or a file, not a folder",
+        )),
+        // The previous run has just deleted it; the caller tries again.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        there => there.map(drop),
+    }
+}
+
+/// Whether an open file is still the one at this path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// On this system, an open file cannot be deleted or renamed.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Deletes everything in the folder except the lock.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn working(folder: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        format!("cannot work in {}: {error}", folder.display()),
+        "fix the cause and run the command again; without that folder it starts from the \
+         beginning",
+    )
+}

@@ -1,0 +1,343 @@
+//! The third pass: reads the input again, writes the kept lines to OUT, and for each other line
+//! writes the reason to DROPPED.
+
+use std::io::{BufReader, Read as _};
+
+use nearkin::Overlap;
+use serde::Serialize;
+
+use super::asked::Asked;
+use super::ledger::{Entry, Kind, Ledger, Verdict, Verdicts};
+use super::packed::{self, Packed};
+use super::read;
+use super::work::{Plan, Stage, Work};
+use crate::failure::Failure;
+use crate::input::documents::{LineFiles, Position};
+use crate::interrupt;
+use crate::output::lossy;
+use crate::output::progress::{Progress, Unit};
+use crate::raw::Reason;
+
+/// A checkpoint is written after this many bytes of input, at the end of a line; processing them
+/// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
+/// compressed output is identical with and without interruptions.
+const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
+
+/// An entry of DROPPED: a line that was dropped as a duplicate.
+#[derive(Serialize)]
+struct DroppedObject<'a> {
+    key: Option<&'a str>,
+    file: &'a str,
+    line: u64,
+    /// Key of the document that this line duplicates. `of_file` and `of_line` say where it is if it
+    /// comes from the input, not from the index.
+    of_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_line: Option<u64>,
+    /// The exact similarity with `--exact`, otherwise the estimated one.
+    similarity: f64,
+    /// With `--contained` or `--exact`: the containment of the smaller document in the larger one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
+    #[serde(flatten)]
+    shingles: Option<Counts>,
+    /// Whether the document that this line duplicates comes from the index (`--index`).
+    in_index: bool,
+    /// Whether the text has so few distinct shingles that unrelated texts look like copies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repetitive: bool,
+}
+
+/// With `--exact`: the counts from which similarity and containment follow.
+#[derive(Serialize)]
+struct Counts {
+    /// Number of shingles of the dropped document, of the other one, and of both.
+    shingles: u32,
+    of_shingles: u32,
+    shared: u32,
+}
+
+/// An entry of DROPPED: a line that could not be compared.
+#[derive(Serialize)]
+struct SkippedObject<'a> {
+    file: &'a str,
+    line: u64,
+    skipped: &'a str,
+    reason: &'a str,
+    /// The line as it stands in the input, or in hexadecimal digits if it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_hex: Option<String>,
+    /// For a line that is too large to hold in memory: its place in the uncompressed input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+/// A line as it stands in the input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Line<'a> {
+    Bytes(&'a [u8]),
+    /// A line that is too large to hold in memory: its offset and size.
+    At(u64, u64),
+}
+
+impl Line<'_> {
+    fn length(self) -> u64 {
+        match self {
+            Self::Bytes(line) => line.len() as u64,
+            Self::At(_, bytes) => bytes,
+        }
+    }
+}
+
+pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut out, mut dropped) = open(asked, work)?;
+    let mut lines = read::input(asked, work, false)?;
+    lines.go_to(work.state.position)?;
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
+        .and_then(|verdicts| verdicts.read_from(work.state.done));
+    let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    let (mut since, total) = (0, lines.bytes());
+    let progress = Progress::start("writing", Unit::Bytes, total);
+    while let Some(raw) = lines.next()? {
+        interrupt::check()?;
+        if work.state.done == work.ledger.count {
+            return Err(changed());
+        }
+        let line = match (&raw.body, lines.records()) {
+            (Ok(line), _) => Line::Bytes(line),
+            (Err(Reason::TooLarge), Some(records)) => {
+                Line::At(records.at(), records.bytes_read() - records.at())
+            }
+            (Err(_), Some(records)) => Line::Bytes(records.wrong()),
+            (Err(_), None) => return Err(changed()),
+        };
+        let verdict = next(&mut verdicts, work)?;
+        since += write(asked, work, (line, b"\n"), verdict, (&mut out, &mut dropped))?;
+        work.state.done += 1;
+        if since >= BETWEEN_CHECKPOINTS {
+            since = 0;
+            checkpoint(work, &lines, (&mut out, &mut dropped))?;
+        }
+        if work.state.done.is_multiple_of(1_024) {
+            progress.reached(lines.bytes_taken());
+        }
+    }
+    drop(progress);
+    end(asked, work, Some(out), dropped)
+}
+
+/// Completes both files.
+pub(super) fn end(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    out: Option<Packed>,
+    dropped: Packed,
+) -> Result<(), Failure> {
+    if work.state.done < work.ledger.count || !work.is_of(&Plan::of(asked)?) {
+        return Err(changed());
+    }
+    out.map_or(Ok(()), Packed::finish)?;
+    dropped.finish()?;
+    work.state.stage = Stage::Publish;
+    work.store()
+}
+
+/// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
+fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
+    let state = &mut work.state;
+    for _ in 0..2 {
+        let out = Packed::open(&asked.out, state.out_bytes)?;
+        let dropped = Packed::open(&asked.dropped, state.dropped_bytes)?;
+        if let (Some(out), Some(dropped)) = (out, dropped) {
+            return Ok((out, dropped));
+        }
+        packed::discard(&asked.out);
+        packed::discard(&asked.dropped);
+        (state.out_bytes, state.dropped_bytes, state.done) = (0, 0, 0);
+        (state.counts.bytes_read, state.counts.bytes_kept) = (0, 0);
+        state.counts.bytes_skipped = 0;
+        state.position = Position::default();
+    }
+    Err(Failure::new(
+        format!(
+            "{} and {} are shorter than what was written to them",
+            asked.out.display(),
+            asked.dropped.display()
+        ),
+        "check that no other program writes to them, then run the command again",
+    ))
+}
+
+fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Verdict, Failure> {
+    let mut bytes = [0; 16];
+    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
+    Ok(Verdict::decode(bytes))
+}
+
+pub(super) fn changed() -> Failure {
+    Failure::new(
+        "the input changed while it was read",
+        "run the command again: it starts from the beginning",
+    )
+}
+
+/// Writes a line to OUT, or the reason for dropping it to DROPPED. Returns the length of the line.
+pub(super) fn write(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    (line, line_end): (Line<'_>, &[u8]),
+    verdict: Verdict,
+    (out, dropped): (&mut Packed, &mut Packed),
+) -> Result<u64, Failure> {
+    let bytes = line.length() + line_end.len() as u64;
+    work.state.counts.bytes_read += bytes;
+    match fate(asked, work, verdict, line)? {
+        Fate::Kept => {
+            work.state.counts.bytes_kept += bytes;
+            let Line::Bytes(line) = line else { return Err(changed()) };
+            out.line(line, line_end)?;
+        }
+        Fate::Dropped(kind, why) => {
+            work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
+            dropped.line(&why, b"\n")?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// What happens to a line.
+pub(super) enum Fate {
+    Kept,
+    /// The kind of the line, and its entry for DROPPED as JSON.
+    Dropped(Kind, Vec<u8>),
+}
+
+/// Tells what happens to the next line, whose number is that of the lines done.
+pub(super) fn fate(
+    asked: &Asked<'_>,
+    work: &mut Work,
+    verdict: Verdict,
+    line: Line<'_>,
+) -> Result<Fate, Failure> {
+    if verdict == Verdict::Kept {
+        return Ok(Fate::Kept);
+    }
+    let told = why(asked, &mut work.ledger, (work.state.done, verdict), line);
+    Ok(match told.map_err(|error| work.failed(&error))? {
+        (Kind::Blank, _) => Fate::Kept,
+        (kind, why) => Fate::Dropped(kind, why),
+    })
+}
+
+/// Returns the kind of line `number`, and its entry for DROPPED as JSON.
+fn why(
+    asked: &Asked<'_>,
+    ledger: &mut Ledger,
+    (number, verdict): (u64, Verdict),
+    original: Line<'_>,
+) -> std::io::Result<(Kind, Vec<u8>)> {
+    let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
+        ledger.next_head(number)?;
+    let (key, other) = (ledger.text(key)?, ledger.text(other)?);
+    let name = asked.name(file);
+    match kind {
+        Kind::Blank => return Ok((kind, Vec::new())),
+        Kind::Skipped => {
+            let (skipped, reason) = (&lossy(&key), &lossy(&other));
+            let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
+            match original {
+                Line::Bytes(line) => match std::str::from_utf8(line) {
+                    Ok(line) => row = Some(line),
+                    Err(_) => row_hex = Some(hex(line)),
+                },
+                Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+            }
+            let object =
+                SkippedObject { file: name, line, skipped, reason, row, row_hex, at, bytes };
+            return Ok((kind, serde_json::to_vec(&object)?));
+        }
+        Kind::Document | Kind::Archived => {}
+    }
+    let (of, of_key, (equal, of_shingles)) = match verdict {
+        Verdict::Dropped { of, equal } => {
+            let of = ledger.head(of)?;
+            let of_key = ledger.text(of.key)?;
+            (Some((asked.name(of.file), of.line)), of_key, (equal, of.shingles))
+        }
+        _ => {
+            let stored = asked.archive.as_ref().map(|archive| archive.index.signature(&other));
+            let stored = stored.transpose().map_err(std::io::Error::other)?.flatten();
+            let stored = stored.map_or(0, |signature| signature.shingle_count());
+            (None, other, (equal_rows, stored))
+        }
+    };
+    let (similarity, contained) = told(asked, equal, (shingles, of_shingles));
+    let counts = Counts { shingles, of_shingles, shared: equal };
+    let object = serde_json::to_vec(&DroppedObject {
+        key: text(&key).as_deref(),
+        file: name,
+        line,
+        of_key: text(&of_key).as_deref(),
+        of_file: of.as_ref().map(|(file, _)| *file),
+        of_line: of.as_ref().map(|(_, line)| *line),
+        similarity,
+        contained,
+        shingles: asked.args.exact.then_some(counts),
+        in_index: of.is_none(),
+        repetitive,
+    })?;
+    Ok((kind, object))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        digits.extend(
+            [byte >> 4, byte & 15]
+                .map(|digit| char::from_digit(digit.into(), 16))
+                .into_iter()
+                .flatten(),
+        );
+    }
+    digits
+}
+
+/// A key as text; `None` if the line has no key.
+fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    (!key.is_empty()).then(|| lossy(key))
+}
+
+/// Returns the similarity of two documents and, with `--contained` or `--exact`, their containment.
+/// `equal` is the number of equal rows or, with `--exact`, of shared shingles; `counts` are the
+/// shingle counts of the two.
+fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
+    if asked.args.exact {
+        let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
+        return (overlap.similarity, Some(overlap.containment));
+    }
+    let contained = asked.params.containment(equal, counts.0, counts.1);
+    let contained = contained.filter(|_| asked.args.contained.is_some());
+    (asked.params.similarity(equal), contained.map(|told| told.estimate))
+}
+
+/// Makes both files durable and stores the state.
+fn checkpoint(
+    work: &mut Work,
+    lines: &LineFiles,
+    (out, dropped): (&mut Packed, &mut Packed),
+) -> Result<(), Failure> {
+    for file in [&mut *out, &mut *dropped] {
+        file.end_block()?;
+        file.sync()?;
+    }
+    work.state.position = lines.position();
+    (work.state.out_bytes, work.state.dropped_bytes) = (out.bytes, dropped.bytes);
+    work.store()
+}

@@ -1,0 +1,115 @@
+//! The third pass for tables and Parquet files: copies table rows byte for byte, and Parquet rows
+//! column by column. After an interruption, this pass starts over: it is the shortest of the three,
+//! so checkpoints would save little.
+
+#![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use super::asked::Asked;
+use super::ledger::{Verdict, Verdicts};
+use super::packed::Packed;
+use super::work::Work;
+use super::write::{self, Fate, Line, changed};
+use crate::failure::Failure;
+use crate::input::files;
+use crate::input::source;
+use crate::input::source::{Row, RowCopy};
+use crate::interrupt;
+use crate::output::progress::{Progress, Unit};
+use crate::raw::STDIN;
+use crate::scratch;
+
+/// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
+pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (dropped, mut verdicts) = begin(asked, work)?;
+    let mut dropped = dropped;
+    let tmp = files::unfinished(&asked.out);
+    let failed = |error: io::Error| Failure::writing(&asked.out, &error);
+    let file = scratch::create(&tmp).map_err(failed)?;
+    let mut copy = RowCopy::new(asked.files, &asked.out, file)?;
+    let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
+    for group in copy.groups() {
+        let mut keep = Vec::new();
+        for _ in 0..group.rows {
+            let verdict = next(&mut verdicts, work)?;
+            let fate = write::fate(asked, work, verdict, Line::Bytes(b""))?;
+            keep.push(matches!(fate, Fate::Kept));
+            if let Fate::Dropped(_, why) = fate {
+                dropped.line(&why, b"\n")?;
+            }
+            step(work, &progress)?;
+        }
+        copy.keep(group, keep)?;
+    }
+    let file = copy.finish()?;
+    file.sync_all().map_err(failed)?;
+    let length = |file: &File| file.metadata().map(|metadata| metadata.len());
+    work.state.counts.bytes_kept = length(&file).map_err(failed)?;
+    let lengths = asked.files.iter().map(|path| files::length(path));
+    let lengths = lengths.collect::<Result<Vec<_>, _>>()?;
+    work.state.counts.bytes_read = lengths.into_iter().flatten().sum();
+    write::end(asked, work, None, dropped)
+}
+
+/// Copies the header and the kept rows to a table, and writes the reasons for the other rows to
+/// DROPPED.
+pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut dropped, mut verdicts) = begin(asked, work)?;
+    let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
+    let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
+    let copy = work.stdin();
+    for (at, path) in asked.files.iter().enumerate() {
+        let file = if path.as_os_str() == STDIN { &copy } else { path };
+        let mut rows = source::open_table(file, &asked.rows)?;
+        // The last line of a file may lack its end.
+        let end = if rows.header_end.is_empty() { b"\n".to_vec() } else { rows.header_end.clone() };
+        if at == 0 {
+            out.line(&rows.header, if rows.header.is_empty() { b"" } else { &end })?;
+        }
+        let table = rows.table();
+        loop {
+            let at = table.next_byte();
+            let row = table.row().map_err(|error| Failure::reading(path, &error))?;
+            let Some(Row { bytes, line_end, cells, .. }) = row else { break };
+            let verdict = next(&mut verdicts, work)?;
+            let line_end = if line_end.is_empty() { &end } else { line_end };
+            let is_too_large = cells.is_err_and(|wrong| wrong.is_too_large);
+            let line =
+                if is_too_large { Line::At(at, bytes.len() as u64) } else { Line::Bytes(bytes) };
+            let to = (&mut out, &mut dropped);
+            write::write(asked, work, (line, line_end), verdict, to)?;
+            step(work, &progress)?;
+        }
+    }
+    write::end(asked, work, Some(out), dropped)
+}
+
+fn begin(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, impl Read + use<>), Failure> {
+    let Some(dropped) = Packed::open(&asked.dropped, 0)? else { return Err(changed()) };
+    work.ledger.flush().map_err(|error| work.failed(&error))?;
+    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
+        .and_then(|verdicts| verdicts.read_from(0))
+        .map_err(|error| work.failed(&error))?;
+    Ok((dropped, verdicts))
+}
+
+fn next(verdicts: &mut impl Read, work: &Work) -> Result<Verdict, Failure> {
+    if work.state.done == work.ledger.count {
+        return Err(changed());
+    }
+    let mut bytes = [0; 16];
+    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
+    Ok(Verdict::decode(bytes))
+}
+
+/// Counts a row. From time to time, updates the progress bar and checks for signals.
+fn step(work: &mut Work, progress: &Progress) -> Result<(), Failure> {
+    work.state.done += 1;
+    if work.state.done.is_multiple_of(1_024) {
+        progress.reached(work.state.done);
+        interrupt::check()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `nearkin dups`: finds copies and near-copies in folders, with an index that needs no managing.
+//!
+//! This module is the sequence of steps: find the files, compare files of equal size, index the
+//! texts, form groups, print them.
+
+mod cache;
+mod cksum;
+mod exact;
+mod files;
+mod folder;
+mod groups;
+mod mount;
+mod near;
+mod script;
+mod show;
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::mirror::Selection;
+use crate::args::Dups;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::{self, Output};
+
+use files::Files;
+use folder::folders;
+use groups::Groups;
+
+pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    crate::threads::start_pool()?;
+    let folders = folders(args)?;
+    args.script.as_deref().map_or(Ok(()), script::check)?;
+    let selection = Selection {
+        hidden: args.hidden,
+        exclude: args.exclude.clone(),
+        bytes_min: args.min_size,
+        one_file_system: args.one_file_system,
+    };
+    let mut files = Files::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let exact = exact::groups(&files)?;
+    let mut groups = Groups::default();
+    if !args.exact {
+        let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
+        let wanted = cache::Wanted { args, folders: &paths, selection: &selection };
+        let near = cache::with_index(&wanted, |index| {
+            near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
+        });
+        (groups.near, files.skipped) = near?;
+    }
+    groups.of_exact(&exact);
+    if !args.against.is_empty() {
+        groups.across(&files);
+    }
+    if args.link {
+        groups.linkable(&files, args.any_owner);
+    }
+    groups.measure(&files);
+    if let Some(path) = &args.script {
+        script::write(path, args, &groups, &files)?;
+    }
+    show::show(&groups, &files, args, output)?;
+    if let Some(path) = &args.script {
+        output::note(format!("wrote {}; read the script before you run it", path.display()));
+    }
+    Ok(Ended::Well)
+}
+
+/// The folders in the order in which their files are kept, with all links resolved.
+fn preferred(args: &Dups) -> Result<Vec<PathBuf>, Failure> {
+    let resolved =
+        |given: &PathBuf| fs::canonicalize(given).map_err(|error| Failure::reading(given, &error));
+    args.against.iter().chain(&args.folders).map(resolved).collect()
+}

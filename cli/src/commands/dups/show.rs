@@ -1,0 +1,182 @@
+//! Prints groups of copies.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::files::{File, Files};
+use super::groups::{Group, Groups};
+use crate::args::Dups;
+use crate::failure::Failure;
+use crate::input::doubts;
+use crate::input::doubts::Doubts;
+use crate::output::{self, JsonBytes, Output, counted, grouped, visible};
+
+#[derive(Serialize)]
+struct FileObject<'a> {
+    path: JsonBytes<'a>,
+    bytes: u64,
+    /// Bytes that are freed with this file: 0 if it keeps another name elsewhere.
+    bytes_on_disk: u64,
+    /// Similarity to the first file of the group; 1 for exact copies.
+    similarity: f64,
+    /// Whether the file is always kept: true for the first file, and for those of --against.
+    stays: bool,
+    /// Other paths to the same file: hard links, or the same folder through another mount.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    same_file: Vec<JsonBytes<'a>>,
+}
+
+#[derive(Serialize)]
+struct GroupObject<'a> {
+    kind: &'a str,
+    bytes_freed: u64,
+    files: Vec<FileObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct TotalsObject<'a> {
+    files: u64,
+    exact_groups: u64,
+    exact_copies: u64,
+    exact_bytes_freed: u64,
+    near_groups: u64,
+    near_copies: u64,
+    near_bytes_freed: u64,
+    /// Number of files whose texts were not compared, by kind of reason.
+    texts_not_read: &'a BTreeMap<&'static str, u64>,
+    /// Of the texts that this run has read.
+    #[serde(flatten)]
+    doubts: Doubts,
+}
+
+/// Number and total size of the files that need not be kept.
+fn totals(groups: &[Group], files: &Files) -> (u64, u64) {
+    let goes = |group: &Group| group.redundant(files).count() as u64;
+    (groups.iter().map(goes).sum(), groups.iter().map(|group| group.freed).sum())
+}
+
+pub(super) fn show(
+    groups: &Groups,
+    files: &Files,
+    args: &Dups,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let limit = args.limit.unwrap_or(usize::MAX);
+    for (kind, groups) in [("exact", &groups.exact), ("near", &groups.near)] {
+        for group in groups.iter().take(limit) {
+            print(kind, group, files, output)?;
+        }
+    }
+    let [exact, near] = [&groups.exact, &groups.near];
+    let ((exact_copies, exact_bytes), (near_copies, near_bytes)) =
+        (totals(exact, files), totals(near, files));
+    if output.json() {
+        output.object(&TotalsObject {
+            files: files.all.len() as u64,
+            exact_groups: exact.len() as u64,
+            exact_copies,
+            exact_bytes_freed: exact_bytes,
+            near_groups: near.len() as u64,
+            near_copies,
+            near_bytes_freed: near_bytes,
+            texts_not_read: &files.skipped,
+            doubts: doubts::counts(),
+        })?;
+    }
+    output.flush()?;
+    for (kind, groups) in [("exact", exact), ("near", near)] {
+        let all = groups.len() as u64;
+        let place = if args.script.is_some() { " (also in the script)" } else { "" };
+        let what = format!("groups of {kind} copies{place}");
+        output::note_limit(all.min(limit as u64), all, &what);
+    }
+    let looked = counted(files.all.len() as u64, "file");
+    output::note(format!("{looked} looked at{}", left_out(files)));
+    let line = |copies: u64, kind: &str, groups: &[Group], bytes: u64| {
+        let groups = counted(groups.len() as u64, "group");
+        let (copies, bytes) = (grouped(copies), output::bytes(bytes));
+        output::note(format!("{copies} {kind} in {groups}: {bytes} could be freed"));
+    };
+    line(exact_copies, "exact copies", exact, exact_bytes);
+    note_unlinked(groups);
+    if !args.exact {
+        line(near_copies, "near-copies", near, near_bytes);
+        let unread: u64 = files.skipped.values().sum();
+        if unread > 0 {
+            let kinds = files.skipped.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
+            let kinds = kinds.collect::<Vec<_>>().join(", ");
+            let unread = counted(unread, "file");
+            output::note(format!(
+                "{unread} not compared by text: {kinds} (--no-cache --verbose names them)"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// With `--link`: copies that the script does not link, and why.
+fn note_unlinked(groups: &Groups) {
+    if groups.other_owner > 0 {
+        let copies = counted(groups.other_owner, "file");
+        output::note(format!(
+            "{copies} not linked: the owner, group or mode would change; --any-owner permits it"
+        ));
+    }
+    if groups.elsewhere > 0 {
+        let copies = counted(groups.elsewhere, "file");
+        output::note(format!("{copies} not linked: on another file system or mount"));
+    }
+}
+
+fn left_out(files: &Files) -> String {
+    let mut text = String::new();
+    if files.empty > 0 {
+        text.extend([", ", &grouped(files.empty), " empty"]);
+    }
+    if files.more_names() > 0 {
+        text.extend([", ", &counted(files.more_names(), "more path"), " to one of them"]);
+    }
+    text
+}
+
+fn print<'a>(
+    kind: &str,
+    group: &Group,
+    files: &'a Files,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let members = group.files.iter().enumerate();
+    let members = members.map(|(nth, (at, similarity))| (nth, &files.all[*at], *similarity));
+    let bytes = |path: &'a std::path::Path| path.as_os_str().as_encoded_bytes();
+    if output.json() {
+        let file = |(nth, file, similarity): (usize, &'a File, f64)| {
+            let mut names = file.names.iter().map(|name| JsonBytes(bytes(&name.shown)));
+            FileObject {
+                path: names.next().unwrap_or(JsonBytes(b"")),
+                bytes: file.state.bytes,
+                bytes_on_disk: file.freed,
+                similarity,
+                stays: nth == 0 || file.against,
+                same_file: names.collect(),
+            }
+        };
+        let files = members.map(file).collect();
+        return output.object(&GroupObject { kind, bytes_freed: group.freed, files });
+    }
+    let number = counted(group.files.len() as u64, "file");
+    let freed = output::bytes(group.freed);
+    output.line(format_args!("{kind:<5}  {number}, {freed} could be freed"))?;
+    for (_, file, similarity) in members {
+        for (nth, name) in file.names.iter().enumerate() {
+            let name = visible(bytes(&name.shown));
+            let note = if nth == 0 { "" } else { "  (the same file)" };
+            if kind == "exact" {
+                output.line(format_args!("  {name}{note}"))?;
+            } else {
+                output.line(format_args!("  {similarity:.3}  {name}{note}"))?;
+            }
+        }
+    }
+    output.line("")
+}

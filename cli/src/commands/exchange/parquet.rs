@@ -1,0 +1,313 @@
+//! An export as a Parquet file: one column per field, and the header as file metadata `nearkin`.
+//!
+//! Also reads files that other programs have rewritten: columns are found by name, and columns may
+//! be optional as long as no value is missing.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::basic::Compression;
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{
+    ByteArray, ByteArrayType, DataType, FixedLenByteArrayType, Int32Type, Int64Type,
+};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+use ::parquet::schema::types::ColumnPath;
+use nearkin::{Document, Params, Signature};
+
+use super::header::Header;
+use super::target::Target;
+use crate::failure::{self, Failure};
+use crate::input::files;
+use crate::input::source;
+use crate::input::source::{BoundedColumn, PagesBytes};
+use crate::output::counted;
+
+/// Key under which the header is stored in the file metadata.
+const HEADER: &str = "nearkin";
+/// The columns in file order.
+const COLUMNS: [&str; 5] = ["key", "time", "shingle_count", "payload", "signature"];
+/// A row group ends when it reaches one of these limits. They are large enough for few groups, and
+/// bound the memory.
+const GROUP_BYTES: usize = 32 << 20;
+const GROUP_DOCUMENTS: usize = 100_000;
+
+fn failed(path: &Path, doing: &str, error: &ParquetError) -> Failure {
+    Failure::new(format!("cannot {doing} {}: {error}", path.display()), "")
+}
+
+/// Writes a file, row group by row group.
+pub(crate) struct ParquetWriter {
+    file: SerializedFileWriter<Target>,
+    path: std::path::PathBuf,
+    group: Vec<Document>,
+    group_bytes: usize,
+}
+
+impl ParquetWriter {
+    pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
+        let schema = format!(
+            "message nearkin {{
+                required binary key;
+                required int64 time (INTEGER(64, false));
+                required int32 shingle_count (INTEGER(32, false));
+                required binary payload;
+                required fixed_len_byte_array({}) signature;
+            }}",
+            params.signature_bytes()
+        );
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(concat!("nearkin ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_key_value_metadata(Some(vec![KeyValue::new(
+                HEADER.to_owned(),
+                header.to_json()?,
+            )]));
+        // Values rarely repeat, and nobody filters by them: no dictionary, no min/max statistics.
+        for column in ["key", "payload", "signature"] {
+            let column = ColumnPath::from(column);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_statistics_enabled(column, EnabledStatistics::None);
+        }
+        // Hash values are random, so they do not compress.
+        let signature = ColumnPath::from("signature");
+        let properties =
+            properties.set_column_compression(signature, Compression::UNCOMPRESSED).build();
+        let target = Target::create(path)?;
+        let file = parse_message_type(&schema)
+            .and_then(|schema| {
+                SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties))
+            })
+            .map_err(|error| failed(path, "write", &error))?;
+        Ok(Self { file, path: path.to_owned(), group: Vec::new(), group_bytes: 0 })
+    }
+
+    pub(crate) fn write(&mut self, document: Document) -> Result<(), Failure> {
+        self.group_bytes +=
+            document.key.len() + document.payload.len() + document.signature.as_bytes().len();
+        self.group.push(document);
+        if self.group_bytes >= GROUP_BYTES || self.group.len() >= GROUP_DOCUMENTS {
+            self.end_group()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.end_group()?;
+        let Self { file, path, .. } = self;
+        file.into_inner().map_err(|error| failed(&path, "write", &error))?.finish()
+    }
+
+    fn end_group(&mut self) -> Result<(), Failure> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        let group = std::mem::take(&mut self.group);
+        self.group_bytes = 0;
+        self.write_group(group).map_err(|error| failed(&self.path, "write", &error))
+    }
+
+    fn write_group(&mut self, group: Vec<Document>) -> Result<(), ParquetError> {
+        let times = group.iter().map(|document| document.time.cast_signed()).collect();
+        let counts = group.iter().map(|d| d.signature.shingle_count().cast_signed()).collect();
+        let signature = |d: &Document| ByteArray::from(d.signature.as_bytes().to_vec()).into();
+        let signatures = group.iter().map(signature).collect();
+        let (mut keys, mut payloads) = (Vec::new(), Vec::new());
+        for Document { key, payload, .. } in group {
+            keys.push(ByteArray::from(key));
+            payloads.push(ByteArray::from(payload));
+        }
+        let mut rows = self.file.next_row_group()?;
+        let mut column = Columns { rows: &mut rows };
+        column.write::<ByteArrayType>(keys)?;
+        column.write::<Int64Type>(times)?;
+        column.write::<Int32Type>(counts)?;
+        column.write::<ByteArrayType>(payloads)?;
+        column.write::<FixedLenByteArrayType>(signatures)?;
+        rows.close().map(|_| ())
+    }
+}
+
+/// The columns of a row group, written one after the other.
+struct Columns<'a, 'b> {
+    rows: &'a mut ::parquet::file::writer::SerializedRowGroupWriter<'b, Target>,
+}
+
+impl Columns<'_, '_> {
+    #[expect(clippy::needless_pass_by_value, reason = "a column is freed once it is written")]
+    fn write<T: DataType>(&mut self, values: Vec<T::T>) -> Result<(), ParquetError> {
+        let column = self.rows.next_column()?;
+        let mut column = column.ok_or_else(|| ParquetError::General("no column".to_owned()))?;
+        column.typed::<T>().write_batch(&values, None, None)?;
+        column.close()
+    }
+}
+
+/// Reads a file, a batch of documents at a time.
+pub(crate) struct ParquetReader {
+    file: SerializedFileReader<File>,
+    path: std::path::PathBuf,
+    /// Position in the file of each of [`COLUMNS`].
+    places: [usize; 5],
+    /// The next row group to read.
+    group_next: usize,
+    columns: Option<Vec<BoundedColumn>>,
+    pages_bytes: PagesBytes,
+    read: std::vec::IntoIter<Row>,
+    documents: u64,
+}
+
+/// A document before its signature is decoded with the parameters. Its bytes are those of a page:
+/// many documents may have the same large value of a dictionary.
+struct Row {
+    key: ByteArray,
+    time: u64,
+    shingle_count: u32,
+    payload: ByteArray,
+    signature: ByteArray,
+}
+
+impl ParquetReader {
+    pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
+        files::length(path)?;
+        let name = path.display();
+        let file = source::open_parquet(path)?;
+        let metadata = file.metadata().file_metadata();
+        let values = metadata.key_value_metadata().into_iter().flatten();
+        let header = values.filter(|pair| pair.key == HEADER).find_map(|pair| pair.value.clone());
+        let Some(header) = header else {
+            return Err(Failure::new(
+                format!("{name} has no metadata {HEADER:?}: `nearkin export` did not write it"),
+                "",
+            ));
+        };
+        let header = Header::parse(header.as_bytes(), &name.to_string())?;
+        let schema = metadata.schema_descr();
+        let mut places = [0; 5];
+        for (place, wanted) in places.iter_mut().zip(COLUMNS) {
+            let mut columns = schema.columns().iter();
+            let found = columns.position(|column| column.path().parts() == [wanted]);
+            let column = found.filter(|at| schema.column(*at).max_rep_level() == 0);
+            *place = column.ok_or_else(|| {
+                Failure::new(format!("{name} has no column {wanted:?} of single values"), "")
+            })?;
+        }
+        let (read, path) = (Vec::new().into_iter(), path.to_owned());
+        let (columns, pages_bytes) = (None, PagesBytes::default());
+        let (group_next, documents) = (0, 0);
+        let reader = Self { file, path, places, group_next, columns, pages_bytes, read, documents };
+        Ok((header, reader))
+    }
+
+    pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
+        let row = loop {
+            if let Some(row) = self.read.next() {
+                break row;
+            }
+            let rows = self.some().map_err(|error| failed(&self.path, "read", &error))?;
+            let Some(rows) = rows else { return Ok(None) };
+            self.read = rows.into_iter();
+        };
+        self.documents += 1;
+        let Row { key, time, shingle_count, payload, signature } = row;
+        let signature =
+            Signature::from_bytes(params, signature.data(), shingle_count).map_err(|error| {
+                let before = counted(self.documents - 1, "document");
+                let wrong = failure::with_causes(&error);
+                Failure::new(format!("{}, after {before}: {wrong}", self.path.display()), "")
+            })?;
+        let (key, payload) = (key.data(), payload.data());
+        Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
+    }
+
+    /// The next batch of documents; it is empty when a row group begins or ends. Returns `None` at
+    /// the end of the file.
+    fn some(&mut self) -> Result<Option<Vec<Row>>, ParquetError> {
+        let Some(columns) = &mut self.columns else {
+            if self.group_next >= self.file.num_row_groups() {
+                return Ok(None);
+            }
+            let group = self.group_next;
+            self.group_next += 1;
+            let open = |place: &usize| {
+                BoundedColumn::open(&self.file, &self.path, (group, *place), &self.pages_bytes)
+            };
+            self.columns = Some(self.places.iter().map(open).collect::<Result<_, _>>()?);
+            return Ok(Some(Vec::new()));
+        };
+        let rows = columns.iter().map(|column| column.rows).min().unwrap_or(1);
+        let [keys, times, counts, payloads, signatures] = columns.as_mut_slice() else {
+            return Ok(None);
+        };
+        let keys = bytes(keys, "key", rows)?;
+        times.values.begin();
+        let times = match &mut times.reader {
+            ColumnReader::Int64ColumnReader(column) => values(column, "time", rows)?,
+            _ => return Err(unfit("time")),
+        };
+        counts.values.begin();
+        let counts = match &mut counts.reader {
+            ColumnReader::Int32ColumnReader(column) => values(column, "shingle_count", rows)?,
+            _ => return Err(unfit("shingle_count")),
+        };
+        let (payloads, signatures) =
+            (bytes(payloads, "payload", rows)?, bytes(signatures, "signature", rows)?);
+        if keys.is_empty() {
+            self.columns = None;
+        }
+        let count = keys.len();
+        let lengths = [times.len(), counts.len(), payloads.len(), signatures.len()];
+        if lengths.iter().any(|length| *length != count) {
+            return Err(ParquetError::General("columns differ in length".to_owned()));
+        }
+        let rest = times.into_iter().zip(counts).zip(payloads).zip(signatures);
+        let rows =
+            keys.into_iter().zip(rest).map(|(key, (((time, count), payload), signature))| {
+                let (time, shingle_count) = (time.cast_unsigned(), count.cast_unsigned());
+                Row { key, time, shingle_count, payload, signature }
+            });
+        Ok(Some(rows.collect()))
+    }
+}
+
+fn unfit(name: &str) -> ParquetError {
+    ParquetError::General(format!("the column {name:?} has an unsupported type"))
+}
+
+/// The next values of a column. A missing value is an error.
+fn values<T: DataType>(
+    column: &mut ColumnReaderImpl<T>,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<T::T>, ParquetError> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let (records, present, _) = column.read_records(rows, Some(&mut levels), None, &mut values)?;
+    if records == present {
+        return Ok(values);
+    }
+    Err(ParquetError::General(format!("a value of the column {name:?} is missing")))
+}
+
+fn bytes(
+    column: &mut BoundedColumn,
+    name: &str,
+    rows: usize,
+) -> Result<Vec<ByteArray>, ParquetError> {
+    column.values.begin();
+    Ok(match &mut column.reader {
+        ColumnReader::ByteArrayColumnReader(column) => values(column, name, rows)?,
+        ColumnReader::FixedLenByteArrayColumnReader(column) => {
+            values(column, name, rows)?.into_iter().map(ByteArray::from).collect()
+        }
+        _ => return Err(unfit(name)),
+    })
+}

@@ -1,0 +1,72 @@
+//! An output file that gets its final name only when it is complete.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "writes the user's files, never the index's"
+)]
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::input::files;
+use crate::scratch;
+
+/// An output file. If it is dropped unfinished, the partial file is deleted.
+pub(crate) struct Target {
+    file: File,
+    path: PathBuf,
+    /// Path of the partial file. `None` for pipes and devices, which are written directly.
+    tmp: Option<PathBuf>,
+}
+
+impl Target {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: io::Error| writing(path, &error);
+        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let file = File::options().write(true).open(path).map_err(failed)?;
+            return Ok(Self { file, path: path.to_owned(), tmp: None });
+        }
+        let tmp = files::unfinished(path);
+        let file = scratch::create(&tmp).map_err(failed)?;
+        Ok(Self { file, path: path.to_owned(), tmp: Some(tmp) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let Some(tmp) = &self.tmp else { return Ok(()) };
+        let done = self.file.sync_all().and_then(|()| fs::rename(tmp, &self.path));
+        done.map_err(|error| writing(&self.path, &error))?;
+        self.tmp = None;
+        Ok(())
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(tmp) = &self.tmp {
+            // If deleting fails too, the name of the remaining file shows that it is unfinished.
+            let _ = fs::remove_file(tmp);
+        }
+    }
+}
+
+/// An I/O error while writing a path that the user gave.
+pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::writing(path, error)
+}

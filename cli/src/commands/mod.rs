@@ -1,0 +1,64 @@
+//! The commands, one file or folder each, and which of them runs.
+//!
+//! A command parses what it was given, calls the library, and prints. The only wing that knows the
+//! others; no file of another wing names a command.
+
+mod add;
+mod added;
+mod admit;
+mod clusters;
+mod copies;
+mod dedup;
+mod dups;
+mod exchange;
+mod maintain;
+mod manual;
+mod mirror;
+mod pairs;
+mod passages;
+mod query;
+mod remove;
+mod report;
+mod resume;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "serve/no_serve.rs"]
+mod serve;
+mod transfer;
+mod tune;
+
+use crate::args::Command;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::opened::leaving_nothing;
+use crate::output::Output;
+
+/// Runs a command. `Ok` is the status of a command that did what it was asked to.
+pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {
+    match command {
+        Command::Create(args) => maintain::create(&args, output),
+        Command::Add(args) => leaving_nothing(&args.index, || add::run(&args, output)),
+        Command::Admit(args) => leaving_nothing(&args.index, || admit::run(&args, output)),
+        Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
+        Command::Dedup(args) => dedup::run(&args, output),
+        Command::Dups(args) => dups::run(&args, output),
+        Command::Query(args) => query::run(args, output),
+        Command::Remove(args) => remove::run(args, output),
+        Command::Pairs(args) => pairs::pairs(&args, output),
+        Command::Clusters(args) => clusters::run(&args, output),
+        Command::Report(args) => report::run(&args, output),
+        Command::Stats(args) => maintain::stats(&args, output),
+        Command::Verify(args) => maintain::verify(&args, output),
+        Command::Compact(args) => maintain::compact(&args, output),
+        Command::Backup(args) => copies::backup(&args, output),
+        Command::Salvage(args) => copies::salvage(&args, output),
+        Command::Export(args) => transfer::export(&args, output),
+        Command::Import(args) => leaving_nothing(&args.index, || transfer::import(&args, output)),
+        Command::Rebuild(args) => transfer::rebuild(&args, output),
+        Command::Serve(args) => serve::run(&args, output),
+        Command::Tune(args) => tune::run(&args, output),
+        Command::Completions(args) => manual::completions(&args, output),
+        Command::Man(args) => manual::man(&args, output),
+    }
+}

@@ -1,0 +1,360 @@
+//! `nearkin add` and `query` for an index of passages: which texts quote which.
+//!
+//! This module prints the answers. The library cuts texts into passages.
+
+use nearkin::passages::{
+    Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
+};
+use nearkin::{Index, Reader};
+use serde::Serialize;
+
+use super::added::{Counts, Safe};
+use crate::args::Query;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::content::Reading;
+use crate::input::documents as input;
+use crate::input::documents::Input;
+use crate::input::opened;
+use crate::input::originals::Originals;
+use crate::input::pipeline;
+use crate::input::pipeline::Pace;
+use crate::input::skips::Skips;
+use crate::input::sniff;
+use crate::output::progress::Progress;
+use crate::output::quoted;
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::raw::{self, Raw, Skipped};
+
+/// Maximum size of a batch of several texts, well below the library's default maximum of 16 MiB. A
+/// single long text may exceed it.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// Counts, skips and checkpoints of a run that adds texts.
+pub(crate) struct Adding<'a> {
+    pub(crate) counts: &'a mut Counts,
+    pub(crate) skips: &'a mut Skips,
+    pub(crate) safe: &'a Safe<'a>,
+}
+
+/// Adds all texts of the input and closes the index.
+pub(crate) fn add(
+    index: Index,
+    reading: &Reading,
+    input: &mut Input,
+    progress: &Progress,
+    adding: &mut Adding<'_>,
+) -> Result<(), Failure> {
+    let Adding { counts, skips, safe } = adding;
+    let index = PassageIndex::new(index)?;
+    let cutter = index.cutter();
+    let ended = pipeline::run_with_positions(
+        input,
+        Pace::Full,
+        progress,
+        |raw| reading.prepare(raw, cutter),
+        |chunk, position| {
+            let (chunk, ended) = raw::strictly(safe.strict, chunk);
+            let judged = skips.count(&chunk, reading);
+            write(&index, chunk, (counts, skips), progress).and(ended)?;
+            safe.reached(position, index.index());
+            judged
+        },
+    );
+    let ended = ended.and_then(|()| skips.judge(reading));
+    if ended.is_ok() {
+        safe.finish();
+    }
+    opened::close(ended, || index.close())
+}
+
+fn write(
+    index: &PassageIndex,
+    chunk: Vec<Result<Prepared, Skipped>>,
+    (counts, skips): (&mut Counts, &mut Skips),
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let (mut texts, mut bytes, mut skipped) = (Vec::new(), 0, Vec::new());
+    for text in chunk {
+        match text {
+            Ok(text) => {
+                bytes += text.wal_bytes();
+                if bytes > BATCH_BYTES_MAX && !texts.is_empty() {
+                    counts.count(&index.write(&texts)?);
+                    texts.clear();
+                    bytes = text.wal_bytes();
+                }
+                texts.push(text);
+            }
+            Err(one) => {
+                match one.emptied() {
+                    // An earlier text of this key is written first.
+                    Some(key) => {
+                        counts.count(&index.write(&std::mem::take(&mut texts))?);
+                        bytes = 0;
+                        counts.count_blank(index.remove(key)?);
+                    }
+                    None => counts.skip(&one),
+                }
+                skipped.push(one);
+            }
+        }
+    }
+    skips.note(&skipped, progress);
+    counts.count(&index.write(&texts)?);
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct TextObject<'a> {
+    query: &'a str,
+    key: &'a str,
+    share: f64,
+    passages: Vec<PassageObject>,
+}
+
+/// A passage that occurs in both texts. `query` and `stored` are its byte ranges there: begin
+/// (inclusive) and end (exclusive).
+#[derive(Serialize)]
+struct PassageObject {
+    query: [u64; 2],
+    stored: [u64; 2],
+    words: u64,
+    similarity: f64,
+    /// With `--show`: the quoted words as they stand in the query; `stored_text` has them as they
+    /// stand in the stored text, if it can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_text: Option<String>,
+}
+
+/// A text used as query.
+struct QueryText<'a> {
+    name: &'a [u8],
+    text: &'a str,
+}
+
+/// How answers are printed.
+struct Printing<'a> {
+    /// Whether there are several queries: then each answer is printed under the query's name, and
+    /// empty answers are omitted.
+    many: bool,
+    /// With `--show`: where stored texts are read again.
+    originals: Option<&'a Originals>,
+}
+
+pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<Ended, Failure> {
+    let elsewhere = [
+        (args.key.is_some() || !args.keys.is_empty(), "query --key"),
+        (args.exact.exact, "query --exact"),
+    ];
+    for (given, what) in elsewhere {
+        if given {
+            opened::check_of_documents(index.params(), what)?;
+        }
+    }
+    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    opened::warn_if_missed(index.params(), Some(threshold));
+    let originals = if args.show {
+        let fields = input::fields_again(&args.exact, index.params())?;
+        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.lines.rows)?)
+    } else {
+        None
+    };
+    let mut printing = Printing { many: false, originals: originals.as_ref() };
+    let view = PassageView::new(&index.snapshot())?;
+    let ask = |text: &str| {
+        let query = view.query(text).threshold(threshold).limit(args.limit);
+        match args.max_candidates {
+            Some(candidates) => query.max_candidates(candidates).run(),
+            None => query.run(),
+        }
+    };
+    if let Some(text) = &args.text {
+        let answer = ask(text)?;
+        printing.print(&QueryText { name: b"text", text }, &answer, output)?;
+        if answer.texts.is_empty() {
+            opened::note_quotation_words(index.params(), threshold);
+        }
+        return Ok(Ended::Well);
+    }
+    let fields = input::fields(&args.lines, index.params())?;
+    let reading = Reading::new(index.sketcher(), fields);
+    let (lines, input) = if args.lines.jsonl.is_empty() {
+        sniff::check_are_texts(&args.files, args.lines.as_text)?;
+        (false, Input::named(args.files))
+    } else {
+        (true, Input::lines(&args.lines.jsonl, args.lines.row_options())?)
+    };
+    printing.many = lines;
+    let (ended, missed) =
+        by_content(&reading, input, ask, (&printing, args.lines.lenient), output)?;
+    if missed > 0 {
+        opened::note_quotation_words(index.params(), threshold);
+    }
+    Ok(ended)
+}
+
+/// Queries by every text of the input. With `printing.many`, answers are printed under the names of
+/// the queries, and unreadable texts are not an error. Also returns the number of queries without a
+/// match.
+fn by_content(
+    reading: &Reading,
+    mut input: Input,
+    ask: impl Fn(&str) -> nearkin::Result<PassageAnswer> + Sync,
+    (printing, lenient): (&Printing<'_>, bool),
+    output: &mut Output,
+) -> Result<(Ended, u64), Failure> {
+    let (unit, total) = input.size();
+    let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
+    let (mut asked, mut answered, mut failed) = (0, 0, 0);
+    let mut skips = Skips::new(lenient);
+    let work = |raw: Raw| match reading.text(raw) {
+        Ok((name, text)) => ask(&text).map(|answer| Ok((name, text, answer))),
+        Err(skipped) => Ok(Err(skipped)),
+    };
+    pipeline::run(&mut input, Pace::Prompt, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
+        let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+        let judged = skips.count(&chunk, reading);
+        for one in chunk {
+            match one {
+                Ok((name, text, answer)) => {
+                    asked += 1;
+                    answered += u64::from(answer.found > 0);
+                    printing.print(&QueryText { name: &name, text: &text }, &answer, output)?;
+                }
+                Err(one) => skipped.push(one),
+            }
+        }
+        failed += skipped.len() as u64;
+        skips.note(&skipped, &progress);
+        output.flush()?;
+        judged
+    })?;
+    drop(progress);
+    skips.finish();
+    skips.judge(reading)?;
+    let missed = asked - answered;
+    if printing.many {
+        output::note(format!(
+            "{} queried, quotations found in {}, {} skipped",
+            counted(asked, "text"),
+            grouped(answered),
+            grouped(failed)
+        ));
+        return Ok((skips.ended(), missed));
+    }
+    match failed {
+        0 => Ok((Ended::Well, missed)),
+        _ => Err(Failure::new(
+            format!("{} could not be read", counted(failed, "file")),
+            "check these files; the other queries were answered",
+        )),
+    }
+}
+
+impl Printing<'_> {
+    fn print(
+        &self,
+        queried: &QueryText<'_>,
+        answer: &PassageAnswer,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        if self.many && !output.json() && !answer.texts.is_empty() {
+            output.line(format_args!("{}:", visible(queried.name)))?;
+        }
+        for text in &answer.texts {
+            if output.json() {
+                self.print_object(queried, text, output)?;
+            } else {
+                self.print_text(queried, text, output)?;
+            }
+        }
+        if self.many && answer.complete {
+            return Ok(());
+        }
+        output.flush()?;
+        if answer.texts.is_empty() {
+            output::note(format!("no text holds passages of {}", visible(queried.name)));
+        }
+        if !answer.complete {
+            output::note("not all candidates were compared: passages may be missing");
+        }
+        output::note_limit(answer.texts.len() as u64, answer.found, "texts");
+        Ok(())
+    }
+
+    fn print_text(
+        &self,
+        queried: &QueryText<'_>,
+        text: &Contained,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        output.line(format_args!("{:.3}  {}", text.share, visible(&text.key)))?;
+        for found in &text.passages {
+            let (query, stored) = (&found.query, &found.stored);
+            output.line(format_args!(
+                "  {}: bytes {} to {} are at {} to {}, similarity {:.3}",
+                counted(found.words, "word"),
+                query.start,
+                query.end,
+                stored.start,
+                stored.end,
+                found.similarity
+            ))?;
+            let (own, other) = self.words(queried, &text.key, found);
+            let line = |text: String| visible(quoted::line(&text).as_bytes());
+            if let Some(own) = own {
+                output.line(format_args!("    asked:  {}", line(own)))?;
+                let other = other
+                    .map_or_else(|| "not readable, or changed since it was added".to_owned(), line);
+                output.line(format_args!("    stored: {other}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// With `--show`: the quoted words, as they stand in the query and, if it can be read, in the
+    /// stored text.
+    fn words(
+        &self,
+        queried: &QueryText<'_>,
+        key: &[u8],
+        found: &PassageMatch,
+    ) -> (Option<String>, Option<String>) {
+        let Some(originals) = self.originals else { return (None, None) };
+        let own = quoted::at(queried.text, &found.query).unwrap_or_default();
+        let stored = originals.text(key).and_then(|(_, text)| {
+            let part = quoted::at(&text, &found.stored)?;
+            Some(quoted::part(part, own).to_owned())
+        });
+        (Some(own.to_owned()), stored)
+    }
+
+    fn print_object(
+        &self,
+        queried: &QueryText<'_>,
+        text: &Contained,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        let passages = text.passages.iter().map(|found| {
+            let (query_text, stored_text) = self.words(queried, &text.key, found);
+            PassageObject {
+                query: [found.query.start, found.query.end],
+                stored: [found.stored.start, found.stored.end],
+                words: found.words,
+                similarity: found.similarity,
+                query_text,
+                stored_text,
+            }
+        });
+        output.object(&TextObject {
+            query: &lossy(queried.name),
+            key: &lossy(&text.key),
+            share: text.share,
+            passages: passages.collect(),
+        })
+    }
+}

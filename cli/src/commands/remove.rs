@@ -1,0 +1,223 @@
+//! `nearkin remove`: removes documents by key, key prefix or age.
+//!
+//! This module reads the keys and reports missing ones.
+
+use std::path::Path;
+
+use nearkin::passages::PassageIndex;
+use nearkin::{Batch, Index, Outcome};
+use serde::Serialize;
+
+use crate::args::Remove;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::files;
+use crate::input::lines::Lines;
+use crate::input::opened;
+use crate::interrupt;
+use crate::output::progress::{Progress, Unit};
+use crate::output::{Output, counted, grouped, visible};
+use crate::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
+
+/// Keys per batch; with keys of maximum length a batch is about 4 MiB.
+const BATCH_KEYS: usize = 1_000;
+
+pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
+    if let Some(prefix) = args.prefix {
+        if prefix.is_empty() {
+            // Most likely the prefix came from an unset shell variable.
+            return Err(Failure::new(
+                "an empty --prefix would remove every document",
+                "give a prefix; to start over, delete the folder of the index",
+            ));
+        }
+        let remove = |index: &Index| index.remove_prefix(prefix.as_encoded_bytes());
+        return remove_at_once(&args.index, "remove --prefix", remove, output);
+    }
+    if let Some(time) = args.before {
+        let remove = |index: &Index| index.remove_before(time);
+        return remove_at_once(&args.index, "remove --before", remove, output);
+    }
+    interrupt::listen();
+    // The file is opened before the index, so that nothing changes if the file is missing.
+    let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
+    let from = args.from.as_deref().map(files::open).transpose()?;
+    let index = opened::to_change(&args.index)?;
+    let target = Target::new(index)?;
+    let progress = Progress::start("removing", Unit::Bytes, bytes);
+    let mut removing = Removing {
+        index: &target,
+        progress: &progress,
+        keys: Vec::new(),
+        counts: Counts::default(),
+    };
+    let ended = args
+        .keys
+        .into_iter()
+        .try_for_each(|key| removing.key(key.into_encoded_bytes()))
+        .and_then(|()| match from {
+            Some((name, reader)) => removing.lines(Lines::new(&name, reader)),
+            None => Ok(()),
+        })
+        .and_then(|()| removing.write());
+    let counts = removing.counts;
+    drop(progress);
+    opened::close(ended, || target.close()).map_err(|failure| {
+        failure.after(&format!("before that: {} removed", counted(counts.removed, "document")))
+    })?;
+    if output.json() {
+        output.object(&counts)?;
+    } else {
+        let removed = counted(counts.removed, "document");
+        output.line(format_args!("{removed} removed, {} missing", grouped(counts.missing)))?;
+    }
+    Ok(if counts.missing == 0 { Ended::Well } else { Ended::Amiss })
+}
+
+/// Removes by prefix or age; the library finds the documents.
+fn remove_at_once(
+    dir: &Path,
+    command: &str,
+    remove: impl FnOnce(&Index) -> nearkin::Result<u64>,
+    output: &mut Output,
+) -> Result<Ended, Failure> {
+    let advice = "removals so far are stored; run the same command again for the rest";
+    interrupt::end_at_once(advice.to_owned());
+    let index = opened::to_change(dir)?;
+    opened::check_of_documents(index.params(), command)?;
+    let counts = Counts { removed: remove(&index)?, missing: 0 };
+    index.close()?;
+    if output.json() {
+        output.object(&counts)?;
+    } else {
+        output.line(format_args!("{} removed", counted(counts.removed, "document")))?;
+    }
+    Ok(Ended::Well)
+}
+
+/// Counts of a run: removed and missing keys.
+#[derive(Debug, Default, Serialize)]
+struct Counts {
+    removed: u64,
+    missing: u64,
+}
+
+/// The kind of index that keys are removed from.
+enum Target {
+    Documents(Index),
+    Passages(PassageIndex),
+}
+
+impl Target {
+    fn new(index: Index) -> Result<Self, Failure> {
+        Ok(match index.params().passages() {
+            None => Self::Documents(index),
+            Some(_) => Self::Passages(PassageIndex::new(index)?),
+        })
+    }
+
+    fn remove(&self, keys: &[Vec<u8>]) -> nearkin::Result<Vec<Outcome>> {
+        match self {
+            Self::Documents(index) => {
+                let batch = keys.iter().fold(Batch::new(), Batch::remove);
+                Ok(index.write(batch)?.outcomes)
+            }
+            // Removing a text is a change of its own: there is no batch.
+            Self::Passages(index) => {
+                let remove = |key: &Vec<u8>| match key.len() {
+                    // No stored text has a longer key.
+                    0..=PASSAGE_KEY_BYTES_MAX => index.remove(key),
+                    _ => Ok(Outcome::Missing),
+                };
+                keys.iter().map(remove).collect()
+            }
+        }
+    }
+
+    fn contains(&self, key: &[u8]) -> nearkin::Result<bool> {
+        match self {
+            Self::Documents(index) => index.contains(key),
+            Self::Passages(index) => index.view().contains(key),
+        }
+    }
+
+    fn close(self) -> nearkin::Result<()> {
+        match self {
+            Self::Documents(index) => index.close(),
+            Self::Passages(index) => index.close(),
+        }
+    }
+}
+
+/// Removes keys in batches.
+struct Removing<'a> {
+    index: &'a Target,
+    progress: &'a Progress,
+    keys: Vec<Vec<u8>>,
+    counts: Counts,
+}
+
+impl Removing<'_> {
+    fn lines(&mut self, mut lines: Lines) -> Result<(), Failure> {
+        while let Some(raw) = lines.next()? {
+            interrupt::check()?;
+            self.progress.reached(lines.bytes_read());
+            match raw.body {
+                // A line may end in CR LF, so a CR is dropped. A key that itself ends in CR can be
+                // given as an argument.
+                Ok(line) => self.key(line.strip_suffix(b"\r").unwrap_or(&line).to_vec())?,
+                Err(reason) => self.missing(format!("a line is {}", reason.kind())),
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, key: Vec<u8>) -> Result<(), Failure> {
+        if (1..=KEY_BYTES_MAX).contains(&key.len()) {
+            self.keys.push(key);
+        } else {
+            // No document can have a key of this length, and the library would refuse the whole
+            // batch.
+            self.missing(format!("no key has {}", counted(key.len() as u64, "byte")));
+        }
+        if self.keys.len() < BATCH_KEYS {
+            return Ok(());
+        }
+        self.write()?;
+        interrupt::check()
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        let keys = std::mem::take(&mut self.keys);
+        if keys.is_empty() {
+            return Ok(());
+        }
+        for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
+            match outcome {
+                Outcome::Removed => self.counts.removed += 1,
+                // If a batch holds a key several times, one occurrence removes the document and the
+                // others count as missing, just as in separate batches. So the counts do not depend
+                // on the batch size.
+                Outcome::Superseded => self.missing(format!("{} is named twice", visible(key))),
+                _ => {
+                    let advice = self.advice(key)?;
+                    self.missing(format!("no document has the key {}{advice}", visible(key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Suggests the key under which a path was stored, if the argument looks like a path.
+    fn advice(&self, key: &[u8]) -> Result<String, Failure> {
+        let Ok(path) = std::str::from_utf8(key) else { return Ok(String::new()) };
+        let cleaned = key_of(Path::new(path));
+        let other = !cleaned.is_empty() && cleaned != key && self.index.contains(&cleaned)?;
+        Ok(if other { format!("; did you mean {}?", visible(&cleaned)) } else { String::new() })
+    }
+
+    fn missing(&mut self, what: String) {
+        self.counts.missing += 1;
+        self.progress.note(what);
+    }
+}

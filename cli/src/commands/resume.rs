@@ -1,0 +1,118 @@
+//! Checkpoints of `nearkin add` for files of lines: a small file in the index folder, from which
+//! the same command continues after an interruption.
+//!
+//! The checkpoint is written only after the lines it covers are durable, so it never claims more
+//! than the index holds. If it is lost or torn, lines are read again, which changes nothing. The
+//! library ignores the file.
+
+use std::path::{Path, PathBuf};
+
+use nearkin::Index;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{self, Identity, InputFile, NoteFolder};
+use crate::failure::Failure;
+use crate::input::documents::{Input, Position};
+use crate::input::fields::Fields;
+use crate::input::source::RowOptions;
+use crate::output::{self, grouped};
+
+/// Name of the checkpoint in the index folder.
+const NAME: &str = "adding";
+
+/// Checkpoints of other versions are ignored.
+const VERSION: u32 = 3;
+
+/// A checkpoint of a run over some files.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    version: u32,
+    /// Identity of the index; `folder` is the identity of its folder. If one of them differs,
+    /// another index, or a copy, is now at this path, and the checkpoint is ignored.
+    index: [u8; 16],
+    folder: Identity,
+    files: Vec<InputFile>,
+    fields: Fields,
+    rows: RowOptions,
+    position: Position,
+    /// The last durable change at the time of the checkpoint. If the index has not reached this
+    /// change, it was restored to an older state and lacks lines before `position`, so the
+    /// checkpoint is ignored.
+    change: u64,
+}
+
+/// Reads and writes the checkpoint of one run.
+pub(crate) struct Resume {
+    folder: NoteFolder,
+    files: Vec<InputFile>,
+    fields: Fields,
+    rows: RowOptions,
+}
+
+impl Resume {
+    /// Looks for a checkpoint of the same files and moves `input` to its position. Returns `None`
+    /// if no checkpoints are possible, because the input does not consist of lines or cannot be
+    /// read twice.
+    pub(crate) fn find(
+        dir: &Path,
+        paths: &[PathBuf],
+        (fields, rows): (&Fields, &RowOptions),
+        index: &Index,
+        input: &mut Input,
+    ) -> Result<Option<Self>, Failure> {
+        let Input::Lines(lines) = input else { return Ok(None) };
+        let folder = NoteFolder::of(dir);
+        let path = folder.file(NAME);
+        let files = InputFile::all(paths)?;
+        let note: Option<Note> = checkpoint::load(&path);
+        if let (Some(note), Some(files)) = (&note, &files) {
+            let named = |files: &[InputFile]| {
+                files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
+            };
+            let same = note.version == VERSION && note.fields == *fields && note.rows == *rows;
+            let here = note.index == index.id() && note.folder == folder.identity;
+            if same && here && note.files == *files && note.change <= index.durable_change() {
+                let Position { file, line, .. } = note.position;
+                lines.go_to(note.position)?;
+                if let Some(path) = paths.get(file) {
+                    let line = grouped(line + 1);
+                    output::note(format!("resuming at line {line} of {}", path.display()));
+                }
+            } else if same && named(&note.files) == named(files) {
+                output::note(
+                    "the input or the index has changed since the interrupted run: starting from \
+                     the beginning",
+                );
+            }
+        }
+        checkpoint::remove(&path);
+        Ok(files.map(|files| Self { folder, files, fields: fields.clone(), rows: rows.clone() }))
+    }
+
+    /// Stores a checkpoint: all lines before `position` are durable.
+    pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
+        let Some(position) = position else { return };
+        let note = Note {
+            version: VERSION,
+            index: index.id(),
+            folder: self.folder.identity,
+            files: self.files.clone(),
+            fields: self.fields.clone(),
+            rows: self.rows.clone(),
+            position,
+            change: index.durable_change(),
+        };
+        if self.folder.is_there() {
+            // A failure is harmless: without a checkpoint, the next run only has to read more
+            // lines.
+            let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
+        }
+    }
+
+    /// Deletes the checkpoint: the run is complete.
+    pub(crate) fn finish(&self) {
+        if self.folder.is_there() {
+            checkpoint::remove(&self.folder.file(NAME));
+        }
+    }
+}

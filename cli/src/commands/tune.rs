@@ -1,0 +1,496 @@
+//! `nearkin tune`: compares band settings, in theory and on sample documents, and recommends one.
+//!
+//! This module shows the choices. It changes no index.
+
+mod advice;
+mod advised;
+mod choices;
+mod plot;
+mod sample;
+mod signs;
+
+use std::collections::HashSet;
+use std::io::Write as _;
+use std::path::Path;
+
+use nearkin::{Comparisons, Params, Shingles, Sketcher};
+use serde::Serialize;
+
+use super::exchange::{Target, writing};
+use crate::args::Tune;
+use crate::ended::Ended;
+use crate::failure::Failure;
+use crate::input::content::{Reading, Sketched};
+use crate::input::documents as input;
+use crate::input::documents::Input;
+use crate::input::files;
+use crate::input::files::Files;
+use crate::input::lines::Lines;
+use crate::input::pipeline;
+use crate::input::pipeline::Pace;
+use crate::input::skips::Skips;
+use crate::input::sniff;
+use crate::output::progress::Progress;
+use crate::output::table::{Align, Table};
+use crate::output::{self, Output, counted, grouped};
+
+use advice::{Looks, Measured};
+use choices::Choice;
+use plot::Curve;
+use sample::{Agreement, Costs, Reservoir, Sample};
+
+/// Maximum percentage of the known pairs that may lie below the threshold derived from them.
+const BELOW: usize = 5;
+
+pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
+    let mut params = args.given.params()?;
+    crate::input::opened::check_of_documents(&params, "tune")?;
+    let input = input_of(args)?;
+    if args.known.is_some() && input.is_none() {
+        return Err(Failure::new(
+            "--known needs documents, but none are given",
+            "add paths or --jsonl FILE: `nearkin tune docs --known FILE`",
+        ));
+    }
+    let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
+    let (mut sampled, mut measured) = (None, None);
+    if let Some(input) = input {
+        let (sample, looks) = read(args, &params, input, &known)?;
+        measured = Measured::of(&looks);
+        let agreements = sample.agreements(&known);
+        if args.known.is_some() {
+            params = for_known(args, params, &agreements, known.len())?;
+        }
+        sampled = Some((sample, agreements));
+    }
+    let (choices, shingles) = (choices::around(&params)?, params.shingles());
+    let sampled = sampled.map(|(sample, agreements)| Sampled {
+        documents: sample.len() as u64,
+        costs: sample.costs(&choices),
+        known: agreements,
+    });
+    let findings = Findings { choices, sampled };
+    let recommended = findings.recommended();
+    if let Some(path) = &args.svg {
+        write_svg(path, &findings, recommended)?;
+    }
+    if output.json() {
+        findings.print_objects(recommended, output)?;
+    } else {
+        findings.print(recommended, output)?;
+    }
+    if let Some(measured) = measured {
+        advised::print(&measured, shingles, findings.copies(recommended), output)?;
+    }
+    output.flush()?;
+    findings.advise(recommended);
+    Ok(Ended::Well)
+}
+
+fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
+    if !args.lines.jsonl.is_empty() {
+        return Input::lines(&args.lines.jsonl, args.lines.row_options()).map(Some);
+    }
+    if args.paths.is_empty() {
+        Ok(None)
+    } else {
+        let files = Files::new(args.paths.clone())?;
+        sniff::check_are_texts(&args.paths, args.lines.as_text)?;
+        Ok(Some(Input::Walk(files)))
+    }
+}
+
+/// Reads pairs of keys, one per line.
+fn known_pairs(path: &Path) -> Result<Vec<sample::Pair>, Failure> {
+    let (name, reader) = files::open(path)?;
+    let mut lines = Lines::new(&name, reader);
+    let mut pairs = Vec::new();
+    while let Some(raw) = lines.next()? {
+        let line = raw.body.unwrap_or_default();
+        let mut cells = line.trim_ascii_end().split(|byte| *byte == b'\t');
+        match (cells.next(), cells.next()) {
+            (Some(a), Some(b)) if !a.is_empty() && !b.is_empty() => {
+                pairs.push((a.to_vec(), b.to_vec()));
+            }
+            _ => {
+                return Err(Failure::new(
+                    format!(
+                        "{name}, after {}: a line without two keys",
+                        counted(pairs.len() as u64, "pair")
+                    ),
+                    "write two keys on each line, with a tab between",
+                ));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// Reads the documents and keeps a sample. The sample includes all documents of the known pairs.
+fn read(
+    args: &Tune,
+    params: &Params,
+    mut input: Input,
+    known: &[sample::Pair],
+) -> Result<(Sample, Vec<Looks>), Failure> {
+    let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
+    // 8-bit rows are the high bytes of 16-bit rows, so one sketch serves both.
+    let wide = params.to_builder().lane_bits(16).build()?;
+    let reading = Reading::new(Sketcher::new(&wide), input::fields(&args.lines, &wide)?);
+    let (unit, total) = input.size();
+    let progress = Progress::start("reading", unit, total);
+    let mut kept = Reservoir::new(args.sample);
+    let (mut sample, mut looks) = (Sample::default(), Vec::new());
+    let mut skips = Skips::new(args.lines.lenient);
+    let work = |raw| reading.sketch_and(raw, Looks::of);
+    pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
+        let mut skipped = Vec::new();
+        let judged = skips.count(&chunk, &reading);
+        for document in chunk {
+            if let Ok((_, look)) = &document {
+                looks.extend(*look);
+            }
+            match document.map(|(document, _)| document) {
+                Ok(Sketched { name, signature }) if named.contains(&*name) => {
+                    sample.add(name, &signature);
+                }
+                Ok(Sketched { name, signature }) => kept.offer(name, signature),
+                Err(one) => skipped.push(one),
+            }
+        }
+        skips.note(&skipped, &progress);
+        judged
+    })?;
+    drop(progress);
+    skips.finish();
+    skips.judge(&reading)?;
+    for (key, signature) in kept.documents {
+        sample.add(key, &signature);
+    }
+    if sample.len() < 2 {
+        return Err(Failure::new(
+            format!("{} to look at", counted(sample.len() as u64, "document")),
+            "give at least two documents, better thousands, of the kind to be indexed",
+        ));
+    }
+    Ok((sample, looks))
+}
+
+/// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach
+/// it.
+fn for_known(
+    args: &Tune,
+    params: Params,
+    agreements: &[Agreement],
+    named: usize,
+) -> Result<Params, Failure> {
+    if agreements.is_empty() {
+        return Err(Failure::new(
+            format!("none of the {} of --known has both documents", counted(named as u64, "pair")),
+            "use document keys in FILE; the key of a file is its path as given",
+        ));
+    }
+    if agreements.len() < named {
+        output::note(format!(
+            "of {} of --known {} have no documents",
+            counted(named as u64, "pair"),
+            grouped((named - agreements.len()) as u64)
+        ));
+    }
+    if args.given.threshold().is_some() {
+        return Ok(params);
+    }
+    let choice = Choice { params, is_default: true };
+    let mut similarities: Vec<f64> =
+        agreements.iter().map(|one| choice.params.similarity(one.equal_rows(&choice))).collect();
+    similarities.sort_by(f64::total_cmp);
+    let part = |part: usize| similarities[(similarities.len() - 1) * part / 100];
+    let threshold = ((part(BELOW) * 20.0).floor() / 20.0).clamp(0.05, 1.0);
+    output::note(format!(
+        "threshold {threshold}, from your pairs: {BELOW} % are below {:.2}, a quarter below {:.2}, \
+         half below {:.2}",
+        part(BELOW),
+        part(25),
+        part(50)
+    ));
+    args.given.clone().with_threshold(threshold).params().map_err(|failure| {
+        failure.advise(
+            "your pairs share few of these shingles: try words:1 or chars:5, remove dissimilar \
+             pairs, or give a --threshold",
+        )
+    })
+}
+
+/// Minimum number of comparisons in vain (with documents below the threshold) before a scan is
+/// reported. The library requires an average of ten per query, and its sample has 64 queries.
+const IN_VAIN_MIN: u64 = 640;
+
+struct Sampled {
+    documents: u64,
+    costs: Costs,
+    known: Vec<Agreement>,
+}
+
+impl Sampled {
+    /// Average number of comparisons per query; each query is a sample document.
+    fn each(&self, at: usize) -> f64 {
+        self.costs.each[at].compared as f64 / self.costs.queries as f64
+    }
+
+    /// Average number of comparisons per query, extrapolated to an index of a million documents.
+    fn per_million(&self, compared: u64) -> f64 {
+        compared as f64 / self.costs.pairs as f64 * 1e6
+    }
+
+    /// Whether the bands of a choice are so unselective that a query is in effect a scan. Uses the
+    /// library's limit. False if the sample is too small to tell.
+    fn is_scan(&self, at: usize) -> bool {
+        let in_vain = self.costs.each[at].in_vain;
+        in_vain >= IN_VAIN_MIN && self.per_million(in_vain) > Comparisons::IN_VAIN_PER_MILLION_MAX
+    }
+
+    /// The fraction of the known pairs that a choice returns.
+    fn known_found(&self, choice: &Choice) -> Option<f64> {
+        let bar = choice.params.equal_rows_min(choice.params.threshold());
+        let found = self
+            .known
+            .iter()
+            .filter(|one| one.shares_a_band(choice) && one.equal_rows(choice) >= bar);
+        (!self.known.is_empty()).then(|| found.count() as f64 / self.known.len() as f64)
+    }
+}
+
+struct Findings {
+    choices: Vec<Choice>,
+    sampled: Option<Sampled>,
+}
+
+#[derive(Serialize)]
+struct ChoiceObject {
+    threshold: f64,
+    bands: usize,
+    rows_per_band: usize,
+    lane_bits: u32,
+    hashes: usize,
+    recommended: bool,
+    /// Probability that a pair at the threshold is compared.
+    compared_at_threshold: f64,
+    compared_at_half: f64,
+    /// Probability that a pair 0.1 above the threshold is returned.
+    returned_above: f64,
+    bytes_per_document: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_per_query: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_per_million: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_vain_per_million: Option<f64>,
+    /// Whether a query in an index of a million documents like those of the sample would in effect
+    /// be a scan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_found: Option<f64>,
+}
+
+impl Findings {
+    /// Returns the position of the recommended choice: the longest bands that find enough of the
+    /// known pairs, if they are longer than the default bands; otherwise the default.
+    fn recommended(&self) -> usize {
+        let default = self.choices.iter().position(|choice| choice.is_default).unwrap_or(0);
+        let Some(sampled) = &self.sampled else { return default };
+        let found = |at: usize| sampled.known_found(&self.choices[at]);
+        let Some(of_default) = found(default) else { return default };
+        let enough = of_default.min(self.choices[default].params.recall_target());
+        (0..default).find(|at| found(*at).is_some_and(|found| found >= enough)).unwrap_or(default)
+    }
+
+    /// Average number of near-duplicates per sample document.
+    fn copies(&self, recommended: usize) -> Option<f64> {
+        let costs = &self.sampled.as_ref()?.costs;
+        let cost = costs.each[recommended];
+        Some((cost.compared - cost.in_vain) as f64 / costs.queries as f64)
+    }
+
+    fn print_objects(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        for (at, choice) in self.choices.iter().enumerate() {
+            let (params, sampled) = (&choice.params, self.sampled.as_ref());
+            let threshold = params.threshold();
+            let cost = |sampled: &Sampled| sampled.costs.each[at];
+            output.object(&ChoiceObject {
+                threshold,
+                bands: params.bands(),
+                rows_per_band: params.rows_per_band(),
+                lane_bits: params.lane_bits(),
+                hashes: params.hashes(),
+                recommended: at == recommended,
+                compared_at_threshold: choice.compared(threshold),
+                compared_at_half: choice.compared(threshold / 2.0),
+                returned_above: choice.returned((threshold + 0.1).min(1.0)),
+                bytes_per_document: choice.bytes_per_document(),
+                sampled: sampled.map(|sampled| sampled.documents),
+                compared_per_query: sampled.map(|sampled| sampled.each(at)),
+                compared_per_million: sampled.map(|s| s.per_million(cost(s).compared)),
+                in_vain_per_million: sampled.map(|s| s.per_million(cost(s).in_vain)),
+                scan: sampled.map(|sampled| sampled.is_scan(at)),
+                known_found: sampled.and_then(|sampled| sampled.known_found(choice)),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        let chosen = &self.choices[recommended];
+        let threshold = chosen.params.threshold();
+        output.line(format_args!(
+            "threshold {threshold}, {} hashes, {}\n",
+            chosen.params.hashes(),
+            chosen.params.shingles()
+        ))?;
+        self.print_table(recommended, output)?;
+        output.line("")?;
+        let curve = |name: &str, chance| Curve { name: name.to_owned(), chance, strong: true };
+        let compared = curve("compared", Box::new(|similarity| chosen.compared(similarity)));
+        let returned = curve("returned", Box::new(|similarity| chosen.returned(similarity)));
+        for line in plot::lines(&[('o', &returned), ('*', &compared)], threshold) {
+            output.line(line)?;
+        }
+        output.line(format_args!(
+            "        * {} bands: compared   o returned at {threshold}   : the threshold\n",
+            chosen.name()
+        ))?;
+        output.line(format_args!("nearkin create my.nearkin {}", options(&chosen.params)))
+    }
+
+    fn print_table(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
+        let right = Align::Right;
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("bands", right),
+            ("bits", right),
+            ("at it", right),
+            ("at half", right),
+            ("compared", right),
+            ("per million", right),
+            ("in vain", right),
+            ("known found", right),
+            ("bytes", right),
+        ]);
+        for (at, choice) in self.choices.iter().enumerate() {
+            let params = &choice.params;
+            let sampled = |text: &dyn Fn(&Sampled) -> String| {
+                self.sampled.as_ref().map_or_else(|| "-".to_owned(), text)
+            };
+            let known = self.sampled.as_ref().and_then(|sampled| sampled.known_found(choice));
+            let row = [
+                if at == recommended { ">" } else { "" }.to_owned(),
+                choice.name(),
+                params.lane_bits().to_string(),
+                percent(choice.compared(params.threshold())),
+                percent(choice.compared(params.threshold() / 2.0)),
+                sampled(&|sampled| format!("{:.1}", sampled.each(at))),
+                sampled(&|sampled| rate(sampled.per_million(sampled.costs.each[at].compared))),
+                sampled(&|sampled| rate(sampled.per_million(sampled.costs.each[at].in_vain))),
+                known.map_or_else(|| "-".to_owned(), percent),
+                format!("{:.0}", choice.bytes_per_document()),
+            ];
+            table.row(row, output)?;
+        }
+        table.finish(output)?;
+        output.line(
+            "at it, at half: chance that a pair at the threshold, or at half of it, is compared",
+        )?;
+        if let Some(sampled) = &self.sampled {
+            output.line(format_args!(
+                "compared: average number of documents compared with each of {}, of {}",
+                counted(sampled.costs.queries, "document"),
+                grouped(sampled.documents)
+            ))?;
+            output.line(format_args!(
+                "per million: the same for a million such documents; in vain: of these, below {}",
+                self.choices[recommended].params.threshold()
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Prints warnings about the recommended choice.
+    fn advise(&self, recommended: usize) {
+        let Some(sampled) = &self.sampled else {
+            output::note(
+                "the number of comparisons per document depends on the texts: give some, as in \
+                 `nearkin tune docs`",
+            );
+            return;
+        };
+        let per_million = sampled.per_million(sampled.costs.each[recommended].in_vain);
+        if sampled.is_scan(recommended) {
+            let longer = (0..recommended).rev().find(|at| !sampled.is_scan(*at));
+            let rows = longer.map_or_else(String::new, |at| {
+                let rows = self.choices[at].params.rows_per_band();
+                format!(", {rows} rows per band (finds less)")
+            });
+            output::note(format!(
+                "warning: these bands are in effect a scan: each of a million such documents would \
+                 be compared with {} dissimilar ones; use longer shingles (words:3 for texts, not \
+                 chars:5), a stop list, or a higher --threshold{rows}",
+                rate(per_million)
+            ));
+        }
+        if sampled.costs.pairs < 1_000_000 {
+            output::note(format!(
+                "only {} sampled: rates below {} per million cannot be measured",
+                counted(sampled.documents, "document"),
+                rate(1e6 / sampled.costs.pairs as f64)
+            ));
+        }
+    }
+}
+
+/// A probability in percent. Values below 1 that would be rounded up to 100 % are shown as `> 99.9
+/// %`.
+fn percent(chance: f64) -> String {
+    let text = format!("{:.1} %", 100.0 * chance);
+    if text == "100.0 %" && chance < 1.0 { "> 99.9 %".to_owned() } else { text }
+}
+
+fn rate(rate: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+    #[expect(clippy::cast_sign_loss, reason = "never below zero")]
+    let whole = rate.round() as u64;
+    if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { grouped(whole) }
+}
+
+/// The command-line options that create an index with these parameters.
+fn options(params: &Params) -> String {
+    let standard = Params::for_threshold(params.threshold()).build();
+    let mut options = vec![format!("--threshold {}", params.threshold())];
+    if params.shingles() != Shingles::Words(3) {
+        options.push(format!("--shingles {}", params.shingles()));
+    }
+    if params.hashes() != 128 {
+        options.push(format!("--hashes {}", params.hashes()));
+    }
+    let bands = |params: &Params| (params.bands(), params.rows_per_band(), params.lane_bits());
+    if !standard.is_ok_and(|standard| bands(&standard) == bands(params)) {
+        let (bands, rows, _) = bands(params);
+        options.push(format!("--bands {bands} --rows-per-band {rows}"));
+    }
+    options.join(" ")
+}
+
+fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(), Failure> {
+    let threshold = findings.choices[recommended].params.threshold();
+    let curves = findings.choices.iter().enumerate().map(|(at, choice)| Curve {
+        name: choice.name(),
+        chance: Box::new(|similarity| choice.compared(similarity)),
+        strong: at == recommended,
+    });
+    let curves: Vec<_> = curves.collect();
+    let picture = plot::svg("Chance that two documents are compared", &curves, threshold);
+    let mut target = Target::create(path)?;
+    target.write_all(picture.as_bytes()).map_err(|error| writing(path, &error))?;
+    target.finish()
+}

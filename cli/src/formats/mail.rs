@@ -1,0 +1,60 @@
+//! Reads e-mail messages: their subject and text. Attachments are not read.
+
+#[cfg(feature = "mail")]
+mod parts;
+#[cfg(feature = "mail")]
+mod transfer;
+
+#[cfg(not(feature = "mail"))]
+use crate::raw::Reason;
+
+/// Number of bytes inspected to recognise a message.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// Header fields that occur only in messages. A message must have at least one of them.
+const OF_MAIL: [&str; 5] =
+    ["message-id", "received", "return-path", "delivered-to", "mime-version"];
+
+/// Header fields that other files may have, too. A message must have at least one of them, or a
+/// second one of [`OF_MAIL`].
+const OF_LETTERS: [&str; 5] = ["from", "to", "date", "subject", "cc"];
+
+/// Whether the bytes start like a message: with header lines, of which at least two are typical of
+/// messages.
+pub(crate) fn is_one(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
+    let (mut of_mail, mut of_letters) = (0, 0);
+    for line in head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || (of_mail > 0 && of_mail + of_letters > 1) {
+            break;
+        }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            continue;
+        }
+        let Some(end) = line.iter().position(|byte| *byte == b':') else { return false };
+        let name = &line[..end];
+        if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
+            return false;
+        }
+        let is = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
+        of_mail += usize::from(OF_MAIL.iter().any(&is));
+        of_letters += usize::from(OF_LETTERS.iter().any(&is));
+    }
+    of_mail > 0 && of_mail + of_letters > 1
+}
+
+/// Whether the bytes start like a mailbox of many messages: with a line `From ...`, then a message.
+pub(crate) fn is_mailbox(bytes: &[u8]) -> bool {
+    let line = bytes.starts_with(b"From ").then(|| bytes.iter().position(|byte| *byte == b'\n'));
+    line.flatten().is_some_and(|end| end < HEAD_BYTES && is_one(&bytes[end + 1..]))
+}
+
+#[cfg(feature = "mail")]
+pub(crate) use parts::text;
+
+/// Not supported in this build.
+#[cfg(not(feature = "mail"))]
+pub(crate) fn text(_: &[u8]) -> Result<super::decode::Decoded, Reason> {
+    Err(super::not_built::not_built("e-mail", "mail"))
+}

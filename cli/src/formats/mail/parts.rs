@@ -1,0 +1,103 @@
+//! The subject and the text of a message. The parser finds the parts; their bytes are decoded here,
+//! because what a part declares is often wrong.
+
+use encoding_rs::Encoding;
+use mail_parser::decoders::charsets::map::charset_decoder;
+use mail_parser::decoders::html::html_to_text;
+use mail_parser::{
+    Encoding as Transfer, Header, HeaderName, Message, MessageParser, MessagePart,
+    MimeHeaders as _, PartType,
+};
+
+use super::transfer;
+use crate::formats::decode;
+use crate::formats::decode::{Decoded, How};
+use crate::raw::Reason;
+
+/// Charsets that say nothing about bytes beyond ASCII.
+const SAYING_NOTHING: [&str; 6] =
+    ["us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "default"];
+
+/// The subject and text of a message.
+pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
+    let message = MessageParser::default()
+        .parse(bytes)
+        .ok_or_else(|| crate::formats::format::failed("e-mail", "no message"))?;
+    let mut whole = subject(&message)?;
+    for part in &message.text_body {
+        let Some(part) = message.parts.get(*part as usize) else { continue };
+        let Decoded { text, how } = part_text(part, &message.raw_message)?;
+        whole.text.push('\n');
+        whole.text.push_str(&text);
+        whole.how = whole.how.and(how);
+    }
+    Ok(whole)
+}
+
+/// The subject. Bytes beyond ASCII in it have no declared charset.
+fn subject(message: &Message<'_>) -> Result<Decoded, Reason> {
+    let subject = message.subject().unwrap_or_default();
+    let raw = |header: &Header<'_>| {
+        let (begin, end) = (header.offset_start as usize, header.offset_end as usize);
+        message.raw_message.get(begin..end).map(<[u8]>::to_vec)
+    };
+    let is_subject = |header: &&Header<'_>| header.name == HeaderName::Subject;
+    let raw = message.headers().iter().rev().find(is_subject).and_then(raw);
+    match raw.filter(|raw| !raw.is_ascii()) {
+        Some(raw) => decode::decode(raw.trim_ascii().to_vec(), None, decode::forced()),
+        None => Ok(Decoded::exact(subject.to_owned())),
+    }
+}
+
+/// The text of a part.
+fn part_text(part: &MessagePart<'_>, message: &[u8]) -> Result<Decoded, Reason> {
+    if !matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
+        return Ok(Decoded::exact(String::new()));
+    }
+    let (begin, end) = (part.offset_body as usize, part.offset_end as usize);
+    let body = message.get(begin..end).unwrap_or_default();
+    let bytes = match transfer_encoding(part) {
+        Transfer::Base64 => transfer::base64(body),
+        Transfer::QuotedPrintable => transfer::quoted_printable(body),
+        Transfer::None => body.to_vec(),
+    };
+    let charset = part.content_type().and_then(|content| content.attribute("charset"));
+    let Decoded { text, how } = decoded(bytes, charset)?;
+    let is_html = matches!(part.body, PartType::Html(_));
+    Ok(Decoded { text: if is_html { html_to_text(&text) } else { text }, how })
+}
+
+/// How the bytes of a part are written. The parser forgets it if the part is damaged.
+fn transfer_encoding(part: &MessagePart<'_>) -> Transfer {
+    let said = part.content_transfer_encoding().unwrap_or_default().trim();
+    match said {
+        said if said.eq_ignore_ascii_case("base64") => Transfer::Base64,
+        said if said.eq_ignore_ascii_case("quoted-printable") => Transfer::QuotedPrintable,
+        _ => part.encoding,
+    }
+}
+
+/// Decodes a part of this charset.
+fn decoded(bytes: Vec<u8>, charset: Option<&str>) -> Result<Decoded, Reason> {
+    let forced = decode::forced();
+    let label = charset.unwrap_or_default().trim().to_ascii_lowercase();
+    if forced.is_none() && label.contains("utf-7") {
+        // Its bytes are ASCII, so it must be declared.
+        return match charset_decoder(b"utf-7") {
+            Some(decoder) => Ok(Decoded { text: decoder(&bytes), how: How::DECLARED }),
+            None => Err(Reason::Format("a message in UTF-7 is not read".to_owned())),
+        };
+    }
+    let declared = Encoding::for_label(label.as_bytes());
+    let is_known = declared.is_some() || bytes.is_ascii();
+    if forced.is_none()
+        && !is_known
+        && std::str::from_utf8(&bytes).is_err()
+        && let Some(decoder) = charset_decoder(label.as_bytes())
+    {
+        // A few charsets that web pages never have, such as IBM850.
+        return Ok(Decoded { text: decoder(&bytes), how: How::DECLARED });
+    }
+    let declared = declared.filter(|_| !SAYING_NOTHING.contains(&label.as_str()));
+    decode::decode(bytes, declared, forced)
+}

@@ -1,0 +1,352 @@
+//! The input named on the command line: files and folders, JSON lines, or tables.
+//!
+//! This module chooses the kind of input and reads documents one by one. It does not know what is
+//! done with them.
+
+use std::path::PathBuf;
+use std::vec;
+
+use bytes::Bytes;
+use nearkin::{Params, Scheme, Shingles};
+use serde::{Deserialize, Serialize};
+
+use super::fields::Fields;
+use super::files;
+use super::files::Files;
+#[cfg(test)]
+use super::lines::Lines;
+use super::records::Records;
+use super::sets::Sets;
+use super::shards;
+use super::source::{RowOptions, Wanted};
+use crate::args::{ExactGiven, LinesGiven};
+use crate::failure::Failure;
+use crate::output::progress::{Progress, Unit};
+use crate::output::{self, counted};
+use crate::raw::{self, Origin, Raw};
+
+/// A sequence of documents from one of several kinds of input.
+pub(crate) enum Input {
+    /// The given files, and all files in the given folders. Keys are normalised paths.
+    Walk(Files),
+    /// The given files. Their names are used as given, without normalising.
+    Named { files: vec::IntoIter<PathBuf>, read: u64 },
+    /// Files chosen and read by the caller.
+    Listed { raws: Box<dyn Iterator<Item = Raw>>, total: u64, read: u64 },
+    /// JSON lines.
+    Lines(LineFiles),
+    /// Sets grouped from the rows of a table.
+    Sets(Sets),
+}
+
+/// Files of JSON lines, read one after the other.
+pub(crate) struct LineFiles {
+    files: Vec<PathBuf>,
+    options: RowOptions,
+    /// The columns to read from tables and Parquet files; `None`: all readable columns.
+    wanted: Option<Wanted>,
+    /// A copy of stdin, which is read instead of stdin.
+    stdin_copy: Option<PathBuf>,
+    /// Position of the next line.
+    position: Position,
+    records: Option<Records>,
+    /// Total size of all files as stored: a compressed file counts with its compressed size. `None`
+    /// if unknown, as for stdin.
+    bytes: Option<u64>,
+    /// Total size, as stored, of the files that have been read to the end.
+    bytes_done: u64,
+}
+
+/// A position in a list of line files; all fields count from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    pub(crate) file: usize,
+    pub(crate) line: u64,
+    /// Byte offset in the uncompressed lines.
+    pub(crate) byte: u64,
+}
+
+impl LineFiles {
+    /// Fails if one of the files does not exist. A folder stands for the files of rows in it.
+    pub(crate) fn new(files: &[PathBuf], options: RowOptions) -> Result<Self, Failure> {
+        let files = shards::expand(files)?;
+        let mut bytes = Some(0);
+        for path in &files {
+            bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
+        }
+        let (wanted, stdin_copy, records) = (None, None, None);
+        let (position, bytes_done) = (Position::default(), 0);
+        Ok(Self { files, options, wanted, stdin_copy, position, records, bytes, bytes_done })
+    }
+
+    /// Reads `copy` wherever the files name stdin.
+    pub(crate) fn with_stdin_in(mut self, copy: PathBuf) -> Self {
+        self.stdin_copy = Some(copy);
+        self
+    }
+
+    /// Checks that tables and Parquet files have these columns, and reads no others if it says so.
+    pub(crate) fn with_columns(mut self, wanted: Wanted) -> Self {
+        self.wanted = Some(wanted);
+        self
+    }
+
+    /// The file that is being read.
+    pub(crate) fn records(&self) -> Option<&Records> {
+        self.records.as_ref()
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        loop {
+            if let Some(records) = &mut self.records {
+                let raw = records.next()?;
+                self.position.line = records.lines_read();
+                self.position.byte = records.bytes_read();
+                if raw.is_some() {
+                    return Ok(raw);
+                }
+                self.bytes_done += records.bytes_taken();
+                self.records = None;
+                self.position = Position { file: self.position.file + 1, line: 0, byte: 0 };
+            }
+            let Some(path) = self.files.get(self.position.file) else { return Ok(None) };
+            let Position { line, byte, .. } = self.position;
+            let how = (&self.options, self.wanted.as_ref());
+            self.records = Some(match &self.stdin_copy {
+                Some(copy) if path.as_os_str() == raw::STDIN => {
+                    Records::open_at(copy, how, (line, byte))?.named("stdin")
+                }
+                _ => Records::open_at(path, how, (line, byte))?,
+            });
+        }
+    }
+
+    /// Total size of all files, if known.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Stored bytes read so far, over all files.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.bytes_done + self.records.as_ref().map_or(0, Records::bytes_taken)
+    }
+
+    /// Position of the next line.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Continues at a position that an earlier run over the same files has reached.
+    pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
+        self.records = None;
+        self.position = position;
+        self.bytes_done = 0;
+        for path in self.files.iter().take(position.file) {
+            self.bytes_done += files::length(path)?.unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    fn would_wait(&self) -> bool {
+        // `bytes` is known only if all inputs are regular files. They never block for long; pipes
+        // can.
+        self.bytes.is_none() && self.records.as_ref().is_none_or(Records::would_wait)
+    }
+}
+
+impl Input {
+    pub(crate) fn named(files: Vec<PathBuf>) -> Self {
+        Self::Named { files: files.into_iter(), read: 0 }
+    }
+
+    /// JSON lines of some files; fails if one of them does not exist.
+    pub(crate) fn lines(paths: &[PathBuf], options: RowOptions) -> Result<Self, Failure> {
+        LineFiles::new(paths, options).map(Self::Lines)
+    }
+
+    /// If the input is lines: reads only these fields from tables and Parquet files.
+    pub(crate) fn of_fields(mut self, fields: &Fields) -> Self {
+        if let Self::Lines(lines) = &mut self {
+            lines.wanted = Some(fields.wanted());
+        }
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(lines: Lines) -> Self {
+        let (options, position) = (RowOptions::default(), Position::default());
+        let (wanted, stdin_copy, bytes) = (None, None, None);
+        let (files, bytes_done, records) = (Vec::new(), 0, Some(Records::of(lines)));
+        Self::Lines(LineFiles {
+            files,
+            options,
+            wanted,
+            stdin_copy,
+            position,
+            records,
+            bytes,
+            bytes_done,
+        })
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        match self {
+            Self::Walk(files) => Ok(files.next()),
+            Self::Listed { raws, read, .. } => {
+                *read += 1;
+                Ok(raws.next())
+            }
+            Self::Lines(lines) => lines.next(),
+            Self::Sets(sets) => Ok(sets.next()?.map(|(key, body)| Raw {
+                origin: Origin::Set { key },
+                body: body.map(Bytes::from),
+            })),
+            Self::Named { files, read } => {
+                *read += 1;
+                Ok(files.next().map(|path| Raw {
+                    body: files::read(&path).map(Bytes::from),
+                    origin: Origin::File {
+                        name: path.as_os_str().as_encoded_bytes().to_vec(),
+                        path,
+                    },
+                }))
+            }
+        }
+    }
+
+    /// Position of the next line; `None` if the input is not lines.
+    pub(crate) fn position(&self) -> Option<Position> {
+        match self {
+            Self::Lines(lines) => Some(lines.position()),
+            _ => None,
+        }
+    }
+
+    /// Whether reading the next document may block.
+    pub(crate) fn would_wait(&self) -> bool {
+        match self {
+            Self::Lines(lines) => lines.would_wait(),
+            _ => false,
+        }
+    }
+
+    /// The unit that [`Input::reached`] counts in, and the total number of units. For folders, the
+    /// total takes an extra walk, so it is only computed if a progress bar shows it.
+    pub(crate) fn size(&self) -> (Unit, Option<u64>) {
+        match self {
+            Self::Walk(files) => (Unit::Documents, Progress::is_visible().then(|| files.count())),
+            Self::Named { files, .. } => (Unit::Documents, Some(files.len() as u64)),
+            Self::Listed { total, .. } => (Unit::Documents, Some(*total)),
+            Self::Lines(lines) => (Unit::Bytes, lines.bytes),
+            Self::Sets(_) => (Unit::Documents, None),
+        }
+    }
+
+    /// Prints a note if hidden names in the given folders were left out.
+    pub(crate) fn note_left_out(&self) {
+        let Self::Walk(files) = self else { return };
+        let names = counted(files.hidden_left_out(), "hidden name");
+        if files.hidden_left_out() > 0 {
+            output::note(format!("left out {names} (--hidden includes them)"));
+        }
+    }
+
+    /// Units read so far.
+    pub(crate) fn reached(&self) -> u64 {
+        match self {
+            Self::Walk(files) => files.files_read(),
+            Self::Named { read, .. } | Self::Listed { read, .. } => *read,
+            Self::Lines(lines) => lines.bytes_taken(),
+            Self::Sets(sets) => sets.returned(),
+        }
+    }
+}
+
+/// Fails if the input is sets from a table but the index holds texts or external signatures.
+pub(crate) fn check_takes_sets(params: &Params) -> Result<(), Failure> {
+    if params.shingles() == Shingles::Items && !matches!(params.scheme(), Scheme::External(_)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "--transactions gives sets of items, but the index holds no sets",
+        "use another index, with `--shingles items`",
+    ))
+}
+
+/// The names of the key and content fields in the lines that are read again (`--from-key-field`,
+/// `--from-field`).
+pub(crate) fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields, Failure> {
+    if let Scheme::External(_) = params.scheme() {
+        return Err(Failure::new(
+            format!("{} signatures come from another program", params.scheme()),
+            "drop --exact: only the program that made the signatures can compare the documents",
+        ));
+    }
+    let key = given.from_key_field.as_deref().unwrap_or("id");
+    if params.shingles() != Shingles::Items {
+        return Ok(Fields::text(key, given.from_field.as_deref().unwrap_or("text")));
+    }
+    if given.from.is_empty() {
+        return Err(Failure::new(
+            "the index holds sets of items, which cannot be read from files",
+            "give the lines that they were added from: --from FILE.jsonl",
+        ));
+    }
+    Ok(Fields::items(key, given.from_field.as_deref().unwrap_or("items")))
+}
+
+/// The fields to read in each line for an index with these parameters. Fails if the index holds a
+/// different kind of content than the input, because the index would refuse every document.
+pub(crate) fn fields(given: &LinesGiven, params: &Params) -> Result<Fields, Failure> {
+    let named = [&given.key_field, &given.text_field, &given.items_field, &given.rows_field];
+    // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
+    // `requires` for an option that conflicts.
+    if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
+        return Err(Failure::new(
+            "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
+            "",
+        ));
+    }
+    let key = given.key_field.as_deref().unwrap_or("id");
+    if let Scheme::External(_) = params.scheme() {
+        if given.jsonl.is_empty() || given.text_field.is_some() || given.items_field.is_some() {
+            return Err(Failure::new(
+                format!(
+                    "the index holds signatures from another program ({}) and accepts no texts \
+                     or items",
+                    params.scheme()
+                ),
+                "give signature rows with --jsonl FILE --rows-field NAME, or use another index",
+            ));
+        }
+        return Ok(Fields::rows(key, given.rows_field.as_deref().unwrap_or("rows")));
+    }
+    if given.rows_field.is_some() {
+        return Err(Failure::new(
+            format!(
+                "the index computes its signatures itself (scheme {}) and accepts no rows",
+                params.scheme()
+            ),
+            "create an index for rows with `--scheme external:NAME --hashes K`",
+        ));
+    }
+    let shingles = params.shingles();
+    let items = shingles == Shingles::Items;
+    if given.items_field.is_some() && !items {
+        return Err(Failure::new(
+            format!("--items-field gives sets, but the index compares texts by {shingles}"),
+            "use --text-field, or another index with `--shingles items`",
+        ));
+    }
+    if items && (given.jsonl.is_empty() || given.text_field.is_some()) {
+        return Err(Failure::new(
+            "the index compares sets of items, not texts",
+            "give sets with --jsonl FILE --items-field NAME, or use another index",
+        ));
+    }
+    Ok(if items {
+        Fields::items(key, given.items_field.as_deref().unwrap_or("items"))
+    } else {
+        Fields::text(key, given.text_field.as_deref().unwrap_or("text"))
+    })
+}

@@ -1,0 +1,184 @@
+//! Reads documents from a file of JSON lines, a table or a Parquet file, one after the other, with
+//! the line of the file where each begins.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+use super::lines::Lines;
+use super::source;
+use super::source::{RowOptions, Source, TableRows, Wanted, Wrong};
+use crate::failure::Failure;
+use crate::raw::{Origin, Raw, Reason, has_line};
+
+/// An open file of documents.
+pub(crate) struct Records {
+    rows: Rows,
+    /// For messages: the file name, or "stdin".
+    name: Arc<str>,
+    is_lenient: bool,
+    /// Offset of the last document in the uncompressed file.
+    at: u64,
+    /// The last line of JSON that could not be read.
+    wrong_line: Bytes,
+}
+
+enum Rows {
+    Lines(Lines),
+    Table {
+        rows: Box<TableRows>,
+        /// Stored (possibly compressed) bytes read so far.
+        taken: Arc<AtomicU64>,
+        ends_ahead: Option<Arc<AtomicUsize>>,
+    },
+}
+
+impl Records {
+    /// Opens a file at a position that an earlier run has reached: `number` lines and `at` bytes of
+    /// the uncompressed file.
+    pub(crate) fn open_at(
+        path: &Path,
+        (options, wanted): (&RowOptions, Option<&Wanted>),
+        (number, at): (u64, u64),
+    ) -> Result<Self, Failure> {
+        let is_table = options.is_table(path);
+        let records = |name: &str, rows| Self {
+            rows,
+            name: name.into(),
+            is_lenient: options.lenient,
+            at,
+            wrong_line: Bytes::new(),
+        };
+        if !is_table {
+            let source = source::open_at(path, wanted, at)?;
+            return Ok(records(&source.name.clone(), Rows::Lines(Lines::of(source, (number, at)))));
+        }
+        let source = source::open(path, wanted)?;
+        let Source { name, reader, taken, has_mark, ends_ahead, .. } = source;
+        let mut rows = TableRows::open(path, (reader, has_mark), options, wanted)?;
+        // What a row means may depend on those before it, so they are read again.
+        while rows.next_byte() < at {
+            if rows.next().map_err(|error| failed(&name, rows.next_line(), &error))?.is_none() {
+                return Err(source::has_shrunk(path, at));
+            }
+        }
+        Ok(records(&name, Rows::Table { rows: Box::new(rows), taken, ends_ahead }))
+    }
+
+    /// Opens a file at its beginning.
+    pub(crate) fn open(
+        path: &Path,
+        options: &RowOptions,
+        wanted: Option<&Wanted>,
+    ) -> Result<Self, Failure> {
+        Self::open_at(path, (options, wanted), (0, 0))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(lines: Lines) -> Self {
+        let (rows, name) = (Rows::Lines(lines), "test".into());
+        Self { rows, name, is_lenient: false, at: 0, wrong_line: Bytes::new() }
+    }
+
+    /// Changes the name used in messages.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        if let Rows::Lines(lines) = self.rows {
+            self.rows = Rows::Lines(lines.named(name));
+        }
+        self
+    }
+
+    /// The next document. A row that cannot be read is an error, or with `--lenient` a reason. A
+    /// line of JSON that cannot be read is always a reason, unless it is not UTF-8.
+    pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        self.at = self.bytes_read();
+        let (number, wrong) = match &mut self.rows {
+            Rows::Lines(lines) => {
+                let Some(raw) = lines.next()? else { return Ok(None) };
+                let Raw { origin: Origin::Line { number, .. }, body: Ok(line) } = &raw else {
+                    return Ok(Some(raw));
+                };
+                if std::str::from_utf8(line).is_ok() {
+                    return Ok(Some(raw));
+                }
+                self.wrong_line = line.clone();
+                let why = source::not_utf_8(line);
+                (*number, Wrong { line: *number, why, is_too_large: false })
+            }
+            Rows::Table { rows, .. } => {
+                let next = rows.next();
+                let next = next.map_err(|error| failed(&self.name, rows.next_line(), &error))?;
+                let Some(row) = next else { return Ok(None) };
+                match row.object {
+                    Ok(object) => return Ok(Some(self.raw(row.line, Ok(object)))),
+                    Err(wrong) => (row.line, wrong),
+                }
+            }
+        };
+        if !self.is_lenient {
+            return Err(source::wrong_row(&self.name, &wrong));
+        }
+        let reason = if wrong.is_too_large { Reason::TooLarge } else { Reason::BadLine(wrong.why) };
+        Ok(Some(self.raw(number, Err(reason))))
+    }
+
+    fn raw(&self, number: u64, body: Result<Bytes, Reason>) -> Raw {
+        Raw { origin: Origin::Line { file: Arc::clone(&self.name), number }, body }
+    }
+
+    /// The bytes of the last document, if [`Records::next`] returned a reason for it.
+    pub(crate) fn wrong(&self) -> &[u8] {
+        match &self.rows {
+            Rows::Lines(_) => &self.wrong_line,
+            Rows::Table { rows, .. } => rows.wrong_row(),
+        }
+    }
+
+    /// Offset of the last document in the uncompressed file.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Uncompressed bytes read so far.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        match &self.rows {
+            Rows::Lines(lines) => lines.bytes_read(),
+            Rows::Table { rows, .. } => rows.next_byte(),
+        }
+    }
+
+    /// Lines of the file read so far, including blank ones.
+    pub(crate) fn lines_read(&self) -> u64 {
+        match &self.rows {
+            Rows::Lines(lines) => lines.lines_read(),
+            Rows::Table { rows, .. } => rows.next_line() - 1,
+        }
+    }
+
+    /// Stored (possibly compressed) bytes read so far.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        match &self.rows {
+            Rows::Lines(lines) => lines.bytes_taken(),
+            Rows::Table { taken, .. } => taken.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether no complete line is buffered, so that reading the next one may block.
+    pub(crate) fn would_wait(&self) -> bool {
+        match &self.rows {
+            Rows::Lines(lines) => lines.would_wait(),
+            Rows::Table { rows, ends_ahead, .. } => {
+                let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
+                !has_line(rows.ahead()) && ends_ahead.as_ref().is_none_or(none_ahead)
+            }
+        }
+    }
+}
+
+fn failed(name: &str, line: u64, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot read {name} after line {}: {error}", line - 1), "")
+}
