@@ -9,8 +9,6 @@ use super::at::Identity;
 use super::at::{self, FileLocation};
 use super::lock::{Guard, Lock, LockLost};
 use super::{Counters, DirEntry, File, Map, OpenMode, Storage, sys};
-#[cfg(unix)]
-use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -227,7 +225,7 @@ struct LockedFile {
     /// The process that took the lock. A forked child shares the open file, and thereby the lock.
     process: u32,
     #[cfg(unix)]
-    name: (Option<Arc<fs::File>>, CString, Identity),
+    name: (Option<Arc<fs::File>>, PathBuf, Identity),
 }
 
 impl LockedFile {
@@ -242,9 +240,8 @@ impl LockedFile {
         let process = std::process::id();
         #[cfg(unix)]
         let held = {
-            let name = at::name_of(path)?;
             let identity = at::identity_of(&file)?;
-            Self { file, folder_lock, process, name: (folder, name, identity) }
+            Self { file, folder_lock, process, name: (folder, path.to_path_buf(), identity) }
         };
         #[cfg(not(unix))]
         let held = {

@@ -21,11 +21,10 @@ pub(crate) fn prefetch<T>(value: &T) {
 /// Starts reading these bytes of a file into the page cache, if the system can.
 pub(crate) fn will_need(file: &std::fs::File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
-    if let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) {
-        use std::os::fd::AsRawFd;
-        // SAFETY: the descriptor belongs to `file`, which is borrowed until the call returns. The
-        // call touches no memory. If the advice is refused, only the speed changes.
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, libc::POSIX_FADV_WILLNEED) };
+    {
+        let (bytes, advice) = (std::num::NonZero::new(bytes), rustix::fs::Advice::WillNeed);
+        // If the advice is refused, only the speed changes.
+        let _ = rustix::fs::fadvise(file, offset, bytes, advice);
     }
     let _ = (file, offset, bytes);
 }

@@ -129,11 +129,15 @@ fn kept_in_place(path: &str, module: &str, code: &str) -> Vec<String> {
     if !paths(code, "redb").is_empty() && module != "catalog" && !is_test(path) {
         found.push("names redb, which is the catalog's".to_owned());
     }
-    let of_map = ["map", "at", "sys"].iter().any(|name| path == format!("src/storage/{name}.rs"));
+    let of_map = ["src/storage/map.rs", "src/storage/sys.rs"].contains(&path);
     for of_the_map in ["memmap2", "libc"] {
         if !paths(code, of_the_map).is_empty() && !of_map {
             found.push(format!("names {of_the_map}, which is the map's"));
         }
+    }
+    let of_calls = ["src/storage/at.rs", "src/storage/sys.rs"].contains(&path);
+    if !paths(code, "rustix").is_empty() && path.starts_with("src/") && !of_calls {
+        found.push("names rustix, which is the storage's".to_owned());
     }
     if code.contains("cfg!(test)") && !is_test(path) {
         found.push("asks cfg!(test): a size is small by `small!`".to_owned());
@@ -186,6 +190,9 @@ fn a_layer_that_is_crossed_is_found() {
         ("src/index/a.rs", "use redb::Database;"),
         ("src/storage/disk.rs", "memmap2::Mmap::map(f)"),
         ("src/storage/disk.rs", "libc::fsync(f)"),
+        ("src/storage/at.rs", "libc::openat(f)"),
+        ("src/storage/at.rs", "unsafe { b() }"),
+        ("src/storage/disk.rs", "rustix::fs::fsync(f)"),
         ("src/index/a.rs", "unsafe { b() }"),
         ("src/index/a.rs", "use std::sync::{Arc, Mutex};"),
         ("src/memtable.rs", "a: std::sync::atomic::AtomicBool"),
