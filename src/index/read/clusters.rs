@@ -15,15 +15,17 @@ use crate::segment::Bits;
 use crate::sketch::count_equal_rows;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The clusters, one at a time, in the storage order of their first documents.
+/// The clusters, one at a time, in the order of their smallest keys: an index that stores the same
+/// documents in another way yields them in the same order.
 pub struct Clusters {
     snapshot: Snapshot,
-    /// Members of all clusters, sorted: the number of the cluster's root, and the place of the
-    /// member.
-    members: std::iter::Peekable<std::vec::IntoIter<(u32, Place)>>,
+    /// Members of all clusters, cluster by cluster.
+    members: Vec<Place>,
+    /// The clusters left: the smallest key, and the range of its members.
+    left: std::vec::IntoIter<(Vec<u8>, Range<usize>)>,
 }
 
 impl Snapshot {
@@ -40,8 +42,8 @@ impl Snapshot {
     /// The clusters: documents connected by pairs that satisfy [`Alike`]. Reports the progress in
     /// documents to `progress`, which may cancel the search.
     ///
-    /// Takes as long as [`Snapshot::pairs`], and needs memory of 4 bytes per document and 16 bytes
-    /// per member of a cluster.
+    /// Takes as long as [`Snapshot::pairs`], and needs memory of 4 bytes per document, 16 bytes per
+    /// member of a cluster, and one key per cluster.
     ///
     /// # Errors
     ///
@@ -58,7 +60,7 @@ impl Snapshot {
         let twins = unite_twins(self, (alike, Twins::Connected), &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
         connect(Sweep::new(self, alike), &numbers, &mut forest, &is_twin, progress)?;
-        Ok(Clusters::of(self, &numbers, forest))
+        Clusters::new(self, &numbers, forest)
     }
 
     /// The clusters by exact comparison: documents connected by pairs whose shingles satisfy
@@ -95,16 +97,32 @@ impl Snapshot {
                 Exact::Below | Exact::Stale | Exact::Missing => {}
             }
         }
-        Ok(Clusters::of(self, &numbers, forest))
+        Clusters::new(self, &numbers, forest)
     }
 }
 
 impl Clusters {
-    fn of(snapshot: &Snapshot, numbers: &Numbers, forest: Forest) -> Self {
-        let members = forest.members().into_iter();
-        let members = members.map(|(root, number)| (root, numbers.place(number)));
-        let members: Vec<_> = members.collect();
-        Self { snapshot: snapshot.clone(), members: members.into_iter().peekable() }
+    /// Costs reading the key of every member.
+    fn new(snapshot: &Snapshot, numbers: &Numbers, forest: Forest) -> Result<Self> {
+        let numbered = forest.members();
+        let mut members = Vec::with_capacity(numbered.len());
+        let mut left = Vec::new();
+        for cluster in numbered.chunk_by(|one, next| one.0 == next.0) {
+            let begin = members.len();
+            let mut least: Option<Vec<u8>> = None;
+            for (_, number) in cluster {
+                let place = numbers.place(*number);
+                let key = snapshot.key(place)?;
+                least = Some(match least {
+                    Some(least) => least.min(key),
+                    None => key,
+                });
+                members.push(place);
+            }
+            left.extend(least.map(|least| (least, begin..members.len())));
+        }
+        left.sort_unstable_by(|one, next| one.0.cmp(&next.0));
+        Ok(Self { snapshot: snapshot.clone(), members, left: left.into_iter() })
     }
 }
 
@@ -112,14 +130,10 @@ impl Iterator for Clusters {
     type Item = Result<Cluster>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (root, first) = self.members.next()?;
-        let mut places = vec![first];
-        while let Some((_, place)) = self.members.next_if(|(other, _)| *other == root) {
-            places.push(place);
-        }
-        let member = |place| Ok((self.snapshot.key(place)?, self.snapshot.time(place)?));
-        let members = places.into_iter().map(member);
-        Some(members.collect::<Result<Vec<_>>>().map(|mut members| {
+        let (_, range) = self.left.next()?;
+        let places = self.members[range].iter();
+        let member = |place: &Place| Ok((self.snapshot.key(*place)?, self.snapshot.time(*place)?));
+        Some(places.map(member).collect::<Result<Vec<_>>>().map(|mut members| {
             members.sort_unstable();
             let (keys, times) = members.into_iter().unzip();
             Cluster { keys, times }
@@ -384,7 +398,26 @@ impl Cluster {
 impl fmt::Debug for Clusters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut clusters = f.debug_struct("Clusters");
-        clusters.field("documents_left", &self.members.len());
+        clusters.field("clusters_left", &self.left.len());
         clusters.field("snapshot", &self.snapshot).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_come_in_the_order_of_their_smallest_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = crate::index::read::sweep::tests::index(&folder.path().join("a.nearkin"));
+        let clusters = |index: &crate::Index| -> Vec<Cluster> {
+            index.clusters(0.9).expect("sound").collect::<Result<_>>().expect("sound")
+        };
+        let before = clusters(&index);
+        assert!(before.len() > 2, "{} clusters", before.len());
+        assert!(before.is_sorted_by(|one, next| one.keys < next.keys));
+        index.compact().expect("a disk with room");
+        assert_eq!(clusters(&index), before);
     }
 }
