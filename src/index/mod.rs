@@ -8,12 +8,12 @@
 //! | `doors` | the public types; no logic |
 //! | `files` | opening, closing, copies, shards: whole folders of an index |
 //! | `maintain` | what is due, and the threads that do it |
-//! | `write` | batches, admission, commits: how a change comes in |
+//! | `write` | batches, their plan, admission: how a change comes in |
 //! | `merge` | how segments are born |
 //! | `read` | queries, pairs and clusters over one snapshot |
 //! | `state` | the data that all calls share, and its locks |
 //!
-//! Start reading with `write/write_path.rs`, `read/query.rs` and `merge/mod.rs`.
+//! Start reading with `write/write_path.rs`, `read/query.rs` and `state/merging.rs`.
 
 mod doors;
 mod files;

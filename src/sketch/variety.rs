@@ -65,8 +65,8 @@ impl Variety {
         self.distinct * 3 <= self.shingles * 2
     }
 
-    /// `counts[n]` is the number of distinct shingles that occur n times, `often` the number of those
-    /// that occur more than `OFTEN` times.
+    /// `counts[n]` is the number of distinct shingles that occur n times, `often` the number of
+    /// those that occur more than `OFTEN` times.
     fn of_counts(self, counts: &[usize; OFTEN + 1], often: usize) -> Self {
         let all = counts.iter().sum::<usize>() + often;
         if all == 0 {

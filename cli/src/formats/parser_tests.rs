@@ -10,7 +10,7 @@ const ASKED: &str = "NEARKIN_TEST_READS_FORMATS";
 /// The command that starts this test program as a parser process.
 pub(super) fn command() -> io::Result<Command> {
     let mut command = Command::new(own_program()?);
-    command.args(["texts::parser::tests::as_child", "--exact", "--nocapture", "--quiet"]);
+    command.args(["formats::parser::tests::as_child", "--exact", "--nocapture", "--quiet"]);
     command.env(ASKED, "1");
     Ok(command)
 }

@@ -17,8 +17,8 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// returned line exceed this multiple of the line's length, the line is copied instead.
 const SKIPPED_MAX: u64 = 8;
 
-/// From this size on, a line gets memory for the longest line at once: what it does not use is never
-/// touched, while a buffer that grows takes up to three times the size of the line.
+/// From this size on, a line gets memory for the longest line at once: what it does not use is
+/// never touched, while a buffer that grows takes up to three times the size of the line.
 const LARGE_BYTES: usize = 4 << 20;
 
 /// Reads lines one at a time. A line that is too long is reported as [`Reason::TooLarge`], and its

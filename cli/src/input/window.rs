@@ -29,8 +29,8 @@ impl Window {
         bytes >= COUNTED && is_full_for(&self.lock(), bytes)
     }
 
-    /// Blocks while a document is in progress that is larger than the limit: the next one would be in
-    /// memory beside it.
+    /// Blocks while a document is in progress that is larger than the limit: the next one would be
+    /// in memory beside it.
     pub(crate) fn wait_for_large(&self) {
         let is_large = |state: &mut State| !state.closed && state.bytes > BYTES_MAX;
         drop(self.changed.wait_while(self.lock(), is_large));

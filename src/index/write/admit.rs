@@ -1,7 +1,7 @@
 //! Admitting: check and insert in one step. A newcomer that is too similar to a stored document is
 //! rejected, or replaces it.
 //!
-//! Decides under the write lock, on the applied state; writes through `write.rs`.
+//! Decides under the write lock, on the applied state; writes through `write_path.rs`.
 
 use super::batch::{Operation, Outcome};
 use super::plan::key_hashes;

@@ -45,7 +45,7 @@ struct TotalsObject<'a> {
     near_bytes_freed: u64,
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: &'a BTreeMap<&'static str, u64>,
-    /// Of the texts that this run has read.
+    /// Doubts about the texts that this run has read.
     #[serde(flatten)]
     doubts: Doubts,
 }
