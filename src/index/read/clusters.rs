@@ -399,6 +399,7 @@ impl fmt::Debug for Clusters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut clusters = f.debug_struct("Clusters");
         clusters.field("clusters_left", &self.left.len());
+        clusters.field("documents", &self.members.len());
         clusters.field("snapshot", &self.snapshot).finish()
     }
 }
