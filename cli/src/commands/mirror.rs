@@ -179,6 +179,12 @@ pub(crate) fn files_in(
     for found in walk::walk(&folder, &rules, &Scope::All) {
         match found {
             Found::File { path, metadata } => files.push((path, metadata)),
+            Found::Unlisted { path, why } if path == folder.path => {
+                return Err(Failure::new(
+                    format!("cannot read the folder {}: {why}", path.display()),
+                    "check its permissions",
+                ));
+            }
             Found::Unlisted { path, why } => {
                 output::note(format!("skipped {}: {why}", path.display()));
             }

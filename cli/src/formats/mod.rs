@@ -49,7 +49,7 @@ pub(crate) use pdf::read_by as read_pdf_by;
 
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
 /// In the value of [`maker`], the version has three bits, below the hash of what the user gives:
 /// the PDF command and the encoding.
 const _: () = assert!(VERSION < 8);

@@ -131,11 +131,13 @@ impl Text<'_> {
     fn of(&self, xml: &str) -> Result<String, String> {
         let mut reader = Reader::from_str(xml);
         let (mut text, mut within, mut skipping) = (String::new(), 0_u32, 0_u32);
+        let mut open = 0_u32;
         loop {
             let event = reader.read_event().map_err(|error| error.to_string())?;
             let counts = skipping == 0 && (self.texts.is_empty() || within > 0);
             match event {
                 Event::Start(element) => {
+                    open += 1;
                     let name = element.local_name();
                     skipping += u32::from(self.skipped.contains(&name.as_ref()));
                     within += u32::from(self.texts.contains(&name.as_ref()));
@@ -147,6 +149,7 @@ impl Text<'_> {
                     text.push(' ');
                 }
                 Event::End(element) => {
+                    open = open.saturating_sub(1);
                     let name = element.local_name();
                     let less = |count: u32, names: &[&str]| {
                         count.saturating_sub(u32::from(names.contains(&name.as_ref())))
@@ -163,6 +166,7 @@ impl Text<'_> {
                     text.push_str(&found);
                 }
                 Event::GeneralRef(found) if counts => text.push_str(&resolved(&found)?),
+                Event::Eof if open > 0 => return Err("its end is lost".to_owned()),
                 Event::Eof => return Ok(text),
                 _ => {}
             }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "pdf")]
 mod objects;
+#[cfg(feature = "pdf")]
+mod pages;
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -42,6 +44,10 @@ pub(crate) fn begin(bytes: &[u8]) -> Option<usize> {
     let has_end = memchr::memmem::rfind(bytes, b"endobj").is_some();
     (begins_line && has_object && has_end).then_some(at)
 }
+
+/// The reason for skipping a file of which only a part could be read.
+#[cfg(feature = "pdf")]
+const LOST: &str = "a part of the file is lost";
 
 /// Sets the program that reads all PDF files: it gets the file on stdin and prints the text.
 pub(crate) fn read_by(command: OsString) {
@@ -108,7 +114,7 @@ fn by_command(command: &str, bytes: &[u8]) -> Result<String, Reason> {
 
 #[cfg(feature = "pdf")]
 fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
-    use pdf_extract::{Document, PlainTextOutput, output_doc};
+    use pdf_extract::{Document, output_doc};
     let mut document = match Document::load_mem(&bytes) {
         Ok(document) if document.get_pages().is_empty() => mended(&bytes)?.unwrap_or(document),
         Ok(document) => document,
@@ -119,30 +125,26 @@ fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     if document.is_encrypted() {
         document.decrypt("").map_err(|error| failed("PDF", error))?;
     }
+    if !pages::are_whole(&document) {
+        return Err(failed("PDF", LOST));
+    }
     let mut text = String::new();
-    let read = output_doc(&document, &mut PlainTextOutput::new(&mut text));
+    let read = output_doc(&document, &mut pages::Separated::new(&mut text));
     read.map(|()| text).map_err(|error| failed("PDF", error))
 }
 
 /// A document whose table of objects is lost or wrong: makes a table of the objects that are there.
-/// Fails if a page is not among them: the text of the others must not pass for that of the file.
+/// Fails if the last object is cut off: the text of the others must not pass for that of the file.
 #[cfg(feature = "pdf")]
 fn mended(bytes: &[u8]) -> Result<Option<pdf_extract::Document>, Reason> {
     let Some(table) = objects::table(bytes) else { return Ok(None) };
     let whole = [bytes, &table].concat();
     let Ok(document) = pdf_extract::Document::load_mem(&whole) else { return Ok(None) };
-    let pages = document.get_pages();
-    if pages.is_empty() {
+    if document.get_pages().is_empty() {
         return Ok(None);
     }
-    let is_there = |page: &_| {
-        let contents = document.get_page_contents(*page);
-        contents.iter().all(|part| document.objects.contains_key(part))
-    };
-    let there = pages.values().filter(|page| is_there(page)).count();
-    let all = objects::page_count(&document).unwrap_or(pages.len()).max(pages.len());
-    if there < all || objects::is_cut(bytes) {
-        return Err(failed("PDF", "a part of the file is lost"));
+    if objects::is_cut(bytes) {
+        return Err(failed("PDF", LOST));
     }
     Ok(Some(document))
 }

@@ -188,7 +188,8 @@ fn a_pdf_is_not_read_if_its_last_page_is_cut() {
     let (pdf, _) = pdf.split_once("xref\n").unwrap();
     let page = "6 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 7 0 R \
                 /Resources << /Font << /F1 5 0 R >> >> >>\nendobj\n";
-    let content = "BT /F1 12 Tf 72 700 Td (granted) Tj ET";
+    // At the height of the other page's text: the words are not joined all the same.
+    let content = "BT /F1 12 Tf 72 720 Td (granted) Tj ET";
     let text = format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len());
     let whole = format!("{pdf}{page}7 0 obj\n{text}\nendobj\n");
     assert_eq!(words("a.pdf", whole.as_bytes()), "Permission is granted");
@@ -197,6 +198,49 @@ fn a_pdf_is_not_read_if_its_last_page_is_cut() {
         let reason = detail("a.pdf", cut.as_bytes());
         assert!(reason.contains("a part of the file is lost"), "{reason}");
     }
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_pdf_is_not_read_if_a_page_is_lost() {
+    let pdf = String::from_utf8(pdf_of("Permission is")).unwrap();
+    let packed = "/Filter /FlateDecode /Length";
+    for (there, lost) in [
+        ("/Contents 4 0 R", "/Contents 9 0 R"),
+        ("/Contents 4 0 R", "/Contents [4 0 R 9 0 R]"),
+        ("/Kids [3 0 R] /Count 1", "/Kids [3 0 R 9 0 R] /Count 2"),
+        ("/Length", "/Filter /FlateDecode /Length"),
+        ("/Length", "/Filter /RunLengthDecode /Length"),
+    ] {
+        let pdf = pdf.replace(there, lost);
+        let reason = detail("a.pdf", pdf.as_bytes());
+        assert!(reason.contains("a part of the file is lost"), "{lost}: {reason}");
+    }
+    let with = |content: &[u8]| {
+        let (before, after) = pdf.split_once("/Length").unwrap();
+        let (_, after) = after.split_once("\nendstream").unwrap();
+        let head = format!("{before}{packed} {} >>\nstream\n", content.len());
+        [head.as_bytes(), content, b"\nendstream", after.as_bytes()].concat()
+    };
+    let content = "BT /F1 12 Tf 72 720 Td (Permission is granted) Tj ET";
+    let mut content = zlib(content.as_bytes());
+    assert_eq!(words("a.pdf", &with(&content)), "Permission is granted");
+    // The checksum at the end is wrong or lost in many files.
+    *content.last_mut().unwrap() ^= 1;
+    assert_eq!(words("a.pdf", &with(&content)), "Permission is granted");
+    content.truncate(content.len() - 4);
+    assert_eq!(words("a.pdf", &with(&content)), "Permission is granted");
+    content.truncate(content.len() - 9);
+    let reason = detail("a.pdf", &with(&content));
+    assert!(reason.contains("a part of the file is lost"), "{reason}");
+}
+
+#[cfg(feature = "pdf")]
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
 }
 
 #[cfg(feature = "pdf")]
@@ -296,6 +340,8 @@ fn office_documents_are_what_a_person_reads() {
     // Decompressed, this is larger than a document may be.
     let large = "<w:t>".to_owned() + &"a".repeat(65 << 20);
     assert_eq!(kind("a.docx", &zip_of(&[("word/document.xml", &large)])), "parser failed");
+    let cut = zip_of(&[("word/document.xml", word.split_once("</w:body>").unwrap().0)]);
+    assert!(detail("a.docx", &cut).contains("its end is lost"));
     for end in (0..docx.len()).step_by(7) {
         let _ = read("a.docx", &docx[..end]);
     }

@@ -93,15 +93,16 @@ pub(super) fn show(
     }
     let looked = counted(files.all.len() as u64, "file");
     output::note(format!("{looked} looked at{}", left_out(files)));
-    let line = |copies: u64, kind: &str, groups: &[Group], bytes: u64| {
+    let line = |number: u64, copy: &str, copies: &str, groups: &[Group], bytes: u64| {
+        let copies = if number == 1 { copy } else { copies };
         let groups = counted(groups.len() as u64, "group");
-        let (copies, bytes) = (grouped(copies), output::bytes(bytes));
-        output::note(format!("{copies} {kind} in {groups}: {bytes} could be freed"));
+        let (number, bytes) = (grouped(number), output::bytes(bytes));
+        output::note(format!("{number} {copies} in {groups}: {bytes} could be freed"));
     };
-    line(exact_copies, "exact copies", exact, exact_bytes);
+    line(exact_copies, "exact copy", "exact copies", exact, exact_bytes);
     note_unlinked(groups);
     if !args.exact {
-        line(near_copies, "near-copies", near, near_bytes);
+        line(near_copies, "near-copy", "near-copies", near, near_bytes);
         let unread: u64 = files.skipped.values().sum();
         if unread > 0 {
             let kinds = files.skipped.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));

@@ -39,12 +39,6 @@ pub(super) fn is_cut(bytes: &[u8]) -> bool {
     memchr::memmem::find(&bytes[last..], b"endobj").is_none()
 }
 
-/// The number of pages that a document says it has.
-pub(super) fn page_count(document: &pdf_extract::Document) -> Option<usize> {
-    let pages = document.get_dict_in_dict(document.catalog().ok()?, b"Pages").ok()?;
-    usize::try_from(pages.get(b"Count").ok()?.as_i64().ok()?).ok()
-}
-
 /// The offsets of all objects, by number; of several versions of one, the last.
 fn objects(bytes: &[u8]) -> BTreeMap<u32, usize> {
     let mut found = BTreeMap::new();

@@ -137,3 +137,30 @@ fn holes_take_no_space() {
     assert_eq!(groups, ["exact d/a d/b"]);
     assert!(totals["exact_bytes_freed"].as_u64().unwrap() < 1 << 20, "{totals}");
 }
+
+/// A folder that was named must be read. No copies in it would be a false answer.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_read_is_an_error() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let scratch = with_copies();
+    let folder = scratch.path("d");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    let dups = ["dups", "d", "--exact", "--json"];
+    let mut command = scratch.command(&dups);
+    if fs::read_dir(&folder).is_ok() {
+        // The system lets root read all files, but not in a namespace without their owner.
+        chown(&folder, Some(4_321), Some(4_321)).unwrap();
+        command = Command::new("unshare");
+        command.arg("-r").arg(env!("CARGO_BIN_EXE_nearkin")).args(dups);
+        command.current_dir(scratch.path(""));
+        if !Command::new("unshare").args(["-r", "true"]).status().is_ok_and(|ran| ran.success()) {
+            return;
+        }
+    }
+    let ran = Ran::new(command.output().unwrap()).ends_with(2);
+    let ran =
+        ran.says(&["cannot read the folder", "/d: Permission denied", "check its permissions"]);
+    assert_eq!(ran.stdout, "");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+}
