@@ -79,6 +79,7 @@ impl Large {
         processor: Option<Processor>,
     ) {
         if self.windows(units, is_last, processor) {
+            self.many.make_room(units.len());
             distinct::deal(units, &mut self.many, processor);
             self.carry_over(units, is_last);
         }

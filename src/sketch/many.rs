@@ -13,6 +13,11 @@ const CHUNK: usize = 256;
 /// Maximum number of hashes in a part for which the table with its 16-bit indexes is used. Larger
 /// parts are sorted.
 const PLACES_MAX: usize = 1 << 15;
+/// Maximum number of hashes for which memory is allocated at the start: a text may have many
+/// repeats.
+const START_MAX: usize = 12 << 20;
+/// Minimum number of hashes for which memory is allocated once repeats were dropped.
+const START_MIN: usize = 64 << 10;
 /// Sentinel in `Many::previous`: the chunk is the first of its part.
 const NONE: usize = usize::MAX;
 
@@ -32,9 +37,30 @@ impl Many {
     /// Made for about `expected` hashes. With more hashes the parts become larger and slower.
     pub(crate) fn new(expected: usize) -> Self {
         let bits = (expected / PART).max(1).ilog2().clamp(PART_BITS_MIN, PART_BITS_MAX);
+        Self::of_parts(1 << bits, expected.min(START_MAX))
+    }
+
+    fn of_parts(parts: usize, hashes: usize) -> Self {
         // One chunk more per part, because the last chunk of a part is only partly filled.
-        let memory = Vec::with_capacity(expected + (CHUNK << bits));
-        Self { memory, previous: Vec::new(), ends: vec![0; 1 << bits] }
+        let memory = Vec::with_capacity(hashes + CHUNK * parts);
+        Self { memory, previous: Vec::new(), ends: vec![0; parts] }
+    }
+
+    /// Makes room for `count` more hashes. If memory is full, drops repeats first: memory is for
+    /// twice the distinct hashes at most, not for all.
+    pub(crate) fn make_room(&mut self, count: usize) {
+        let parts = self.ends.len();
+        if self.memory.len() + count + CHUNK * parts <= self.memory.capacity() {
+            return;
+        }
+        let full = std::mem::replace(self, Self::of_parts(1, 0));
+        let mut distinct = Vec::new();
+        full.finish(&mut distinct);
+        let room = (2 * distinct.len()).max(START_MIN) + count + CHUNK * parts;
+        *self = Self::of_parts(parts, room);
+        for hash in distinct {
+            self.add(hash);
+        }
     }
 
     #[inline(always)]
@@ -122,4 +148,31 @@ fn copy_by_table(part: &[u64], to: &mut [u64], places: &mut Vec<u16>) -> Option<
 #[inline(always)]
 fn low_bits(hash: u64) -> usize {
     hash as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn repeats_take_no_memory_and_no_hash_is_lost() {
+        for distinct in [1, 900, 70_000, 700_000] {
+            let hash = |at: usize| ((at % distinct) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let (mut many, count) = (Many::new(1_000), 1_000);
+            for from in (0..1_500_000).step_by(count) {
+                many.make_room(count);
+                let capacity = many.memory.capacity();
+                (from..from + count).for_each(|at| many.add(hash(at)));
+                assert_eq!(many.memory.capacity(), capacity, "there was no room");
+            }
+            let most = (2 * distinct).max(START_MIN) + 20_000;
+            assert!(many.memory.capacity() <= most, "{distinct}: {}", many.memory.capacity());
+            let mut found = Vec::new();
+            many.finish(&mut found);
+            let expected: BTreeSet<u64> = (0..distinct).map(hash).collect();
+            assert_eq!(found.len(), expected.len());
+            assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+        }
+    }
 }
