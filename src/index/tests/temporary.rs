@@ -112,7 +112,7 @@ fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
         let on_disk = Index::create(folder.path().join(seed.to_string()), &params(), options());
         // From some size on, this one is in a folder.
         let dir = folder.path().join(format!("scratch {seed}")).join("deep");
-        let scratch = Arc::new(ScratchStorage::new(&dir, 64 << 10));
+        let scratch = Arc::new(ScratchStorage::new(&dir, 16 << 10));
         let scratch = Index::create_on(scratch, &dir, &params(), options()).unwrap();
         let in_memory = Index::temporary(&params(), options()).unwrap();
         let all = [on_disk.unwrap(), in_memory, scratch];
