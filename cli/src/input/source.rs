@@ -10,6 +10,8 @@
 #[cfg(feature = "parquet")]
 mod bounded;
 mod dialect;
+#[cfg(feature = "parquet")]
+mod footer;
 mod magic;
 #[cfg(not(feature = "parquet"))]
 #[path = "source/no_rows.rs"]

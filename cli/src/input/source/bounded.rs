@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +18,7 @@ use ::parquet::file::reader::{ChunkReader, FileReader as _, Length, SerializedFi
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use bytes::Bytes;
 
+use super::footer;
 use crate::failure::Failure;
 use crate::output;
 
@@ -28,8 +29,8 @@ const PAGES_BYTES_MAX: u64 = 512 << 20;
 /// Maximum number of values in the pages that one call reads: a list of one row may have so many.
 const VALUES_MAX: u64 = 16 << 20;
 
-/// Maximum size of the metadata at the end of a file, which takes up to 35 times this in memory.
-const METADATA_BYTES_MAX: u64 = 24 << 20;
+/// Maximum of the memory that the metadata at the end of a file takes, as `footer.rs` estimates it.
+const METADATA_BYTES_MAX: u64 = 768 << 20;
 
 /// Maximum number of rows read by one call.
 const ROWS: usize = 256;
@@ -37,17 +38,37 @@ const ROWS: usize = 256;
 /// Opens a file and reads its metadata.
 pub(crate) fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
     let mut file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    let mut end = [0; 8];
-    let read = file.seek(SeekFrom::End(-8)).and_then(|_| file.read_exact(&mut end));
-    let bytes = end.first_chunk().map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
-    if read.is_ok() && end.ends_with(b"PAR1") && bytes > METADATA_BYTES_MAX {
-        return Err(Failure::new(
-            format!("{} has {} of metadata", path.display(), output::bytes(bytes)),
-            "write it with fewer columns or larger row groups: 24 MiB can be read",
-        ));
+    let cannot = |why: &str| Failure::new(format!("cannot read {}: {why}", path.display()), "");
+    match metadata_memory(&mut file) {
+        Ok(bytes) if bytes > METADATA_BYTES_MAX => {
+            let more = output::bytes(METADATA_BYTES_MAX);
+            return Err(Failure::new(
+                format!("the metadata of {} takes more than {more} of memory", path.display()),
+                "write it with fewer columns, or with larger row groups",
+            ));
+        }
+        Ok(_) => {}
+        Err(error) => return Err(cannot(&error.to_string())),
     }
-    SerializedFileReader::new(file)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display()), ""))
+    SerializedFileReader::new(file).map_err(|error| cannot(&error.to_string()))
+}
+
+/// Estimates the memory that the metadata takes; 0 if there is none, which the crate then reports.
+fn metadata_memory(file: &mut File) -> io::Result<u64> {
+    let bytes = file.metadata()?.len();
+    let mut end = [0; 8];
+    if bytes < 12 {
+        return Ok(0);
+    }
+    file.seek(SeekFrom::End(-8))?;
+    file.read_exact(&mut end)?;
+    let length = end.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
+    let Some(begin) = (bytes - 8).checked_sub(length) else { return Ok(0) };
+    if !end.ends_with(b"PAR1") {
+        return Ok(0);
+    }
+    file.seek(SeekFrom::Start(begin))?;
+    footer::memory(BufReader::with_capacity(256 << 10, file.take(length)), METADATA_BYTES_MAX)
 }
 
 /// The size of all pages in memory.
@@ -272,6 +293,7 @@ fn number(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn sizes_are_read_from_the_header_of_a_page() {
@@ -283,5 +305,47 @@ mod tests {
         for end in 0..bytes.len() {
             assert_eq!(PageHeader::read(&bytes[..end]), None, "{end}");
         }
+    }
+
+    /// A file without rows, of so many columns.
+    fn write_columns(path: &Path, columns: usize) {
+        let mut metadata = vec![0x15, 2, 0x19, 0xfc];
+        let byte = |number: usize| u8::try_from(number).unwrap();
+        let varint = |number: usize| {
+            let digit = |at: usize| number >> (7 * at);
+            let last = (0..5).find(|at| digit(at + 1) == 0).unwrap();
+            let more = move |at| byte(digit(at) & 0x7f | usize::from(at < last) << 7);
+            (0..=last).map(more).collect::<Vec<_>>()
+        };
+        metadata.extend(varint(columns + 1));
+        // The root: a name, and the number of its columns.
+        metadata.extend([0x48, 1, b'm', 0x15]);
+        metadata.extend(varint(2 * columns));
+        metadata.push(0);
+        for at in 0..columns {
+            // Type INT32, required, a name.
+            let name = format!("{at:x}");
+            metadata.extend([0x15, 2, 0x25, 0, 0x18, byte(name.len())]);
+            metadata.extend(name.bytes());
+            metadata.push(0);
+        }
+        metadata.extend([0x16, 0, 0x19, 0x0c, 0]);
+        let length = u32::try_from(metadata.len()).unwrap().to_le_bytes();
+        let bytes = [b"PAR1", &*metadata, &length, b"PAR1"].concat();
+        File::create(path).unwrap().write_all(&bytes).unwrap();
+    }
+
+    #[test]
+    fn metadata_is_refused_by_the_memory_that_it_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        write_columns(&path, 1_000);
+        assert_eq!(
+            open(&path).unwrap().metadata().file_metadata().schema_descr().num_columns(),
+            1_000
+        );
+        write_columns(&path, 1_300_000);
+        let told = open(&path).err().unwrap().to_string();
+        assert!(told.contains("x.parquet takes more than 768.0 MiB of memory"), "{told}");
     }
 }
