@@ -49,7 +49,7 @@ use values::{order, similarity};
 ///
 /// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
 /// stderr. Exit status: 0 success (also if nothing matched), 1 `verify` or `salvage` found damage,
-/// or a key to remove was missing, 2 error, 3 `dedup` skipped lines that it could not read, 130
+/// or a key to remove was missing, 2 error, 3 lines that could not be read were skipped, 130
 /// stopped by Ctrl-C or SIGTERM: run the same command again to continue. `serve` and `mirror
 /// --watch` run until they are stopped and then exit with 0.
 #[derive(Debug, Parser)]

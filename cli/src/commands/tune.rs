@@ -53,9 +53,10 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
         ));
     }
     let known = args.known.as_deref().map(known_pairs).transpose()?.unwrap_or_default();
-    let (mut sampled, mut measured) = (None, None);
+    let (mut sampled, mut measured, mut ended) = (None, None, Ended::Well);
     if let Some(input) = input {
-        let (sample, looks) = read(args, &params, input, &known)?;
+        let (sample, looks, read) = read(args, &params, input, &known)?;
+        ended = read;
         measured = Measured::of(&looks);
         let agreements = sample.agreements(&known);
         if args.known.is_some() {
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     }
     output.flush()?;
     findings.advise(recommended);
-    Ok(Ended::Well)
+    Ok(ended)
 }
 
 fn input_of(args: &Tune) -> Result<Option<Input>, Failure> {
@@ -132,7 +133,7 @@ fn read(
     params: &Params,
     mut input: Input,
     known: &[sample::Pair],
-) -> Result<(Sample, Vec<Looks>), Failure> {
+) -> Result<(Sample, Vec<Looks>, Ended), Failure> {
     let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
     // 8-bit rows are the high bytes of 16-bit rows, so one sketch serves both.
     let wide = params.to_builder().lane_bits(16).build()?;
@@ -173,7 +174,7 @@ fn read(
             "give at least two documents, better thousands, of the kind to be indexed",
         ));
     }
-    Ok((sample, looks))
+    Ok((sample, looks, skips.ended()))
 }
 
 /// The parameters for known pairs. If no threshold was given, it is chosen so that most pairs reach

@@ -142,7 +142,7 @@ fn a_run_without_lines_that_could_not_be_read_ends_with_a_status_of_its_own() {
     scratch.run("add i --jsonl whole.jsonl").ends_with(0);
     let quoted = "create quoted --passages 4:2";
     scratch.run(quoted).ends_with(0);
-    for command in ["add i", "admit i", "query i", "add quoted", "query quoted"] {
+    for command in ["add i", "admit i", "query i", "tune", "add quoted", "query quoted"] {
         let run = |rest: &str| scratch.run(&format!("{command} --jsonl {rest}"));
         // A blank text was read: it has nothing to compare.
         run("whole.jsonl").ends_with(0);
