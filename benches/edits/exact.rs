@@ -54,7 +54,7 @@ pub(crate) fn tables(texts: &[String], negatives: &[String]) -> Result<String, B
     lines.push('\n');
     let counted = deduplicated(negatives, Alike::similar(SIMILAR), Decider::Admit)?;
     let line = format!(
-        "The {} that share a template or boilerplate, admitted alone with `Admit::verify` at \
+        "The {} that share a template or boilerplate, admitted alone with `Admit::verify`\nat \
          similarity {SIMILAR}: {} rejected, {} of them wrongly.\n",
         negatives.len(),
         counted.dropped,
