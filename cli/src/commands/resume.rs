@@ -2,10 +2,12 @@
 //! the same command continues after an interruption.
 //!
 //! The checkpoint is written only after the lines it covers are durable, so it never claims more
-//! than the index holds. If it is lost or torn, lines are read again, which changes nothing. The
+//! than the index holds. It is written when the run goes on with more lines, or ends early: a run of
+//! one batch writes none. If it is lost or torn, lines are read again, which changes nothing. The
 //! library ignores the file.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use nearkin::Index;
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,8 @@ pub(crate) struct Resume {
     files: Vec<InputFile>,
     fields: Fields,
     rows: RowOptions,
+    /// The checkpoint that is not stored yet.
+    next: Mutex<Option<Note>>,
 }
 
 impl Resume {
@@ -86,10 +90,16 @@ impl Resume {
             }
         }
         checkpoint::remove(&path);
-        Ok(files.map(|files| Self { folder, files, fields: fields.clone(), rows: rows.clone() }))
+        Ok(files.map(|files| Self {
+            folder,
+            files,
+            fields: fields.clone(),
+            rows: rows.clone(),
+            next: Mutex::default(),
+        }))
     }
 
-    /// Stores a checkpoint: all lines before `position` are durable.
+    /// All lines before `position` are durable. Stores the checkpoint of the call before.
     pub(crate) fn reached(&self, position: Option<Position>, index: &Index) {
         let Some(position) = position else { return };
         let note = Note {
@@ -102,7 +112,18 @@ impl Resume {
             position,
             change: index.durable_change(),
         };
-        if self.folder.is_there() {
+        self.store(self.put(Some(note)));
+    }
+
+    /// Replaces the checkpoint that is not stored yet, and returns it.
+    fn put(&self, note: Option<Note>) -> Option<Note> {
+        std::mem::replace(&mut *self.next.lock().unwrap_or_else(PoisonError::into_inner), note)
+    }
+
+    fn store(&self, note: Option<Note>) {
+        if let Some(note) = note
+            && self.folder.is_there()
+        {
             // A failure is harmless: without a checkpoint, the next run only has to read more
             // lines.
             let _ = checkpoint::store(&self.folder.file(NAME), &note, false);
@@ -111,8 +132,54 @@ impl Resume {
 
     /// Deletes the checkpoint: the run is complete.
     pub(crate) fn finish(&self) {
+        self.put(None);
         if self.folder.is_there() {
             checkpoint::remove(&self.folder.file(NAME));
         }
+    }
+}
+
+impl Drop for Resume {
+    /// Stores the last checkpoint of a run that ends early.
+    fn drop(&mut self) {
+        self.store(self.put(None));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_stored_when_the_run_goes_on_or_ends_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let params = nearkin::Params::for_threshold(0.7).build().unwrap();
+        let index = Index::temporary(&params, nearkin::Options::default()).unwrap();
+        let resume = || Resume {
+            folder: NoteFolder::of(folder.path()),
+            files: Vec::new(),
+            fields: Fields::text("id", "text"),
+            rows: RowOptions::default(),
+            next: Mutex::default(),
+        };
+        let stored = || {
+            let note: Option<Note> = checkpoint::load(&folder.path().join(NAME));
+            note.map(|note| note.position.line)
+        };
+        let at = |line| Some(Position { line, ..Position::default() });
+        let one = resume();
+        one.reached(at(1), &index);
+        assert_eq!(stored(), None, "the run may be complete");
+        one.finish();
+        drop(one);
+        assert_eq!(stored(), None);
+        let two = resume();
+        two.reached(at(1), &index);
+        two.reached(at(2), &index);
+        assert_eq!(stored(), Some(1));
+        drop(two);
+        assert_eq!(stored(), Some(2), "the run ended early");
+        resume().finish();
+        assert_eq!(stored(), None);
     }
 }

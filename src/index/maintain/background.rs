@@ -10,7 +10,7 @@ use crate::index::state::core::Core;
 use crate::index::state::options::Maintenance;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The threads that maintain the index: the shared pool, a thread of its own, or none. On drop, the
 /// index leaves the pool, or its thread ends.
@@ -101,10 +101,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
     }
     while let Some(core) = core.upgrade() {
         let quiet = quiet.get_or_insert_with(|| Quiet::begin(&core));
-        let patience = match quiet.look(&core) {
-            Ok(_) => patience,
-            Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
-        };
+        let patience = quiet.pause(&core, patience);
         let walked = ahead.go_on(&core, patience);
         if !core.wakeup.wait(if walked { Duration::ZERO } else { patience }) {
             return;

@@ -49,6 +49,14 @@ impl Quiet {
         let due = self.since + IDLE_PAUSE;
         if now < due { Err(due) } else { Ok(change) }
     }
+
+    /// How long the index's own thread may sleep: until the index may be idle, at most `patience`.
+    pub(crate) fn pause(&mut self, core: &Core, patience: Duration) -> Duration {
+        match self.look(core) {
+            Ok(_) => patience,
+            Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
+        }
+    }
 }
 
 /// The schedule explorer has no time, so no index is idle.
@@ -64,5 +72,51 @@ impl Quiet {
 
     pub(crate) fn look(&mut self, _: &Core) -> std::result::Result<u64, Instant> {
         Err(Instant::now() + PATIENCE)
+    }
+
+    pub(crate) fn pause(&mut self, _: &Core, patience: Duration) -> Duration {
+        patience
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::index::state::options::Maintenance;
+    use crate::{Index, Params};
+
+    fn index() -> Index {
+        let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
+        let options = Options::default().maintenance(Maintenance::Inline);
+        Index::temporary(&params, options).expect("a disk with room")
+    }
+
+    #[test]
+    fn an_index_is_idle_after_a_pause_and_busy_after_a_change() {
+        let index = index();
+        let mut quiet = Quiet::begin(index.core());
+        let hour = Duration::from_secs(3_600);
+        quiet.since = Instant::now() + hour;
+        assert!(quiet.look(index.core()).is_err(), "the pause is not over");
+        assert_eq!(quiet.pause(index.core(), hour * 2).as_secs() / 60, 60, "the pause ends first");
+        assert_eq!(quiet.pause(index.core(), TURN), TURN, "patience ends first");
+        quiet.since = Instant::now() - IDLE_PAUSE;
+        assert_eq!(quiet.look(index.core()).expect("idle"), 0);
+        assert_eq!(quiet.pause(index.core(), hour), hour);
+        let signature = index.sketcher().text("one two three four").expect("a text");
+        index.insert("a", &signature).expect("a disk with room");
+        assert!(quiet.look(index.core()).is_err(), "a change makes the index busy");
+        quiet.since = Instant::now() - IDLE_PAUSE;
+        assert_eq!(quiet.look(index.core()).expect("idle again"), 1);
+    }
+
+    #[test]
+    fn patience_is_the_interval_of_syncs_within_limits() {
+        let patience = |durability| patience(&Options::default().durability(durability));
+        assert_eq!(patience(Durability::Sync), PATIENCE);
+        let interval = |millis| patience(Durability::Interval(Duration::from_millis(millis)));
+        assert_eq!(interval(20), Duration::from_millis(20));
+        assert_eq!(interval(0), Duration::from_millis(1));
+        assert_eq!(interval(90_000), PATIENCE);
     }
 }

@@ -473,3 +473,32 @@ fn a_sweep_removes_manifests_that_were_never_published() {
         1
     );
 }
+
+#[test]
+fn a_manifest_of_another_generation_or_index_is_not_believed() {
+    let fill = |sim: &Sim, seed: u64, jobs: u64| {
+        let dir = Path::new(DIR);
+        let shards = Shards::create_on(&disk(sim), dir, &params(), 2, own_options(seed));
+        let mut shards = shards.expect("created");
+        for job in 1..=jobs {
+            let at = u32::try_from(job).expect("small");
+            let sealed = seal_all(sim, &shards, job, &[document(at, 1)]).expect("sealed");
+            shards.append(&sealed, Adopt::Refuse, None).expect("appended");
+        }
+    };
+    let manifest = |number: u64| Path::new(DIR).join(format!("manifest/{number:010}.manifest"));
+    let (sim, other) = (Sim::new(), Sim::new());
+    fill(&sim, 1, 1);
+    fill(&other, 2, 2);
+    let opened = reader(&sim);
+    let own = sim.snapshot_of_files().remove(&manifest(2)).expect("there");
+    sim.overwrite(&manifest(3), &own);
+    let refused = Reader::open_on(disk(&sim), Path::new(DIR), options());
+    assert_eq!(refused.expect_err("of generation 2").kind(), ErrorKind::Corrupt);
+    assert_eq!(opened.refresh().expect_err("of generation 2").kind(), ErrorKind::Corrupt);
+    let foreign = other.snapshot_of_files().remove(&manifest(3)).expect("there");
+    sim.overwrite(&manifest(3), &foreign);
+    assert_eq!(opened.refresh().expect_err("of another index").kind(), ErrorKind::Mismatch);
+    assert_eq!(opened.verify().expect_err("of another index").kind(), ErrorKind::Mismatch);
+    assert_eq!(opened.len(), 1);
+}
