@@ -91,6 +91,10 @@ mod tests {
         Index::temporary(&params, options).expect("a disk with room")
     }
 
+    fn long_ago() -> Instant {
+        Instant::now().checked_sub(IDLE_PAUSE).expect("a clock that runs for a while")
+    }
+
     #[test]
     fn an_index_is_idle_after_a_pause_and_busy_after_a_change() {
         let index = index();
@@ -100,13 +104,13 @@ mod tests {
         assert!(quiet.look(index.core()).is_err(), "the pause is not over");
         assert_eq!(quiet.pause(index.core(), hour * 2).as_secs() / 60, 60, "the pause ends first");
         assert_eq!(quiet.pause(index.core(), TURN), TURN, "patience ends first");
-        quiet.since = Instant::now() - IDLE_PAUSE;
+        quiet.since = long_ago();
         assert_eq!(quiet.look(index.core()).expect("idle"), 0);
         assert_eq!(quiet.pause(index.core(), hour), hour);
         let signature = index.sketcher().text("one two three four").expect("a text");
         index.insert("a", &signature).expect("a disk with room");
         assert!(quiet.look(index.core()).is_err(), "a change makes the index busy");
-        quiet.since = Instant::now() - IDLE_PAUSE;
+        quiet.since = long_ago();
         assert_eq!(quiet.look(index.core()).expect("idle again"), 1);
     }
 
