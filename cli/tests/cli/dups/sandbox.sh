@@ -184,7 +184,19 @@ spoil() {
   rm "fs/b/$named" && ln -s "../a/$named" "fs/b/$named"
   set_name 12
   rm "fs/b/$named" && mkdir "fs/b/$named"
+  set_name 13
+  mv "fs/a/$named" outside/kept && ln -s "$top/outside/kept" "fs/a/$named"
+  set_name 14
+  cp "fs/b/$named" new && mv new "fs/b/$named"
   contents >before
+}
+
+# What spoil changed is not what was compared, even where the content is the same.
+nothing_else_is_gone() {
+  for n in 8 9 10 13 14; do
+    set_name $n
+    [ "$(stat -c %i "fs/b/$named")" = "$(cat inode-$n)" ] || fail "$1: copy $n is gone"
+  done
 }
 for kind in remove link; do
   option=--no-cache
@@ -192,7 +204,12 @@ for kind in remove link; do
   fill
   dups fs/a fs/b ram --exact $option --script spoiled.sh
   spoil
+  for n in 8 9 10 13 14; do
+    set_name $n
+    stat -c %i "fs/b/$named" >inode-$n
+  done
   run 1 spoiled.sh
+  nothing_else_is_gone $kind
   same_contents "$kind after links were put in place"
   # The folder of the copies is now a link to the folder that stays.
   fill
@@ -201,6 +218,15 @@ for kind in remove link; do
   run 1 spoiled.sh
   same_contents "$kind after a folder became a link"
   [ "$(count fs/a)" = 44 ] || fail "$kind: a kept file is gone"
+  # It is a link to a folder that was not searched, and inode numbers do not last.
+  fill
+  dups fs/a fs/b --exact $option --script spoiled.sh
+  sed -i -E 's/^(copy|link) [0-9]+ /\1 - /' spoiled.sh
+  mv fs/b outside/b && ln -s "$top/outside/b" fs/b
+  find outside/b -type f -exec stat -c %i {} + | sort >inodes
+  run 1 spoiled.sh
+  find outside/b -type f -exec stat -c %i {} + | sort | cmp -s - inodes ||
+    fail "$kind: a file that was not searched is gone"
   # The folder that stays is now a link to the folder of the copies.
   fill
   dups fs/a fs/b --exact $option --script spoiled.sh
