@@ -336,9 +336,13 @@ mod tests {
         let known = due([created()], &path);
         assert!(!known.renew && !known.scope.is_all());
         // So does the watcher report an overflow of the system's queue.
-        let overflow = || Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan));
+        let overflow = || Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        // Some systems name a folder in which events were lost.
+        let below = || overflow().add_path(path.join("folder"));
         let error = || Err(notify::Error::generic("unknown"));
-        for lost in [overflow, error] {
+        let lost: [&dyn Fn() -> notify::Result<Event>; 3] =
+            [&|| Ok(overflow()), &|| Ok(below()), &error];
+        for lost in lost {
             for events in [[lost(), created()], [created(), lost()]] {
                 let lost = due(events, &path);
                 assert!(lost.renew && lost.scope.is_all());
