@@ -2,9 +2,9 @@
 //! the same command continues after an interruption.
 //!
 //! The checkpoint is written only after the lines it covers are durable, so it never claims more
-//! than the index holds. It is written when the run goes on with more lines, or ends early: a run of
-//! one batch writes none. If it is lost or torn, lines are read again, which changes nothing. The
-//! library ignores the file.
+//! than the index holds. It is written when the run goes on with more lines, or ends early: a run
+//! of one batch writes none. If it is lost or torn, lines are read again, which changes nothing.
+//! The library ignores the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -79,8 +79,10 @@ impl Quiet {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(test)]
 mod tests {
+    #![cfg(not(shuttle))]
+
     use super::*;
     use crate::index::state::options::Maintenance;
     use crate::{Index, Params};

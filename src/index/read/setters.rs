@@ -15,9 +15,9 @@ macro_rules! setters {
             /// Only documents that share a band are found. Below the threshold that the bands were
             /// chosen for, similar documents are less likely to share one: see
             /// [`Params::expected_recall`](crate::Params::expected_recall) and
-            /// [`Answer::is_unlikely`]. With 0, a match is any document that shares a band and has
-            /// more equal rows than expected by chance. Together with a limit, this returns the
-            /// most similar documents, however similar they are.
+            /// [`Answer::is_unlikely`](crate::Answer::is_unlikely). With 0, a match is any document
+            /// that shares a band and has more equal rows than expected by chance. Together with a
+            /// limit, this returns the most similar documents, however similar they are.
             pub fn threshold(mut self, threshold: f64) -> Self {
                 self.terms.threshold = Some(threshold);
                 self
@@ -86,12 +86,12 @@ macro_rules! setters {
             /// the limit, so that the ten best matches of one tenant do not depend on other
             /// tenants.
             ///
-            /// The answer, and [`Answer::found`], equal those of the query without the filter,
-            /// minus the documents that do not pass. The filter is called once for each document
-            /// that reaches the threshold (of several queries: once per query), in no particular
-            /// order. It may use the index, since no lock is held during the call. A panic of the
-            /// filter propagates out of [`Query::run`](crate::Query::run). Costs reading the key
-            /// and the payload of each of those documents.
+            /// The answer, and [`Answer::found`](crate::Answer::found), equal those of the query
+            /// without the filter, minus the documents that do not pass. The filter is called once
+            /// for each document that reaches the threshold (of several queries: once per query),
+            /// in no particular order. It may use the index, since no lock is held during the call.
+            /// A panic of the filter propagates out of [`Query::run`](crate::Query::run). Costs
+            /// reading the key and the payload of each of those documents.
             ///
             /// ```
             /// # fn main() -> nearkin::Result<()> {
@@ -120,10 +120,11 @@ macro_rules! setters {
                 self
             }
 
-            /// Stops at this time and returns what was found so far: [`Answer::complete`] is false,
-            /// and matches may be missing. The clock is read between blocks of some hundred
-            /// candidates. So the query ends about 100 us late if the index is in memory; otherwise
-            /// it may be late by a few disk reads. Default: never.
+            /// Stops at this time and returns what was found so far:
+            /// [`Answer::complete`](crate::Answer::complete) is false, and matches may be missing.
+            /// The clock is read between blocks of some hundred candidates. So the query ends about
+            /// 100 us late if the index is in memory; otherwise it may be late by a few disk reads.
+            /// Default: never.
             ///
             /// ```
             /// # fn main() -> nearkin::Result<()> {
@@ -180,9 +181,10 @@ macro_rules! setters {
             /// query that meets a crowd. A document counts once per shared band. Default: no
             /// maximum.
             ///
-            /// If there are more candidates, [`Answer::complete`] is false and matches may be
-            /// missing. Which ones depends on where documents are stored, so it may change over
-            /// time. With several query keys, even the most similar document may be missing.
+            /// If there are more candidates, [`Answer::complete`](crate::Answer::complete) is false
+            /// and matches may be missing. Which ones depends on where documents are stored, so it
+            /// may change over time. With several query keys, even the most similar document may be
+            /// missing.
             pub fn max_candidates(mut self, candidates: usize) -> Self {
                 self.terms.candidates_max = candidates;
                 self

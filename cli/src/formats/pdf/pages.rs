@@ -52,8 +52,8 @@ fn is_inflatable(bytes: &[u8]) -> bool {
 }
 
 /// Writes the text of all pages, with a line end before the first character of each page. The
-/// library alone joins the last word of a page and the first word of the next one if both are at the
-/// same height.
+/// library alone joins the last word of a page and the first word of the next one if both are at
+/// the same height.
 pub(super) struct Separated<'a> {
     output: PlainTextOutput<&'a mut String>,
     is_new: bool,
