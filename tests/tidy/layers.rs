@@ -17,7 +17,11 @@ pub(crate) fn is_test(path: &str) -> bool {
 
 /// The code before the tests at the end of a file.
 pub(crate) fn outside_tests(code: &str) -> &str {
-    let starts = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(super) mod tests {"];
+    let starts = [
+        "#[cfg(test)]\nmod tests {",
+        "#[cfg(test)]\npub(super) mod tests {",
+        "#[cfg(all(test, not(shuttle)))]\nmod tests {",
+    ];
     let end = starts.iter().filter_map(|start| code.find(start)).min();
     &code[..end.unwrap_or(code.len())]
 }

@@ -79,10 +79,8 @@ impl Quiet {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests {
-    #![cfg(not(shuttle))]
-
     use super::*;
     use crate::index::state::options::Maintenance;
     use crate::{Index, Params};

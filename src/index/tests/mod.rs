@@ -37,6 +37,8 @@ mod idle;
 mod imports;
 #[cfg(test)]
 mod life;
+#[cfg(test)]
+mod manifests;
 mod model;
 #[cfg(test)]
 mod open;

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const DIR: &str = "/lake/papers.nearkin";
+pub(super) const DIR: &str = "/lake/papers.nearkin";
 const PLAIN: &str = "/plain/papers.nearkin";
 
 /// Options whose random numbers are determined by the seed, and differ between seeds.
-fn own_options(seed: u64) -> Options {
+pub(super) fn own_options(seed: u64) -> Options {
     let next = AtomicU64::new(seed << 32);
     let random = move || {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -27,7 +27,7 @@ fn own_options(seed: u64) -> Options {
     Options { random: Arc::new(random), ..options() }
 }
 
-fn document(at: u32, version: u8) -> Document {
+pub(super) fn document(at: u32, version: u8) -> Document {
     let family = u8::try_from(at % 23).expect("small");
     let row = |row: u32| if (row * 7 + at).is_multiple_of(9) { 100 + version } else { family };
     let lanes: Vec<u8> = (0..16).map(row).collect();
@@ -36,13 +36,13 @@ fn document(at: u32, version: u8) -> Document {
     document.with_payload([version, 1]).with_time(u64::from(at))
 }
 
-fn create(sim: &Sim, shards: u32) -> Shards {
+pub(super) fn create(sim: &Sim, shards: u32) -> Shards {
     Shards::create_on(&disk(sim), Path::new(DIR), &params(), shards, own_options(1))
         .expect("created")
 }
 
 /// Seals the documents, one segment per shard, and places the segments.
-fn seal_all(
+pub(super) fn seal_all(
     sim: &Sim,
     shards: &Shards,
     job: u64,
@@ -70,7 +70,7 @@ fn insert(index: &Index, documents: &[Document]) {
     }
 }
 
-fn reader(sim: &Sim) -> Reader {
+pub(super) fn reader(sim: &Sim) -> Reader {
     Reader::open_on(disk(sim), Path::new(DIR), options()).expect("opened")
 }
 
@@ -454,49 +454,4 @@ fn a_sealed_file_that_was_damaged_is_neither_placed_nor_listed() {
     sim.overwrite(&placed, &whole);
     shards.append(&[(0, sealed)], Adopt::Refuse, None).expect("listed");
     assert_eq!(reader(&sim).len(), 90);
-}
-
-#[test]
-fn a_sweep_removes_manifests_that_were_never_published() {
-    let sim = Sim::new();
-    let mut shards = create(&sim, 1);
-    let folder = Path::new(DIR).join("manifest");
-    let left = folder.join("0000000002.manifest.00c0ffee00c0ffee.tmp");
-    let foreign = folder.join("0000000002.manifest.tmp");
-    sim.overwrite(&left, b"half");
-    sim.overwrite(&foreign, b"not ours");
-    assert_eq!(shards.sweep().expect("swept"), 1);
-    let files = sim.snapshot_of_files();
-    assert!(!files.contains_key(&left) && files.contains_key(&foreign));
-    assert_eq!(
-        Shards::open_on(&disk(&sim), Path::new(DIR), own_options(2)).expect("opens").generation(),
-        1
-    );
-}
-
-#[test]
-fn a_manifest_of_another_generation_or_index_is_not_believed() {
-    let fill = |sim: &Sim, seed: u64, jobs: u32| {
-        let (dir, options) = (Path::new(DIR), own_options(seed));
-        let mut shards =
-            Shards::create_on(&disk(sim), dir, &params(), 2, options).expect("created");
-        for job in 1..=jobs {
-            let document = [document(job, 1)];
-            let sealed = seal_all(sim, &shards, job.into(), &document).expect("sealed");
-            shards.append(&sealed, Adopt::Refuse, None).expect("appended");
-        }
-    };
-    let manifest = |number: u64| Path::new(DIR).join(format!("manifest/{number:010}.manifest"));
-    let (sim, other) = (Sim::new(), Sim::new());
-    fill(&sim, 1, 1);
-    fill(&other, 2, 2);
-    let opened = reader(&sim);
-    sim.overwrite(&manifest(3), &sim.snapshot_of_files()[&manifest(2)]);
-    assert_eq!(opened.refresh().expect_err("of generation 2").kind(), ErrorKind::Corrupt);
-    sim.overwrite(&manifest(3), &other.snapshot_of_files()[&manifest(3)]);
-    assert_eq!(opened.refresh().expect_err("of another index").kind(), ErrorKind::Mismatch);
-    assert_eq!(
-        (opened.verify().expect_err("another").kind(), opened.len()),
-        (ErrorKind::Mismatch, 1)
-    );
 }
