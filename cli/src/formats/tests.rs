@@ -112,6 +112,29 @@ fn mail_is_its_subject_and_text() {
 
 #[cfg(feature = "mail")]
 #[test]
+fn mail_whose_parts_are_not_found_is_not_read_as_its_subject() {
+    let head = "Return-Path: <a@b>\r\nFrom: a@b\r\nSubject: s\r\n";
+    let without = format!(
+        "{head}Content-Type: multipart/mixed\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\n\
+         the text\r\n--x--\r\n"
+    );
+    let mixed = "Content-Type: multipart/mixed; boundary=b";
+    let level = |level| format!("{mixed}{level}\r\n\r\n--b{level}\r\n");
+    let levels: Vec<_> = (0..500).map(level).collect();
+    let mut deep = head.to_owned() + &levels.concat();
+    deep += "Content-Type: text/plain\r\n\r\nthe text\r\n";
+    for mail in [without, deep] {
+        match read("a.eml", mail.as_bytes()) {
+            Ok(text) => assert!(text.contains("the text"), "{text}"),
+            Err(reason) => assert!(format!("{reason:?}").contains("its parts"), "{reason:?}"),
+        }
+    }
+    let empty = format!("{head}Content-Type: multipart/mixed\r\n\r\n");
+    assert_eq!(words("a.eml", empty.as_bytes()), "s");
+}
+
+#[cfg(feature = "mail")]
+#[test]
 fn mail_is_read_in_all_charsets_whatever_it_declares() {
     use encoding_rs::{BIG5, EUC_JP, EUC_KR, GB18030, ISO_2022_JP, KOI8_R, SHIFT_JIS};
     let japanese = "\u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}\u{3067}\u{3059}\u{3002}";

@@ -23,15 +23,44 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
     let message = MessageParser::default()
         .parse(bytes)
         .ok_or_else(|| crate::formats::format::failed("e-mail", "no message"))?;
+    if is_cut_wrongly(&message) {
+        return Err(crate::formats::format::failed("e-mail", "its parts are not found"));
+    }
     let mut whole = subject(&message)?;
-    for part in &message.text_body {
-        let Some(part) = message.parts.get(*part as usize) else { continue };
+    for part in texts(&message) {
         let Decoded { text, how } = part_text(part, &message.raw_message)?;
         whole.text.push('\n');
         whole.text.push_str(&text);
         whole.how = whole.how.and(how);
     }
     Ok(whole)
+}
+
+/// The parts that are the text. The parser takes a text that is nested deeply for an attachment.
+fn texts<'m>(message: &'m Message<'m>) -> Vec<&'m MessagePart<'m>> {
+    if !message.text_body.is_empty() {
+        let parts = message.text_body.iter();
+        return parts.filter_map(|part| message.parts.get(*part as usize)).collect();
+    }
+    let is_text = |part: &&MessagePart<'_>| {
+        let is_attached =
+            part.content_disposition().is_some_and(mail_parser::ContentType::is_attachment);
+        matches!(part.body, PartType::Text(_) | PartType::Html(_)) && !is_attached
+    };
+    message.parts.iter().filter(is_text).collect()
+}
+
+/// Whether parts of a message were not found, because their boundary is not declared. What was
+/// found would pass for the whole text.
+fn is_cut_wrongly(message: &Message<'_>) -> bool {
+    let is_cut = |part: &MessagePart<'_>| matches!(part.body, PartType::Multipart(_));
+    let is_declared = |part: &MessagePart<'_>| {
+        part.content_type().is_some_and(|content| content.c_type.eq_ignore_ascii_case("multipart"))
+    };
+    let body = message.parts.first().map_or(0, |root| root.offset_body as usize);
+    let body = message.raw_message.get(body..).unwrap_or_default();
+    let is_whole = message.parts.iter().all(|part| is_cut(part) || !is_declared(part));
+    !body.trim_ascii().is_empty() && (!is_whole || message.parts.iter().all(is_cut))
 }
 
 /// The subject. Bytes beyond ASCII in it have no declared charset.
