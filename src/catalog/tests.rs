@@ -106,6 +106,17 @@ fn a_commit_refuses_a_file_that_changed_since_and_writes_nothing() {
         let error = handle.commit(row(3, 0)).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
         assert_eq!((sim.ops(), handle.row()), (0, known));
+        // A handle that has written the file knows it by its hash.
+        let sim = Sim::new();
+        sim.overwrite(Path::new(PATH), &image(&old));
+        let mut handle = catalog(&sim, &old);
+        handle.commit(new.clone()).expect("committed");
+        handle.commit(old.clone()).expect("committed");
+        let (ops, changed) = (sim.ops(), if bytes == &good { &good } else { &cut });
+        sim.overwrite(Path::new(PATH), changed);
+        let error = handle.commit(row(3, 0)).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+        assert_eq!((sim.ops(), handle.row()), (ops, &old));
     }
 }
 
