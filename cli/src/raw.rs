@@ -37,8 +37,9 @@ pub(crate) fn has_line(bytes: &[u8]) -> bool {
 pub(crate) enum Origin {
     /// A file. `name` is its key, or the name of the query.
     File { path: PathBuf, name: Vec<u8> },
-    /// A line of JSON. Lines are counted from 1 in each file.
-    Line { file: Arc<str>, number: u64 },
+    /// A line of JSON. `file` is the name of its file, and `file_number` the index of the file in
+    /// the input. Lines are counted from 1 in each file.
+    Line { file: Arc<str>, file_number: u32, number: u64 },
     /// A set grouped from table rows.
     Set { key: Vec<u8> },
 }
@@ -176,10 +177,10 @@ pub(crate) fn note(run: &[Skipped]) -> String {
     let (first, last) = (&run[0], &run[run.len() - 1]);
     let what = match (&first.origin, &last.origin) {
         (Origin::File { path, .. }, _) => output::visible(path.as_os_str().as_encoded_bytes()),
-        (Origin::Line { file, number }, Origin::Line { number: end, .. }) if number < end => {
+        (Origin::Line { file, number, .. }, Origin::Line { number: end, .. }) if number < end => {
             format!("{file} lines {number} to {end}")
         }
-        (Origin::Line { file, number }, _) => format!("{file} line {number}"),
+        (Origin::Line { file, number, .. }, _) => format!("{file} line {number}"),
         (Origin::Set { key }, _) => format!("the set {}", output::visible(key)),
     };
     format!("skipped {what}: {} ({})", first.reason.kind(), first.reason.detail())
@@ -187,7 +188,7 @@ pub(crate) fn note(run: &[Skipped]) -> String {
 
 fn is_next_line(one: &Origin, next: &Origin) -> bool {
     match (one, next) {
-        (Origin::Line { file, number }, Origin::Line { file: other, number: next }) => {
+        (Origin::Line { file, number, .. }, Origin::Line { file: other, number: next, .. }) => {
             file == other && number + 1 == *next
         }
         _ => false,
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn lines_with_the_same_fault_are_named_together() {
         let line = |number, reason: Reason| {
-            let origin = Origin::Line { file: "l".into(), number };
+            let origin = Origin::Line { file: "l".into(), file_number: 0, number };
             Skipped::new(origin, reason)
         };
         let bad = || Reason::BadLine("no".to_owned());

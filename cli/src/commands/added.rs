@@ -150,7 +150,10 @@ mod tests {
             "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"
         );
         for reason in [Reason::Empty, Reason::TooLarge, Reason::Empty] {
-            counts.skip(&Skipped::new(Origin::Line { file: "l".into(), number: 1 }, reason));
+            counts.skip(&Skipped::new(
+                Origin::Line { file: "l".into(), file_number: 0, number: 1 },
+                reason,
+            ));
         }
         assert!(counts.to_string().ends_with("3 skipped (2 empty, 1 too large)"), "{counts}");
         assert_eq!(

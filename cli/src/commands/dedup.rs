@@ -4,6 +4,12 @@
 //! the documents in order of preference, and keeps or drops each), and write (copies the kept
 //! lines). Each pass continues after an interruption, except writing a table or Parquet, which
 //! starts over. This module is the sequence of a run; the submodules implement the passes.
+//!
+//! Files that a line walks through, by calls; `*` marks a return to an earlier one:
+//!
+//! - read: pipeline, documents, records, lines, window; read, content, fields; read*, skips, ledger
+//! - decide: decide, order, ledger*, order*, ledger*
+//! - write: write, documents*, records*, lines*, ledger*, packed
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 

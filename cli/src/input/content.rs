@@ -177,7 +177,7 @@ impl Reading {
         match self.fields.parse(line) {
             Ok(parsed) => Some(parsed.key),
             Err(why) => {
-                if let Origin::Line { file, number } = &raw.origin {
+                if let Origin::Line { file, number, .. } = &raw.origin {
                     self.note_fault(file, *number, &why, line);
                 }
                 None
@@ -228,7 +228,7 @@ impl Reading {
         let body = body?;
         let (name, content) = match origin {
             Origin::File { path, name } => (name.clone(), Content::Text(text_of(path, body)?)),
-            Origin::Line { file, number } => {
+            Origin::Line { file, number, .. } => {
                 let parsed = self.fields.parse(&body).map_err(|why| {
                     self.note_fault(file, *number, &why, &body);
                     Reason::BadLine(why)
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_line_with_a_key_too_long_is_skipped() {
         let raw = |key: &str| Raw {
-            origin: Origin::Line { file: "l".into(), number: 3 },
+            origin: Origin::Line { file: "l".into(), file_number: 0, number: 3 },
             body: Ok(format!("{{\"id\":\"{key}\",\"text\":\"a b c\"}}").into()),
         };
         assert!(reading().sketch(raw(&"k".repeat(KEY_BYTES_MAX))).is_ok());

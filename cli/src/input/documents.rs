@@ -47,8 +47,8 @@ pub(crate) struct LineFiles {
     wanted: Option<Wanted>,
     /// A copy of stdin, which is read instead of stdin.
     stdin_copy: Option<PathBuf>,
-    /// Position of the next line.
-    position: Position,
+    /// Where the next file is opened; with `records`, the number of the open file.
+    opened_at: Position,
     records: Option<Records>,
     /// Total size of all files as stored: a compressed file counts with its compressed size. `None`
     /// if unknown, as for stdin.
@@ -75,8 +75,8 @@ impl LineFiles {
             bytes = bytes.zip(files::length(path)?).map(|(sum, length)| sum + length);
         }
         let (wanted, stdin_copy, records) = (None, None, None);
-        let (position, bytes_done) = (Position::default(), 0);
-        Ok(Self { files, options, wanted, stdin_copy, position, records, bytes, bytes_done })
+        let (opened_at, bytes_done) = (Position::default(), 0);
+        Ok(Self { files, options, wanted, stdin_copy, opened_at, records, bytes, bytes_done })
     }
 
     /// Reads `copy` wherever the files name stdin.
@@ -99,25 +99,27 @@ impl LineFiles {
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         loop {
             if let Some(records) = &mut self.records {
-                let raw = records.next()?;
-                self.position.line = records.lines_read();
-                self.position.byte = records.bytes_read();
-                if raw.is_some() {
-                    return Ok(raw);
+                if let Some(raw) = records.next()? {
+                    return Ok(Some(raw));
+                }
+                // The last file stays open, because the position is that of its end.
+                if self.opened_at.file + 1 >= self.files.len() {
+                    return Ok(None);
                 }
                 self.bytes_done += records.bytes_taken();
                 self.records = None;
-                self.position = Position { file: self.position.file + 1, line: 0, byte: 0 };
+                self.opened_at = Position { file: self.opened_at.file + 1, line: 0, byte: 0 };
             }
-            let Some(path) = self.files.get(self.position.file) else { return Ok(None) };
-            let Position { line, byte, .. } = self.position;
+            let Position { file, line, byte } = self.opened_at;
+            let Some(path) = self.files.get(file) else { return Ok(None) };
             let how = (&self.options, self.wanted.as_ref());
-            self.records = Some(match &self.stdin_copy {
+            let records = match &self.stdin_copy {
                 Some(copy) if path.as_os_str() == raw::STDIN => {
                     Records::open_at(copy, how, (line, byte))?.named("stdin")
                 }
                 _ => Records::open_at(path, how, (line, byte))?,
-            });
+            };
+            self.records = Some(records.of_file(u32::try_from(file).unwrap_or(u32::MAX)));
         }
     }
 
@@ -133,24 +135,29 @@ impl LineFiles {
 
     /// Position of the next line.
     pub(crate) fn position(&self) -> Position {
-        self.position
+        self.records.as_ref().map_or(self.opened_at, |records| self.in_file(records.position()))
+    }
+
+    /// Position before the last call of [`LineFiles::next`], for reading its line again: after a
+    /// failed call, [`LineFiles::position`] may lie within a line.
+    fn before(&self) -> Position {
+        self.records.as_ref().map_or(self.opened_at, |records| self.in_file(records.before()))
+    }
+
+    /// A position in the open file.
+    fn in_file(&self, (line, byte): (u64, u64)) -> Position {
+        Position { file: self.opened_at.file, line, byte }
     }
 
     /// Continues at a position that an earlier run over the same files has reached.
     pub(crate) fn go_to(&mut self, position: Position) -> Result<(), Failure> {
         self.records = None;
-        self.position = position;
+        self.opened_at = position;
         self.bytes_done = 0;
         for path in self.files.iter().take(position.file) {
             self.bytes_done += files::length(path)?.unwrap_or(0);
         }
         Ok(())
-    }
-
-    fn would_wait(&self) -> bool {
-        // `bytes` is known only if all inputs are regular files. They never block for long; pipes
-        // can.
-        self.bytes.is_none() && self.records.as_ref().is_none_or(Records::would_wait)
     }
 }
 
@@ -174,7 +181,7 @@ impl Input {
 
     #[cfg(test)]
     pub(crate) fn of(lines: Lines) -> Self {
-        let (options, position) = (RowOptions::default(), Position::default());
+        let (options, opened_at) = (RowOptions::default(), Position::default());
         let (wanted, stdin_copy, bytes) = (None, None, None);
         let (files, bytes_done, records) = (Vec::new(), 0, Some(Records::of(lines)));
         Self::Lines(LineFiles {
@@ -182,7 +189,7 @@ impl Input {
             options,
             wanted,
             stdin_copy,
-            position,
+            opened_at,
             records,
             bytes,
             bytes_done,
@@ -222,10 +229,27 @@ impl Input {
         }
     }
 
+    /// Position before the last call of [`Input::next`]; `None` if the input is not lines.
+    pub(crate) fn before(&self) -> Option<Position> {
+        match self {
+            Self::Lines(lines) => Some(lines.before()),
+            _ => None,
+        }
+    }
+
+    /// Whether [`Input::would_wait`] can ever be true: pipes can block for long, regular files
+    /// cannot.
+    pub(crate) fn may_wait(&self) -> bool {
+        // The size is known only if all inputs are regular files.
+        matches!(self, Self::Lines(lines) if lines.bytes.is_none())
+    }
+
     /// Whether reading the next document may block.
     pub(crate) fn would_wait(&self) -> bool {
         match self {
-            Self::Lines(lines) => lines.would_wait(),
+            Self::Lines(LineFiles { records, bytes: None, .. }) => {
+                records.as_ref().is_none_or(Records::would_wait)
+            }
             _ => false,
         }
     }

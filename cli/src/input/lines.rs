@@ -29,9 +29,13 @@ pub(crate) struct Lines {
     block: Bytes,
     /// For messages: the file name, or "stdin".
     name: Arc<str>,
+    /// Index of the file in the input.
+    file: u32,
     bytes_max: usize,
     number: u64,
     bytes_read: u64,
+    /// The values of `number` and `bytes_read` when [`Lines::next`] was last called.
+    before: (u64, u64),
     /// The value of `bytes_read` after the last line that was returned with its content.
     bytes_returned: u64,
     /// For a file that may be compressed: stored bytes read so far.
@@ -52,9 +56,11 @@ impl Lines {
             reader,
             block,
             name,
+            file: 0,
             bytes_max,
             number: 0,
             bytes_read: 0,
+            before: (0, 0),
             bytes_returned: 0,
             taken: None,
             ends_ahead: None,
@@ -66,6 +72,7 @@ impl Lines {
     pub(crate) fn of(source: Source, (number, at): (u64, u64)) -> Self {
         let mut lines = Self::new(&source.name, source.reader);
         (lines.number, lines.bytes_read, lines.bytes_returned) = (number, at, at);
+        lines.before = (number, at);
         lines.taken = Some(source.taken);
         lines.ends_ahead = source.ends_ahead;
         lines
@@ -76,14 +83,24 @@ impl Lines {
         Self { name: name.into(), ..self }
     }
 
+    /// Sets the index of the file in the input.
+    pub(crate) fn of_file(self, file: u32) -> Self {
+        Self { file, ..self }
+    }
+
     /// Uncompressed bytes read so far.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Lines read so far, including blank ones.
-    pub(crate) fn lines_read(&self) -> u64 {
-        self.number
+    /// Lines and uncompressed bytes read so far, including blank lines.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        (self.number, self.bytes_read)
+    }
+
+    /// The position before the last call of [`Lines::next`].
+    pub(crate) fn before(&self) -> (u64, u64) {
+        self.before
     }
 
     /// Stored (possibly compressed) bytes read so far.
@@ -99,6 +116,7 @@ impl Lines {
 
     /// The next line that is not blank, without its line end.
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
+        self.before = self.position();
         while let Some(mut body) = self.line()? {
             self.number += 1;
             if body.as_ref().is_ok_and(|line| line.trim_ascii().is_empty()) {
@@ -117,7 +135,8 @@ impl Lines {
                 }
                 self.bytes_returned = self.bytes_read;
             }
-            let origin = Origin::Line { file: self.name.clone(), number: self.number };
+            let (file, number) = (self.name.clone(), self.number);
+            let origin = Origin::Line { file, file_number: self.file, number };
             return Ok(Some(Raw { origin, body }));
         }
         Ok(None)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::documents::{Input, Position};
-use super::window::{Closing, Window};
+use super::window::{Closing, Permit, Window};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::progress::Progress;
@@ -38,6 +38,9 @@ pub(crate) enum Pace {
 /// Documents or their results, and the input position after them.
 type Chunk<T> = (Vec<T>, Option<Position>);
 
+/// A document in progress, and its permit unless it is small.
+type Entered<'a> = (Raw, Option<Permit<'a>>);
+
 /// Runs `work` on every document of `input`, on all cores, and passes the results to `sink` chunk
 /// by chunk, in input order. If reading fails, `sink` still gets the documents read before; if
 /// `sink` fails, reading stops. After a signal, reading and working stop; chunks that are worked on
@@ -63,13 +66,12 @@ pub(crate) fn run_with_positions<T: Send>(
     threads::start_pool()?;
     let window = &Window::default();
     thread::scope(|scope| {
-        let (to_work, chunks) = sync_channel::<Chunk<Raw>>(1);
+        let (to_work, chunks) = sync_channel::<Chunk<Entered<'_>>>(1);
         let (to_sink, results) = sync_channel::<Chunk<T>>(1);
         let work = &work;
-        let work = move |raw: Raw| {
-            let bytes = bytes_of(&raw);
+        let work = move |(raw, permit): Entered<'_>| {
             let done = (!interrupt::came()).then(|| work(raw));
-            window.leave(bytes);
+            drop(permit);
             // After a signal, even a result may be wrong, because parsers were killed.
             done.filter(|_| !interrupt::came())
         };
@@ -97,19 +99,17 @@ pub(crate) fn run_with_positions<T: Send>(
 }
 
 /// Reads documents into chunks until the input ends or the receiver is gone.
-fn feed(
+fn feed<'a>(
     input: &mut Input,
     pace: Pace,
     progress: &Progress,
-    (to_work, window): (&SyncSender<Chunk<Raw>>, &Window),
+    (to_work, window): (&SyncSender<Chunk<Entered<'a>>>, &'a Window),
 ) -> Result<(), Failure> {
+    let may_wait = input.may_wait();
     let mut chunk = Vec::new();
     let mut bytes = 0;
     let mut unreported = 0;
     loop {
-        let position = input.position();
-        // A document that is larger than the window has filled its chunk, so the chunk was sent.
-        window.wait_for_large();
         let next = input.next();
         // Checked before the document is used: after a signal, the last line of stdin may be
         // incomplete.
@@ -119,33 +119,39 @@ fn feed(
             ended => {
                 // Sending only fails if the sink has failed or a signal has stopped the worker.
                 // That failure is reported when the threads are joined, so this one is not needed.
-                let _ = to_work.send((chunk, position));
+                let _ = to_work.send((chunk, input.before()));
                 return ended.map(|_| ());
             }
         };
         let more = bytes_of(&raw);
+        let would_wait = may_wait && input.would_wait();
         unreported += more;
-        if unreported >= REPORTED_BYTES || input.would_wait() {
+        if unreported >= REPORTED_BYTES || would_wait {
             progress.reached(input.reached());
             unreported = 0;
         }
-        // If the window is full, `window.enter` blocks until documents leave it. The documents of
-        // this chunk leave it only after the work on them, so send the chunk first.
-        if !chunk.is_empty() && window.is_full_for(more) {
-            if to_work.send((std::mem::take(&mut chunk), position)).is_err() {
-                return Ok(());
+        // If the window is full, this blocks until documents leave it. The documents of this chunk
+        // leave it only after the work on them, so send the chunk first.
+        let mut sent = Ok(());
+        let permit = window.enter(more, || {
+            if !chunk.is_empty() {
+                sent = to_work.send((std::mem::take(&mut chunk), input.before()));
+                bytes = 0;
             }
-            bytes = 0;
-        }
-        window.enter(more);
+        });
         bytes += more;
-        chunk.push(raw);
-        let full = bytes >= CHUNK_BYTES || chunk.len() >= CHUNK_DOCUMENTS;
-        if full || (pace == Pace::Prompt && input.would_wait()) {
-            if to_work.send((std::mem::take(&mut chunk), input.position())).is_err() {
-                return Ok(());
-            }
+        chunk.push((raw, permit));
+        if bytes >= CHUNK_BYTES
+            || chunk.len() >= CHUNK_DOCUMENTS
+            || (pace == Pace::Prompt && would_wait)
+        {
+            sent = sent.and(to_work.send((std::mem::take(&mut chunk), input.position())));
             bytes = 0;
+            // A document that is larger than the window has filled its chunk.
+            window.wait_for_large();
+        }
+        if sent.is_err() {
+            return Ok(());
         }
     }
 }
@@ -246,5 +252,21 @@ mod tests {
         let failure = run(&mut input, Pace::Full, &progress(), number, sink).unwrap_err();
         assert_eq!(found, [0, 1, 2]);
         assert!(failure.to_string().contains("after line 3: the disk is gone"), "{failure}");
+    }
+
+    #[test]
+    fn the_last_position_is_before_the_line_that_failed() {
+        for text in [&b"0\n1\n\n2\n3"[..], b"0\n1\n\n2\n\xff\n4\n"] {
+            let mut input = lines(Box::new(Failing(Cursor::new(text.to_vec()))));
+            let mut last = None;
+            let sink = |_: Vec<usize>, position| {
+                last = position;
+                Ok(())
+            };
+            run_with_positions(&mut input, Pace::Full, &progress(), number, sink).unwrap_err();
+            // The next run continues here: behind the failed line, it would be lost.
+            assert_eq!(last, Some(Position { file: 0, line: 4, byte: 7 }));
+            assert_ne!(input.position(), input.before(), "nothing of the line was read");
+        }
     }
 }

@@ -19,9 +19,9 @@ pub(crate) struct Records {
     rows: Rows,
     /// For messages: the file name, or "stdin".
     name: Arc<str>,
+    /// Index of the file in the input.
+    file: u32,
     is_lenient: bool,
-    /// Offset of the last document in the uncompressed file.
-    at: u64,
     /// The last line of JSON that could not be read.
     wrong_line: Bytes,
 }
@@ -30,6 +30,8 @@ enum Rows {
     Lines(Lines),
     Table {
         rows: Box<TableRows>,
+        /// The position before the last call of [`Records::next`].
+        before: (u64, u64),
         /// Stored (possibly compressed) bytes read so far.
         taken: Arc<AtomicU64>,
         ends_ahead: Option<Arc<AtomicUsize>>,
@@ -48,8 +50,8 @@ impl Records {
         let records = |name: &str, rows| Self {
             rows,
             name: name.into(),
+            file: 0,
             is_lenient: options.lenient,
-            at,
             wrong_line: Bytes::new(),
         };
         if !is_table {
@@ -65,7 +67,8 @@ impl Records {
                 return Err(source::has_shrunk(path, at));
             }
         }
-        Ok(records(&name, Rows::Table { rows: Box::new(rows), taken, ends_ahead }))
+        let (rows, before) = (Box::new(rows), (number, at));
+        Ok(records(&name, Rows::Table { rows, before, taken, ends_ahead }))
     }
 
     /// Opens a file at its beginning.
@@ -80,7 +83,7 @@ impl Records {
     #[cfg(test)]
     pub(crate) fn of(lines: Lines) -> Self {
         let (rows, name) = (Rows::Lines(lines), "test".into());
-        Self { rows, name, is_lenient: false, at: 0, wrong_line: Bytes::new() }
+        Self { rows, name, file: 0, is_lenient: false, wrong_line: Bytes::new() }
     }
 
     /// Changes the name used in messages.
@@ -92,10 +95,18 @@ impl Records {
         self
     }
 
+    /// Sets the index of the file in the input.
+    pub(crate) fn of_file(mut self, file: u32) -> Self {
+        self.file = file;
+        if let Rows::Lines(lines) = self.rows {
+            self.rows = Rows::Lines(lines.of_file(file));
+        }
+        self
+    }
+
     /// The next document. A row that cannot be read is an error, or with `--lenient` a reason. A
     /// line of JSON that cannot be read is always a reason, unless it is not UTF-8.
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
-        self.at = self.bytes_read();
         let (number, wrong) = match &mut self.rows {
             Rows::Lines(lines) => {
                 let Some(raw) = lines.next()? else { return Ok(None) };
@@ -109,7 +120,8 @@ impl Records {
                 let why = source::not_utf_8(line);
                 (*number, Wrong { line: *number, why, is_too_large: false })
             }
-            Rows::Table { rows, .. } => {
+            Rows::Table { rows, before, .. } => {
+                *before = position_in(rows);
                 let next = rows.next();
                 let next = next.map_err(|error| failed(&self.name, rows.next_line(), &error))?;
                 let Some(row) = next else { return Ok(None) };
@@ -127,7 +139,8 @@ impl Records {
     }
 
     fn raw(&self, number: u64, body: Result<Bytes, Reason>) -> Raw {
-        Raw { origin: Origin::Line { file: Arc::clone(&self.name), number }, body }
+        let (file, file_number) = (Arc::clone(&self.name), self.file);
+        Raw { origin: Origin::Line { file, file_number, number }, body }
     }
 
     /// The bytes of the last document, if [`Records::next`] returned a reason for it.
@@ -138,24 +151,19 @@ impl Records {
         }
     }
 
-    /// Offset of the last document in the uncompressed file.
-    pub(crate) fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Uncompressed bytes read so far.
-    pub(crate) fn bytes_read(&self) -> u64 {
+    /// Lines and uncompressed bytes of the file read so far, including blank lines.
+    pub(crate) fn position(&self) -> (u64, u64) {
         match &self.rows {
-            Rows::Lines(lines) => lines.bytes_read(),
-            Rows::Table { rows, .. } => rows.next_byte(),
+            Rows::Lines(lines) => lines.position(),
+            Rows::Table { rows, .. } => position_in(rows),
         }
     }
 
-    /// Lines of the file read so far, including blank ones.
-    pub(crate) fn lines_read(&self) -> u64 {
+    /// The position before the last call of [`Records::next`].
+    pub(crate) fn before(&self) -> (u64, u64) {
         match &self.rows {
-            Rows::Lines(lines) => lines.lines_read(),
-            Rows::Table { rows, .. } => rows.next_line() - 1,
+            Rows::Lines(lines) => lines.before(),
+            Rows::Table { before, .. } => *before,
         }
     }
 
@@ -177,6 +185,10 @@ impl Records {
             }
         }
     }
+}
+
+fn position_in(rows: &TableRows) -> (u64, u64) {
+    (rows.next_line() - 1, rows.next_byte())
 }
 
 fn failed(name: &str, line: u64, error: &io::Error) -> Failure {

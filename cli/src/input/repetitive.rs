@@ -36,7 +36,7 @@ impl Repetitive {
         progress: &Progress,
     ) {
         for (origin, variety) in lines {
-            if let Origin::Line { file, number } = origin {
+            if let Origin::Line { file, number, .. } = origin {
                 self.add(format!("{file} line {number}").as_bytes(), variety, progress);
             }
         }

@@ -24,11 +24,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Whether a document of this size would have to wait.
-    pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
-        bytes >= COUNTED && is_full_for(&self.lock(), bytes)
-    }
-
     /// Blocks while a document is in progress that is larger than the limit: the next one would be
     /// in memory beside it.
     pub(crate) fn wait_for_large(&self) {
@@ -36,22 +31,22 @@ impl Window {
         drop(self.changed.wait_while(self.lock(), is_large));
     }
 
-    /// Blocks until a document of this size fits.
-    pub(crate) fn enter(&self, bytes: usize) {
+    /// Counts a document of this size until its permit is dropped; `None` if it is so small that
+    /// it is not counted. If the document has to wait, `before_waiting` is called first: it may
+    /// start the work on other documents, which makes room.
+    pub(crate) fn enter(&self, bytes: usize, before_waiting: impl FnOnce()) -> Option<Permit<'_>> {
         if bytes < COUNTED {
-            return;
+            return None;
         }
-        let fits = self.changed.wait_while(self.lock(), |state| is_full_for(state, bytes));
-        fits.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
-    }
-
-    /// Releases the bytes of a finished document.
-    pub(crate) fn leave(&self, bytes: usize) {
-        if bytes < COUNTED {
-            return;
+        let mut state = self.lock();
+        if is_full_for(&state, bytes) {
+            drop(state);
+            before_waiting();
+            let fits = self.changed.wait_while(self.lock(), |state| is_full_for(state, bytes));
+            state = fits.unwrap_or_else(PoisonError::into_inner);
         }
-        self.lock().bytes -= bytes;
-        self.changed.notify_all();
+        state.bytes += bytes;
+        Some(Permit { window: self, bytes })
     }
 
     /// Lifts the limit once the workers have ended, because the reader must not block forever.
@@ -67,6 +62,20 @@ impl Window {
 
 fn is_full_for(state: &State, bytes: usize) -> bool {
     !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > BYTES_MAX
+}
+
+/// The bytes of a document in progress. Dropping the permit releases them.
+#[derive(Debug)]
+pub(crate) struct Permit<'a> {
+    window: &'a Window,
+    bytes: usize,
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.window.lock().bytes -= self.bytes;
+        self.window.changed.notify_all();
+    }
 }
 
 /// Closes a window on drop, also when the worker panics.
@@ -88,20 +97,22 @@ mod tests {
     #[test]
     fn a_large_document_waits_until_it_is_alone_or_nobody_works() {
         let window = Window::default();
-        window.enter(BYTES_MAX * 2);
-        assert!(window.is_full_for(COUNTED));
+        assert!(window.enter(COUNTED - 1, || panic!("it waits")).is_none());
+        let large = window.enter(BYTES_MAX * 2, || panic!("it waits"));
         let (done, entered) = channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                window.enter(COUNTED);
+                let _small = window.enter(COUNTED, || done.send(()).unwrap());
                 done.send(()).unwrap();
                 // This blocks: the document does not fit beside the small one.
-                window.enter(BYTES_MAX);
+                let _other = window.enter(BYTES_MAX, || done.send(()).unwrap());
                 done.send(()).unwrap();
             });
             let waits = || entered.recv_timeout(Duration::from_millis(100)).is_err();
+            entered.recv().unwrap();
             assert!(waits());
-            window.leave(BYTES_MAX * 2);
+            drop(large);
+            entered.recv().unwrap();
             entered.recv().unwrap();
             assert!(waits());
             drop(Closing(&window));

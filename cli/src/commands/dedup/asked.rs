@@ -41,7 +41,7 @@ pub(super) struct Asked<'a> {
     pub(super) fields: Fields,
     pub(super) rows: RowOptions,
     /// Names of the input files, for messages.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
 }
 
 impl<'a> Asked<'a> {
@@ -113,29 +113,6 @@ impl<'a> Asked<'a> {
     pub(super) fn reads_again(&self) -> bool {
         self.args.exact && self.archive.is_some()
     }
-
-    /// The document of the archive that a document duplicates, by the estimate.
-    pub(super) fn archived(&self, signature: &Signature) -> nearkin::Result<Archived> {
-        let Some(archive) = &self.archive else { return Ok((None, 0)) };
-        let mut found = archive.against.find(std::slice::from_ref(signature))?;
-        Ok((found.pop().flatten(), 0))
-    }
-
-    /// The document of the archive that a document duplicates, by the documents themselves. Also
-    /// returns how many could not be read again.
-    pub(super) fn archived_exactly(&self, document: &Original) -> nearkin::Result<Archived> {
-        let Some(Archive { against, originals: Some(originals), .. }) = &self.archive else {
-            return Ok((None, 0));
-        };
-        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-        let Verified { duplicate, unread, .. } = against.find_exactly(document, fetch)?;
-        Ok((duplicate, unread))
-    }
-
-    /// Name of an input file, for messages.
-    pub(super) fn name(&self, file: u32) -> &str {
-        self.names.get(file as usize).map_or("", String::as_str)
-    }
 }
 
 fn name_of(path: &Path) -> String {
@@ -167,6 +144,21 @@ impl Archive {
             None
         };
         Ok(Self { index, against, originals })
+    }
+
+    /// The document of the archive that a document duplicates, by the estimate.
+    pub(super) fn find(&self, signature: &Signature) -> nearkin::Result<Archived> {
+        let mut found = self.against.find(std::slice::from_ref(signature))?;
+        Ok((found.pop().flatten(), 0))
+    }
+
+    /// The document of the archive that a document duplicates, by the documents themselves. Also
+    /// returns how many could not be read again.
+    pub(super) fn find_exactly(&self, document: &Original) -> nearkin::Result<Archived> {
+        let Some(originals) = &self.originals else { return Ok((None, 0)) };
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        let Verified { duplicate, unread, .. } = self.against.find_exactly(document, fetch)?;
+        Ok((duplicate, unread))
     }
 }
 

@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use crate::scratch;
@@ -132,8 +132,6 @@ pub(super) struct Ledger {
     pub(super) count: u64,
     pub(super) texts_bytes: u64,
     buffer: Vec<u8>,
-    /// The entries that [`Ledger::next_head`] has read ahead, and the number of the first of them.
-    ahead: (u64, std::vec::IntoIter<Entry>),
 }
 
 impl Ledger {
@@ -150,8 +148,8 @@ impl Ledger {
         let (Some(entries), Some(texts)) = (entries, texts) else { return Ok(None) };
         let writer = |file| BufWriter::with_capacity(1 << 20, file);
         let (entries, texts) = (writer(entries), writer(texts));
-        let (buffer, ahead) = (Vec::new(), (0, Vec::new().into_iter()));
-        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer, ahead }))
+        let buffer = Vec::new();
+        Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
     }
 
     /// Appends an entry, and sets the places of its texts. The shingle hashes, if given, are stored
@@ -207,23 +205,10 @@ impl Ledger {
     }
 
     /// Reads an entry without its signature.
-    pub(super) fn head(&self, number: u64) -> io::Result<Entry> {
+    fn head(&self, number: u64) -> io::Result<Entry> {
         let bytes = (HEAD_BYTES + self.signature_bytes) as u64;
         let head = read_at(self.entries.get_ref(), number * bytes, HEAD_BYTES)?;
         Entry::decode_head(&head).ok_or_else(damaged)
-    }
-
-    /// Like [`Ledger::head`], for ascending numbers: reads several entries ahead. Call this only
-    /// after the last entry was appended.
-    pub(super) fn next_head(&mut self, number: u64) -> io::Result<Entry> {
-        let (first, ahead) = &self.ahead;
-        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
-        let mut between = between.unwrap_or(usize::MAX);
-        if between >= ahead.len() {
-            (self.ahead, between) = ((number, self.heads(number)?.into_iter()), 0);
-        }
-        self.ahead.0 = number + 1;
-        self.ahead.1.nth(between).ok_or_else(damaged)
     }
 
     /// Reads several entries, beginning with number `first`, without their signatures.
@@ -243,7 +228,7 @@ impl Ledger {
     }
 
     /// Reads a text.
-    pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
+    fn text(&self, text: Text) -> io::Result<Vec<u8>> {
         read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
     }
 }
@@ -320,7 +305,7 @@ impl Verdict {
         (u128::from(of) << 64 | u128::from(u64::from(equal) << 32 | kind)).to_le_bytes()
     }
 
-    pub(super) fn decode(bytes: [u8; 16]) -> Self {
+    fn decode(bytes: [u8; 16]) -> Self {
         match u32_at(&bytes, 0) {
             1 => Self::Kept,
             2 => Self::Dropped { of: u64_at(&bytes, 8), equal: u32_at(&bytes, 4) },
@@ -363,102 +348,110 @@ impl Verdicts {
     }
 
     /// Returns a reader of all verdicts from `number` on.
-    pub(super) fn read_from(mut self, number: u64) -> io::Result<io::BufReader<File>> {
+    fn read_from(mut self, number: u64) -> io::Result<BufReader<File>> {
         self.file.seek(SeekFrom::Start(number * VERDICT_BYTES))?;
-        Ok(io::BufReader::with_capacity(256 << 10, self.file))
+        Ok(BufReader::with_capacity(256 << 10, self.file))
+    }
+}
+
+/// What becomes of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Kept,
+    Dropped(Dropped),
+    /// The line could not be compared.
+    Skipped {
+        file: u32,
+        line: u64,
+        kind: Vec<u8>,
+        reason: Vec<u8>,
+    },
+}
+
+/// A duplicate, and the document that it duplicates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dropped {
+    /// Number of the input file, counted from 0; `line` counts from 1.
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) key: Vec<u8>,
+    pub(super) shingles: u32,
+    pub(super) repetitive: bool,
+    /// The number of equal rows or, with `--exact`, of shared shingles.
+    pub(super) equal: u32,
+    pub(super) of_key: Vec<u8>,
+    /// The other line; `None` if the document is in the archive.
+    pub(super) of: Option<OfLine>,
+}
+
+/// The line of a kept document that another line duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OfLine {
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) shingles: u32,
+}
+
+/// Reads what becomes of each line, in the order of the lines.
+pub(super) struct Outcomes {
+    verdicts: BufReader<File>,
+    /// Number of the next line.
+    number: u64,
+    /// The entries that were read ahead, and the number of the first of them.
+    ahead: (u64, std::vec::IntoIter<Entry>),
+}
+
+impl Outcomes {
+    /// Opens the verdicts beside the ledger in `folder`, at line `number`. Nothing is appended to
+    /// the ledger from now on.
+    pub(super) fn open(folder: &Path, ledger: &mut Ledger, number: u64) -> io::Result<Self> {
+        ledger.flush()?;
+        let verdicts = Verdicts::open(folder, ledger.count)?.read_from(number)?;
+        Ok(Self { verdicts, number, ahead: (number, Vec::new().into_iter()) })
+    }
+
+    /// What becomes of the next line.
+    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<Outcome> {
+        let mut bytes = [0; 16];
+        self.verdicts.read_exact(&mut bytes)?;
+        let (number, verdict) = (self.number, Verdict::decode(bytes));
+        self.number += 1;
+        if verdict == Verdict::Kept {
+            return Ok(Outcome::Kept);
+        }
+        let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
+            self.head(ledger, number)?;
+        if kind == Kind::Blank {
+            return Ok(Outcome::Kept);
+        }
+        let (key, other) = (ledger.text(key)?, ledger.text(other)?);
+        if kind == Kind::Skipped {
+            return Ok(Outcome::Skipped { file, line, kind: key, reason: other });
+        }
+        let (equal, of_key, of) = match verdict {
+            Verdict::Dropped { of, equal } => {
+                let of = ledger.head(of)?;
+                let of_line = OfLine { file: of.file, line: of.line, shingles: of.shingles };
+                (equal, ledger.text(of.key)?, Some(of_line))
+            }
+            _ => (equal_rows, other, None),
+        };
+        Ok(Outcome::Dropped(Dropped { file, line, key, shingles, repetitive, equal, of_key, of }))
+    }
+
+    /// Reads an entry without its signature, and reads several entries ahead.
+    fn head(&mut self, ledger: &Ledger, number: u64) -> io::Result<Entry> {
+        let (first, ahead) = &self.ahead;
+        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
+        let mut between = between.unwrap_or(usize::MAX);
+        if between >= ahead.len() {
+            (self.ahead, between) = ((number, ledger.heads(number)?.into_iter()), 0);
+        }
+        self.ahead.0 = number + 1;
+        self.ahead.1.nth(between).ok_or_else(damaged)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read as _;
-
-    fn entry(line: u64) -> Entry {
-        Entry {
-            kind: Kind::Document,
-            repetitive: line % 2 == 1,
-            file: 7,
-            line,
-            shingles: 9,
-            equal_rows: 0,
-            key: Text::default(),
-            other: Text::default(),
-            signature: vec![u8::try_from(line % 251).unwrap(); 16],
-        }
-    }
-
-    #[test]
-    fn entries_come_back_in_any_order_and_what_is_behind_is_cut() {
-        let dir = tempfile::tempdir().unwrap();
-        let open = |counts| Ledger::open(dir.path(), 16, counts).unwrap();
-        let mut ledger = open((0, 0)).unwrap();
-        for line in 0..100 {
-            let (key, shingles) = (format!("key {line}"), [line, line * line, u64::MAX]);
-            let shingles = [&shingles[..], &[0; 6]].concat();
-            ledger.push(entry(line), (key.as_bytes(), b"other"), &shingles).unwrap();
-        }
-        ledger.sync().unwrap();
-        for numbers in [vec![3, 4, 5], vec![9, 8, 7, 6], vec![50, 2, 3, 1, 0, 99]] {
-            let found = ledger.entries(&numbers).unwrap();
-            for (number, entry) in numbers.iter().zip(found) {
-                assert_eq!((entry.line, entry.file, entry.shingles), (*number, 7, 9));
-                assert_eq!((entry.repetitive, entry.kind), (number % 2 == 1, Kind::Document));
-                assert_eq!(entry.signature[0], u8::try_from(*number).unwrap());
-                let key = String::from_utf8(ledger.text(entry.key).unwrap()).unwrap();
-                assert_eq!(key, format!("key {number}"));
-                assert_eq!(ledger.text(entry.other).unwrap(), b"other");
-                let shingles = ledger.shingles(&entry).unwrap();
-                assert_eq!(shingles[..4], [*number, number * number, u64::MAX, 0]);
-            }
-        }
-        let (count, texts) = (ledger.count, ledger.texts_bytes);
-        drop(ledger);
-        assert!(open((count + 1, texts)).is_none() && open((count, texts + 1)).is_none());
-        let mut ledger = open((2, 22)).unwrap();
-        ledger.push(entry(5), (b"k", b""), &[]).unwrap();
-        ledger.flush().unwrap();
-        assert_eq!(ledger.entries(&[2]).unwrap()[0].line, 5);
-    }
-
-    #[test]
-    fn heads_are_read_ahead_and_over_gaps() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(dir.path(), 16, (0, 0)).unwrap().unwrap();
-        for line in 0..500 {
-            ledger.push(entry(line), (b"key", b""), &[]).unwrap();
-        }
-        ledger.flush().unwrap();
-        for number in [0, 1, 5, 63, 64, 70, 71, 300, 301, 365, 499, 3, 2] {
-            let expected = ledger.entries(&[number]).unwrap().remove(0);
-            let expected = Entry { signature: Vec::new(), ..expected };
-            assert_eq!(ledger.next_head(number).unwrap(), expected, "{number}");
-            assert_eq!(ledger.head(number).unwrap(), expected, "{number}");
-        }
-        assert!(ledger.next_head(500).is_err() && ledger.head(500).is_err());
-    }
-
-    #[test]
-    fn verdicts_come_back_whatever_the_order_they_were_written_in() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut verdicts = Verdicts::open(dir.path(), 6).unwrap();
-        let dropped = |of| Verdict::Dropped { of, equal: 128 };
-        verdicts.write(&[5, 4, 3], &[Verdict::Kept, dropped(5), dropped(1 << 40)]).unwrap();
-        verdicts.write(&[0, 2], &[dropped(0), Verdict::Kept]).unwrap();
-        let mut reader = verdicts.read_from(0).unwrap();
-        let mut bytes = [0; 16];
-        let expected =
-            [dropped(0), Verdict::None, Verdict::Kept, dropped(1 << 40), dropped(5), Verdict::Kept];
-        for expected in expected {
-            reader.read_exact(&mut bytes).unwrap();
-            assert_eq!(Verdict::decode(bytes), expected);
-        }
-    }
-
-    #[test]
-    fn runs_rise_or_fall_by_one() {
-        let found: Vec<_> = runs(&[1, 2, 3, 9, 8, 7, 4, 0]).collect();
-        assert_eq!(found, [&[1, 2, 3][..], &[9, 8, 7], &[4], &[0]]);
-        assert_eq!(runs(&[]).count(), 0);
-    }
-}
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -49,14 +49,14 @@ struct Read {
     unread: u32,
     /// Set if the text is repetitive: it has so few distinct shingles that unrelated texts look
     /// like copies.
-    few: Option<Variety>,
+    repetitive: Option<Variety>,
 }
 
 impl Line {
     /// The origin and the variety of shingles of a repetitive text; `None` for other texts.
-    fn few(&self) -> Option<(&Origin, Variety)> {
+    fn repetitive(&self) -> Option<(&Origin, Variety)> {
         let Self::Document(read) = self else { return None };
-        Some((&read.origin, read.few?))
+        Some((&read.origin, read.repetitive?))
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
     let mut skips = Skips::new(asked.args.lenient);
-    let mut few = Repetitive::default();
+    let mut repetitive = Repetitive::default();
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
@@ -78,8 +78,9 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
             let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            few.add_lines(chunk.iter().flatten().filter_map(Line::few), &progress);
-            append(asked, work, chunk, (&mut skips, &progress))?;
+            let found: Vec<_> = chunk.iter().flatten().filter_map(Line::repetitive).collect();
+            repetitive.add_lines(found.into_iter(), &progress);
+            append(work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
             if let Some(position) = position {
                 checkpoint(work, position, false)?;
@@ -118,13 +119,19 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
     let origin = raw.origin.clone();
     let read = if asked.args.exact {
         reading.original(raw).map(|(key, original)| {
-            let found = asked.archived_exactly(&original);
+            let found = match &asked.archive {
+                Some(archive) => archive.find_exactly(&original),
+                None => Ok((None, 0)),
+            };
             let signature = original.signature().clone();
             (key, signature, original.shingle_hashes().to_vec(), None, found)
         })
     } else {
         reading.sketch_varied(raw).map(|(Sketched { name, signature }, variety)| {
-            let found = asked.archived(&signature);
+            let found = match &asked.archive {
+                Some(archive) => archive.find(&signature),
+                None => Ok((None, 0)),
+            };
             (name, signature, Vec::new(), variety, found)
         })
     };
@@ -138,14 +145,13 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
     let (duplicate, unread) = found?;
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = asked.params.threshold();
-    let few = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = Read { origin, key, signature, shingles, like, unread, few };
+    let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
+    let read = Read { origin, key, signature, shingles, like, unread, repetitive };
     Ok(Ok(Line::Document(Box::new(read))))
 }
 
 /// Appends a chunk to the ledger.
 fn append(
-    asked: &Asked<'_>,
     work: &mut Work,
     chunk: Vec<Result<Line, Skipped>>,
     (skips, progress): (&mut Skips, &Progress),
@@ -154,11 +160,11 @@ fn append(
     for document in chunk {
         work.state.counts.read += 1;
         let pushed = match document {
-            Ok(Line::Document(document)) => push(asked, work, *document),
+            Ok(Line::Document(document)) => push(work, *document),
             Ok(Line::Blank(origin)) => {
                 work.state.counts.blank += 1;
                 work.state.counts.kept += 1;
-                let entry = entry(Kind::Blank, place(asked, work, &origin));
+                let entry = entry(Kind::Blank, place(&origin));
                 work.ledger.push(entry, (b"", b""), &[])
             }
             Err(one) => {
@@ -166,7 +172,7 @@ fn append(
                 counts.skipped += 1;
                 *counts.kinds.entry(one.reason.kind().to_owned()).or_default() += 1;
                 let (kind, detail) = (one.reason.kind(), one.reason.detail());
-                let entry = entry(Kind::Skipped, place(asked, work, &one.origin));
+                let entry = entry(Kind::Skipped, place(&one.origin));
                 skipped.push(one);
                 work.ledger.push(entry, (kind.as_bytes(), detail.as_bytes()), &[])
             }
@@ -177,10 +183,10 @@ fn append(
     Ok(())
 }
 
-fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
-    let Read { origin, key, signature, shingles, like, unread, few } = document;
+fn push(work: &mut Work, document: Read) -> io::Result<()> {
+    let Read { origin, key, signature, shingles, like, unread, repetitive } = document;
     work.state.counts.unread += u64::from(unread);
-    work.state.counts.repetitive += u64::from(few.is_some());
+    work.state.counts.repetitive += u64::from(repetitive.is_some());
     let (kind, other, equal_rows) = match like {
         None => (Kind::Document, Vec::new(), 0),
         Some((other, equal_rows)) => (Kind::Archived, other, equal_rows),
@@ -189,29 +195,17 @@ fn push(asked: &Asked<'_>, work: &mut Work, document: Read) -> io::Result<()> {
     let entry = Entry {
         shingles: signature.shingle_count(),
         equal_rows,
-        repetitive: few.is_some(),
+        repetitive: repetitive.is_some(),
         signature: signature.as_bytes().to_vec(),
-        ..entry(kind, place(asked, work, &origin))
+        ..entry(kind, place(&origin))
     };
     work.ledger.push(entry, (&key, &other), &shingles)
 }
 
-/// The number of an entry's input file, and the line number. Files are read in the order in which
-/// they were given, so the search for the file continues from that of the previous entry.
-fn place(asked: &Asked<'_>, work: &mut Work, origin: &Origin) -> (u32, u64) {
-    let Origin::Line { file: name, number } = origin else { return (0, 0) };
-    let (file, line) = &mut work.state.place;
-    let is_of = |file: u32| *asked.name(file) == **name;
-    // If the line number does not increase, the input has the same file twice, and its second
-    // reading begins.
-    if !is_of(*file) || number <= line {
-        *file += 1;
-        while (*file as usize) < asked.files.len() && !is_of(*file) {
-            *file += 1;
-        }
-    }
-    *line = *number;
-    (*file, *line)
+/// The number of an entry's input file, and the line number.
+fn place(origin: &Origin) -> (u32, u64) {
+    let Origin::Line { file_number, number, .. } = origin else { return (0, 0) };
+    (*file_number, *number)
 }
 
 fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {

@@ -128,8 +128,6 @@ pub(super) struct State {
     pub(super) counts: Counts,
     /// The position in the input: of the reading pass, and later of the writing pass.
     pub(super) position: Position,
-    /// File and line number of the last ledger entry.
-    pub(super) place: (u32, u64),
     /// The number of ledger entries, and the size of the ledger's texts, both at the last
     /// checkpoint.
     pub(super) ledger: (u64, u64),
@@ -147,7 +145,6 @@ impl State {
             stage: Stage::Read,
             counts: Counts::default(),
             position: Position::default(),
-            place: (0, 0),
             ledger: (0, 0),
             done: 0,
             out_bytes: 0,

@@ -1,18 +1,20 @@
 //! The third pass: reads the input again, writes the kept lines to OUT, and for each other line
 //! writes the reason to DROPPED.
 
-use std::io::{BufReader, Read as _};
+use std::borrow::Cow;
+use std::io;
 
 use nearkin::Overlap;
 use serde::Serialize;
 
 use super::asked::Asked;
-use super::ledger::{Entry, Kind, Ledger, Verdict, Verdicts};
+use super::ledger::{Dropped, Outcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::work::{Plan, Stage, Work};
 use crate::failure::Failure;
 use crate::input::documents::{LineFiles, Position};
+use crate::input::records::Records;
 use crate::interrupt;
 use crate::output::lossy;
 use crate::output::progress::{Progress, Unit};
@@ -99,27 +101,17 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     let (mut out, mut dropped) = open(asked, work)?;
     let mut lines = read::input(asked, work, false)?;
     lines.go_to(work.state.position)?;
-    work.ledger.flush().map_err(|error| work.failed(&error))?;
-    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
-        .and_then(|verdicts| verdicts.read_from(work.state.done));
-    let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
+    let mut outcomes = outcomes(work)?;
     let (mut since, total) = (0, lines.bytes());
     let progress = Progress::start("writing", Unit::Bytes, total);
     while let Some(raw) = lines.next()? {
         interrupt::check()?;
-        if work.state.done == work.ledger.count {
-            return Err(changed());
-        }
-        let line = match (&raw.body, lines.records()) {
-            (Ok(line), _) => Line::Bytes(line),
-            (Err(Reason::TooLarge), Some(records)) => {
-                Line::At(records.at(), records.bytes_read() - records.at())
-            }
-            (Err(_), Some(records)) => Line::Bytes(records.wrong()),
-            (Err(_), None) => return Err(changed()),
+        let outcome = next(&mut outcomes, work)?;
+        let line = match &raw.body {
+            Ok(line) => Line::Bytes(line),
+            Err(reason) => unread(lines.records().ok_or_else(changed)?, reason),
         };
-        let verdict = next(&mut verdicts, work)?;
-        since += write(asked, work, (line, b"\n"), verdict, (&mut out, &mut dropped))?;
+        since += write(asked, work, (line, b"\n"), &outcome, (&mut out, &mut dropped))?;
         work.state.done += 1;
         if since >= BETWEEN_CHECKPOINTS {
             since = 0;
@@ -175,10 +167,27 @@ fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure>
     ))
 }
 
-fn next(verdicts: &mut BufReader<impl std::io::Read>, work: &Work) -> Result<Verdict, Failure> {
-    let mut bytes = [0; 16];
-    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
-    Ok(Verdict::decode(bytes))
+/// Starts reading what becomes of the lines that are not written yet.
+pub(super) fn outcomes(work: &mut Work) -> Result<Outcomes, Failure> {
+    let outcomes = Outcomes::open(&work.folder, &mut work.ledger, work.state.done);
+    outcomes.map_err(|error| work.failed(&error))
+}
+
+/// What becomes of the next line; fails if the ledger has no such line.
+pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<Outcome, Failure> {
+    if work.state.done == work.ledger.count {
+        return Err(changed());
+    }
+    outcomes.next(&work.ledger).map_err(|error| work.failed(&error))
+}
+
+/// The last line of `records`, which could not be read.
+fn unread<'a>(records: &'a Records, reason: &Reason) -> Line<'a> {
+    if *reason != Reason::TooLarge {
+        return Line::Bytes(records.wrong());
+    }
+    let ((_, begin), (_, end)) = (records.before(), records.position());
+    Line::At(begin, end - begin)
 }
 
 pub(super) fn changed() -> Failure {
@@ -193,64 +202,36 @@ pub(super) fn write(
     asked: &Asked<'_>,
     work: &mut Work,
     (line, line_end): (Line<'_>, &[u8]),
-    verdict: Verdict,
+    outcome: &Outcome,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
     let bytes = line.length() + line_end.len() as u64;
     work.state.counts.bytes_read += bytes;
-    match fate(asked, work, verdict, line)? {
-        Fate::Kept => {
-            work.state.counts.bytes_kept += bytes;
-            let Line::Bytes(line) = line else { return Err(changed()) };
-            out.line(line, line_end)?;
-        }
-        Fate::Dropped(kind, why) => {
-            work.state.counts.bytes_skipped += if kind == Kind::Skipped { bytes } else { 0 };
-            dropped.line(&why, b"\n")?;
-        }
+    if let Some(reason) = reason(asked, work, outcome, line)? {
+        let is_skipped = matches!(outcome, Outcome::Skipped { .. });
+        work.state.counts.bytes_skipped += if is_skipped { bytes } else { 0 };
+        dropped.line(&reason, b"\n")?;
+    } else {
+        work.state.counts.bytes_kept += bytes;
+        let Line::Bytes(line) = line else { return Err(changed()) };
+        out.line(line, line_end)?;
     }
     Ok(bytes)
 }
 
-/// What happens to a line.
-pub(super) enum Fate {
-    Kept,
-    /// The kind of the line, and its entry for DROPPED as JSON.
-    Dropped(Kind, Vec<u8>),
-}
-
-/// Tells what happens to the next line, whose number is that of the lines done.
-pub(super) fn fate(
+/// The entry of a line for DROPPED as JSON; `None` if the line is kept.
+pub(super) fn reason(
     asked: &Asked<'_>,
-    work: &mut Work,
-    verdict: Verdict,
-    line: Line<'_>,
-) -> Result<Fate, Failure> {
-    if verdict == Verdict::Kept {
-        return Ok(Fate::Kept);
-    }
-    let told = why(asked, &mut work.ledger, (work.state.done, verdict), line);
-    Ok(match told.map_err(|error| work.failed(&error))? {
-        (Kind::Blank, _) => Fate::Kept,
-        (kind, why) => Fate::Dropped(kind, why),
-    })
-}
-
-/// Returns the kind of line `number`, and its entry for DROPPED as JSON.
-fn why(
-    asked: &Asked<'_>,
-    ledger: &mut Ledger,
-    (number, verdict): (u64, Verdict),
+    work: &Work,
+    outcome: &Outcome,
     original: Line<'_>,
-) -> std::io::Result<(Kind, Vec<u8>)> {
-    let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
-        ledger.next_head(number)?;
-    let (key, other) = (ledger.text(key)?, ledger.text(other)?);
-    let name = asked.name(file);
-    match kind {
-        Kind::Blank => return Ok((kind, Vec::new())),
-        Kind::Skipped => {
-            let (skipped, reason) = (&lossy(&key), &lossy(&other));
+) -> Result<Option<Vec<u8>>, Failure> {
+    let object = match outcome {
+        Outcome::Kept => return Ok(None),
+        Outcome::Dropped(duplicate) => dropped_object(asked, duplicate),
+        Outcome::Skipped { file, line, kind, reason } => {
+            let (file, line) = (name(asked, *file), *line);
+            let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
             let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
             match original {
                 Line::Bytes(line) => match std::str::from_utf8(line) {
@@ -259,41 +240,45 @@ fn why(
                 },
                 Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
             }
-            let object =
-                SkippedObject { file: name, line, skipped, reason, row, row_hex, at, bytes };
-            return Ok((kind, serde_json::to_vec(&object)?));
-        }
-        Kind::Document | Kind::Archived => {}
-    }
-    let (of, of_key, (equal, of_shingles)) = match verdict {
-        Verdict::Dropped { of, equal } => {
-            let of = ledger.head(of)?;
-            let of_key = ledger.text(of.key)?;
-            (Some((asked.name(of.file), of.line)), of_key, (equal, of.shingles))
-        }
-        _ => {
-            let stored = asked.archive.as_ref().map(|archive| archive.index.signature(&other));
-            let stored = stored.transpose().map_err(std::io::Error::other)?.flatten();
-            let stored = stored.map_or(0, |signature| signature.shingle_count());
-            (None, other, (equal_rows, stored))
+            let object = SkippedObject { file, line, skipped, reason, row, row_hex, at, bytes };
+            serde_json::to_vec(&object).map_err(io::Error::from)
         }
     };
-    let (similarity, contained) = told(asked, equal, (shingles, of_shingles));
-    let counts = Counts { shingles, of_shingles, shared: equal };
-    let object = serde_json::to_vec(&DroppedObject {
-        key: text(&key).as_deref(),
-        file: name,
-        line,
-        of_key: text(&of_key).as_deref(),
-        of_file: of.as_ref().map(|(file, _)| *file),
-        of_line: of.as_ref().map(|(_, line)| *line),
+    object.map(Some).map_err(|error| work.failed(&error))
+}
+
+fn dropped_object(asked: &Asked<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>> {
+    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of } = duplicate;
+    let of_shingles = match (of, &asked.archive) {
+        (Some(of), _) => of.shingles,
+        (None, Some(archive)) => {
+            let stored = archive.index.signature(of_key).map_err(io::Error::other)?;
+            stored.map_or(0, |signature| signature.shingle_count())
+        }
+        (None, None) => 0,
+    };
+    let (similarity, contained) = estimates(asked, *equal, (*shingles, of_shingles));
+    let counts = Counts { shingles: *shingles, of_shingles, shared: *equal };
+    let (key, of_key) = (text(key), text(of_key));
+    let object = DroppedObject {
+        key: key.as_deref(),
+        file: name(asked, *file),
+        line: *line,
+        of_key: of_key.as_deref(),
+        of_file: of.map(|of| name(asked, of.file)),
+        of_line: of.map(|of| of.line),
         similarity,
         contained,
         shingles: asked.args.exact.then_some(counts),
         in_index: of.is_none(),
-        repetitive,
-    })?;
-    Ok((kind, object))
+        repetitive: *repetitive,
+    };
+    Ok(serde_json::to_vec(&object)?)
+}
+
+/// Name of an input file, for messages.
+fn name<'a>(asked: &'a Asked<'_>, file: u32) -> &'a str {
+    asked.names.get(file as usize).map_or("", String::as_str)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -310,21 +295,21 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A key as text; `None` if the line has no key.
-fn text(key: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+fn text(key: &[u8]) -> Option<Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
 /// Returns the similarity of two documents and, with `--contained` or `--exact`, their containment.
 /// `equal` is the number of equal rows or, with `--exact`, of shared shingles; `counts` are the
 /// shingle counts of the two.
-fn told(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
+fn estimates(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
     if asked.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
         return (overlap.similarity, Some(overlap.containment));
     }
     let contained = asked.params.containment(equal, counts.0, counts.1);
     let contained = contained.filter(|_| asked.args.contained.is_some());
-    (asked.params.similarity(equal), contained.map(|told| told.estimate))
+    (asked.params.similarity(equal), contained.map(|contained| contained.estimate))
 }
 
 /// Makes both files durable and stores the state.

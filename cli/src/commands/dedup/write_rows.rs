@@ -5,13 +5,13 @@
 #![expect(clippy::disallowed_types, reason = "writes the user's files, never the index's")]
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use super::asked::Asked;
-use super::ledger::{Verdict, Verdicts};
+use super::ledger::{Outcome, Outcomes};
 use super::packed::Packed;
 use super::work::Work;
-use super::write::{self, Fate, Line, changed};
+use super::write::{self, Line, changed};
 use crate::failure::Failure;
 use crate::input::files;
 use crate::input::source;
@@ -23,8 +23,7 @@ use crate::scratch;
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
 pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let (dropped, mut verdicts) = begin(asked, work)?;
-    let mut dropped = dropped;
+    let (mut dropped, mut outcomes) = begin(asked, work)?;
     let tmp = files::unfinished(&asked.out);
     let failed = |error: io::Error| Failure::writing(&asked.out, &error);
     let file = scratch::create(&tmp).map_err(failed)?;
@@ -33,11 +32,10 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     for group in copy.groups() {
         let mut keep = Vec::new();
         for _ in 0..group.rows {
-            let verdict = next(&mut verdicts, work)?;
-            let fate = write::fate(asked, work, verdict, Line::Bytes(b""))?;
-            keep.push(matches!(fate, Fate::Kept));
-            if let Fate::Dropped(_, why) = fate {
-                dropped.line(&why, b"\n")?;
+            let outcome = write::next(&mut outcomes, work)?;
+            keep.push(outcome == Outcome::Kept);
+            if let Some(reason) = write::reason(asked, work, &outcome, Line::Bytes(b""))? {
+                dropped.line(&reason, b"\n")?;
             }
             step(work, &progress)?;
         }
@@ -56,7 +54,7 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
 /// Copies the header and the kept rows to a table, and writes the reasons for the other rows to
 /// DROPPED.
 pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let (mut dropped, mut verdicts) = begin(asked, work)?;
+    let (mut dropped, mut outcomes) = begin(asked, work)?;
     let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     let copy = work.stdin();
@@ -73,35 +71,22 @@ pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             let at = table.next_byte();
             let row = table.row().map_err(|error| Failure::reading(path, &error))?;
             let Some(Row { bytes, line_end, cells, .. }) = row else { break };
-            let verdict = next(&mut verdicts, work)?;
+            let outcome = write::next(&mut outcomes, work)?;
             let line_end = if line_end.is_empty() { &end } else { line_end };
             let is_too_large = cells.is_err_and(|wrong| wrong.is_too_large);
             let line =
                 if is_too_large { Line::At(at, bytes.len() as u64) } else { Line::Bytes(bytes) };
             let to = (&mut out, &mut dropped);
-            write::write(asked, work, (line, line_end), verdict, to)?;
+            write::write(asked, work, (line, line_end), &outcome, to)?;
             step(work, &progress)?;
         }
     }
     write::end(asked, work, Some(out), dropped)
 }
 
-fn begin(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, impl Read + use<>), Failure> {
+fn begin(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Outcomes), Failure> {
     let Some(dropped) = Packed::open(&asked.dropped, 0)? else { return Err(changed()) };
-    work.ledger.flush().map_err(|error| work.failed(&error))?;
-    let verdicts = Verdicts::open(&work.folder, work.ledger.count)
-        .and_then(|verdicts| verdicts.read_from(0))
-        .map_err(|error| work.failed(&error))?;
-    Ok((dropped, verdicts))
-}
-
-fn next(verdicts: &mut impl Read, work: &Work) -> Result<Verdict, Failure> {
-    if work.state.done == work.ledger.count {
-        return Err(changed());
-    }
-    let mut bytes = [0; 16];
-    verdicts.read_exact(&mut bytes).map_err(|error| work.failed(&error))?;
-    Ok(Verdict::decode(bytes))
+    Ok((dropped, write::outcomes(work)?))
 }
 
 /// Counts a row. From time to time, updates the progress bar and checks for signals.

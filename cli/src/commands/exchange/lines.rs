@@ -193,7 +193,7 @@ impl LinesReader {
             .and_then(|line| line.document(params));
         match (document, raw.origin) {
             (Ok(document), _) => Ok(Some(document)),
-            (Err(wrong), Origin::Line { file, number }) => {
+            (Err(wrong), Origin::Line { file, number, .. }) => {
                 Err(Failure::new(format!("{file} line {number}: {wrong}"), ""))
             }
             (Err(wrong), _) => Err(Failure::new(wrong, "")),
