@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::add;
 use super::pairs::contained;
+use super::query::MatchObject;
 use crate::args::Admit;
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
-    let (mut counts, mut few) = (Counts::default(), Repetitive::default());
+    let (mut counts, mut repetitive) = (Counts::default(), Repetitive::default());
     let mut skips = Skips::new(args.lines.lenient);
     let ended = pipeline::run(
         &mut input,
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         |chunk| {
             let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            let counting = (&mut counts, &mut skips, &mut few);
+            let counting = (&mut counts, &mut skips, &mut repetitive);
             admit(&index, &terms, chunk, counting, &progress, output).and(ended).and(judged)
         },
     );
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     ended.map_err(|failure| failure.after(&format!("stored before that: {counts}")))?;
     output.flush()?;
     output::note(counts);
-    repetitive::advise(few.count(), &params);
+    repetitive::advise(repetitive.count(), &params);
     Ok(skips.ended())
 }
 
@@ -127,7 +128,7 @@ fn admit(
     index: &Index,
     terms: &nearkin::Admit,
     chunk: Vec<Result<(Sketched, Option<Variety>), Skipped>>,
-    (counts, skips, few): (&mut Counts, &mut Skips, &mut Repetitive),
+    (counts, skips, repetitive): (&mut Counts, &mut Skips, &mut Repetitive),
     progress: &Progress,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -146,7 +147,7 @@ fn admit(
     for ((document, variety), admission) in documents.iter().zip(&admissions) {
         counts.count(&admission.decision);
         if let Some(variety) = variety {
-            few.add(&document.name, *variety, progress);
+            repetitive.add(&document.name, *variety, progress);
         }
         print(&document.name, admission, variety.is_some(), output)?;
     }
@@ -166,21 +167,12 @@ fn word(decision: &Decision) -> &'static str {
 }
 
 #[derive(Serialize)]
-struct MatchObject {
-    key: String,
-    similarity: f64,
-    standard_error: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contained: Option<f64>,
-}
-
-#[derive(Serialize)]
 struct AdmissionObject<'a> {
     key: &'a str,
     decision: &'a str,
-    duplicates: Vec<MatchObject>,
-    related: Vec<MatchObject>,
-    removed: Vec<MatchObject>,
+    duplicates: Vec<MatchObject<'a>>,
+    related: Vec<MatchObject<'a>>,
+    removed: Vec<MatchObject<'a>>,
     /// Number of the last change before the decision. The decision takes this change and all
     /// earlier ones into account.
     change: u64,
@@ -190,14 +182,8 @@ struct AdmissionObject<'a> {
     repetitive: bool,
 }
 
-fn objects(matches: &[Match]) -> Vec<MatchObject> {
-    let object = |found: &Match| MatchObject {
-        key: lossy(&found.key).into_owned(),
-        similarity: found.similarity,
-        standard_error: found.standard_error,
-        contained: found.containment.map(|told| told.estimate),
-    };
-    matches.iter().map(object).collect()
+fn objects(matches: &[Match]) -> Vec<MatchObject<'_>> {
+    matches.iter().map(MatchObject::new).collect()
 }
 
 fn print(

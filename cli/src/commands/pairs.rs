@@ -179,7 +179,7 @@ fn print_collapsed(
             a: &lossy(&pair.a),
             b: &lossy(&pair.b),
             similarity: pair.similarity,
-            contained: pair.containment.map(|told| told.estimate),
+            contained: pair.containment.map(|containment| containment.estimate),
             a_count: *a_count,
             b_count: *b_count,
         }),
@@ -187,9 +187,9 @@ fn print_collapsed(
 }
 
 /// The estimated containment, as a table cell.
-pub(crate) fn contained(told: Option<Containment>) -> String {
-    told.map_or_else(String::new, |told| {
-        format!("{:.2}+-{:.2}", told.estimate, told.standard_error)
+pub(crate) fn contained(containment: Option<Containment>) -> String {
+    containment.map_or_else(String::new, |containment| {
+        format!("{:.2}+-{:.2}", containment.estimate, containment.standard_error)
     })
 }
 
@@ -199,16 +199,9 @@ struct Printer<'a> {
     /// With `--exact`: where the documents are read again.
     originals: Option<&'a Originals>,
     verified: Alike,
-    rows: Rows,
+    /// `None` for output as JSON.
+    table: Option<Table<5>>,
     count: u64,
-}
-
-enum Rows {
-    Objects,
-    Estimates(Table<3>),
-    Exact(Table<4>),
-    Contained(Table<4>),
-    ExactlyContained(Table<5>),
 }
 
 impl<'a> Printer<'a> {
@@ -218,19 +211,15 @@ impl<'a> Printer<'a> {
         likeness: Likeness,
         output: &Output,
     ) -> Self {
-        let [similarity, a, b] =
-            [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
-        let (exact, contained) = (("exact", Align::Right), ("contained", Align::Right));
-        let rows = match (originals, likeness.contained) {
-            _ if output.json() => Rows::Objects,
-            (None, Some(_)) => Rows::Contained(Table::new([contained, similarity, a, b])),
-            (None, None) => Rows::Estimates(Table::new([similarity, a, b])),
-            (Some(_), Some(_)) => {
-                Rows::ExactlyContained(Table::new([contained, exact, similarity, a, b]))
-            }
-            (Some(_), None) => Rows::Exact(Table::new([exact, similarity, a, b])),
-        };
-        Self { index, originals, verified: likeness.verified, rows, count: 0 }
+        let columns = [
+            (likeness.contained.is_some(), ("contained", Align::Right)),
+            (originals.is_some(), ("exact", Align::Right)),
+            (true, ("similarity", Align::Right)),
+            (true, ("a", Align::Left)),
+            (true, ("b", Align::Left)),
+        ];
+        let table = (!output.json()).then(|| Table::of_shown(columns));
+        Self { index, originals, verified: likeness.verified, table, count: 0 }
     }
 
     fn pair(&mut self, pair: &Pair, output: &mut Output) -> Result<(), Failure> {
@@ -247,36 +236,24 @@ impl<'a> Printer<'a> {
         }
         self.count += 1;
         let similarity = pair.similarity;
-        let [estimate, a, b] = [format!("{similarity:.3}"), visible(&pair.a), visible(&pair.b)];
-        match &mut self.rows {
-            Rows::Estimates(table) => table.row([estimate, a, b], output),
-            Rows::Contained(table) => {
-                table.row([contained(pair.containment), estimate, a, b], output)
-            }
-            Rows::Exact(table) => {
-                let exact = exact.map_or_else(String::new, originals::cell);
-                table.row([exact, estimate, a, b], output)
-            }
-            Rows::ExactlyContained(table) => {
-                let contained = originals::contained_cell(exact);
-                let exact = exact.map_or_else(String::new, originals::cell);
-                table.row([contained, exact, estimate, a, b], output)
-            }
-            Rows::Objects => {
-                let exact = ExactFields::of(exact);
-                let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
-                let contained = pair.containment.map(|told| told.estimate);
-                output.object(&PairObject { a, b, similarity, contained, exact })
-            }
-        }
+        let Some(table) = &mut self.table else {
+            let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
+            let contained = pair.containment.map(|containment| containment.estimate);
+            let exact = ExactFields::of(exact);
+            return output.object(&PairObject { a, b, similarity, contained, exact });
+        };
+        let contained = match exact {
+            Some(_) => originals::contained_cell(exact),
+            None => contained(pair.containment),
+        };
+        let exact = exact.map_or_else(String::new, originals::cell);
+        let (a, b) = (visible(&pair.a), visible(&pair.b));
+        table.row([contained, exact, format!("{similarity:.3}"), a, b], output)
     }
 
     fn finish(self, output: &mut Output) -> Result<u64, Failure> {
-        match self.rows {
-            Rows::Objects => {}
-            Rows::Estimates(table) => table.finish(output)?,
-            Rows::Exact(table) | Rows::Contained(table) => table.finish(output)?,
-            Rows::ExactlyContained(table) => table.finish(output)?,
+        if let Some(table) = self.table {
+            table.finish(output)?;
         }
         output.flush()?;
         Ok(self.count)

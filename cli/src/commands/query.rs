@@ -3,6 +3,8 @@
 //!
 //! This module prints answers. Reading documents is the task of `input`.
 
+use std::borrow::Cow;
+
 use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
@@ -255,56 +257,23 @@ fn print_table(
     verified: &Verified,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let answer = &verified.answer;
-    if let (Some(_), Some(_)) = (context.originals, context.likeness.contained) {
-        let mut table = Table::new([
-            ("contained", Align::Right),
-            ("exact", Align::Right),
-            ("similarity", Align::Right),
-            ("error", Align::Right),
-            ("key", Align::Left),
-        ]);
-        for (found, exact) in verified.matches() {
-            let [similarity, error, key] = cells(found);
-            let contained = originals::contained_cell(exact);
-            let exact = exact.map_or_else(String::new, originals::cell);
-            table.row([contained, exact, similarity, error, key], output)?;
-        }
-        table.finish(output)
-    } else if context.originals.is_some() {
-        let exact = ("exact", Align::Right);
-        let mut table = Table::new([
-            exact,
-            ("similarity", Align::Right),
-            ("error", Align::Right),
-            ("key", Align::Left),
-        ]);
-        for (found, exact) in verified.matches() {
-            let [similarity, error, key] = cells(found);
-            let exact = exact.map_or_else(String::new, originals::cell);
-            table.row([exact, similarity, error, key], output)?;
-        }
-        table.finish(output)
-    } else if context.likeness.contained.is_some() {
-        let mut table = Table::new([
-            ("contained", Align::Right),
-            ("similarity", Align::Right),
-            ("error", Align::Right),
-            ("key", Align::Left),
-        ]);
-        for found in &answer.matches {
-            let [similarity, error, key] = cells(found);
-            table.row([contained(found.containment), similarity, error, key], output)?;
-        }
-        table.finish(output)
-    } else {
-        let similarity = ("similarity", Align::Right);
-        let mut table = Table::new([similarity, ("error", Align::Right), ("key", Align::Left)]);
-        for found in &answer.matches {
-            table.row(cells(found), output)?;
-        }
-        table.finish(output)
+    let mut table = Table::of_shown([
+        (context.likeness.contained.is_some(), ("contained", Align::Right)),
+        (context.originals.is_some(), ("exact", Align::Right)),
+        (true, ("similarity", Align::Right)),
+        (true, ("error", Align::Right)),
+        (true, ("key", Align::Left)),
+    ]);
+    for (found, exact) in verified.matches() {
+        let [similarity, error, key] = cells(found);
+        let contained = match context.originals {
+            Some(_) => originals::contained_cell(exact),
+            None => contained(found.containment),
+        };
+        let exact = exact.map_or_else(String::new, originals::cell);
+        table.row([contained, exact, similarity, error, key], output)?;
     }
+    table.finish(output)
 }
 
 /// Finds the nearest candidates below the threshold, and names them in a note.
@@ -436,29 +405,42 @@ fn not_asked(skipped: &Skipped) -> Failure {
     )
 }
 
+/// A match as JSON.
 #[derive(Serialize)]
-struct MatchObject<'a> {
-    query: &'a str,
-    key: &'a str,
+pub(crate) struct MatchObject<'a> {
+    key: Cow<'a, str>,
     similarity: f64,
     standard_error: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
+}
+
+impl<'a> MatchObject<'a> {
+    pub(crate) fn new(found: &'a Match) -> Self {
+        Self {
+            key: lossy(&found.key),
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+            contained: found.containment.map(|containment| containment.estimate),
+        }
+    }
+}
+
+/// A match of a query as JSON.
+#[derive(Serialize)]
+struct AnswerObject<'a> {
+    query: &'a str,
+    #[serde(flatten)]
+    found: MatchObject<'a>,
     #[serde(flatten)]
     exact: ExactFields,
 }
 
 fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
-    let query = lossy(name);
+    let query = &*lossy(name);
     for (found, exact) in answer.matches() {
-        output.object(&MatchObject {
-            query: &query,
-            key: &lossy(&found.key),
-            similarity: found.similarity,
-            standard_error: found.standard_error,
-            contained: found.containment.map(|told| told.estimate),
-            exact: ExactFields::of(exact),
-        })?;
+        let (found, exact) = (MatchObject::new(found), ExactFields::of(exact));
+        output.object(&AnswerObject { query, found, exact })?;
     }
     Ok(())
 }

@@ -38,9 +38,11 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table of N columns. Without rows it prints nothing, not even titles.
+/// A table of N columns, some of which may be hidden. Without rows it prints nothing, not even titles.
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
+    shown: [bool; N],
+    /// The width of a hidden column is 0.
     widths: [usize; N],
     held: Vec<[String; N]>,
     printing: bool,
@@ -48,11 +50,25 @@ pub(crate) struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(columns: [Column; N]) -> Self {
-        let widths = columns.map(|(title, _)| title.len());
-        Self { columns, widths, held: Vec::new(), printing: false }
+        Self::of_shown(columns.map(|column| (true, column)))
     }
 
-    pub(crate) fn row(&mut self, cells: [String; N], output: &mut Output) -> Result<(), Failure> {
+    /// A table that shows only some of its columns. Its rows have cells for all columns.
+    pub(crate) fn of_shown(columns: [(bool, Column); N]) -> Self {
+        let widths = columns.map(|(shown, (title, _))| if shown { title.len() } else { 0 });
+        let shown = columns.map(|(shown, _)| shown);
+        let columns = columns.map(|(_, column)| column);
+        Self { columns, shown, widths, held: Vec::new(), printing: false }
+    }
+
+    pub(crate) fn row(
+        &mut self,
+        mut cells: [String; N],
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        for (cell, _) in cells.iter_mut().zip(self.shown).filter(|(_, shown)| !shown) {
+            cell.clear();
+        }
         if self.printing {
             return self.print(&cells, output);
         }
@@ -76,7 +92,8 @@ impl<const N: usize> Table<N> {
     fn release(&mut self, output: &mut Output) -> Result<(), Failure> {
         self.printing = true;
         self.widths = self.fitting(self.widths, output.width());
-        self.print(&self.columns.map(|(title, _)| title.to_owned()), output)?;
+        let titles = self.columns.map(|(title, _)| title.to_owned());
+        self.print(&titles, output)?;
         for cells in std::mem::take(&mut self.held) {
             self.print(&cells, output)?;
         }
@@ -86,7 +103,8 @@ impl<const N: usize> Table<N> {
     /// Column widths that fit the screen. The widest column that may be shortened is reduced first.
     fn fitting(&self, mut widths: [usize; N], room: Option<usize>) -> [usize; N] {
         let Some(room) = room else { return widths };
-        let gaps = GAP.len() * N.saturating_sub(1);
+        let shown = self.shown.iter().filter(|shown| **shown).count();
+        let gaps = GAP.len() * shown.saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > room {
             let columns = widths.iter_mut().zip(self.columns);
             let left = columns.filter(|(_, (_, align))| *align == Align::Left);
@@ -100,16 +118,16 @@ impl<const N: usize> Table<N> {
 
     fn print(&self, cells: &[String; N], output: &mut Output) -> Result<(), Failure> {
         let mut widths = self.widths;
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = cell.width().max(*width);
+        for (at, cell) in self.cells(cells) {
+            widths[at] = cell.width().max(widths[at]);
         }
         let room = self.fitting(widths, output.width());
         let mut line = String::new();
-        for (at, cell) in cells.iter().enumerate() {
-            if at > 0 {
-                line.push_str(GAP);
-            }
-            let cell = if cell.width() > room[at] { cut(cell, room[at]) } else { cell.clone() };
+        let mut gap = "";
+        for (at, cell) in self.cells(cells) {
+            line.push_str(gap);
+            gap = GAP;
+            let cell = if cell.width() > room[at] { cut(cell, room[at]) } else { cell.to_owned() };
             let blanks = " ".repeat(self.widths[at].saturating_sub(cell.width()));
             match self.columns[at].1 {
                 Align::Left => line.extend([cell, blanks]),
@@ -117,6 +135,12 @@ impl<const N: usize> Table<N> {
             }
         }
         output.line(line.trim_end())
+    }
+
+    /// The cells of the columns that are shown, and their places.
+    fn cells<'a>(&self, cells: &'a [String; N]) -> impl Iterator<Item = (usize, &'a str)> {
+        let cells = cells.iter().map(String::as_str).enumerate();
+        cells.zip(self.shown).filter(|(_, shown)| *shown).map(|(cell, _)| cell)
     }
 }
 
@@ -174,5 +198,10 @@ mod tests {
         assert_eq!(table.fitting([10, 50, 20], Some(60)), [10, 26, 20]);
         assert_eq!(table.fitting([10, 50, 20], Some(40)), [10, 13, 13]);
         assert_eq!(table.fitting([10, 50, 20], Some(9)), [10, 8, 8], "numbers are never cut");
+        let (a, b, c) = (("a", Align::Left), ("b", Align::Left), ("c", Align::Left));
+        let table = Table::of_shown([(true, a), (false, b), (true, c)]);
+        assert_eq!(table.widths, [1, 0, 1]);
+        assert_eq!(table.fitting([10, 0, 20], Some(32)), [10, 0, 20], "there is one gap");
+        assert_eq!(table.fitting([10, 0, 20], Some(31)), [10, 0, 19]);
     }
 }
