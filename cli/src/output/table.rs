@@ -38,7 +38,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table of N columns, some of which may be hidden. Without rows it prints nothing, not even titles.
+/// A table of N columns, some of which may be hidden. Without rows it prints nothing, not even
+/// titles.
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
     shown: [bool; N],
