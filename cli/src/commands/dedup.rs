@@ -13,7 +13,6 @@
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
-mod asked;
 mod counts;
 mod decide;
 mod exactly;
@@ -23,6 +22,7 @@ mod order;
 mod overwrite;
 mod packed;
 mod read;
+mod request;
 mod work;
 mod write;
 mod write_rows;
@@ -41,18 +41,18 @@ use crate::input::skips;
 use crate::interrupt;
 use crate::output::{self, Output, counted, grouped};
 
-use asked::Asked;
 use counts::Counts;
 use format::Format;
+use request::Request;
 use work::{Stage, Work};
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     crate::threads::start_pool()?;
     let files = shards::expand(&args.files)?;
-    let asked = Asked::new(args, &files)?;
-    let mut work = Work::open(&asked)?;
-    if let Err(failure) = passes(&asked, &mut work) {
+    let request = Request::new(args, &files)?;
+    let mut work = Work::open(&request)?;
+    if let Err(failure) = passes(&request, &mut work) {
         if failure.is_of_wrong_input() || work.ledger.count == 0 {
             // The work folder holds nothing from which the next run could continue, so it is
             // deleted.
@@ -63,11 +63,11 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
         let go_on = if failure.is_interruption() { "" } else { ": the same command continues" };
         return Err(failure.after(&format!("{reached}{go_on}")));
     }
-    overwrite::mark_as_pair(&asked.out, &asked.dropped)?;
-    packed::publish(&asked.dropped)?;
-    packed::publish(&asked.out)?;
+    overwrite::mark_as_pair(&request.out, &request.dropped)?;
+    packed::publish(&request.dropped)?;
+    packed::publish(&request.out)?;
     let counts = work.finish()?;
-    repetitive::advise(counts.repetitive, &asked.params);
+    repetitive::advise(counts.repetitive, &request.params);
     if counts.unread > 0 {
         output::note(format!(
             "warning: {} of the index could not be compared: missing, or changed since indexed; \
@@ -76,18 +76,18 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
             counted(counts.unread, "candidate")
         ));
     }
-    if asked.scratch.is_some() {
-        to_stdout(&counts, &asked, output)?;
+    if request.scratch.is_some() {
+        to_stdout(&counts, &request, output)?;
     } else {
-        report(&counts, &asked, output)?;
+        report(&counts, &request, output)?;
     }
     Ok(skips::ended(counts.unreadable(), args.lenient))
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.
-fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::reading(&asked.out, &error);
-    let mut file = File::open(&asked.out).map_err(failed)?;
+fn to_stdout(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::reading(&request.out, &error);
+    let mut file = File::open(&request.out).map_err(failed)?;
     let mut block = vec![0; 256 << 10];
     loop {
         interrupt::check()?;
@@ -109,18 +109,18 @@ fn to_stdout(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<
 }
 
 /// Runs the passes that are not done yet.
-fn passes(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+fn passes(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     if work.state.stage == Stage::Read {
-        read::run(asked, work)?;
+        read::run(request, work)?;
     }
     if work.state.stage == Stage::Decide {
-        decide::run(asked, work)?;
+        decide::run(request, work)?;
     }
     if work.state.stage == Stage::Write {
-        match asked.format {
-            Format::Lines => write::run(asked, work)?,
-            Format::Table => write_rows::table(asked, work)?,
-            Format::Parquet => write_rows::parquet(asked, work)?,
+        match request.format {
+            Format::Lines => write::run(request, work)?,
+            Format::Table => write_rows::table(request, work)?,
+            Format::Parquet => write_rows::parquet(request, work)?,
         }
     }
     Ok(())
@@ -139,7 +139,7 @@ fn reached(work: &Work) -> String {
 }
 
 #[derive(Serialize)]
-struct ReportObject<'a> {
+struct SummaryObject<'a> {
     read: u64,
     kept: u64,
     dropped: u64,
@@ -156,11 +156,11 @@ struct ReportObject<'a> {
     dropped_file: &'a str,
 }
 
-fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(), Failure> {
-    let (args, dropped_file) = (asked.args, &asked.dropped);
+fn report(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Result<(), Failure> {
+    let (args, dropped_file) = (request.args, &request.dropped);
     let Counts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
     if output.json() {
-        output.object(&ReportObject {
+        output.object(&SummaryObject {
             read,
             kept,
             dropped,
@@ -168,7 +168,7 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(),
             blank: counts.blank,
             skipped,
             repetitive: counts.repetitive,
-            unread: asked.reads_again().then_some(counts.unread),
+            unread: request.reads_again().then_some(counts.unread),
             bytes_read: counts.bytes_read,
             bytes_kept: counts.bytes_kept,
             bytes_skipped: counts.bytes_skipped,
@@ -201,7 +201,7 @@ fn report(counts: &Counts, asked: &Asked<'_>, output: &mut Output) -> Result<(),
     let saved = counts.bytes_saved();
     let share = 100.0 * saved as f64 / counts.bytes_read.max(1) as f64;
     let of = output::bytes(counts.bytes_read);
-    let size = match asked.format {
+    let size = match request.format {
         // Parquet compresses rows together, so the size of the dropped rows is unknown. Only the
         // sizes of OUT and of the input are printed.
         Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),

@@ -141,14 +141,14 @@ pub(crate) fn follow(
     for path in folders {
         let folder = Folder::new(path)?;
         let rules = selected(selection, path, index_folder.clone())?;
-        let mut told = SkipCache::read(place, &raw::key_of(path));
+        let mut skip_cache = SkipCache::read(place, &raw::key_of(path));
         let (documents, what) = (store.documents(), (&rules, &Scope::All));
         let mounts = Mounts::default();
-        let planned = plan(documents.as_ref(), &folder, what, &mounts, &mut told)?;
+        let planned = plan(documents.as_ref(), &folder, what, &mounts, &mut skip_cache)?;
         let (mut counts, mut output) = (FileCounts::default(), Output::new(false));
         let run = Run {
             store: &store,
-            skip_cache: &mut told,
+            skip_cache: &mut skip_cache,
             counts: &mut counts,
             output: &mut output,
             near: NearDuplicates::new(0),
@@ -160,7 +160,7 @@ pub(crate) fn follow(
         }
         // This is only a cache: if it cannot be written, the next run reads the skipped files
         // again.
-        let _ = told.write(true);
+        let _ = skip_cache.write(true);
     }
     match store {
         Store::Index(index) => Ok((index, skipped)),

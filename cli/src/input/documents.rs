@@ -180,10 +180,10 @@ impl Input {
     }
 
     #[cfg(test)]
-    pub(crate) fn of(lines: Lines) -> Self {
+    pub(crate) fn from_lines(lines: Lines) -> Self {
         let (options, opened_at) = (RowOptions::default(), Position::default());
         let (wanted, stdin_copy, bytes) = (None, None, None);
-        let (files, bytes_done, records) = (Vec::new(), 0, Some(Records::of(lines)));
+        let (files, bytes_done, records) = (Vec::new(), 0, Some(Records::from_lines(lines)));
         Self::Lines(LineFiles {
             files,
             options,

@@ -37,7 +37,7 @@ fn is_zero(count: &u64) -> bool {
 struct Found {
     counts: Doubts,
     /// The counts that were printed.
-    told: Doubts,
+    reported: Doubts,
     /// With `--verbose`: the doubtful texts.
     named: Vec<String>,
     /// The first files with many documents; with `--verbose` all.
@@ -46,7 +46,7 @@ struct Found {
 
 static FOUND: Mutex<Found> = Mutex::new(Found {
     counts: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
-    told: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
+    reported: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
     named: Vec::new(),
     many: Vec::new(),
 });
@@ -90,11 +90,11 @@ pub(crate) fn counts() -> Doubts {
 /// Prints what was found since the last call.
 pub(crate) fn tell() {
     let mut found = found();
-    let Found { counts, told, named, many } = &mut *found;
+    let Found { counts, reported, named, many } = &mut *found;
     for one in named.drain(..) {
         output::note(one);
     }
-    let many_more = counts.many_documents - told.many_documents - many.len() as u64;
+    let many_more = counts.many_documents - reported.many_documents - many.len() as u64;
     for one in many.drain(..) {
         output::note(one);
     }
@@ -102,9 +102,9 @@ pub(crate) fn tell() {
         let more = grouped(many_more);
         output::note(format!("{more} more hold many documents (--verbose names them)"));
     }
-    let guessed = counts.guessed_encoding - told.guessed_encoding;
-    let replaced = counts.replaced_bytes - told.replaced_bytes;
-    *told = *counts;
+    let guessed = counts.guessed_encoding - reported.guessed_encoding;
+    let replaced = counts.replaced_bytes - reported.replaced_bytes;
+    *reported = *counts;
     if guessed + replaced > 0 {
         let texts = |number| counted(number, "text");
         let hint = if output::is_verbose() { "" } else { " (--verbose names them)" };

@@ -69,7 +69,7 @@ impl Lines {
 
     /// The lines of a source that is open at line `number` and byte `at`, both counted from 0 in
     /// the uncompressed lines.
-    pub(crate) fn of(source: Source, (number, at): (u64, u64)) -> Self {
+    pub(crate) fn from_source(source: Source, (number, at): (u64, u64)) -> Self {
         let mut lines = Self::new(&source.name, source.reader);
         (lines.number, lines.bytes_read, lines.bytes_returned) = (number, at, at);
         lines.before = (number, at);

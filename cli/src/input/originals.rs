@@ -85,7 +85,7 @@ impl LineFile {
     fn open(&self, at: u64) -> Result<Lines, Failure> {
         match self {
             // The number of the line is unknown, and only messages would name it: 0 stands in.
-            Self::Plain(path) => Ok(Lines::of(source::open_at(path, None, at)?, (0, at))),
+            Self::Plain(path) => Ok(Lines::from_source(source::open_at(path, None, at)?, (0, at))),
             Self::Unpacked(file) => {
                 Ok(Lines::new("", Box::new(ReadAt { file: Arc::clone(file), at })))
             }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn lines(reader: Box<dyn Read>) -> Input {
-        Input::of(Lines::new("test", reader))
+        Input::from_lines(Lines::new("test", reader))
     }
 
     fn number(raw: Raw) -> usize {

@@ -56,7 +56,10 @@ impl Records {
         };
         if !is_table {
             let source = source::open_at(path, wanted, at)?;
-            return Ok(records(&source.name.clone(), Rows::Lines(Lines::of(source, (number, at)))));
+            return Ok(records(
+                &source.name.clone(),
+                Rows::Lines(Lines::from_source(source, (number, at))),
+            ));
         }
         let source = source::open(path, wanted)?;
         let Source { name, reader, taken, has_mark, ends_ahead, .. } = source;
@@ -81,7 +84,7 @@ impl Records {
     }
 
     #[cfg(test)]
-    pub(crate) fn of(lines: Lines) -> Self {
+    pub(crate) fn from_lines(lines: Lines) -> Self {
         let (rows, name) = (Rows::Lines(lines), "test".into());
         Self { rows, name, file: 0, is_lenient: false, wrong_line: Bytes::new() }
     }

@@ -25,7 +25,7 @@ impl Repetitive {
         self.count += 1;
         if self.named < NAMED_MAX || output::is_verbose() {
             self.named += 1;
-            progress.note(format!("repetitive: {}: {}", visible(name), told(variety)));
+            progress.note(format!("repetitive: {}: {}", visible(name), described(variety)));
         }
     }
 
@@ -48,7 +48,7 @@ impl Repetitive {
 }
 
 /// Describes the repetition in a few words.
-fn told(variety: Variety) -> String {
+fn described(variety: Variety) -> String {
     format!(
         "{}, only {} different",
         counted(variety.shingles as u64, "shingle"),

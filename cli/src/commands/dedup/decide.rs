@@ -10,10 +10,10 @@ use std::sync::Arc;
 use nearkin::{Dedup, LookedUp, Signature};
 use rayon::prelude::*;
 
-use super::asked::Asked;
 use super::exactly;
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::order::{self, CHUNK, Decided, Order};
+use super::request::Request;
 use super::work::{Stage, Work};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -22,21 +22,21 @@ use crate::output::progress::{Progress, Unit};
 /// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;
 
-pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
+pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     work.ledger.flush().map_err(|error| work.failed(&error))?;
     let lines = work.ledger.count;
-    let order = Order::new(asked.args.keep, work)?;
+    let order = Order::new(request.args.keep, work)?;
     let ranks = order.ranks(lines);
     let verdicts = Verdicts::open(&work.folder, lines);
     let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
     let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
     let kept = Arc::clone(&work.kept);
-    let mut dedup = Dedup::new(&kept, asked.alike)?;
+    let mut dedup = Dedup::new(&kept, request.alike)?;
     // Decisions after the last checkpoint are made again.
     dedup.go_back(work.state.done)?;
     while work.state.done < ranks {
         let begin = work.state.done;
-        let decided = if asked.args.exact {
+        let decided = if request.args.exact {
             exactly::decide(&mut dedup, work, &order, (begin, ranks))?
         } else {
             decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK)))?

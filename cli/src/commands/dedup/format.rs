@@ -30,7 +30,7 @@ const OF_OTHERS: [&str; 24] = [
 ];
 
 /// Chooses the format of OUT; fails if it cannot hold the inputs.
-pub(super) fn of(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<Format, Failure> {
+pub(super) fn choose(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<Format, Failure> {
     let kinds = files.iter().map(|path| source::kind(path, rows)).collect::<Result<Vec<_>, _>>()?;
     let other =
         |kind: SourceKind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);

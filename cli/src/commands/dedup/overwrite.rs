@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::asked::Asked;
+use super::request::Request;
 use crate::failure::Failure;
 use crate::input::files;
 use crate::input::source;
@@ -23,8 +23,8 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Fails if OUT or DROPPED is a file that no run of this command made, unless `--force` is given.
 /// Even then, DROPPED is not replaced unless the user named it.
-pub(super) fn check(asked: &Asked<'_>) -> Result<(), Failure> {
-    let (args, dropped) = (asked.args, &asked.dropped);
+pub(super) fn check(request: &Request<'_>) -> Result<(), Failure> {
+    let (args, dropped) = (request.args, &request.dropped);
     let is_own_dropped = !has_content(dropped) || is_dropped(dropped);
     if !is_own_dropped && args.dropped.is_none() {
         return Err(Failure::new(
@@ -38,8 +38,8 @@ pub(super) fn check(asked: &Asked<'_>) -> Result<(), Failure> {
     if !is_own_dropped {
         return Err(exists(dropped));
     }
-    let is_own = || is_dropped(dropped) && modified(&asked.out) == modified(dropped);
-    if has_content(&asked.out) && !is_own() { Err(exists(&asked.out)) } else { Ok(()) }
+    let is_own = || is_dropped(dropped) && modified(&request.out) == modified(dropped);
+    if has_content(&request.out) && !is_own() { Err(exists(&request.out)) } else { Ok(()) }
 }
 
 fn exists(path: &Path) -> Failure {

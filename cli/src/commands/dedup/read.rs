@@ -7,9 +7,9 @@ use std::io;
 
 use nearkin::{Signature, Variety};
 
-use super::asked::Asked;
 use super::ledger::{Entry, Kind, Text};
 use super::order;
+use super::request::Request;
 use super::work::{Stage, Work};
 use crate::failure::Failure;
 use crate::input::content::{Reading, Sketched};
@@ -29,14 +29,14 @@ use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::scratch;
 
 /// A line that is not skipped.
-enum Line {
-    Document(Box<Read>),
+enum ReadLine {
+    Document(Box<ReadDocument>),
     /// Has nothing to compare, and stays.
     Blank(Origin),
 }
 
 /// A line that holds a document.
-struct Read {
+struct ReadDocument {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
@@ -52,7 +52,7 @@ struct Read {
     repetitive: Option<Variety>,
 }
 
-impl Line {
+impl ReadLine {
     /// The origin and the variety of shingles of a repetitive text; `None` for other texts.
     fn repetitive(&self) -> Option<(&Origin, Variety)> {
         let Self::Document(read) = self else { return None };
@@ -60,25 +60,25 @@ impl Line {
     }
 }
 
-pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let mut lines = input(asked, work, true)?;
+pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
+    let mut lines = input(request, work, true)?;
     lines.go_to(work.state.position)?;
     let mut input = Input::Lines(lines);
-    let reading = Reading::new(work.kept.sketcher(), asked.fields.clone());
+    let reading = Reading::new(work.kept.sketcher(), request.fields.clone());
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
-    let mut skips = Skips::new(asked.args.lenient);
+    let mut skips = Skips::new(request.args.lenient);
     let mut repetitive = Repetitive::default();
     let ended = pipeline::run_with_positions(
         &mut input,
         Pace::Full,
         &progress,
-        |raw| read(asked, &reading, raw),
+        |raw| read(request, &reading, raw),
         |chunk, position| {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-            let (chunk, ended) = raw::strictly(asked.args.strict, chunk);
+            let (chunk, ended) = raw::strictly(request.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
-            let found: Vec<_> = chunk.iter().flatten().filter_map(Line::repetitive).collect();
+            let found: Vec<_> = chunk.iter().flatten().filter_map(ReadLine::repetitive).collect();
             repetitive.add_lines(found.into_iter(), &progress);
             append(work, chunk, (&mut skips, &progress))?;
             ended.and(judged)?;
@@ -95,31 +95,35 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
     ended?;
     let counts = &work.state.counts;
     let lines = LineCounts { read: counts.read, skipped: counts.skipped, bad: counts.bad() };
-    skips::judge(lines, asked.args.lenient, &reading, Spelling::Lines)?;
+    skips::judge(lines, request.args.lenient, &reading, Spelling::Lines)?;
     checkpoint(work, position, true)?;
     work.enter(Stage::Decide)
 }
 
 /// The input in a form that can be read twice: stdin is copied to a file. `only`: of tables and
 /// Parquet files, read the columns to compare and no others.
-pub(super) fn input(asked: &Asked<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
+pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<LineFiles, Failure> {
     let copy = work.stdin();
-    if asked.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
+    if request.files.iter().any(|path| path.as_os_str() == STDIN) && !copy.exists() {
         let mut stdin = source::open(STDIN.as_ref(), None)?.reader;
         let copied = scratch::create(&copy).and_then(|mut file| io::copy(&mut stdin, &mut file));
         copied.map_err(|error| Failure::new(format!("cannot copy stdin: {error}"), ""))?;
         interrupt::check()?;
     }
-    let lines = LineFiles::new(asked.files, asked.rows.clone())?.with_stdin_in(copy);
-    Ok(lines.with_columns(Wanted { only, ..asked.fields.wanted() }))
+    let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
+    Ok(lines.with_columns(Wanted { only, ..request.fields.wanted() }))
 }
 
 /// Sketches a line and looks it up in the archive.
-fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Result<Line, Skipped>> {
+fn read(
+    request: &Request<'_>,
+    reading: &Reading,
+    raw: Raw,
+) -> nearkin::Result<Result<ReadLine, Skipped>> {
     let origin = raw.origin.clone();
-    let read = if asked.args.exact {
+    let read = if request.args.exact {
         reading.original(raw).map(|(key, original)| {
-            let found = match &asked.archive {
+            let found = match &request.archive {
                 Some(archive) => archive.find_exactly(&original),
                 None => Ok((None, 0)),
             };
@@ -128,7 +132,7 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
         })
     } else {
         reading.sketch_varied(raw).map(|(Sketched { name, signature }, variety)| {
-            let found = match &asked.archive {
+            let found = match &request.archive {
                 Some(archive) => archive.find(&signature),
                 None => Ok((None, 0)),
             };
@@ -137,31 +141,31 @@ fn read(asked: &Asked<'_>, reading: &Reading, raw: Raw) -> nearkin::Result<Resul
     };
     let (key, signature, shingles, variety, found) = match read {
         Ok(read) => read,
-        Err(skipped) if skipped.reason == Reason::Empty && asked.keeps_blank() => {
-            return Ok(Ok(Line::Blank(origin)));
+        Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
+            return Ok(Ok(ReadLine::Blank(origin)));
         }
         Err(skipped) => return Ok(Err(skipped)),
     };
     let (duplicate, unread) = found?;
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
-    let threshold = asked.params.threshold();
+    let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = Read { origin, key, signature, shingles, like, unread, repetitive };
-    Ok(Ok(Line::Document(Box::new(read))))
+    let read = ReadDocument { origin, key, signature, shingles, like, unread, repetitive };
+    Ok(Ok(ReadLine::Document(Box::new(read))))
 }
 
 /// Appends a chunk to the ledger.
 fn append(
     work: &mut Work,
-    chunk: Vec<Result<Line, Skipped>>,
+    chunk: Vec<Result<ReadLine, Skipped>>,
     (skips, progress): (&mut Skips, &Progress),
 ) -> Result<(), Failure> {
     let mut skipped = Vec::new();
     for document in chunk {
         work.state.counts.read += 1;
         let pushed = match document {
-            Ok(Line::Document(document)) => push(work, *document),
-            Ok(Line::Blank(origin)) => {
+            Ok(ReadLine::Document(document)) => push(work, *document),
+            Ok(ReadLine::Blank(origin)) => {
                 work.state.counts.blank += 1;
                 work.state.counts.kept += 1;
                 let entry = entry(Kind::Blank, place(&origin));
@@ -183,8 +187,8 @@ fn append(
     Ok(())
 }
 
-fn push(work: &mut Work, document: Read) -> io::Result<()> {
-    let Read { origin, key, signature, shingles, like, unread, repetitive } = document;
+fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
+    let ReadDocument { origin, key, signature, shingles, like, unread, repetitive } = document;
     work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(repetitive.is_some());
     let (kind, other, equal_rows) = match like {

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use nearkin::{Durability, Index, Options, Reader};
 use serde::{Deserialize, Serialize};
 
-use super::asked::Asked;
 use super::counts::Counts;
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
+use super::request::Request;
 use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
 use crate::input::documents::Position;
@@ -64,24 +64,24 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan for a request.
-    pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Failure> {
-        let archive = match (&asked.args.index, &asked.archive) {
-            (Some(path), Some(archive)) => Some(ArchiveState::of(path, &archive.index)?),
+    pub(super) fn new(request: &Request<'_>) -> Result<Self, Failure> {
+        let archive = match (&request.args.index, &request.archive) {
+            (Some(path), Some(archive)) => Some(ArchiveState::new(path, &archive.index)?),
             _ => None,
         };
         Ok(Self {
             version: 4,
-            files: input_files(asked.files)?,
-            fields: asked.fields.clone(),
-            rows: asked.rows.clone(),
-            params: format!("{:016x}", asked.params.id()),
-            alike: asked.alike.to_string(),
-            exact: asked.args.exact,
-            keep: format!("{:?}", asked.args.keep),
+            files: input_files(request.files)?,
+            fields: request.fields.clone(),
+            rows: request.rows.clone(),
+            params: format!("{:016x}", request.params.id()),
+            alike: request.alike.to_string(),
+            exact: request.args.exact,
+            keep: format!("{:?}", request.args.keep),
             archive,
-            from: InputFile::all(&asked.args.from)?,
-            keeps_blank: asked.keeps_blank(),
-            dropped: asked.dropped.clone(),
+            from: InputFile::all(&request.args.from)?,
+            keeps_blank: request.keeps_blank(),
+            dropped: request.dropped.clone(),
         })
     }
 }
@@ -96,7 +96,7 @@ pub(super) struct ArchiveState {
 }
 
 impl ArchiveState {
-    pub(super) fn of(path: &Path, archive: &Reader) -> Result<Self, Failure> {
+    pub(super) fn new(path: &Path, archive: &Reader) -> Result<Self, Failure> {
         let path = fs::canonicalize(path).map_err(|error| Failure::reading(path, &error))?;
         Ok(Self { path, change: archive.change(), documents: archive.len() })
     }
@@ -175,15 +175,15 @@ fn options() -> Options {
 
 impl Work {
     /// Opens the folder of an interrupted run if it had the same plan. Otherwise starts a new run.
-    pub(super) fn open(asked: &Asked<'_>) -> Result<Self, Failure> {
-        let mut folder = asked.out.as_os_str().to_owned();
+    pub(super) fn open(request: &Request<'_>) -> Result<Self, Failure> {
+        let mut folder = request.out.as_os_str().to_owned();
         folder.push(".nearkin-work");
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| working(&folder, &error);
-        let plan = Plan::of(asked)?;
+        let plan = Plan::new(request)?;
         let Some(lock) = lock(&folder).map_err(failed)? else {
             return Err(Failure::new(
-                format!("another run is writing {}", asked.out.display()),
+                format!("another run is writing {}", request.out.display()),
                 "wait for it, or write to another file",
             ));
         };
@@ -191,7 +191,7 @@ impl Work {
         let open = |options| Index::open(&place, options);
         let opened = opened::mapped_or_not(&place, options(), open).ok().map(Arc::new);
         let state: Option<State> = checkpoint::load(&folder.join("state"));
-        let signature_bytes = asked.params.signature_bytes();
+        let signature_bytes = request.params.signature_bytes();
         if let (Some(kept), Some(state)) = (opened, state) {
             let same = state.plan == plan && plan.files.is_some();
             let whole = || Ledger::open(&folder, signature_bytes, state.ledger).map_err(failed);
@@ -206,7 +206,7 @@ impl Work {
                 )),
             }
         }
-        if let Err(failure) = overwrite::check(asked) {
+        if let Err(failure) = overwrite::check(request) {
             if !folder.join("state").exists() {
                 // If this fails, a folder with an empty lock file stays.
                 let _ = fs::remove_dir_all(&folder);
@@ -214,7 +214,7 @@ impl Work {
             return Err(failure);
         }
         empty(&folder).map_err(failed)?;
-        let create = |options| Index::create(&place, &asked.params, options);
+        let create = |options| Index::create(&place, &request.params, options);
         let kept = Arc::new(opened::mapped_or_not(&place, options(), create)?);
         let ledger = Ledger::open(&folder, signature_bytes, (0, 0)).map_err(failed)?;
         let Some(ledger) = ledger else {
@@ -223,8 +223,8 @@ impl Work {
                 "run the command again",
             ));
         };
-        packed::discard(&asked.out);
-        packed::discard(&asked.dropped);
+        packed::discard(&request.out);
+        packed::discard(&request.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
         Ok(Self { folder, state, kept, ledger, stored, lock })
     }

@@ -7,10 +7,10 @@ use std::io;
 use nearkin::Overlap;
 use serde::Serialize;
 
-use super::asked::Asked;
 use super::ledger::{Dropped, Outcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
+use super::request::Request;
 use super::work::{Plan, Stage, Work};
 use crate::failure::Failure;
 use crate::input::documents::{LineFiles, Position};
@@ -44,7 +44,7 @@ struct DroppedObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
     #[serde(flatten)]
-    shingles: Option<Counts>,
+    shingles: Option<SharedShingles>,
     /// Whether the document that this line duplicates comes from the index (`--index`).
     in_index: bool,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
@@ -54,7 +54,7 @@ struct DroppedObject<'a> {
 
 /// With `--exact`: the counts from which similarity and containment follow.
 #[derive(Serialize)]
-struct Counts {
+struct SharedShingles {
     /// Number of shingles of the dropped document, of the other one, and of both.
     shingles: u32,
     of_shingles: u32,
@@ -82,13 +82,13 @@ struct SkippedObject<'a> {
 
 /// A line as it stands in the input.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Line<'a> {
+pub(super) enum OriginalLine<'a> {
     Bytes(&'a [u8]),
     /// A line that is too large to hold in memory: its offset and size.
     At(u64, u64),
 }
 
-impl Line<'_> {
+impl OriginalLine<'_> {
     fn length(self) -> u64 {
         match self {
             Self::Bytes(line) => line.len() as u64,
@@ -97,9 +97,9 @@ impl Line<'_> {
     }
 }
 
-pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let (mut out, mut dropped) = open(asked, work)?;
-    let mut lines = read::input(asked, work, false)?;
+pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut out, mut dropped) = open(request, work)?;
+    let mut lines = read::input(request, work, false)?;
     lines.go_to(work.state.position)?;
     let mut outcomes = outcomes(work)?;
     let (mut since, total) = (0, lines.bytes());
@@ -108,10 +108,10 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         interrupt::check()?;
         let outcome = next(&mut outcomes, work)?;
         let line = match &raw.body {
-            Ok(line) => Line::Bytes(line),
+            Ok(line) => OriginalLine::Bytes(line),
             Err(reason) => unread(lines.records().ok_or_else(changed)?, reason),
         };
-        since += write(asked, work, (line, b"\n"), &outcome, (&mut out, &mut dropped))?;
+        since += write(request, work, (line, b"\n"), &outcome, (&mut out, &mut dropped))?;
         work.state.done += 1;
         if since >= BETWEEN_CHECKPOINTS {
             since = 0;
@@ -122,17 +122,17 @@ pub(super) fn run(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
         }
     }
     drop(progress);
-    end(asked, work, Some(out), dropped)
+    end(request, work, Some(out), dropped)
 }
 
 /// Completes both files.
 pub(super) fn end(
-    asked: &Asked<'_>,
+    request: &Request<'_>,
     work: &mut Work,
     out: Option<Packed>,
     dropped: Packed,
 ) -> Result<(), Failure> {
-    if work.state.done < work.ledger.count || !work.is_of(&Plan::of(asked)?) {
+    if work.state.done < work.ledger.count || !work.is_of(&Plan::new(request)?) {
         return Err(changed());
     }
     out.map_or(Ok(()), Packed::finish)?;
@@ -142,16 +142,16 @@ pub(super) fn end(
 }
 
 /// Opens both files at the last checkpoint. Starts over if one of them is shorter than that.
-fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
+fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure> {
     let state = &mut work.state;
     for _ in 0..2 {
-        let out = Packed::open(&asked.out, state.out_bytes)?;
-        let dropped = Packed::open(&asked.dropped, state.dropped_bytes)?;
+        let out = Packed::open(&request.out, state.out_bytes)?;
+        let dropped = Packed::open(&request.dropped, state.dropped_bytes)?;
         if let (Some(out), Some(dropped)) = (out, dropped) {
             return Ok((out, dropped));
         }
-        packed::discard(&asked.out);
-        packed::discard(&asked.dropped);
+        packed::discard(&request.out);
+        packed::discard(&request.dropped);
         (state.out_bytes, state.dropped_bytes, state.done) = (0, 0, 0);
         (state.counts.bytes_read, state.counts.bytes_kept) = (0, 0);
         state.counts.bytes_skipped = 0;
@@ -160,8 +160,8 @@ fn open(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Packed), Failure>
     Err(Failure::new(
         format!(
             "{} and {} are shorter than what was written to them",
-            asked.out.display(),
-            asked.dropped.display()
+            request.out.display(),
+            request.dropped.display()
         ),
         "check that no other program writes to them, then run the command again",
     ))
@@ -182,12 +182,12 @@ pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<Outcome, Fail
 }
 
 /// The last line of `records`, which could not be read.
-fn unread<'a>(records: &'a Records, reason: &Reason) -> Line<'a> {
+fn unread<'a>(records: &'a Records, reason: &Reason) -> OriginalLine<'a> {
     if *reason != Reason::TooLarge {
-        return Line::Bytes(records.wrong());
+        return OriginalLine::Bytes(records.wrong());
     }
     let ((_, begin), (_, end)) = (records.before(), records.position());
-    Line::At(begin, end - begin)
+    OriginalLine::At(begin, end - begin)
 }
 
 pub(super) fn changed() -> Failure {
@@ -199,21 +199,21 @@ pub(super) fn changed() -> Failure {
 
 /// Writes a line to OUT, or the reason for dropping it to DROPPED. Returns the length of the line.
 pub(super) fn write(
-    asked: &Asked<'_>,
+    request: &Request<'_>,
     work: &mut Work,
-    (line, line_end): (Line<'_>, &[u8]),
+    (line, line_end): (OriginalLine<'_>, &[u8]),
     outcome: &Outcome,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
     let bytes = line.length() + line_end.len() as u64;
     work.state.counts.bytes_read += bytes;
-    if let Some(reason) = reason(asked, work, outcome, line)? {
+    if let Some(reason) = reason(request, work, outcome, line)? {
         let is_skipped = matches!(outcome, Outcome::Skipped { .. });
         work.state.counts.bytes_skipped += if is_skipped { bytes } else { 0 };
         dropped.line(&reason, b"\n")?;
     } else {
         work.state.counts.bytes_kept += bytes;
-        let Line::Bytes(line) = line else { return Err(changed()) };
+        let OriginalLine::Bytes(line) = line else { return Err(changed()) };
         out.line(line, line_end)?;
     }
     Ok(bytes)
@@ -221,24 +221,24 @@ pub(super) fn write(
 
 /// The entry of a line for DROPPED as JSON; `None` if the line is kept.
 pub(super) fn reason(
-    asked: &Asked<'_>,
+    request: &Request<'_>,
     work: &Work,
     outcome: &Outcome,
-    original: Line<'_>,
+    original: OriginalLine<'_>,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let object = match outcome {
         Outcome::Kept => return Ok(None),
-        Outcome::Dropped(duplicate) => dropped_object(asked, duplicate),
+        Outcome::Dropped(duplicate) => dropped_object(request, duplicate),
         Outcome::Skipped { file, line, kind, reason } => {
-            let (file, line) = (name(asked, *file), *line);
+            let (file, line) = (name(request, *file), *line);
             let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
             let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);
             match original {
-                Line::Bytes(line) => match std::str::from_utf8(line) {
+                OriginalLine::Bytes(line) => match std::str::from_utf8(line) {
                     Ok(line) => row = Some(line),
                     Err(_) => row_hex = Some(hex(line)),
                 },
-                Line::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
+                OriginalLine::At(begin, length) => (at, bytes) = (Some(begin), Some(length)),
             }
             let object = SkippedObject { file, line, skipped, reason, row, row_hex, at, bytes };
             serde_json::to_vec(&object).map_err(io::Error::from)
@@ -247,9 +247,9 @@ pub(super) fn reason(
     object.map(Some).map_err(|error| work.failed(&error))
 }
 
-fn dropped_object(asked: &Asked<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>> {
+fn dropped_object(request: &Request<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>> {
     let Dropped { file, line, key, shingles, repetitive, equal, of_key, of } = duplicate;
-    let of_shingles = match (of, &asked.archive) {
+    let of_shingles = match (of, &request.archive) {
         (Some(of), _) => of.shingles,
         (None, Some(archive)) => {
             let stored = archive.index.signature(of_key).map_err(io::Error::other)?;
@@ -257,19 +257,19 @@ fn dropped_object(asked: &Asked<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>>
         }
         (None, None) => 0,
     };
-    let (similarity, contained) = estimates(asked, *equal, (*shingles, of_shingles));
-    let counts = Counts { shingles: *shingles, of_shingles, shared: *equal };
+    let (similarity, contained) = estimates(request, *equal, (*shingles, of_shingles));
+    let counts = SharedShingles { shingles: *shingles, of_shingles, shared: *equal };
     let (key, of_key) = (text(key), text(of_key));
     let object = DroppedObject {
         key: key.as_deref(),
-        file: name(asked, *file),
+        file: name(request, *file),
         line: *line,
         of_key: of_key.as_deref(),
-        of_file: of.map(|of| name(asked, of.file)),
+        of_file: of.map(|of| name(request, of.file)),
         of_line: of.map(|of| of.line),
         similarity,
         contained,
-        shingles: asked.args.exact.then_some(counts),
+        shingles: request.args.exact.then_some(counts),
         in_index: of.is_none(),
         repetitive: *repetitive,
     };
@@ -277,8 +277,8 @@ fn dropped_object(asked: &Asked<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>>
 }
 
 /// Name of an input file, for messages.
-fn name<'a>(asked: &'a Asked<'_>, file: u32) -> &'a str {
-    asked.names.get(file as usize).map_or("", String::as_str)
+fn name<'a>(request: &'a Request<'_>, file: u32) -> &'a str {
+    request.names.get(file as usize).map_or("", String::as_str)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -302,14 +302,14 @@ fn text(key: &[u8]) -> Option<Cow<'_, str>> {
 /// Returns the similarity of two documents and, with `--contained` or `--exact`, their containment.
 /// `equal` is the number of equal rows or, with `--exact`, of shared shingles; `counts` are the
 /// shingle counts of the two.
-fn estimates(asked: &Asked<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
-    if asked.args.exact {
+fn estimates(request: &Request<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
+    if request.args.exact {
         let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
         return (overlap.similarity, Some(overlap.containment));
     }
-    let contained = asked.params.containment(equal, counts.0, counts.1);
-    let contained = contained.filter(|_| asked.args.contained.is_some());
-    (asked.params.similarity(equal), contained.map(|contained| contained.estimate))
+    let contained = request.params.containment(equal, counts.0, counts.1);
+    let contained = contained.filter(|_| request.args.contained.is_some());
+    (request.params.similarity(equal), contained.map(|contained| contained.estimate))
 }
 
 /// Makes both files durable and stores the state.

@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::io;
 
-use super::asked::Asked;
 use super::ledger::{Outcome, Outcomes};
 use super::packed::Packed;
+use super::request::Request;
 use super::work::Work;
-use super::write::{self, Line, changed};
+use super::write::{self, OriginalLine, changed};
 use crate::failure::Failure;
 use crate::input::files;
 use crate::input::source;
@@ -22,19 +22,20 @@ use crate::raw::STDIN;
 use crate::scratch;
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
-pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let (mut dropped, mut outcomes) = begin(asked, work)?;
-    let tmp = files::unfinished(&asked.out);
-    let failed = |error: io::Error| Failure::writing(&asked.out, &error);
+pub(super) fn parquet(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut dropped, mut outcomes) = begin(request, work)?;
+    let tmp = files::unfinished(&request.out);
+    let failed = |error: io::Error| Failure::writing(&request.out, &error);
     let file = scratch::create(&tmp).map_err(failed)?;
-    let mut copy = RowCopy::new(asked.files, &asked.out, file)?;
+    let mut copy = RowCopy::new(request.files, &request.out, file)?;
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     for group in copy.groups() {
         let mut keep = Vec::new();
         for _ in 0..group.rows {
             let outcome = write::next(&mut outcomes, work)?;
             keep.push(outcome == Outcome::Kept);
-            if let Some(reason) = write::reason(asked, work, &outcome, Line::Bytes(b""))? {
+            if let Some(reason) = write::reason(request, work, &outcome, OriginalLine::Bytes(b""))?
+            {
                 dropped.line(&reason, b"\n")?;
             }
             step(work, &progress)?;
@@ -45,22 +46,22 @@ pub(super) fn parquet(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure>
     file.sync_all().map_err(failed)?;
     let length = |file: &File| file.metadata().map(|metadata| metadata.len());
     work.state.counts.bytes_kept = length(&file).map_err(failed)?;
-    let lengths = asked.files.iter().map(|path| files::length(path));
+    let lengths = request.files.iter().map(|path| files::length(path));
     let lengths = lengths.collect::<Result<Vec<_>, _>>()?;
     work.state.counts.bytes_read = lengths.into_iter().flatten().sum();
-    write::end(asked, work, None, dropped)
+    write::end(request, work, None, dropped)
 }
 
 /// Copies the header and the kept rows to a table, and writes the reasons for the other rows to
 /// DROPPED.
-pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
-    let (mut dropped, mut outcomes) = begin(asked, work)?;
-    let Some(mut out) = Packed::open(&asked.out, 0)? else { return Err(changed()) };
+pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
+    let (mut dropped, mut outcomes) = begin(request, work)?;
+    let Some(mut out) = Packed::open(&request.out, 0)? else { return Err(changed()) };
     let progress = Progress::start("writing", Unit::Documents, Some(work.ledger.count));
     let copy = work.stdin();
-    for (at, path) in asked.files.iter().enumerate() {
+    for (at, path) in request.files.iter().enumerate() {
         let file = if path.as_os_str() == STDIN { &copy } else { path };
-        let mut rows = source::open_table(file, &asked.rows)?;
+        let mut rows = source::open_table(file, &request.rows)?;
         // The last line of a file may lack its end.
         let end = if rows.header_end.is_empty() { b"\n".to_vec() } else { rows.header_end.clone() };
         if at == 0 {
@@ -74,18 +75,21 @@ pub(super) fn table(asked: &Asked<'_>, work: &mut Work) -> Result<(), Failure> {
             let outcome = write::next(&mut outcomes, work)?;
             let line_end = if line_end.is_empty() { &end } else { line_end };
             let is_too_large = cells.is_err_and(|wrong| wrong.is_too_large);
-            let line =
-                if is_too_large { Line::At(at, bytes.len() as u64) } else { Line::Bytes(bytes) };
+            let line = if is_too_large {
+                OriginalLine::At(at, bytes.len() as u64)
+            } else {
+                OriginalLine::Bytes(bytes)
+            };
             let to = (&mut out, &mut dropped);
-            write::write(asked, work, (line, line_end), &outcome, to)?;
+            write::write(request, work, (line, line_end), &outcome, to)?;
             step(work, &progress)?;
         }
     }
-    write::end(asked, work, Some(out), dropped)
+    write::end(request, work, Some(out), dropped)
 }
 
-fn begin(asked: &Asked<'_>, work: &mut Work) -> Result<(Packed, Outcomes), Failure> {
-    let Some(dropped) = Packed::open(&asked.dropped, 0)? else { return Err(changed()) };
+fn begin(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Outcomes), Failure> {
+    let Some(dropped) = Packed::open(&request.dropped, 0)? else { return Err(changed()) };
     Ok((dropped, write::outcomes(work)?))
 }
 

@@ -107,7 +107,7 @@ fn walked(folder: &Path, hidden: bool) -> BTreeSet<String> {
 }
 
 /// What is found without Git's consent, and what is not found.
-fn told(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> String {
+fn difference(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> String {
     let of = |one: &BTreeSet<String>, other| one.difference(other).cloned().collect::<Vec<_>>();
     format!("too many {:?}, missing {:?}", of(found, expected), of(expected, found))
 }
@@ -129,7 +129,11 @@ fn ignore_rules_are_those_of_git() {
         for hidden in [false, true] {
             let Some(expected) = tracked(&folder, hidden) else { return };
             let found = walked(&folder, hidden);
-            assert!(found == expected, "seed {seed}, hidden {hidden}: {}", told(&found, &expected));
+            assert!(
+                found == expected,
+                "seed {seed}, hidden {hidden}: {}",
+                difference(&found, &expected)
+            );
         }
     }
 }

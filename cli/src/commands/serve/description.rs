@@ -87,10 +87,10 @@ pub(super) fn openapi(operations: &[Operation]) -> Result<String, ErrorResponse>
 
 pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
-    for told in operations {
-        let path = paths::described(told.path);
+    for route in operations {
+        let path = paths::described(route.path);
         let item = paths.entry(path).or_insert_with(|| item_of(path));
-        item[told.method] = operation(told);
+        item[route.method] = operation(route);
     }
     Ok(json!({
         "openapi": "3.1.0",
@@ -134,9 +134,9 @@ fn item_of(path: &str) -> Value {
     }]})
 }
 
-fn operation(told: &Operation) -> Value {
+fn operation(route: &Operation) -> Value {
     let mut responses = Map::new();
-    for (status, description, content) in told.answers {
+    for (status, description, content) in route.answers {
         let content = match content {
             Content::Json(name) => of_type(name),
             Content::Media(media) => json!({*media: {}}),
@@ -145,19 +145,19 @@ fn operation(told: &Operation) -> Value {
         responses.insert(status.to_string(), answer);
     }
     for (status, name, _) in ERRORS {
-        let fails = told.errors.iter().any(|errors| errors.contains(&status));
+        let fails = route.errors.iter().any(|errors| errors.contains(&status));
         if fails && !responses.contains_key(&status.to_string()) {
             let error = json!({"$ref": format!("#/components/responses/{name}")});
             responses.insert(status.to_string(), error);
         }
     }
     let mut operation = json!({
-        "operationId": told.id, "summary": told.summary, "responses": responses,
+        "operationId": route.id, "summary": route.summary, "responses": responses,
     });
-    if let Some(name) = told.body {
+    if let Some(name) = route.body {
         operation["requestBody"] = json!({"required": true, "content": of_type(name)});
     }
-    if !told.errors.contains(&TOKEN) {
+    if !route.errors.contains(&TOKEN) {
         operation["security"] = json!([]);
     }
     operation

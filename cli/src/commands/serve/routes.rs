@@ -160,7 +160,7 @@ mod tests {
         }
         let expected: BTreeSet<_> = operations()
             .iter()
-            .map(|told| (told.method.to_owned(), paths::described(told.path).to_owned()))
+            .map(|route| (route.method.to_owned(), paths::described(route.path).to_owned()))
             .collect();
         assert_eq!(found, expected);
         assert_eq!(found.len(), 14);

@@ -249,8 +249,8 @@ mod tests {
             (scan.as_str(), Preset::Archive),
             ("Red shoes for children, size 31", Preset::Short),
         ] {
-            let told = advice(text, 100);
-            assert_eq!((told.preset, told.unsure), (preset, None), "{text}");
+            let advice = advice(text, 100);
+            assert_eq!((advice.preset, advice.unsure), (preset, None), "{text}");
         }
     }
 
@@ -262,9 +262,9 @@ mod tests {
         assert_eq!(advice(&of_words(200), 100).unsure, None);
         let code = Looks { words: 90, lines: 9, code: true, ..Looks::default() };
         let mixed = [vec![Looks::of(&of_words(200)); 60], vec![code; 40]].concat();
-        let told = Measured::of(&mixed).unwrap().advice();
-        assert_eq!(told.preset, Preset::Documents);
-        assert!(told.unsure.unwrap().contains("mixed"));
+        let advice = Measured::of(&mixed).unwrap().advice();
+        assert_eq!(advice.preset, Preset::Documents);
+        assert!(advice.unsure.unwrap().contains("mixed"));
         assert_eq!(Measured::of(&[]), None);
     }
 

@@ -345,7 +345,7 @@ mod tests {
             1_000
         );
         write_columns(&path, 1_300_000);
-        let told = open(&path).err().unwrap().to_string();
-        assert!(told.contains("x.parquet takes more than 768.0 MiB of memory"), "{told}");
+        let message = open(&path).err().unwrap().to_string();
+        assert!(message.contains("x.parquet takes more than 768.0 MiB of memory"), "{message}");
     }
 }

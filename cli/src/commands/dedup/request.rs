@@ -23,7 +23,7 @@ use crate::raw;
 use crate::scratch::Scratch;
 
 /// The checked request of a run.
-pub(super) struct Asked<'a> {
+pub(super) struct Request<'a> {
     pub(super) args: &'a Dedup,
     /// The input files. A folder is replaced by the files in it.
     pub(super) files: &'a [PathBuf],
@@ -44,7 +44,7 @@ pub(super) struct Asked<'a> {
     pub(super) names: Vec<String>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Request<'a> {
     pub(super) fn new(args: &'a Dedup, files: &'a [PathBuf]) -> Result<Self, Failure> {
         let to_stdout = args.out.as_os_str() == raw::STDIN;
         let scratch = if to_stdout { Some(Scratch::folder()?) } else { None };
@@ -67,7 +67,7 @@ impl<'a> Asked<'a> {
         check_out(&dropped, args, files)?;
         format::check_dropped(&dropped)?;
         let rows = args.rows.options(args.lenient);
-        let format = format::of(&args.out, files, &rows)?;
+        let format = format::choose(&args.out, files, &rows)?;
         let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
         let pairs = [(&out, &dropped), (&out_tmp, &dropped), (&out, &dropped_tmp)];
         if pairs.iter().any(|(one, other)| files::are_same(one, other)) {
