@@ -232,7 +232,7 @@ fn licence(name: &str) -> String {
 }
 
 #[test]
-fn a_wrong_command_line_is_status_2_and_help_is_status_0() {
+fn a_usage_error_is_status_2_and_help_0() {
     let scratch = Scratch::new();
     for arguments in ["", "frobnicate", "add", "add i", "query i", "pairs i --threshold 2"] {
         let ran = scratch.run(arguments).ends_with(2);
@@ -243,7 +243,7 @@ fn a_wrong_command_line_is_status_2_and_help_is_status_0() {
 }
 
 #[test]
-fn an_index_that_is_not_there_is_status_2_and_what_to_do() {
+fn a_missing_index_is_status_2_with_advice() {
     let scratch = Scratch::new();
     for arguments in [
         "query i --text a",

@@ -255,7 +255,7 @@ fn no_dead_links(browser: &mut Browser) {
 }
 
 #[test]
-fn texts_that_differ_too_much_to_align_are_marked_all_the_same() {
+fn very_different_texts_are_marked_without_alignment() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let set =
@@ -279,7 +279,7 @@ fn lines_of(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn whole_texts_are_compared_and_what_is_cut_is_no_difference() {
+fn texts_are_compared_whole_up_to_the_limit() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     // `one` is longer than the limit that the page once had for a text. In `other`, a block is
@@ -352,7 +352,7 @@ fn clusters_are_stepped_through_and_downloaded() {
 }
 
 #[test]
-fn long_keys_show_both_ends_and_texts_are_stacked_on_a_phone() {
+fn long_keys_and_texts_fit_a_phone() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let text = lines_of(4).join("\n");

@@ -125,7 +125,7 @@ fn a_person_searches_and_compares_two_texts() {
 }
 
 #[test]
-fn without_texts_there_is_no_button_and_the_theme_is_the_systems() {
+fn without_texts_no_button_and_the_system_theme() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = documents();
     let server = Server::start(&scratch, "i");

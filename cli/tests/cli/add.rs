@@ -101,7 +101,7 @@ fn files_that_cannot_be_read_are_named_and_counted() {
 }
 
 #[test]
-fn a_path_that_is_not_there_is_an_error_before_anything_is_made() {
+fn a_missing_path_is_an_error_before_any_write() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
     scratch.run("add i a.txt typo.txt").ends_with(2).says(&["typo.txt"]);
@@ -207,7 +207,7 @@ fn parameters_that_differ_from_the_index_are_named() {
 }
 
 #[test]
-fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
+fn an_index_in_use_can_be_read_but_not_written() {
     use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
     let mut writing = scratch
@@ -238,7 +238,7 @@ fn an_index_that_is_written_to_can_be_looked_at_and_not_changed() {
 }
 
 #[test]
-fn a_number_too_large_for_an_integer_is_named_with_its_line() {
+fn an_integer_overflow_is_named_with_its_line() {
     let scratch = Scratch::new();
     let lines = "{\"id\":1,\"text\":\"a b c\"}\n{\"id\":18446744073709551616,\"text\":\"d e f\"}\n";
     scratch.write("l", lines);
@@ -249,7 +249,7 @@ fn a_number_too_large_for_an_integer_is_named_with_its_line() {
 }
 
 #[test]
-fn texts_are_compared_without_the_words_of_a_stop_list() {
+fn stop_words_are_not_compared() {
     let scratch = Scratch::new();
     scratch.write("stop.txt", "# English\nthe of\nAnd\n");
     scratch.write("a.txt", "the cat and the dog of the house");

@@ -17,7 +17,7 @@ fn stream() -> String {
 }
 
 #[test]
-fn a_line_says_what_was_decided_on_each_document_in_order() {
+fn admit_prints_a_decision_per_document_in_order() {
     let scratch = Scratch::new();
     let command = "admit i --jsonl - --reject 0.95 --relate 0.3";
     let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);
@@ -36,7 +36,7 @@ fn a_line_says_what_was_decided_on_each_document_in_order() {
 }
 
 #[test]
-fn json_has_every_match_and_the_state_it_was_decided_on() {
+fn admit_json_has_all_matches_and_the_change() {
     let scratch = Scratch::new();
     let command = "admit i --jsonl - --reject 0.95 --relate 0.3 --keep newest --json";
     let ran = scratch.run_with_stdin(command, stream().as_bytes()).ends_with(0);

@@ -273,7 +273,7 @@ fn kill_and_finish(scratch: &Scratch, arguments: &str) -> u32 {
 }
 
 #[test]
-fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
+fn a_killed_run_continues_to_the_same_output() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines(60_000));
     let mut kills = 0;
@@ -302,7 +302,7 @@ fn a_run_killed_again_and_again_writes_what_an_undisturbed_one_does() {
 }
 
 #[test]
-fn a_run_of_other_input_or_options_starts_from_the_beginning() {
+fn a_changed_input_or_option_restarts_the_run() {
     let scratch = Scratch::new();
     let (mut texts, more) = (lines(100), "{\"id\":\"bad\"}\n");
     texts += more;
@@ -327,7 +327,7 @@ fn a_run_of_other_input_or_options_starts_from_the_beginning() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_before_anything_is_made() {
+fn invalid_options_are_refused_before_any_write() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines(10));
     scratch.run("add i --jsonl in.jsonl").ends_with(0);

@@ -102,7 +102,7 @@ fn against_a_folder_whose_files_stay() {
 }
 
 #[test]
-fn files_that_are_not_compared_by_text_are_counted_and_named() {
+fn files_without_text_are_counted_and_named() {
     let scratch = with_copies();
     scratch.write("d/broken.txt.gz", b"\x1f\x8b\x08\0broken");
     let expected = "6 files not compared by text: 3 binary, 2 empty, 1 parser failed";

@@ -20,7 +20,7 @@ fn texts_are_found_in_every_encoding_or_named() {
 }
 
 #[test]
-fn what_was_guessed_replaced_or_many_is_counted_and_named() {
+fn doubtful_files_are_counted_and_named() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path("d")).unwrap();
     let russian = "\u{43c}\u{438}\u{440} \u{438} \u{442}\u{440}\u{443}\u{434}. ";

@@ -51,7 +51,7 @@ fn files_are_read_again_and_what_changed_is_stale() {
 
 /// One more word in a long text often leaves its signature unchanged.
 #[test]
-fn a_text_with_the_same_signature_and_more_words_is_stale() {
+fn a_longer_text_of_equal_signature_is_stale() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", words(0, 3_000));
     scratch.write("docs/b.txt", words(0, 2_990));
@@ -172,7 +172,7 @@ fn sets_are_verified_as_sets() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_place_of_a_document_is_missing_and_not_waited_for() {
+fn a_pipe_in_place_of_a_document_does_not_block() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", words(0, 100));
     scratch.write("docs/b.txt", words(0, 90));

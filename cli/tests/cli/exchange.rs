@@ -91,7 +91,7 @@ fn what_does_not_fit_is_refused_and_named() {
 }
 
 #[test]
-fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
+fn a_truncated_export_is_an_error() {
     let scratch = Scratch::with_licences();
     let lines = exported(&scratch, "i");
     let cut: Vec<&str> = lines.lines().take(4).collect();
@@ -119,7 +119,7 @@ fn an_export_that_was_cut_short_is_an_error_and_says_what_arrived() {
 }
 
 #[test]
-fn a_rebuilt_index_finds_what_one_made_from_the_texts_finds() {
+fn a_rebuilt_index_answers_like_one_from_texts() {
     let scratch = Scratch::new();
     let corpus = data("spdx.jsonl");
     let add = |index: &str, more: &[&str]| {
@@ -201,7 +201,7 @@ fn pyarrow_reads_the_export_and_its_copy_is_imported() {
 }
 
 #[test]
-fn rows_of_32_and_64_bits_are_kept_whole_exported_and_imported() {
+fn external_rows_of_32_and_64_bits_round_trip() {
     let scratch = Scratch::new();
     for (bits, top) in [("32", u64::from(u32::MAX)), ("64", u64::MAX)] {
         let (index, copy) = (format!("i{bits}"), format!("j{bits}"));

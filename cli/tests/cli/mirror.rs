@@ -94,7 +94,7 @@ fn an_index_follows_its_folder() {
 }
 
 #[test]
-fn a_touched_file_is_read_but_not_replaced_and_keeps_its_time() {
+fn a_touched_file_keeps_its_document_and_time() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", &text(1))]);
     scratch.mirror("i d");
@@ -108,7 +108,7 @@ fn a_touched_file_is_read_but_not_replaced_and_keeps_its_time() {
 }
 
 #[test]
-fn a_file_read_right_after_it_was_modified_is_read_again() {
+fn a_file_modified_just_before_is_read_again() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
     let file = fs::File::options().write(true).open(scratch.path("d/a")).unwrap();
@@ -199,7 +199,7 @@ fn what_is_excluded_is_left_out_and_removed() {
 }
 
 #[test]
-fn rules_that_cannot_be_read_are_not_passed_over_in_silence() {
+fn unreadable_ignore_rules_are_reported() {
     let scratch = Scratch::new();
     scratch.write("d/a.txt", text(1));
     scratch.write("d/b/private.log", text(2));
@@ -233,7 +233,7 @@ fn documents_of_others_stay() {
 /// When another text is added under a key, the stored payload stays, although it describes the
 /// replaced text. `mirror` must notice.
 #[test]
-fn what_was_added_in_the_place_of_a_file_is_replaced_by_it() {
+fn a_document_of_add_is_replaced_by_its_file() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", &text(1)), ("d/b", &text(2))]);
     scratch.mirror("i d");
@@ -278,7 +278,7 @@ fn the_same_folder_under_another_name_is_refused() {
 }
 
 #[test]
-fn a_folder_that_is_gone_or_empty_removes_nothing_unless_forced() {
+fn a_missing_or_empty_folder_removes_nothing() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
     scratch.run("mirror i nowhere").ends_with(2).says(&["is not there"]);
@@ -318,7 +318,7 @@ fn names_of_any_bytes_pipes_and_loops_are_no_trouble() {
 }
 
 #[test]
-fn the_cache_may_be_lost_or_damaged_and_the_catalog_too() {
+fn a_lost_or_damaged_cache_or_catalog_is_survived() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", &text(1)), ("d/bin", "a\0b")]);
     scratch.mirror("i d");
@@ -429,7 +429,7 @@ fn watching_goes_on_with_what_happens() {
 
 #[cfg(all(target_os = "linux", feature = "watch"))]
 #[test]
-fn watching_ends_where_the_folder_does_and_is_not_kept_awake_by_its_index() {
+fn watch_ends_with_its_folder_and_ignores_its_index() {
     use std::io::{BufRead as _, BufReader, Read as _};
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));

@@ -58,7 +58,7 @@ fn packed_lines_are_read_wherever_lines_are() {
 }
 
 #[test]
-fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
+fn damaged_compression_names_file_and_line() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines(300));
     for (at, packed) in ["l.jsonl.gz", "l.jsonl.zst"].into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn damaged_packing_names_file_and_line_and_loses_nothing_before() {
 }
 
 #[test]
-fn strictly_the_first_bad_line_is_an_error_and_what_came_before_is_done() {
+fn strict_stops_at_the_first_bad_line() {
     let scratch = Scratch::new();
     scratch.write("l", line(1) + "garbage\n" + &line(2));
     scratch
@@ -187,7 +187,7 @@ fn adding_goes_on_where_it_was_killed() {
 }
 
 #[test]
-fn a_file_or_an_index_that_changed_is_added_from_the_beginning() {
+fn a_changed_file_or_index_is_added_from_the_start() {
     let scratch = Scratch::new();
     let all = lines(60_000);
     scratch.write("l.jsonl", &all);

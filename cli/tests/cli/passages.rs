@@ -51,7 +51,7 @@ fn a_quotation_is_found_with_its_place() {
 }
 
 #[test]
-fn the_threshold_of_the_index_holds_where_none_is_given() {
+fn the_threshold_defaults_to_that_of_the_index() {
     let scratch = Scratch::new();
     scratch.write("texts/a.txt", words(0, 40));
     // 24 of 52 shingles are common: similarity 0.46.

@@ -90,7 +90,7 @@ fn many_files_make_a_block_each() {
 }
 
 #[test]
-fn a_file_that_cannot_be_asked_is_status_2_and_the_others_are_answered() {
+fn an_unreadable_query_file_is_status_2() {
     let scratch = Scratch::with_licences();
     scratch.run("query i typo.txt").ends_with(2).says(&["typo.txt"]);
     scratch.write("nul", b"\0");
@@ -199,7 +199,7 @@ fn a_chain_that_joins_what_is_not_alike_is_said() {
 }
 
 #[test]
-fn clusters_are_sorted_and_only_the_first_ones_printed() {
+fn clusters_are_sorted_and_limited() {
     let scratch = Scratch::new();
     let words =
         |from: usize, to: usize| (from..to).map(|w| format!("w{w} ")).collect::<Vec<_>>().concat();
@@ -231,7 +231,7 @@ fn clusters_are_sorted_and_only_the_first_ones_printed() {
 }
 
 #[test]
-fn what_comes_next_below_the_threshold_is_named_and_marked() {
+fn the_nearest_below_the_threshold_are_named() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("query i --key docs/MIT.txt -t 99%").ends_with(0);
     assert_eq!(ran.stdout, "");
@@ -252,7 +252,7 @@ fn another_threshold_names_rebuild() {
 
 #[cfg(unix)]
 #[test]
-fn keys_that_are_not_utf8_are_stored_and_printed_lossily() {
+fn keys_not_in_utf8_are_printed_lossily() {
     use std::os::unix::ffi::OsStrExt as _;
     let scratch = Scratch::with_licences();
     let name = std::ffi::OsStr::from_bytes(b"docs/\xff\x1b.txt");
@@ -267,7 +267,7 @@ fn keys_that_are_not_utf8_are_stored_and_printed_lossily() {
 }
 
 #[test]
-fn a_key_that_would_turn_the_table_around_is_escaped_and_exact_in_json() {
+fn bidi_keys_are_escaped_in_tables_not_in_json() {
     let scratch = Scratch::new();
     let lines = "{\"id\":\"a\",\"text\":\"one two three four\"}\n\
         {\"id\":\"in\\u202etxt.exe\",\"text\":\"one two three four\"}\n";
@@ -307,7 +307,7 @@ fn several_keys_are_one_query() {
 }
 
 #[test]
-fn a_query_of_few_candidates_says_that_matches_may_be_missing() {
+fn max_candidates_warns_of_missing_matches() {
     let scratch = Scratch::new();
     scratch.run_with_stdin("add i --jsonl -", equal_lines(50).as_bytes()).ends_with(0);
     let ran = scratch.run("query i --key 7 --max-candidates 20 --limit 100 --json").ends_with(0);

@@ -21,7 +21,7 @@ fn lines() -> String {
 }
 
 #[test]
-fn dedup_marks_counts_and_names_them_and_says_what_to_do() {
+fn dedup_marks_and_counts_repetitive_texts() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines());
     let ran = scratch.run("dedup in.jsonl --out out.jsonl --json").ends_with(0);
@@ -48,7 +48,7 @@ fn dedup_marks_counts_and_names_them_and_says_what_to_do() {
 }
 
 #[test]
-fn admit_marks_counts_and_names_them_and_says_what_to_do() {
+fn admit_marks_and_counts_repetitive_texts() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines());
     let ran = scratch.run("admit i --jsonl in.jsonl --reject 0.7").ends_with(0);

@@ -92,7 +92,7 @@ fn a_page_says_what_is_there() {
 }
 
 #[test]
-fn a_page_loads_nothing_and_is_the_same_for_the_same_index() {
+fn a_page_is_self_contained_and_deterministic() {
     let scratch = Scratch::with_licences();
     let mut pages = [0, 1].map(|_| {
         scratch.run("report i --out r.html --title Licences").ends_with(0);
@@ -150,7 +150,7 @@ fn hostile_keys_stay_data() {
 }
 
 #[test]
-fn an_empty_index_and_one_without_clusters_have_a_page() {
+fn an_index_without_clusters_has_a_page() {
     let scratch = Scratch::new();
     scratch.run("create i").ends_with(0);
     let data = scratch.report("i");
@@ -248,7 +248,7 @@ fn folders_that_share_documents_are_counted() {
 }
 
 #[test]
-fn the_largest_clusters_are_shown_and_what_is_left_out_is_said() {
+fn the_largest_clusters_are_shown_the_rest_counted() {
     let scratch = Scratch::new();
     let mut lines = String::new();
     for (cluster, size) in [(1, 2), (2, 40), (3, 5)] {
@@ -310,7 +310,7 @@ fn sets_and_signatures_made_elsewhere_have_a_page() {
 }
 
 #[test]
-fn passages_and_places_that_cannot_be_written_are_refused() {
+fn passages_and_unwritable_paths_are_refused() {
     let scratch = Scratch::new();
     scratch.write("a.txt", words(0));
     scratch.run("add quotes a.txt --passages 50:25").ends_with(0);

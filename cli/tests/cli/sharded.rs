@@ -44,7 +44,7 @@ fn similar_lines(count: usize) -> String {
 }
 
 #[test]
-fn what_reads_an_index_reads_a_sharded_one_with_the_same_answers() {
+fn reading_commands_answer_the_same_when_sharded() {
     let scratch = both();
     let queries = ["query INDEX --key k5 --json", "query INDEX --jsonl l --json --limit 9"];
     for command in queries.iter().chain(&["pairs INDEX --json", "clusters INDEX --json"]) {
@@ -64,7 +64,7 @@ fn what_reads_an_index_reads_a_sharded_one_with_the_same_answers() {
 }
 
 #[test]
-fn a_sharded_index_is_exported_and_imported_into_a_plain_one() {
+fn a_sharded_export_imports_into_a_plain_index() {
     let scratch = both();
     scratch.run("export i --out i.jsonl").ends_with(0);
     scratch.run("export s --out s.jsonl").ends_with(0);
@@ -82,7 +82,7 @@ fn a_sharded_index_is_exported_and_imported_into_a_plain_one() {
 }
 
 #[test]
-fn what_writes_an_index_refuses_a_sharded_one_and_says_what_to_do() {
+fn writing_commands_refuse_a_sharded_index() {
     let scratch = both();
     for command in ["add s --jsonl l", "remove s k1", "compact s"] {
         scratch.run(command).ends_with(2).says(&["sharded", "import"]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn removed_documents_are_gone_and_missing_keys_are_status_1() {
+fn remove_deletes_and_a_missing_key_is_status_1() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("remove i docs/MIT.txt docs/ISC.txt --json").ends_with(0);
     assert_eq!(ran.stdout, "{\"removed\":2,\"missing\":0}\n");
@@ -40,7 +40,7 @@ fn documents_are_removed_by_their_age() {
 }
 
 #[test]
-fn documents_are_removed_by_what_their_keys_begin_with() {
+fn documents_are_removed_by_key_prefix() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("remove i --prefix nothing/").ends_with(0);
     assert_eq!(ran.stdout, "0 documents removed\n");

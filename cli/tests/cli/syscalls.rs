@@ -54,8 +54,8 @@ fn judge(case: &Case, output: &Output) -> &'static str {
 }
 
 #[test]
-fn a_fault_at_any_system_call_of_the_tool_is_said_and_loses_nothing() {
-    if skipped("a_fault_at_any_system_call_of_the_tool_is_said_and_loses_nothing") {
+fn a_failing_system_call_is_reported_without_loss() {
+    if skipped("a_failing_system_call_is_reported_without_loss") {
         return;
     }
     for (arguments, added) in [("add i.nearkin --jsonl two", LINES), ("compact i.nearkin", 0)] {

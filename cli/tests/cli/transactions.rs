@@ -90,7 +90,7 @@ fn the_dual_is_of_items_by_the_sets_they_are_in() {
 }
 
 #[test]
-fn a_table_that_does_not_fit_is_refused_before_anything_is_made() {
+fn an_unsuitable_table_is_refused_before_any_write() {
     let scratch = Scratch::with_licences();
     scratch.write("seen.csv", SEEN);
     let add = |what: &str| scratch.run(&format!("add {what}")).ends_with(2);
@@ -215,7 +215,7 @@ fn check(name: &str, sets: &Sets, threshold: f64) {
 }
 
 #[test]
-fn packages_by_their_dependencies_and_the_other_way_round() {
+fn packages_by_dependencies_and_the_other_way_round() {
     let Some(sets) = corpus("debian_depends") else { return };
     // An eighth of the corpus: the whole corpus takes minutes in a debug build.
     let some = sets.into_iter().enumerate().filter(|(at, _)| at % 8 == 0).map(|(_, set)| set);

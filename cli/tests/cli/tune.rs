@@ -94,7 +94,7 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn a_preset_is_recommended_by_what_the_texts_look_like() {
+fn tune_recommends_a_preset_by_the_texts() {
     let scratch = Scratch::new();
     fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
     let ran = scratch.run("tune --jsonl docs.jsonl").ends_with(0);

@@ -54,7 +54,7 @@ fn a_field_named_wrongly_is_status_2_in_every_command() {
 }
 
 #[test]
-fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
+fn mostly_bad_lines_are_an_error_unless_lenient() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines("body", 3) + &lines("text", 2));
     let ran = scratch.run("add i --jsonl l.jsonl").ends_with(2);
@@ -83,7 +83,7 @@ fn most_lines_of_no_use_are_an_error_unless_that_is_accepted() {
 }
 
 #[test]
-fn a_command_that_fails_leaves_no_index_behind_and_takes_none_away() {
+fn a_failed_command_creates_and_deletes_no_index() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines("body", 3));
     scratch.write("l.csv", "user,film\nann,\nbob,\n");
@@ -106,7 +106,7 @@ fn a_command_that_fails_leaves_no_index_behind_and_takes_none_away() {
 }
 
 #[test]
-fn many_documents_in_one_file_are_not_taken_for_one_text() {
+fn a_file_of_many_documents_is_not_one_text() {
     let scratch = Scratch::with_licences();
     scratch.write("l.jsonl", lines("body", 3));
     scratch.write("l.csv", "id,text\n1,a\n2,b\n");
@@ -130,7 +130,7 @@ fn many_documents_in_one_file_are_not_taken_for_one_text() {
 
 /// A script that goes by the status must notice that lines are missing.
 #[test]
-fn a_run_without_lines_that_could_not_be_read_ends_with_a_status_of_its_own() {
+fn unreadable_lines_end_with_status_3() {
     let scratch = Scratch::new();
     let line =
         |key: &str, word: &str| format!("{{\"id\":{key:?},\"text\":\"four {word} of text\"}}\n");

@@ -121,7 +121,7 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
 }
 
 #[test]
-fn an_estimate_of_what_is_contained_drops_parts_and_says_how_much() {
+fn contained_drops_parts_and_prints_the_estimate() {
     let scratch = Scratch::new();
     let words = |from: u32, to: u32| {
         (from..to).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")

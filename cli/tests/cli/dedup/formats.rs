@@ -11,7 +11,7 @@ const TABLE: &str = "id,text,note\r\n\
     5,and a third one that is like none,\r\n";
 
 #[test]
-fn a_run_that_read_nothing_leaves_nothing_to_go_on_with() {
+fn a_run_that_read_nothing_leaves_no_work_folder() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl.gz", b"\x1f\x8b\x08\0broken");
     let ran = scratch.run("dedup in.jsonl.gz --out out.jsonl").ends_with(2);

@@ -7,7 +7,7 @@ const A: &str = "the ferry to the islands was cancelled on monday morning becaus
 const B: &str = "a recipe for bread with rye flour and honey and a little bit of salt";
 
 #[test]
-fn a_row_that_does_not_fit_its_table_is_an_error_with_its_line() {
+fn a_malformed_row_is_an_error_with_its_line() {
     let scratch = Scratch::new();
     let letters = "1,Dear all, the bridge is closed\n2,Dear all, the lottery starts\n";
     scratch.write("ragged.csv", format!("id,text\n{letters}"));
@@ -39,7 +39,7 @@ fn a_row_that_does_not_fit_its_table_is_an_error_with_its_line() {
 }
 
 #[test]
-fn quotes_behind_backslashes_and_other_delimiters_are_read() {
+fn backslash_quotes_and_delimiters_are_read() {
     let scratch = Scratch::new();
     let spark =
         format!("id,text\n1,\"He said \\\"{A}\\\" to us\"\n2,\"He said \\\"{B}\\\" to us\"\n");
@@ -58,7 +58,7 @@ fn quotes_behind_backslashes_and_other_delimiters_are_read() {
 }
 
 #[test]
-fn rows_that_are_not_utf_8_are_decoded_or_refused_with_the_reason() {
+fn rows_not_in_utf8_are_decoded_or_refused() {
     let scratch = Scratch::new();
     let table = format!("id,text\n1,{A}\n2,{B} caf\u{e9} na\u{ef}ve\n3,another row\n");
     let latin: Vec<u8> = table.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();

@@ -22,7 +22,7 @@ fn is_about_it(line: &str) -> bool {
 }
 
 #[test]
-fn a_damaged_cache_is_rebuilt_whenever_the_damage_is_found() {
+fn a_damaged_cache_is_rebuilt() {
     let scratch = with_copies();
     let expected = dups(&scratch, "d").0;
     assert_eq!(expected.len(), 3);

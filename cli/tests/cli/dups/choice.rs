@@ -67,7 +67,7 @@ fn changed(words: std::ops::Range<usize>) -> String {
 }
 
 #[test]
-fn a_near_copy_is_like_the_file_that_stays_and_not_only_like_another_copy() {
+fn a_near_copy_is_similar_to_the_kept_file() {
     let scratch = Scratch::new();
     // 15 replaced words change 17 of 198 shingles: similarity .84 in a row of texts, .71 over two.
     scratch.write("d/1", changed(0..0));

@@ -52,7 +52,7 @@ fn scripts_lose_nothing_in_a_sandbox() {
 }
 
 #[test]
-fn the_script_removes_copies_when_somebody_runs_it_and_not_before() {
+fn the_script_removes_copies_only_when_run() {
     let names = ["d/it's", "d/new\nline", "d/-f", "d/$(touch x)", "d/a;b"];
     let with_names = || {
         let scratch = with_copies();
@@ -109,7 +109,7 @@ fn the_script_replaces_no_file_but_another_script() {
 
 /// A copy with two names goes only with both, and only then are its bytes freed.
 #[test]
-fn a_copy_with_several_names_is_one_file_and_goes_with_the_last() {
+fn hard_links_are_freed_with_the_last_name() {
     let scratch = Scratch::new();
     scratch.write("d/a", vec![7; 1 << 20]);
     scratch.write("d/b", vec![7; 1 << 20]);
@@ -135,7 +135,7 @@ fn a_copy_with_several_names_is_one_file_and_goes_with_the_last() {
 }
 
 #[test]
-fn links_change_no_owner_and_no_mode_unless_that_is_permitted() {
+fn links_keep_owner_and_mode_unless_permitted() {
     use std::os::unix::fs::PermissionsExt as _;
     let scratch = Scratch::new();
     for name in ["a", "b", "private", "late"] {

@@ -141,7 +141,7 @@ fn disturbed(scratch: &Scratch, arguments: &str, index: Option<&str>) -> usize {
 }
 
 #[test]
-fn writers_that_are_interrupted_go_on_as_if_undisturbed() {
+fn interrupted_writers_continue_to_the_same_result() {
     if !signals_are_heard() {
         return;
     }

@@ -10,7 +10,7 @@ fn letter(number: usize) -> String {
 }
 
 #[test]
-fn every_file_of_a_crowd_is_a_near_duplicate_and_names_some() {
+fn each_file_of_a_crowd_names_some_duplicates() {
     let scratch = Scratch::new();
     for number in 0..1_500 {
         scratch.write(&format!("d/same/{number:04}"), text(1));

@@ -5,7 +5,7 @@ use super::*;
 /// A document whose file could not be read is kept, and the reason is reported.
 #[cfg(feature = "pdf")]
 #[test]
-fn a_document_stays_whatever_keeps_its_file_from_being_read() {
+fn a_document_of_an_unreadable_file_is_kept() {
     let scratch = Scratch::new();
     let texts = [1, 2, 3, 4].map(text);
     let names = ["d/binary", "d/damaged", "d/empty", "d/large"];
@@ -82,7 +82,7 @@ fn pdf_is_read_by_the_program_that_is_asked_for() {
 /// A PDF of less than a megabyte that expands to 600 MB.
 #[cfg(all(target_os = "linux", feature = "pdf"))]
 #[test]
-fn a_pdf_that_takes_all_memory_keeps_its_document_and_no_process() {
+fn a_pdf_out_of_memory_keeps_its_document() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a.pdf", &text(1)), ("d/b", &text(2))]);
     scratch.mirror("i d");

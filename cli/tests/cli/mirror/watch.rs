@@ -71,7 +71,7 @@ fn watching_ends_when_the_file_system_is_unmounted() {
 }
 
 #[test]
-fn watching_goes_on_or_ends_when_a_file_system_is_mounted_anew() {
+fn watch_continues_or_ends_after_a_remount() {
     let scratch = Scratch::new();
     let script = "
         mkdir m
@@ -92,7 +92,7 @@ fn watching_goes_on_or_ends_when_a_file_system_is_mounted_anew() {
 }
 
 #[test]
-fn a_file_system_mounted_or_unmounted_in_the_folder_is_noticed() {
+fn a_mount_or_unmount_in_the_folder_is_noticed() {
     let scratch = Scratch::new();
     let script = "
         mkdir -p d/sub
@@ -163,7 +163,7 @@ fn rules_above_the_folder_are_noticed() {
 
 /// Changes below an overlay cause no events in it.
 #[test]
-fn what_causes_no_event_is_found_by_a_scan_from_time_to_time() {
+fn changes_without_events_are_found_by_a_scan() {
     let scratch = Scratch::new();
     let script = "
         mkdir lower upper work d

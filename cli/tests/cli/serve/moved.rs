@@ -62,7 +62,7 @@ fn move_in_36_ways(scratch: &Scratch) {
 }
 
 #[test]
-fn a_server_whose_folder_is_moved_touches_nothing_that_takes_its_place() {
+fn a_moved_index_is_not_written_at_its_old_path() {
     move_in_36_ways(&Scratch::new());
 }
 
@@ -75,7 +75,7 @@ fn the_same_on_a_file_system_in_memory() {
 }
 
 #[test]
-fn a_server_whose_folder_is_removed_says_so_and_answers_on() {
+fn a_server_answers_after_its_folder_is_removed() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &[]);
     let mut client = server.connect();

@@ -204,7 +204,7 @@ fn sets_and_signatures_are_taken_by_indexes_of_such() {
 }
 
 #[test]
-fn texts_are_read_only_if_asked_for_and_only_those_of_documents() {
+fn texts_are_served_only_on_request_and_of_documents() {
     let (scratch, server) = with_licences();
     let none = server.ask("GET", "/v1/texts/docs/MIT.txt", None).fails(404, "no_text");
     assert!(none.text().contains("--texts"), "{}", none.text());

@@ -111,7 +111,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
 }
 
 #[test]
-fn nobody_who_only_begins_to_ask_keeps_it_from_stopping() {
+fn an_incomplete_request_does_not_delay_stopping() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &[]);
     let mut slow = server.connect();
