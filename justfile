@@ -6,7 +6,7 @@ ci:
 
 # All tests.
 test:
-    cargo test
+    cargo test --all-features
 
 # Format, lints, documentation.
 lint:

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bodies;
+#[cfg(test)]
 mod description;
 mod documents;
 mod error_response;

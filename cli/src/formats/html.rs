@@ -57,5 +57,5 @@ fn parse(page: &str) -> Result<String, Reason> {
 
 #[cfg(not(feature = "html"))]
 fn parse(_: &str) -> Result<String, Reason> {
-    Err(super::not_built::not_built("HTML", "html"))
+    Err(super::not_built::not_built("HTML"))
 }

@@ -56,5 +56,5 @@ pub(crate) use parts::text;
 /// Not supported in this build.
 #[cfg(not(feature = "mail"))]
 pub(crate) fn text(_: &[u8]) -> Result<super::decode::Decoded, Reason> {
-    Err(super::not_built::not_built("e-mail", "mail"))
+    Err(super::not_built::not_built("e-mail"))
 }

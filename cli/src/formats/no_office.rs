@@ -5,5 +5,5 @@ use crate::raw::Reason;
 
 /// Not supported in this build.
 pub(crate) fn text(_: Vec<u8>) -> Result<Decoded, Reason> {
-    Err(super::not_built::not_built("an office document or ZIP archive", "office"))
+    Err(super::not_built::not_built("an office document or ZIP archive"))
 }

@@ -3,6 +3,6 @@
 use crate::raw::Reason;
 
 /// The reason for skipping a file, if this build does not read its format.
-pub(super) fn not_built(format: &str, feature: &str) -> Reason {
-    Reason::Format(format!("{format}: this nearkin was built without the feature `{feature}`"))
+pub(super) fn not_built(format: &str) -> Reason {
+    Reason::Format(format!("{format}: not in this build; build nearkin with `--features full`"))
 }

@@ -152,5 +152,5 @@ fn mended(bytes: &[u8]) -> Result<Option<pdf_extract::Document>, Reason> {
 /// Not supported in this build.
 #[cfg(not(feature = "pdf"))]
 fn built_in(_: Vec<u8>) -> Result<String, Reason> {
-    Err(super::not_built::not_built("PDF", "pdf"))
+    Err(super::not_built::not_built("PDF"))
 }

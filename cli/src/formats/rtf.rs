@@ -57,5 +57,5 @@ fn spaced(text: &str) -> String {
 /// Not supported in this build.
 #[cfg(not(feature = "rtf"))]
 pub(crate) fn text(_: Vec<u8>) -> Result<String, Reason> {
-    Err(super::not_built::not_built("RTF", "rtf"))
+    Err(super::not_built::not_built("RTF"))
 }

@@ -16,7 +16,7 @@ pub(crate) enum ParquetReader {}
 fn missing(path: &Path) -> Failure {
     Failure::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "use a .jsonl file, or build nearkin with the feature `parquet`",
+        "use a .jsonl file, or build nearkin with `--features full`",
     )
 }
 

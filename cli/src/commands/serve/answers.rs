@@ -2,12 +2,14 @@
 
 use nearkin::{Match, Outcome};
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::bodies::Blob;
 
 /// A stored document.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Stored {
     pub(super) key: Blob,
     pub(super) payload: Blob,
@@ -18,8 +20,9 @@ pub(super) struct Stored {
 }
 
 /// The text of a stored document, read again from its source.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Text)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Text))]
 pub(super) struct TextRead {
     pub(super) key: Blob,
     /// The text; for a set, its items, sorted, one per line.
@@ -27,7 +30,8 @@ pub(super) struct TextRead {
 }
 
 /// The result of writing one document.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Written {
     pub(super) outcome: Word,
     /// Number of the change. If nothing had to be written: number of the latest change; the outcome
@@ -36,7 +40,8 @@ pub(super) struct Written {
 }
 
 /// The result of a batch.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct BatchWritten {
     /// In the order of the operations.
     pub(super) outcomes: Vec<Word>,
@@ -44,12 +49,13 @@ pub(super) struct BatchWritten {
 }
 
 /// A document similar to the query.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Match)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Match))]
 pub(super) struct Found {
     key: Blob,
     /// Estimated Jaccard similarity.
-    #[schema(minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     similarity: f64,
     /// Standard error of the estimate.
     standard_error: f64,
@@ -57,37 +63,39 @@ pub(super) struct Found {
     equal_rows: u32,
     /// Milliseconds UTC.
     time: u64,
-    #[schema(nullable = false)]
+    #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<Blob>,
 }
 
 /// The answer to a query.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Answer)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Answer))]
 pub(super) struct Answered {
     pub(super) matches: Vec<Found>,
     /// Number of matches at or above the threshold, before the limit.
     pub(super) found: u64,
     /// The threshold that was applied.
-    #[schema(minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) threshold: f64,
     /// Probability that a document exactly at the threshold is among the matches.
-    #[schema(minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) expected_recall: f64,
     /// Whether all candidates were compared.
     pub(super) complete: bool,
     /// Number of the last change that the answer reflects.
     pub(super) change: u64,
     /// Present if the index was built for a higher threshold than the one that was applied.
-    #[schema(nullable = false)]
+    #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
 }
 
 /// The decision on a new document.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Admission)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Admission))]
 pub(super) struct Admitted {
     pub(super) decision: Decided,
     /// The duplicates that caused a rejection.
@@ -102,9 +110,10 @@ pub(super) struct Admitted {
 }
 
 /// `replaced` and `unchanged`: the document was admitted, and its key already had a document.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Decision)]
+#[cfg_attr(test, schema(as = Decision))]
 pub(super) enum Decided {
     Admitted,
     Replaced,
@@ -114,9 +123,10 @@ pub(super) enum Decided {
 
 /// `superseded`: a later operation of the batch has the same key. `other`: an outcome that this
 /// version has no name for.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Outcome)]
+#[cfg_attr(test, schema(as = Outcome))]
 pub(super) enum Word {
     Inserted,
     Replaced,

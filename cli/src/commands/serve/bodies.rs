@@ -1,6 +1,5 @@
 //! Request bodies: JSON parsed into plain data. Unknown fields are errors.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,11 +10,8 @@ use nearkin::{Signature, Sketcher};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::OwnedSemaphorePermit;
-use utoipa::openapi::schema::{
-    AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
-};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+#[cfg(test)]
+use utoipa::ToSchema;
 
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
@@ -106,24 +102,6 @@ impl<'de> Deserialize<'de> for Blob {
     }
 }
 
-impl PartialSchema for Blob {
-    fn schema() -> RefOr<Schema> {
-        let base64 = ObjectBuilder::new()
-            .property("base64", Object::with_type(Type::String))
-            .required("base64")
-            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
-        let text = "Bytes: a string where they are UTF-8, else base64 with padding.";
-        let one_of = OneOfBuilder::new().item(Object::with_type(Type::String)).item(base64);
-        one_of.description(Some(text)).into()
-    }
-}
-
-impl ToSchema for Blob {
-    fn name() -> Cow<'static, str> {
-        "Bytes".into()
-    }
-}
-
 struct BlobVisitor;
 
 impl<'de> Visitor<'de> for BlobVisitor {
@@ -165,16 +143,6 @@ impl<'de> Deserialize<'de> for Item {
         deserializer.deserialize_any(ItemVisitor)
     }
 }
-
-impl PartialSchema for Item {
-    fn schema() -> RefOr<Schema> {
-        let types = SchemaType::from_iter([Type::String, Type::Integer]);
-        let text = "An item of a set: 1 is the item \"1\".";
-        ObjectBuilder::new().schema_type(types).description(Some(text)).into()
-    }
-}
-
-impl ToSchema for Item {}
 
 struct ItemVisitor;
 
@@ -219,9 +187,10 @@ pub(super) fn signature(
 }
 
 /// A document: exactly one of `text`, `items` and `rows`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-#[schema(as = Document)]
+#[cfg_attr(test, schema(as = Document))]
 pub(super) struct Put {
     /// For an index of texts.
     pub(super) text: Option<String>,
@@ -234,9 +203,10 @@ pub(super) struct Put {
 }
 
 /// Several operations, applied as one change.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-#[schema(as = Batch)]
+#[cfg_attr(test, schema(as = Batch))]
 pub(super) struct Operations {
     /// Operations on the same key apply in order; the outcome of the last one counts. At most 16
     /// MiB of keys, payloads and signatures.
@@ -244,7 +214,8 @@ pub(super) struct Operations {
 }
 
 /// One operation of a batch.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Operation {
     Insert(Insert),
@@ -253,7 +224,8 @@ pub(super) enum Operation {
 }
 
 /// Sets the payload of a stored document.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct SetPayload {
     pub(super) key: Blob,
@@ -261,7 +233,8 @@ pub(super) struct SetPayload {
 }
 
 /// A document to insert.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Insert {
     pub(super) key: Blob,
@@ -276,14 +249,16 @@ pub(super) struct Insert {
 }
 
 /// A document to remove.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Remove {
     pub(super) key: Blob,
 }
 
 /// A query: exactly one of `text`, `items`, `rows`, `key` and `keys`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Query {
     /// For an index of texts.
@@ -297,22 +272,23 @@ pub(super) struct Query {
     /// with its highest similarity to any of these documents.
     pub(super) keys: Option<Vec<Blob>>,
     /// Minimum similarity of a match. Default: the index's own threshold.
-    #[schema(minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) threshold: Option<f64>,
     /// Maximum number of matches.
-    #[schema(minimum = 1, maximum = 1000, default = 10)]
+    #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
     pub(super) limit: Option<usize>,
     /// Maximum number of candidates compared; bounds the time where very many documents are
     /// similar. `complete` may then be false. Default: no limit.
     pub(super) max_candidates: Option<usize>,
     /// Whether to return the payloads of matches.
     #[serde(default)]
-    #[schema(default = false)]
+    #[cfg_attr(test, schema(default = false))]
     pub(super) payloads: bool,
 }
 
 /// Inserts a document unless a stored one is too similar.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub(super) struct Admit {
     pub(super) key: Blob,
@@ -326,26 +302,27 @@ pub(super) struct Admit {
     pub(super) payload: Option<Blob>,
     /// The document is rejected if its similarity to a stored document with another key is at least
     /// this.
-    #[schema(minimum = 0, maximum = 1, default = 0.9)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1, default = 0.9))]
     pub(super) reject: Option<f64>,
     /// Minimum similarity of documents returned as related to the admitted one; at most `reject`.
     /// Default: none are returned.
-    #[schema(minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) relate: Option<f64>,
     #[serde(default)]
     pub(super) keep: Keep,
     /// Maximum number of matches.
-    #[schema(minimum = 1, maximum = 1000, default = 10)]
+    #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
     pub(super) limit: Option<usize>,
     /// Whether to return the payloads of matches.
     #[serde(default)]
-    #[schema(default = false)]
+    #[cfg_attr(test, schema(default = false))]
     pub(super) payloads: bool,
 }
 
 /// Which of a document and its duplicates is kept; default `first`. `longest`: the new one if it
 /// has more shingles than each duplicate.
-#[derive(Debug, Clone, Copy, Deserialize, Default, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Default)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Keep {
     #[default]

@@ -1,13 +1,19 @@
-//! The OpenAPI document. It is generated from the route table and from the types of requests and
-//! answers, so that it always agrees with the code.
+//! Makes `openapi.json`, the OpenAPI document that the server serves, from the route table and from
+//! the types of requests and answers. Only tests compile this file: one of them fails if the
+//! document no longer agrees with the code, and writes it with `NEARKIN_WRITE_OPENAPI=1`.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{
+    AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
+};
 use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::answers::{Admitted, Answered, BatchWritten, Stored, TextRead, Written};
-use super::bodies::{Admit, Operations, Put, Query};
-use super::error_response::{ErrorObject, ErrorResponse, KINDS};
+use super::bodies::{Admit, Blob, Item, Operations, Put, Query};
+use super::error_response::{ErrorObject, KINDS};
 use super::paths;
 use super::state::{HealthObject, StatsObject};
 
@@ -78,13 +84,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (507, "Full", "`disk_full`: nothing was written"),
 ];
 
-/// The OpenAPI document as JSON text.
-pub(super) fn openapi(operations: &[Operation]) -> Result<String, ErrorResponse> {
-    document(operations).and_then(|document| serde_json::to_string_pretty(&document)).map_err(
-        |error| ErrorResponse::internal(format!("the description cannot be made: {error}")),
-    )
-}
-
+/// The OpenAPI document.
 pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
     for route in operations {
@@ -213,6 +213,34 @@ fn schemas() -> serde_json::Result<Value> {
 fn one_of(fields: &[&str]) -> Value {
     fields.iter().map(|field| json!({"required": [field]})).collect()
 }
+
+impl PartialSchema for Blob {
+    fn schema() -> RefOr<Schema> {
+        let base64 = ObjectBuilder::new()
+            .property("base64", Object::with_type(Type::String))
+            .required("base64")
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        let text = "Bytes: a string where they are UTF-8, else base64 with padding.";
+        let one_of = OneOfBuilder::new().item(Object::with_type(Type::String)).item(base64);
+        one_of.description(Some(text)).into()
+    }
+}
+
+impl ToSchema for Blob {
+    fn name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+}
+
+impl PartialSchema for Item {
+    fn schema() -> RefOr<Schema> {
+        let types = SchemaType::from_iter([Type::String, Type::Integer]);
+        let text = "An item of a set: 1 is the item \"1\".";
+        ObjectBuilder::new().schema_type(types).description(Some(text)).into()
+    }
+}
+
+impl ToSchema for Item {}
 
 #[cfg(test)]
 mod tests {

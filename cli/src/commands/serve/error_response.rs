@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nearkin::{Error, ErrorKind};
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use crate::failure;
@@ -56,10 +57,6 @@ impl ErrorResponse {
     pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         debug_assert!(KINDS.contains(&kind), "{kind} is not described");
         Self { status, kind, message: message.into(), advice: "" }
-    }
-
-    pub(super) fn internal(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
@@ -165,14 +162,16 @@ impl From<Error> for ErrorResponse {
 }
 
 /// An error response: kind, message and advice.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Error)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Error))]
 pub(super) struct ErrorObject {
-    #[schema(inline)]
+    #[cfg_attr(test, schema(inline))]
     error: Inner,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct Inner {
     /// For programs: each kind calls for a different reaction.
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! The table of all routes, from which the OpenAPI description is generated.
+//! The table of all routes. Tests make the OpenAPI document from it.
 
 use std::sync::Arc;
 
@@ -8,28 +8,34 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
+#[cfg(test)]
 use super::description::Content::{Json, Media};
+#[cfg(test)]
 use super::description::{
     ANY, BODY, CHANGED, INDEX, KEY, Operation, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
 use super::error_response::ErrorResponse;
 use super::paths::{DOCUMENT, TEXT};
 use super::shared::Shared;
-use super::{description, documents, guard, page, query_handlers, report, state, texts};
+use super::{documents, guard, page, query_handlers, report, state, texts};
 
-/// A route: its handler and its description.
+/// A route: its path, its handler and, in tests, its description.
 struct Route {
+    path: &'static str,
     answer: MethodRouter<Arc<Shared>>,
+    #[cfg(test)]
     operation: Operation,
 }
 
-/// Builds a route from its method, path, handler, id, summary, answers, errors and type of the
-/// body.
+/// Builds a route from its method, path and handler, and for the description from its id, summary,
+/// answers, errors and type of the body.
 macro_rules! route {
     ($method:ident $path:expr, $answer:expr, $id:literal, $summary:literal, [$($given:expr),*],
      [$($errors:expr),*] $(, $body:literal)?) => {
         Route {
+            path: $path,
             answer: $method($answer),
+            #[cfg(test)]
             operation: Operation {
                 method: stringify!($method),
                 path: $path,
@@ -104,21 +110,19 @@ fn routes() -> Vec<Route> {
     pages().into_iter().chain(programs()).collect()
 }
 
-fn operations() -> Vec<Operation> {
-    routes().into_iter().map(|route| route.operation).collect()
-}
+/// The OpenAPI document, as a test wrote it.
+const OPENAPI: &str = include_str!("openapi.json");
 
-async fn openapi() -> Result<impl IntoResponse, ErrorResponse> {
+async fn openapi() -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
-    let described = description::openapi(&operations())?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], described))
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
 }
 
 pub(super) fn router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
-    for Route { operation, answer } in routes() {
-        router = router.route(operation.path, answer);
+    for route in routes() {
+        router = router.route(route.path, route.answer);
     }
     router
         .fallback(|| async {
@@ -137,10 +141,32 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
 
 #[cfg(test)]
 mod tests {
-    use super::super::paths;
+    use super::super::{description, paths};
     use super::*;
     use serde_json::Value;
     use std::collections::BTreeSet;
+
+    fn operations() -> Vec<Operation> {
+        routes().into_iter().map(|route| route.operation).collect()
+    }
+
+    /// What is served is what the route table and the types describe.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "writes a source file of this repository")]
+    fn the_served_description_is_current() {
+        let described = description::document(&operations()).unwrap();
+        let mut text = serde_json::to_string_pretty(&described).unwrap();
+        text.push('\n');
+        if std::env::var_os("NEARKIN_WRITE_OPENAPI").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/serve/openapi.json");
+            std::fs::write(path, &text).unwrap();
+        }
+        assert!(
+            text == OPENAPI,
+            "openapi.json is stale: run `NEARKIN_WRITE_OPENAPI=1 cargo test -p nearkin-cli \
+             --bin nearkin served_description`, then build again"
+        );
+    }
 
     #[test]
     fn the_description_has_every_route_and_nothing_else() {

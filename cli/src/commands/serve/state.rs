@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use nearkin::Stats;
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::error_response::ErrorResponse;
@@ -17,8 +18,9 @@ use super::shared::Shared;
 use crate::commands::maintain::ParamsObject;
 
 /// The state of the index and of the server.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Stats)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Stats))]
 pub(super) struct StatsObject {
     /// Live documents.
     documents: u64,
@@ -38,18 +40,19 @@ pub(super) struct StatsObject {
     /// Number of older states of the index that snapshots still hold.
     snapshots_pinning: u64,
     /// Error of the last maintenance, if it failed.
-    #[schema(nullable = false)]
+    #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     maintenance_failure: Option<String>,
     unicode: String,
     /// Parameters of the index, except the seed.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     params: ParamsObject,
-    #[schema(inline)]
+    #[cfg_attr(test, schema(inline))]
     server: ServerObject,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct ServerObject {
     /// Name of the index folder.
     index: String,
@@ -100,16 +103,18 @@ fn stats_of(shared: &Shared) -> Result<StatsObject, ErrorResponse> {
 }
 
 /// Whether the server runs and can write.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Health)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Health))]
 pub(super) struct HealthObject {
     status: Status,
-    #[schema(nullable = false)]
+    #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'static str>,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 enum Status {
     Ok,

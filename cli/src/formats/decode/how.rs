@@ -58,6 +58,7 @@ impl How {
     pub(crate) const UTF_8: Self = Self::new(UTF_8, Evidence::Bytes);
 
     /// An encoding that the document declares, and in which all bytes are valid.
+    #[cfg(feature = "mail")]
     pub(crate) const DECLARED: Self = Self::new(UTF_8, Evidence::Declared);
 
     pub(crate) fn is_guessed(&self) -> bool {
@@ -65,6 +66,7 @@ impl How {
     }
 
     /// How a text of two parts was decoded: the more doubtful encoding, and all replaced bytes.
+    #[cfg(any(test, feature = "mail", feature = "office"))]
     pub(crate) fn and(self, other: Self) -> Self {
         let doubt = |how: &Self| (how.is_guessed(), how.replaced > 0, how.encoding != UTF_8);
         let main = if doubt(&other) > doubt(&self) { other } else { self };

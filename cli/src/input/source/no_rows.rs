@@ -25,7 +25,7 @@ impl Rows {
 fn not_built(path: &Path) -> Failure {
     Failure::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "use a .jsonl file, or build nearkin with the feature `parquet`",
+        "use a .jsonl file, or build nearkin with `--features full`",
     )
 }
 

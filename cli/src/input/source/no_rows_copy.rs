@@ -18,7 +18,7 @@ pub(crate) struct RowCopy<W: Write + Send>(PhantomData<W>);
 fn not_built(path: &Path) -> Failure {
     Failure::new(
         format!("{}: this build of nearkin has no Parquet support", path.display()),
-        "give a .jsonl file, or build nearkin with the feature `parquet`",
+        "give a .jsonl file, or build nearkin with `--features full`",
     )
 }
 
@@ -31,15 +31,17 @@ impl<W: Write + Send> RowCopy<W> {
         Err(not_built(out))
     }
 
+    #[expect(clippy::unused_self, reason = "other builds use it")]
     pub(crate) fn groups(&self) -> Vec<Group> {
         Vec::new()
     }
 
-    #[expect(clippy::unused_self, reason = "other builds use it")]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other builds use it")]
     pub(crate) fn keep(&mut self, _: Group, _: Vec<bool>) -> Result<(), Failure> {
         Ok(())
     }
 
+    #[expect(clippy::unused_self, reason = "other builds use it")]
     pub(crate) fn finish(self) -> Result<W, Failure> {
         Err(not_built(Path::new("the file")))
     }
