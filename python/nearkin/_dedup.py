@@ -176,9 +176,9 @@ def _streamed(
                 for batch in reader:
                     stays = pa.py_buffer(sieve.admit(batch.column(on)))
                     mask = pa.Array.from_buffers(pa.uint8(), len(batch), [None, stays])
-                    kept = batch.filter(mask.cast(pa.bool_()))
+                    kept = _filtered(pa.Table.from_batches([batch]), mask.cast(pa.bool_()))
                     if len(kept):
-                        yield kept
+                        yield from kept.to_batches()
             finally:
                 sieve.close()
 
@@ -263,19 +263,47 @@ def _selected(data: Any, kept: list[bool]) -> Any:
         return type(data)(row for row, stays in zip(data, kept) if stays)
     if kind == "datasets":
         return data.select([row for row, stays in enumerate(kept) if stays])
-    if kind.startswith("pandas."):
-        return data[kept]
-    if kind == "numpy":
+    if kind == "numpy" or kind.startswith("pandas."):
         import numpy as np
 
+        # An empty list would select no columns of a pandas frame, instead of no rows.
         return data[np.asarray(kept, dtype=bool)]
     if kind.startswith("arrow."):
         import pyarrow as pa
 
-        return data.filter(pa.array(kept, pa.bool_()))
+        mask = pa.array(kept, pa.bool_())
+        return _filtered(data, mask) if kind == "arrow.Table" else _filtered_column(data, mask)
     import polars as pl
 
     return data.filter(pl.Series(kept, dtype=pl.Boolean))
+
+
+def _filtered(table: Any, mask: Any) -> Any:
+    """The rows of an Arrow table that the mask names."""
+    columns = [_filtered_column(column, mask) for column in table.columns]
+    return type(table).from_arrays(columns, schema=table.schema)
+
+
+def _filtered_column(column: Any, mask: Any) -> Any:
+    """The values that the mask names. Arrow has no such kernel for columns of views and of runs."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return column.filter(mask)
+    except pa.ArrowNotImplementedError:
+        pass
+    kind = column.type
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind)
+    if plain is not None:
+        return column.cast(plain).filter(mask).cast(kind)
+    # The rows between two that are dropped, as slices.
+    ends = [*pc.indices_nonzero(pc.invert(mask)).to_pylist(), len(mask)]
+    starts = [0, *(end + 1 for end in ends)]
+    parts = [column.slice(at, end - at) for at, end in zip(starts, ends) if at < end]
+    chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
+    kept = pa.chunked_array(chunks, kind)
+    return kept if isinstance(column, pa.ChunkedArray) else kept.combine_chunks()
 
 
 def _annotated(

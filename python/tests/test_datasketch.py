@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,20 @@ def test_the_package_is_typed(tmp_path):
     command = [sys.executable, "-m", "mypy", *options, *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert "Success" in done.stdout, done.stdout
+
+
+def test_a_union_keeps_the_hash_function():
+    def made(package, numbers):
+        m = package.MinHash(num_perm=32, hashfunc=zlib.crc32)
+        m.update_batch([b"%d" % number for number in numbers])
+        return m
+
+    values = []
+    for package in (ours, theirs):
+        union = package.MinHash.union(made(package, range(50)), made(package, range(50, 100)))
+        union.update_batch([b"%d" % number for number in range(100, 200)])
+        copied = pickle.loads(pickle.dumps(union))
+        copied.update(b"200")
+        assert union.jaccard(made(package, range(200))) == 1.0
+        values.append((union.hashvalues.tolist(), copied.hashvalues.tolist()))
+    assert values[0] == values[1]

@@ -154,6 +154,16 @@ def test_an_lsh_comes_over_in_one_call(tmp_path, kind):
         assert ix.signature("k7").rows == made[7].hashvalues[: bands * rows].tolist()
 
 
+@pytest.mark.parametrize("package", [ours, theirs])
+def test_of_a_key_inserted_twice_the_newest_comes_over(tmp_path, package):
+    old, new = minhashes(random.Random(9), 2, num_perm=64, scheme="affine64")
+    lsh = package.MinHashLSH(num_perm=64, params=(12, 4))
+    lsh.insert("a", old)
+    lsh.insert("a", new, check_duplication=False)
+    with nk.import_datasketch(lsh, tmp_path / "ix") as ix:
+        assert ix.signature("a").rows == new.hashvalues[:48].tolist()
+
+
 def test_what_cannot_come_over_is_refused(tmp_path):
     m = theirs.MinHash(num_perm=64)
     for keys in ((1, "1"), ((1, 2),), ("a", b"a")):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -363,3 +364,48 @@ def test_a_low_threshold_chooses_enough_hashes():
         assert texts[2] in nk.dedup(texts, params=nk.Params(shingles="words:2"), **how)
         with pytest.raises(nk.InvalidError, match="148 hashes do"):
             nk.dedup(texts, params=nk.Params(hashes=128), **how)
+
+
+def test_empty_tables_keep_their_columns():
+    table = pa.table({"id": [1], "text": ["a b c d"]}).slice(0, 0)
+    for empty in (table, table.to_pandas(), pl.from_arrow(table)):
+        for annotate in (False, True):
+            unique = nk.dedup(empty, on="text", annotate=annotate)
+            names = getattr(unique, "column_names", None) or list(unique.columns)
+            assert len(unique) == 0 and names[:2] == ["id", "text"], (type(empty), names)
+    assert nk.dedup(table.to_pandas()["text"]).tolist() == []
+
+
+def carried():
+    """Columns of every Arrow type that is only carried along, thirty values each."""
+    numbers = [None if n % 7 == 3 else n for n in range(30)]
+
+    def column(kind, value):
+        return pa.array([None if n is None else value(n) for n in numbers], kind)
+
+    yield column(pa.string_view(), str)
+    yield column(pa.binary_view(), lambda n: b"%d" % n)
+    yield column(pa.list_view(pa.int32()), lambda n: [n, n])
+    yield column(pa.list_(pa.string_view()), lambda n: [str(n)])
+    yield column(pa.large_list_view(pa.string()), lambda n: [str(n)])
+    yield column(pa.struct([("a", pa.string_view())]), lambda n: {"a": str(n)})
+    yield column(pa.map_(pa.string(), pa.int32()), lambda n: [(str(n), n)])
+    yield column(pa.dictionary(pa.int8(), pa.string()), str)
+    yield column(pa.decimal128(9, 2), int)
+    yield column(pa.month_day_nano_interval(), lambda n: (1, 2, n))
+    yield pa.nulls(30)
+    yield pc.run_end_encode(pa.array([str(n // 4) for n in range(30)]))
+    yield pa.RunEndEncodedArray.from_arrays([4, 30], pa.array(["a", "b"], pa.string_view()))
+
+
+@pytest.mark.parametrize("column", list(carried()), ids=lambda column: str(column.type))
+def test_columns_of_every_type_are_carried_along(column):
+    texts = [f"the ferry {n // 3} was cancelled on monday" for n in range(30)]
+    table = pa.table({"text": texts, "carried": column})
+    for unique in (
+        nk.dedup(table, on="text", threshold=0.99),
+        nk.dedup(table.to_reader(), on="text", threshold=0.99).read_all(),
+    ):
+        unique.validate(full=True)
+        assert unique.schema == table.schema
+        assert unique["carried"].to_pylist() == column.to_pylist()[::3]

@@ -219,3 +219,11 @@ def test_long_calls_are_interrupted(tmp_path, what):
     assert out == "interrupted\nclosed True\n", error
     # Far less than the call would take; much, because tests share the machine.
     assert time.monotonic() - begun < 30
+
+
+def test_a_lock_that_this_process_holds_is_named(tmp_path):
+    index = nk.Index(tmp_path / "ix", nk.Params())
+    with pytest.raises(nk.LockedError, match="this process has the index open already; close"):
+        nk.Index(tmp_path / "ix")
+    index.close()
+    nk.Index(tmp_path / "ix").close()

@@ -7,13 +7,13 @@
 #[cfg(unix)]
 use super::at::Identity;
 use super::at::{self, FileLocation};
-use super::lock::{Guard, Lock, LockLost};
+use super::lock::{Guard, HeldHere, Lock, LockLost};
 use super::{Counters, DirEntry, File, Map, OpenMode, Storage, sys};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The operating system's file system. It can hold folders open, so that paths into them are
 /// resolved in these folders even after they were renamed.
@@ -168,10 +168,11 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let (at, name) = self.place(path);
         let file = at::open_lock(at, name)?;
-        taken(file.try_lock())?;
+        taken(file.try_lock()).map_err(|error| held_here(error, &file))?;
         let held = self.folder_of(path).filter(|_| name.parent() == Some(Path::new("")));
         let folder_lock = self.lock_folder(path, held, fs::File::try_lock)?;
-        LockedFile::lock(file, folder_lock, self.folder_of(path), name)
+        let registered = Registered::new(&file)?;
+        LockedFile::lock(file, folder_lock, self.folder_of(path), name, Some(registered))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
@@ -187,7 +188,7 @@ impl Storage for Disk {
         };
         taken(file.try_lock_shared())?;
         let folder_lock = self.lock_folder(path, None, fs::File::try_lock_shared)?;
-        LockedFile::lock(file, folder_lock, self.folder_of(path), name)
+        LockedFile::lock(file, folder_lock, self.folder_of(path), name, None)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -216,9 +217,60 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
     })
 }
 
+/// The lock files that this process holds for writing. Only the text of an error depends on it.
+#[cfg(unix)]
+static HELD_HERE: Mutex<Vec<(u32, Identity)>> = Mutex::new(Vec::new());
+
+/// An entry of the list above; dropping it removes the entry.
+struct Registered(#[cfg(unix)] (u32, Identity));
+
+impl Registered {
+    #[cfg(unix)]
+    fn new(file: &fs::File) -> io::Result<Self> {
+        let entry = (std::process::id(), at::identity_of(file)?);
+        HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        Ok(Self(entry))
+    }
+
+    #[cfg(not(unix))]
+    fn new(_: &fs::File) -> io::Result<Self> {
+        Ok(Self())
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        {
+            let mut held = HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = held.iter().position(|entry| *entry == self.0) {
+                held.swap_remove(at);
+            }
+        }
+    }
+}
+
+/// The error of a lock attempt; it wraps [`HeldHere`] if this very process holds the lock.
+fn held_here(error: io::Error, file: &fs::File) -> io::Error {
+    #[cfg(unix)]
+    if error.kind() == io::ErrorKind::WouldBlock
+        && let Ok(identity) = at::identity_of(file)
+        && HELD_HERE
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&(std::process::id(), identity))
+    {
+        return io::Error::new(io::ErrorKind::WouldBlock, HeldHere);
+    }
+    let _ = file;
+    error
+}
+
 /// A locked file, and the path by which it was found.
 struct LockedFile {
     file: fs::File,
+    /// The entry of an exclusive lock.
+    _registered: Option<Registered>,
     /// The lock of its folder, so that deleting the lock file does not release the lock. `None` if
     /// the system cannot lock folders.
     folder_lock: Option<Arc<fs::File>>,
@@ -236,17 +288,19 @@ impl LockedFile {
         folder_lock: Option<Arc<fs::File>>,
         folder: Option<Arc<fs::File>>,
         path: &Path,
+        registered: Option<Registered>,
     ) -> io::Result<Lock> {
         let process = std::process::id();
         #[cfg(unix)]
         let held = {
             let identity = at::identity_of(&file)?;
-            Self { file, folder_lock, process, name: (folder, path.to_path_buf(), identity) }
+            let name = (folder, path.to_path_buf(), identity);
+            Self { file, _registered: registered, folder_lock, process, name }
         };
         #[cfg(not(unix))]
         let held = {
             let _ = (folder, path);
-            Self { file, folder_lock, process }
+            Self { file, _registered: registered, folder_lock, process }
         };
         let lock = Lock::new(held);
         match lock.check() {

@@ -43,6 +43,25 @@ impl LockLost {
     }
 }
 
+/// The cause of a failed lock attempt: another handle of this process holds the lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldHere;
+
+impl fmt::Display for HeldHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("another handle of this process holds the lock")
+    }
+}
+
+impl std::error::Error for HeldHere {}
+
+impl HeldHere {
+    /// Whether this is the cause of an I/O error.
+    pub(crate) fn caused(error: &io::Error) -> bool {
+        error.get_ref().and_then(|cause| cause.downcast_ref::<Self>()).is_some()
+    }
+}
+
 /// A held lock. Dropping it releases the lock.
 pub(crate) trait Guard: Send + Sync {
     /// Checks that the locked file still has its name and that this process locked it. If not, the

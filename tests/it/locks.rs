@@ -11,7 +11,7 @@ fn a_second_opening_in_one_process_is_refused_at_once() {
     let scratch = Scratch::new();
     let index = scratch.create();
     let second = Index::open(scratch.dir(), inline());
-    assert!(message(second, ErrorKind::Locked).contains("another program has the index open"));
+    assert!(message(second, ErrorKind::Locked).contains("this process has the index open already"));
     let second = Index::open_or_create(scratch.dir(), &params(), inline());
     assert!(message(second, ErrorKind::Locked).contains("i.nearkin"));
     index.insert("a", &run(0, 10)).unwrap();

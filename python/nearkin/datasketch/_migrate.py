@@ -68,7 +68,7 @@ def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Ind
 
 
 def _rows(source: Any) -> dict[Hashable, bytes]:
-    """The rows of all bands, big-endian, by key."""
+    """The rows of all bands, big-endian, by key; the newest ones of a key inserted several times."""
     if isinstance(source, MinHashLSHForest):
         return {key: b"".join(parts) for key, parts in source.keys.items()}
     if not isinstance(source, MinHashLSH):
@@ -76,7 +76,7 @@ def _rows(source: Any) -> dict[Hashable, bytes]:
         raise TypeError(f"a MinHashLSH or MinHashLSHForest is imported, not {name}")
     if source.hashfunc is not None:
         raise ValueError("an LSH with a hash function keeps no rows: insert the MinHashes again")
-    return {key: b"".join(source._rows_of(key)[0]) for key in source.keys}
+    return {key: b"".join(source._rows_of(key)[-1]) for key in source.keys}
 
 
 def _shape(source: Any) -> tuple[int, int, float]:

@@ -253,6 +253,7 @@ class MinHash:
         return cls(
             num_perm=len(first),
             seed=first.seed,
+            hashfunc=first.hashfunc,
             hashvalues=np.minimum.reduce([other.hashvalues for other in mhs]),
             permutations=first.permutations,
             scheme=first.scheme,

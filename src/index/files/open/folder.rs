@@ -6,7 +6,7 @@ use super::list_if_any;
 
 use crate::index::files::follow::PAUSE;
 use crate::index::files::sharded::newest_generation;
-use crate::storage::lock::Lock;
+use crate::storage::lock::{HeldHere, Lock};
 use crate::storage::names::{self, Names};
 use crate::storage::{DirEntry, Storage};
 use crate::sync::thread;
@@ -99,6 +99,13 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
     for _ in 0..ATTEMPTS {
         match storage.lock(&path) {
             Ok(lock) => return Ok(lock),
+            Err(error) if HeldHere::caused(&error) => {
+                let message = format!(
+                    "{}: this process has the index open already; close that handle, or share it",
+                    names.root().display()
+                );
+                return Err(Error::new(ErrorKind::Locked, message));
+            }
             Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
             Err(_) => {}
         }
