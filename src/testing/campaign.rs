@@ -11,6 +11,7 @@ pub(crate) fn amount(short: u64, long: u64) -> u64 {
 }
 
 /// The distance from one case to the next: `short` by default, 1 in a long campaign.
+#[cfg(test)]
 pub(crate) fn step(short: usize) -> usize {
     if is_long() { 1 } else { short }
 }

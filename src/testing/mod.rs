@@ -4,7 +4,7 @@
 //! Product code names `small!` (a size that is small in tests) and `planted!` (a line that a test
 //! can make wrong), and nothing else of this folder. Outside tests both expand to the right value.
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod campaign;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -33,8 +33,8 @@ mod texts;
 
 pub(crate) use bytes::fuzz;
 
-#[cfg(test)]
 use crate::testing::campaign;
+#[cfg(test)]
 use crate::testing::planted::{Bug, assert_caught};
 use crate::{Durability, Params};
 use bench::{AfterEach, Bench, Layout};
