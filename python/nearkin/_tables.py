@@ -1,7 +1,8 @@
-"""Converts tables to pyarrow, pandas and polars."""
+"""Converts tables to pyarrow, pandas and polars, and shows them."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 
@@ -25,3 +26,39 @@ def to_pandas(table: Any) -> Any:
     except ImportError:
         return pd.DataFrame(table.to_dict())
     return pa.table(table).to_pandas()
+
+
+#: The most rows that a table shows of itself.
+_SHOWN = 10
+#: The most characters that it shows of a value.
+_WIDTH_MAX = 60
+
+
+def _cells(table: Any) -> tuple[list[list[str]], int]:
+    """The names and the first rows as text, and the number of rows that are left out."""
+
+    def shown(value: object) -> str:
+        text = f"{value:.3f}" if isinstance(value, float) else str(value)
+        return text if len(text) <= _WIDTH_MAX else text[: _WIDTH_MAX - 3] + "..."
+
+    rows = [[shown(value) for value in row] for row in table._first(_SHOWN)]
+    return [list(table.column_names), *rows], len(table) - len(rows)
+
+
+def to_text(table: Any) -> str:
+    """The first rows, in columns."""
+    cells, more = _cells(table)
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    rest = [f"... and {more} more"] if more else []
+    return "\n".join([f"Table of {len(table)} rows", *lines, *rest])
+
+
+def to_html(table: Any) -> str:
+    """The first rows as a table of HTML."""
+    (names, *rows), more = _cells(table)
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    lines = "".join(f"<tr>{row}</tr>" for row in body)
+    rest = f"<p>... and {more} more</p>" if more else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{rest}"

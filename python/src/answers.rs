@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PySlice, PyString, PyTuple};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::raise;
 use crate::signatures::Signature;
@@ -42,6 +44,23 @@ pub(crate) fn not_utf8(key: &[u8]) -> String {
 /// Converts milliseconds since 1970 (UTC) to a `datetime`.
 pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
+}
+
+/// The arguments of `_of_json`: a value of the engine as JSON, and whether its keys are bytes.
+type Pickled = (String, bool);
+
+fn pickled<T: Serialize>(py: Python<'_>, value: &T, keys: KeyType) -> PyResult<Pickled> {
+    let text = serde_json::to_string(value);
+    let text =
+        text.map_err(|error| raise(py, "BugError", &format!("cannot be pickled: {error}")))?;
+    Ok((text, keys == KeyType::Bytes))
+}
+
+fn unpickled<T: DeserializeOwned>(py: Python<'_>, pickled: &Pickled) -> PyResult<(T, KeyType)> {
+    let value = serde_json::from_str(&pickled.0);
+    let value =
+        value.map_err(|error| raise(py, "InvalidError", &format!("not such a pickle: {error}")))?;
+    Ok((value, if pickled.1 { KeyType::Bytes } else { KeyType::Text }))
 }
 
 /// A document similar to the query.
@@ -103,6 +122,17 @@ impl Match {
         self.inner.time
     }
 
+    #[staticmethod]
+    fn _of_json(py: Python<'_>, text: String, bytes_keys: bool) -> PyResult<Self> {
+        let (inner, keys) = unpickled(py, &(text, bytes_keys))?;
+        Ok(Self { inner, keys })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+        let this = slf.get();
+        Ok((slf.getattr("_of_json")?, pickled(slf.py(), &this.inner, this.keys)?))
+    }
+
     fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
         self.inner == other.inner
     }
@@ -133,6 +163,11 @@ impl Answer {
     pub(crate) fn new(inner: nearkin::Answer, keys: KeyType) -> Self {
         Self { inner, keys }
     }
+
+    fn at(&self, row: isize) -> Option<Match> {
+        let found = self.inner.matches.get(usize::try_from(row).ok()?)?;
+        Some(Match { inner: found.clone(), keys: self.keys })
+    }
 }
 
 #[pymethods]
@@ -141,12 +176,35 @@ impl Answer {
         self.inner.matches.len()
     }
 
-    fn __getitem__(&self, at: isize) -> PyResult<Match> {
+    /// A match, or a list of matches for a slice.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        at: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let length = isize::try_from(self.inner.matches.len()).unwrap_or(isize::MAX);
-        let at = if at < 0 { at + length } else { at };
-        let found = usize::try_from(at).ok().and_then(|at| self.inner.matches.get(at));
-        let found = found.ok_or_else(|| PyIndexError::new_err("no such match"))?;
-        Ok(Match { inner: found.clone(), keys: self.keys })
+        let Ok(slice) = at.cast::<PySlice>() else {
+            let at = at.extract::<isize>()?;
+            let found = self.at(if at < 0 { at + length } else { at });
+            let found = found.ok_or_else(|| PyIndexError::new_err("no such match"))?;
+            return Ok(Bound::new(py, found)?.into_any());
+        };
+        let part = slice.indices(length)?;
+        let rows = (0..part.slicelength).map_while(|row| {
+            self.at(part.start + part.step * isize::try_from(row).unwrap_or(isize::MAX))
+        });
+        Ok(PyList::new(py, rows.collect::<Vec<_>>())?.into_any())
+    }
+
+    #[staticmethod]
+    fn _of_json(py: Python<'_>, text: String, bytes_keys: bool) -> PyResult<Self> {
+        let (inner, keys) = unpickled(py, &(text, bytes_keys))?;
+        Ok(Self { inner, keys })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+        let this = slf.get();
+        Ok((slf.getattr("_of_json")?, pickled(slf.py(), &this.inner, this.keys)?))
     }
 
     /// The keys of the matches.
@@ -224,6 +282,31 @@ impl Document {
     #[getter]
     fn signature(&self) -> Signature {
         Signature { params: self.params.clone(), inner: self.inner.signature.clone() }
+    }
+
+    #[staticmethod]
+    fn _of_parts(
+        key: Vec<u8>,
+        bytes_keys: bool,
+        payload: Vec<u8>,
+        time_ms: u64,
+        signature: &Signature,
+    ) -> Self {
+        let mut inner = nearkin::Document::new(key, signature.inner.clone());
+        (inner.payload, inner.time) = (payload, time_ms);
+        let keys = if bytes_keys { KeyType::Bytes } else { KeyType::Text };
+        Self { inner, params: signature.params.clone(), keys }
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let key = PyBytes::new(py, &this.inner.key);
+        let is_bytes = this.keys == KeyType::Bytes;
+        let rest = (this.payload(py), this.inner.time, this.signature());
+        let arguments = (key, is_bytes, rest.0, rest.1, rest.2).into_pyobject(py)?;
+        Ok((slf.getattr("_of_parts")?, arguments))
     }
 
     fn __eq__(&self, other: PyRef<'_, Self>) -> bool {

@@ -114,12 +114,18 @@ impl Table {
     /// The rows as tuples.
     #[pyo3(name = "rows")]
     fn rows_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.first(py, usize::MAX)
+    }
+
+    /// The first rows as tuples.
+    #[pyo3(name = "_first")]
+    fn first<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for batch in &self.batches {
-            for row in 0..batch.rows {
-                let values = batch.columns.iter().map(|column| value(py, column, row));
-                list.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
-            }
+        let rows =
+            self.batches.iter().flat_map(|batch| (0..batch.rows).map(move |row| (batch, row)));
+        for (batch, row) in rows.take(count) {
+            let values = batch.columns.iter().map(|column| value(py, column, row));
+            list.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
         }
         Ok(list)
     }
@@ -162,8 +168,12 @@ impl Table {
         converted(slf, "to_polars")
     }
 
-    fn __repr__(&self) -> String {
-        format!("Table({} rows: {})", self.rows(), self.column_names().join(", "))
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_text")
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_html")
     }
 }
 

@@ -1,6 +1,7 @@
 """Queries, tables and streams against plain loops."""
 
 import datetime as dt
+import pickle
 
 import duckdb
 import pandas as pd
@@ -212,3 +213,55 @@ def test_bytes_keys_and_int_keys(tmp_path, params):
             ix.add([b"\xfe"], [made_text(3)])
         ix.add(pa.array([10, 11]), [made_text(4), made_text(5)])
         assert "10" in ix and 11 in ix
+
+
+@pytest.mark.parametrize("keys", ["str", "bytes"])
+def test_answers_travel_between_processes(tmp_path, keys):
+    names = ["a", "b", "c"] if keys == "str" else [b"\xff1", b"\xff2", b"\xff3"]
+    text = "the ferry to the islands was cancelled on monday"
+    with nk.Index(tmp_path / "ix", nk.Params(), keys=keys) as index:
+        index.add(names, [text, text, text + " again"], payloads=[b"\x00\xff", b"", b"p"])
+        answer = index.query(text, contained=0.5)
+        document = index[names[0]]
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        copied = pickle.loads(pickle.dumps(answer, protocol))
+        assert list(copied) == list(answer) and copied.keys == answer.keys == names
+        for name in ("found", "threshold", "complete", "change"):
+            assert getattr(copied, name) == getattr(answer, name)
+        assert [match.contained for match in copied] == [match.contained for match in answer]
+        copied = pickle.loads(pickle.dumps(document, protocol))
+        assert copied == document and copied.key == names[0] and copied.payload == b"\x00\xff"
+        assert copied.time == document.time and copied.signature == document.signature
+    with pytest.raises(nk.InvalidError):
+        type(answer)._of_json("{}", False)
+
+
+def test_an_answer_slices_like_a_list(tmp_path):
+    with nk.Index(tmp_path / "ix", nk.Params()) as index:
+        text = "the ferry to the islands was cancelled on monday"
+        index.add([f"{n}" for n in range(7)], [text] * 7)
+        answer = index.query(text)
+    whole = list(answer)
+    assert len(whole) == 7
+    for start in (None, *range(-9, 10)):
+        for stop in (None, *range(-9, 10)):
+            for step in (None, -3, -1, 1, 2):
+                assert answer[start:stop:step] == whole[start:stop:step]
+    assert answer[-1] == whole[-1]
+    for wrong in (7, -8):
+        with pytest.raises(IndexError):
+            answer[wrong]
+    with pytest.raises(TypeError):
+        answer["a"]
+
+
+def test_a_table_shows_its_rows(tmp_path):
+    with nk.Index(tmp_path / "ix", nk.Params()) as index:
+        text = "the ferry to the islands was cancelled on monday"
+        index.add([f"<b>{n}</b>" for n in range(6)], [text] * 6)
+        table = index.pairs().read_all()
+    lines = repr(table).splitlines()
+    assert lines[0] == "Table of 15 rows" and lines[-1] == "... and 5 more"
+    assert lines[1].split()[:2] == ["a", "b"] and lines[2].count("</b>") == 2
+    page = table._repr_html_()
+    assert "&lt;b&gt;" in page and "<b>" not in page and page.count("<tr>") == 11
