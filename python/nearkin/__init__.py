@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from . import aio
 from ._dedup import Row, dedup
 from ._errors import (
     BugError,
@@ -108,8 +108,19 @@ __all__ = [
 ]
 
 
+if TYPE_CHECKING:
+    from . import aio as aio
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
-    # Imported only on access: it needs numpy.
+    # Imported only on access: it takes most of the time, for asyncio.
+    if name == "aio":
+        return importlib.import_module(".aio", __name__)
+    # It needs numpy.
     if name == "import_datasketch":
         from .datasketch._migrate import import_datasketch
 

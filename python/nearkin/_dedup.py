@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast
@@ -117,6 +116,8 @@ def dedup(
     rows = _rows_of(data, on)
     if key is not None and _kind(data) not in _TABLES:
         raise TypeError("`key` names a column of a table; this has none")
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
         place = str(Path(scratch) / "kept")
         told = decide_rows(
@@ -158,6 +159,8 @@ def _streamed(
     folder: str | Path | None,
 ) -> Any:
     """A reader that returns the kept rows of ``reader``."""
+    import tempfile
+
     import pyarrow as pa
 
     if on is None:

@@ -32,10 +32,11 @@ class _Line:
 
     def __call__(self, done: int, total: int) -> None:
         spent = max(time.monotonic() - self._begun, 1e-9)
-        share = 100 * done // total if total else 100
-        end = "\n" if done >= total else ""
+        # The total of a stream is not known.
+        of = f" of {total:,} ({100 * done // total} %)" if total else ""
+        end = "\n" if done >= total and total else ""
         print(
-            f"\r{self._label}: {done:,} of {total:,} ({share} %), {done / spent:,.0f}/s",
+            f"\r{self._label}: {done:,}{of}, {done / spent:,.0f}/s",
             end=end,
             file=sys.stderr,
             flush=True,

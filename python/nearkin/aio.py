@@ -1,5 +1,9 @@
 """The index for asyncio: the same calls, awaited, which run on threads outside the event loop.
 
+A call that reports progress (``dedup``, ``add``, ``admit``, ``clusters``, ``pairs``, ``compact``,
+``verify``, ``import_from``) stops within about a tenth of a second when its task is cancelled; what
+it has committed until then stays. All others are short.
+
 >>> import asyncio, tempfile, nearkin as nk
 >>> async def main() -> list[str]:
 ...     folder = tempfile.mkdtemp() + "/news"
@@ -16,10 +20,12 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 from . import _nearkin
 from ._dedup import dedup as _dedup
+from ._progress import reporter
 from ._types import Added, Imported, Stats, Verification
 
 __all__ = ["Index", "Reader", "dedup"]
@@ -27,13 +33,36 @@ __all__ = ["Index", "Reader", "dedup"]
 _T = TypeVar("_T")
 
 
+#: The methods that take ``progress``, by which they are stopped.
+_LONG = {"add", "admit", "compact", "import_from", "verify"}
+
+
 async def _run(pool: ThreadPoolExecutor | None, call: Callable[..., _T], *a: Any, **k: Any) -> _T:
     return await asyncio.get_running_loop().run_in_executor(pool, partial(call, *a, **k))
 
 
+async def _run_long(
+    pool: ThreadPoolExecutor | None, label: str, call: Callable[..., _T], *a: Any, **k: Any
+) -> _T:
+    """Runs a call that takes ``progress``. If the task is cancelled, the call stops."""
+    ended = Event()
+    report = reporter(k.pop("progress", None), label)
+
+    def tick(done: int, total: int) -> object:
+        if ended.is_set():
+            return False
+        return report(done, total) if report is not None else None
+
+    try:
+        return await _run(pool, call, *a, progress=tick, **k)
+    except asyncio.CancelledError:
+        ended.set()
+        raise
+
+
 async def dedup(data: Any, on: str | None = None, **how: Any) -> Any:
     """:func:`nearkin.dedup`, run on a thread."""
-    return await _run(None, _dedup, data, on, **how)
+    return await _run_long(None, "dedup", _dedup, data, on, **how)
 
 
 class _Readable:
@@ -46,12 +75,29 @@ class _Readable:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nearkin")
 
     async def _call(self, name: str, *arguments: Any, **keywords: Any) -> Any:
-        return await _run(self._pool, getattr(self._sync, name), *arguments, **keywords)
+        call = getattr(self._sync, name)
+        if name in _LONG:
+            return await _run_long(self._pool, name, call, *arguments, **keywords)
+        return await _run(self._pool, call, *arguments, **keywords)
 
     @property
-    def sync(self) -> Any:
+    def blocking(self) -> Any:
         """The underlying index. Its calls block."""
         return self._sync
+
+    @property
+    def path(self) -> Any:
+        return self._sync.path
+
+    @property
+    def change(self) -> int:
+        change: int = self._sync.change
+        return change
+
+    @property
+    def sketcher(self) -> _nearkin.Sketcher:
+        sketcher: _nearkin.Sketcher = self._sync.sketcher
+        return sketcher
 
     @property
     def params(self) -> _nearkin.Params:
@@ -65,6 +111,7 @@ class _Readable:
         return True
 
     async def contains(self, key: Any) -> bool:
+        """Whether a document has this key."""
         found: bool = await self._call("__contains__", key)
         return found
 
@@ -83,19 +130,43 @@ class _Readable:
         table: _nearkin.Table = await self._call("query_many", documents, **how)
         return table
 
-    async def pairs(self, threshold: float | None = None, **how: Any) -> _nearkin.Table:
-        """All pairs, in memory. If they do not fit, iterate over ``sync.pairs()`` on a thread."""
-        table: _nearkin.Table = await _run(
-            self._pool, lambda: self._sync.pairs(threshold, **how).read_all()
-        )
+    async def query_keys(self, keys: Any, **how: Any) -> _nearkin.Table:
+        table: _nearkin.Table = await self._call("query_keys", keys, **how)
         return table
+
+    async def query_passages(self, documents: Any, **how: Any) -> Any:
+        return await self._call("query_passages", documents, **how)
+
+    async def signature(self, key: Any) -> _nearkin.Signature:
+        signature: _nearkin.Signature = await self._call("signature", key)
+        return signature
+
+    async def snapshot(self) -> _nearkin.Snapshot:
+        snapshot: _nearkin.Snapshot = await self._call("snapshot")
+        return snapshot
+
+    async def keys(self, *a: Any, **how: Any) -> list[Any]:
+        """All keys, in memory. If they do not fit, iterate over ``blocking.keys()`` on a thread."""
+        return await _run(self._pool, lambda: list(self._sync.keys(*a, **how)))
+
+    async def pairs(self, threshold: float | None = None, **how: Any) -> _nearkin.Table:
+        """All pairs, in memory. For more, iterate over ``blocking.pairs()`` on a thread."""
+
+        def read(progress: Any, **how: Any) -> _nearkin.Table:
+            table: _nearkin.Table = self._sync.pairs(threshold, **how).read_all(progress=progress)
+            return table
+
+        return await _run_long(self._pool, "pairs", read, **how)
 
     async def clusters(self, threshold: float | None = None, **how: Any) -> _nearkin.Table:
         """All clusters, in memory."""
-        table: _nearkin.Table = await _run(
-            self._pool, lambda: self._sync.clusters(threshold, **how).read_all()
-        )
-        return table
+
+        def read(progress: Any, **how: Any) -> _nearkin.Table:
+            stream = self._sync.clusters(threshold, progress=progress, **how)
+            table: _nearkin.Table = stream.read_all()
+            return table
+
+        return await _run_long(self._pool, "clusters", read, **how)
 
     async def stats(self) -> Stats:
         stats: Stats = await self._call("stats")
@@ -129,6 +200,13 @@ class Index(_Readable):
         :class:`nearkin.Index`.
         """
         return cls(await _run(None, _nearkin.Index, path, params, **how), workers)
+
+    @classmethod
+    async def create(
+        cls, path: Any, params: _nearkin.Params, *, workers: int = 4, **how: Any
+    ) -> Index:
+        """Creates an index; raises ``ExistsError`` if there is one."""
+        return cls(await _run(None, _nearkin.Index.create, path, params, **how), workers)
 
     async def __aenter__(self) -> Index:
         return self
@@ -175,6 +253,17 @@ class Index(_Readable):
     async def flush(self) -> None:
         await self._call("flush")
 
+    async def sync(self) -> None:
+        await self._call("sync")
+
+    async def adopt(self, *a: Any, **how: Any) -> Any:
+        return await self._call("adopt", *a, **how)
+
+    @property
+    def closed(self) -> bool:
+        closed: bool = self._sync.closed
+        return closed
+
 
 class Reader(_Readable):
     """:class:`nearkin.Reader` for asyncio. Create it with ``await Reader.open(path)``."""
@@ -190,3 +279,15 @@ class Reader(_Readable):
     async def refresh(self) -> bool:
         moved: bool = await self._call("refresh")
         return moved
+
+
+def _document(kind: type, of: type) -> None:
+    """Gives the methods and properties the docstrings of what they call."""
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and member.__doc__ is None:
+            member.__doc__ = getattr(of, name).__doc__
+
+
+_document(_Readable, _nearkin.Reader)
+_document(Index, _nearkin.Index)
+_document(Reader, _nearkin.Reader)

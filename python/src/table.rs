@@ -10,6 +10,7 @@ use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
 use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
 use crate::error::{from_engine, message_of, raise, unlocked};
+use crate::progress::{callback, report};
 
 /// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface
 /// (pyarrow, polars, pandas, DuckDB) reads them without a copy; none of these libraries is
@@ -288,11 +289,16 @@ impl Stream {
         Ok(batch.map(|batch| Table::new(&self.fields, vec![batch])))
     }
 
-    /// All remaining rows, in memory.
-    fn read_all(&self, py: Python<'_>) -> PyResult<Table> {
-        let mut batches = Vec::new();
+    /// All remaining rows, in memory. ``progress`` is told the number of rows; the total is not
+    /// known.
+    #[pyo3(signature = (*, progress=None))]
+    fn read_all(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Table> {
+        let progress = callback(py, progress, "rows")?;
+        let (mut batches, mut rows) = (Vec::new(), 0);
         while let Some(batch) = self.pull(py)? {
+            rows += batch.rows as u64;
             batches.push(batch);
+            report(py, progress.as_ref(), rows, 0)?;
         }
         Ok(Table::new(&self.fields, batches))
     }
@@ -318,17 +324,17 @@ impl Stream {
 
     /// Converts the remaining rows to a ``pyarrow.Table``.
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        converted(&Bound::new(py, self.read_all(py)?)?, "to_arrow")
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_arrow")
     }
 
     /// Converts the remaining rows to a ``pandas.DataFrame``.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        converted(&Bound::new(py, self.read_all(py)?)?, "to_pandas")
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_pandas")
     }
 
     /// Converts the remaining rows to a ``polars.DataFrame``.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        converted(&Bound::new(py, self.read_all(py)?)?, "to_polars")
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_polars")
     }
 
     fn __repr__(&self) -> String {
