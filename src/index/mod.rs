@@ -34,7 +34,7 @@ pub use files::copy::{Imported, Salvaged};
 pub use files::seal::{Sealed, Ticket, seal};
 pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};
-pub(crate) use read::query::check_threshold;
+pub(crate) use read::check_threshold;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document, Documents,
     Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,

@@ -231,15 +231,6 @@ impl Segment {
         self.u32_at(counts.offset + 4 * u64::from(ordinal))
     }
 
-    /// Checks the whole file: see `verify.rs`.
-    pub(crate) fn verify(
-        &self,
-        dead: Option<&super::Dead>,
-        watch: &mut super::Watch<'_>,
-    ) -> Result<()> {
-        super::verify::segment(self, dead, watch)
-    }
-
     /// Whether the document has this key.
     pub(crate) fn has_key(&self, ordinal: u32, key: &[u8]) -> Result<bool> {
         let bytes = self.document_bytes(ordinal)?;

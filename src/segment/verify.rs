@@ -24,6 +24,54 @@ use std::ops::Range;
 const MEMORY_BYTES: usize = small!(verify::MEMORY_BYTES, 64 * 1024 * 1024);
 
 impl Segment {
+    /// The full check of a segment and its dead file. Reports problems to `watch`; `Err` only means
+    /// that the check was cancelled. The content is checked only if all blocks are intact: problems
+    /// with the content of a damaged file would only be consequences of the reported damage.
+    pub(crate) fn verify(&self, dead: Option<&Dead>, watch: &mut Watch<'_>) -> Result<()> {
+        if let Some(dead) = dead {
+            dead.verify(watch)?;
+        }
+        if !blocks(&self.blocks, watch)? {
+            return Ok(());
+        }
+        gaps(self, watch);
+        times(self, watch)?;
+        let mut sums = ExpectedSums::new(self);
+        let keys_are_whole = documents(self, &mut sums, watch)?;
+        let ranks = match dead.map(Dead::bits).transpose() {
+            Ok(Some(bits)) => Some(Ranks::new(bits, self.docs())),
+            Ok(None) => Some(Ranks::all_live(self.docs())),
+            // The check of the dead file has already reported this error.
+            Err(_) => None,
+        };
+        if !sums.add_signatures(self, watch)? {
+            return Ok(());
+        }
+        let mut is_right = keys_are_whole;
+        for table in 0..self.properties.tables {
+            is_right = is_right && sums.is_right(self, table, watch)?;
+        }
+        if !is_right {
+            return tables(self, ranks.as_ref(), keys_are_whole, watch);
+        }
+        if let Some(ranks) = &ranks {
+            let mut live = LiveKeys::new(self, ranks);
+            let last = self.properties.tables - 1;
+            let mut progress = Ok(());
+            let read = each_piece(self, last, &mut |fingerprints, ordinals| {
+                if progress.is_ok() {
+                    live.check(fingerprints, ordinals, watch);
+                    progress = watch.progress(0);
+                }
+            });
+            progress?;
+            if let Err(error) = read {
+                (watch.problem)(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Compares every block with its checksum again. Does not check what the blocks contain.
     pub(crate) fn verify_blocks(&self, watch: &mut Watch<'_>) -> Result<()> {
         blocks(&self.blocks, watch).map(drop)
@@ -71,54 +119,6 @@ pub(super) fn zeros(file: &BlockFile, gap: Range<u64>, watch: &mut Watch<'_>) {
         }
         Ok(()) => {}
     }
-}
-
-/// The full check of a segment and its dead file. Reports problems to `watch`; `Err` only means
-/// that the check was cancelled. The content is checked only if all blocks are intact: problems
-/// with the content of a damaged file would only be consequences of the reported damage.
-pub(super) fn segment(segment: &Segment, dead: Option<&Dead>, watch: &mut Watch<'_>) -> Result<()> {
-    if let Some(dead) = dead {
-        dead.verify(watch)?;
-    }
-    if !blocks(&segment.blocks, watch)? {
-        return Ok(());
-    }
-    gaps(segment, watch);
-    times(segment, watch)?;
-    let mut sums = ExpectedSums::new(segment);
-    let keys_are_whole = documents(segment, &mut sums, watch)?;
-    let ranks = match dead.map(Dead::bits).transpose() {
-        Ok(Some(bits)) => Some(Ranks::new(bits, segment.docs())),
-        Ok(None) => Some(Ranks::all_live(segment.docs())),
-        // The check of the dead file has already reported this error.
-        Err(_) => None,
-    };
-    if !sums.add_signatures(segment, watch)? {
-        return Ok(());
-    }
-    let mut is_right = keys_are_whole;
-    for table in 0..segment.properties.tables {
-        is_right = is_right && sums.is_right(segment, table, watch)?;
-    }
-    if !is_right {
-        return tables(segment, ranks.as_ref(), keys_are_whole, watch);
-    }
-    if let Some(ranks) = &ranks {
-        let mut live = LiveKeys::new(segment, ranks);
-        let last = segment.properties.tables - 1;
-        let mut progress = Ok(());
-        let read = each_piece(segment, last, &mut |fingerprints, ordinals| {
-            if progress.is_ok() {
-                live.check(fingerprints, ordinals, watch);
-                progress = watch.progress(0);
-            }
-        });
-        progress?;
-        if let Err(error) = read {
-            (watch.problem)(error);
-        }
-    }
-    Ok(())
 }
 
 fn gaps(segment: &Segment, watch: &mut Watch<'_>) {

@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The modules that `docs/ARCHITECTURE.md` calls the engine.
 const ENGINE: [&str; 7] = ["index", "segment", "sketch", "wal", "memtable", "storage", "catalog"];
-/// Upper bound of the number of files in one import circle of the library.
+/// The only import circle of the library is in this module: `simd.rs` compiles the functions of
+/// its siblings again for the processor that is found, and they call what it has of its own.
+const CIRCLE_MODULE: &str = "sketch::";
+/// Upper bound of the number of files in that circle.
 const CIRCLE_FILES_MAX: usize = 21;
 
 /// The numbers of code lines, files and types.
@@ -52,6 +55,8 @@ fn the_engine_in_numbers() {
         let names: BTreeSet<&str> = circle.split(", ").flat_map(|e| e.split(" needs ")).collect();
         let list = names.iter().copied().collect::<Vec<_>>().join(" ");
         println!("circle of {}: {list}", names.len());
+        let outside = names.iter().find(|name| !name.starts_with(CIRCLE_MODULE));
+        assert_eq!(outside, None, "files need each other in a circle: {circle}");
         assert!(names.len() <= CIRCLE_FILES_MAX, "a circle of {} files: {circle}", names.len());
     }
 }

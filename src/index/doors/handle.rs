@@ -1,9 +1,9 @@
 //! The public handle. Every method only delegates to the layers below.
 
 use crate::index::files::copy::backup;
-use crate::index::files::{inspect, open};
+use crate::index::files::{folder, inspect, open};
 use crate::index::maintain::background::Background;
-use crate::index::maintain::{expiry, steps};
+use crate::index::maintain::{removal, steps};
 use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::read::{Maintained, Progress, Stats, Verification};
@@ -53,7 +53,7 @@ impl Index {
     /// `Invalid` (a file, or a folder with other content), `Corrupt` (an index that has lost its
     /// catalog), `Locked` (a backup is being made there), `Io`.
     pub fn exists(dir: impl AsRef<Path>) -> Result<bool> {
-        open::exists(&*Core::disk(), dir.as_ref())
+        folder::exists(&*Core::disk(), dir.as_ref())
     }
 
     /// Creates an empty index and opens it. The parameters can never be changed. Missing parent
@@ -233,7 +233,7 @@ impl Index {
     /// Those of [`Index::insert`].
     pub fn remove_before(&self, time: u64) -> Result<u64> {
         self.check_of_documents()?;
-        expiry::remove_before(&*self.here()?, time)
+        removal::remove_before(&*self.here()?, time)
     }
 
     /// Writes a batch as one change: atomic, with one append and one sync. `Ok` promises the same

@@ -2,7 +2,7 @@
 
 use crate::index::files::copy::backup;
 use crate::index::files::follow::{self, Follower};
-use crate::index::files::{inspect, sharded};
+use crate::index::files::{folder, inspect, sharded};
 use crate::index::read::{Progress, Snapshot, Stats, Verification};
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
@@ -85,7 +85,7 @@ impl Reader {
         reason = "called as that of an index, which keeps them"
     )]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        let (core, follower) = if sharded::is_sharded(&*storage, &Names::new(dir))? {
+        let (core, follower) = if folder::is_sharded(&*storage, &Names::new(dir))? {
             (sharded::open(&storage, dir, &options)?, None)
         } else {
             let (core, follower) = follow::open(&storage, dir, &options)?;

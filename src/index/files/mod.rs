@@ -5,6 +5,7 @@
 
 pub(super) mod adopt;
 pub(super) mod copy;
+pub(super) mod folder;
 pub(super) mod follow;
 pub(super) mod inspect;
 pub(super) mod life;

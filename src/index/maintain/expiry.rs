@@ -1,10 +1,9 @@
-//! Removal by age: finds the documents, and writes their removes in batches.
+//! Expiry: finds the documents that are due, and writes their removes in batches.
 //!
 //! Queries know nothing of expiry: a document is live until its remove is written, which takes the
 //! same path as every other change.
 
 use crate::Result;
-use crate::index::maintain::steps;
 use crate::index::state::commit;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
@@ -17,33 +16,6 @@ use crate::sync::TryLockError;
 
 /// Maximum number of documents examined per step.
 const LOOKS_MAX: u32 = 1 << 20;
-
-/// Removes all documents older than a time. See [`crate::Index::remove_before`].
-pub(crate) fn remove_before(core: &Core, time: u64) -> Result<u64> {
-    let snapshot = core.all_applied();
-    let mut keys = QueuedKeys::new(core);
-    let mut removed = 0;
-    for source in 0..=snapshot.state.segments.len() {
-        if !may_be_older(&snapshot, source, time) {
-            continue;
-        }
-        for ordinal in 0..snapshot.document_count(source) {
-            let place = Place { source, ordinal };
-            if snapshot.time(place)? < time && snapshot.is_live(place)? {
-                keys.push(snapshot.key(place)?);
-            }
-            if keys.are_enough() {
-                removed += remove_older(core, &mut keys, time)?;
-                steps::after_write(core);
-            }
-        }
-    }
-    // Called even if no keys are left, because it also waits for the sync: the number of
-    // removed documents depends on changes that may not be durable yet.
-    removed += remove_older(core, &mut keys, time)?;
-    steps::after_write(core);
-    Ok(removed)
-}
 
 /// Removes a batch of expired documents; false if none was due.
 pub(crate) fn expire_step(core: &Core) -> Result<bool> {
@@ -94,7 +66,7 @@ fn expire(core: &Core, expiry: &mut Expiry, limit: u64) -> Result<bool> {
 }
 
 /// Removes those of the documents with these keys that are older than a time, as one change.
-fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
+pub(super) fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
     let keys = keys.take();
     let written = {
         let mut writer = core.writer();
@@ -115,12 +87,12 @@ fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Result<u64> {
 }
 
 /// Whether a source may hold a document with a time below `time`.
-fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
+pub(super) fn may_be_older(snapshot: &Snapshot, source: usize, time: u64) -> bool {
     snapshot.state.segments.get(source).is_none_or(|live| live.entry.time_min < time)
 }
 
 /// The keys collected for a batch.
-struct QueuedKeys {
+pub(super) struct QueuedKeys {
     found: Vec<Vec<u8>>,
     bytes: usize,
     count_max: usize,
@@ -128,12 +100,12 @@ struct QueuedKeys {
 }
 
 impl QueuedKeys {
-    fn new(core: &Core) -> Self {
+    pub(super) fn new(core: &Core) -> Self {
         let (count_max, bytes_max) = (core.options.removes_max, core.options.batch_bytes_max);
         Self { found: Vec::new(), bytes: 0, count_max, bytes_max }
     }
 
-    fn push(&mut self, key: Vec<u8>) {
+    pub(super) fn push(&mut self, key: Vec<u8>) {
         // Approximate size of the remove operation in the WAL.
         self.bytes += key.len() + 20;
         self.found.push(key);
@@ -146,7 +118,7 @@ impl QueuedKeys {
         count.min(self.bytes_max.saturating_sub(self.bytes) / KEY_OPERATION_BYTES).max(1)
     }
 
-    fn are_enough(&self) -> bool {
+    pub(super) fn are_enough(&self) -> bool {
         let full = self.bytes + KEY_OPERATION_BYTES > self.bytes_max;
         self.found.len() >= self.count_max || (full && !self.found.is_empty())
     }

@@ -1,13 +1,13 @@
 //! The floor of maintenance: what is due, and the threads that do it.
 //!
-//! Knows merges and the write path: expiry and removal by prefix write removes. `steps.rs` runs one
+//! Knows merges and the write path: expiry and removal write removes. `steps.rs` runs one
 //! due step; `background.rs` and `pool.rs` decide which thread runs it.
 
 pub(super) mod background;
 pub(super) mod expiry;
 #[cfg(not(all(shuttle, test)))]
 pub(super) mod pool;
-pub(super) mod prefix;
 pub(super) mod quiet;
+pub(super) mod removal;
 pub(super) mod steps;
 pub(super) mod warm_up;

@@ -2,7 +2,6 @@
 //! the smaller document in the larger one.
 
 use crate::curve::THRESHOLD_SLACK;
-use crate::index::read::query::check_threshold;
 use crate::params::{Containment, ERRORS_BELOW};
 use crate::sketch::{needed_for_containment, needed_for_similarity};
 use crate::{Error, Original, Overlap, Params, Result};
@@ -219,4 +218,12 @@ pub(super) fn check_contained(contained: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("the containment must be from 0 to 1, not {contained}")))
+}
+
+/// Returns an error if the threshold is not from 0 to 1.
+pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&threshold) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("the threshold must be from 0 to 1, not {threshold}")))
 }

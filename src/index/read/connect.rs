@@ -7,7 +7,7 @@
 //! only after all of them.
 
 use super::alike::Alike;
-use super::clusters::{Forest, Numbers};
+use super::forest::{Forest, Numbers};
 use super::sweep::{RangeEntry, Sweep};
 use crate::index::read::answer::Progress;
 use crate::index::state::versions::{Place, Snapshot};

@@ -5,7 +5,7 @@
 //! is processed in windows of consecutive documents: the ordinals of all bands are marked in a
 //! window, and then the marked signatures are read sequentially.
 
-use super::search::{Found, SearchTerms};
+use super::candidate::{Found, SearchTerms};
 use super::terms::Stop;
 use crate::Result;
 use crate::format::bytes::index;

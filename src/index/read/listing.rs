@@ -2,7 +2,6 @@
 //!
 //! Both iterators own their data, so they can be stored and sent to other threads.
 
-use crate::format::bytes::index;
 use crate::index::read::locate::locate_all;
 use crate::index::read::ordered::{Ordered, each_live_key};
 use crate::index::state::key::Key;
@@ -235,21 +234,4 @@ impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").field("left", &self.len()).finish_non_exhaustive()
     }
-}
-
-/// Bitmap of the documents of a segment: set bits are documents that are dead in the snapshot.
-/// Empty if `source` is the memtable.
-pub(super) fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
-    let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
-    let mut bits = match &live.dead {
-        Some(held) => held.dead.bits()?,
-        None => vec![0; index(live.segment.docs()).div_ceil(64)],
-    };
-    let content = snapshot.state.memtable.read();
-    for (segment, ordinal, died) in content.segment_deaths() {
-        if segment == live.number() && died <= snapshot.visible {
-            bits[index(ordinal / 64)] |= 1 << (ordinal % 64);
-        }
-    }
-    Ok(bits)
 }

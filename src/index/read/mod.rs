@@ -5,11 +5,13 @@
 
 mod alike;
 mod answer;
+pub(crate) mod candidate;
 mod clusters;
 mod comparisons;
 mod connect;
 mod crowd;
 mod exact;
+mod forest;
 mod listing;
 pub(crate) mod locate;
 mod ordered;
@@ -27,6 +29,7 @@ mod terms;
 pub use super::state::versions::Snapshot;
 pub use crate::index::state::recovery::Recovery;
 pub use alike::Alike;
+pub(crate) use alike::check_threshold;
 pub(crate) use answer::ProgressReport;
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Stats, Verification,

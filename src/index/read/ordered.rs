@@ -5,7 +5,6 @@
 //! are then sorted by the bytes that follow.
 
 use crate::format::bytes::index;
-use crate::index::read::listing::dead_bits;
 use crate::index::state::versions::Snapshot;
 use crate::{Error, Result};
 use std::ops::ControlFlow;
@@ -225,6 +224,23 @@ fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
         std::mem::swap(heads, spare);
         spare.truncate(heads.len());
     }
+}
+
+/// Bitmap of the documents of a segment: set bits are documents that are dead in the snapshot.
+/// Empty if `source` is the memtable.
+fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
+    let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
+    let mut bits = match &live.dead {
+        Some(held) => held.dead.bits()?,
+        None => vec![0; index(live.segment.docs()).div_ceil(64)],
+    };
+    let content = snapshot.state.memtable.read();
+    for (segment, ordinal, died) in content.segment_deaths() {
+        if segment == live.number() && died <= snapshot.visible {
+            bits[index(ordinal / 64)] |= 1 << (ordinal % 64);
+        }
+    }
+    Ok(bits)
 }
 
 #[cfg(test)]

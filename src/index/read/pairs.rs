@@ -3,7 +3,8 @@
 use crate::Result;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Collapsed, Pair, Progress};
-use crate::index::read::clusters::{Forest, Numbers, Twins, unite_twins};
+use crate::index::read::clusters::{Twins, unite_twins};
+use crate::index::read::forest::{Forest, Numbers};
 use crate::index::read::sweep::{PlacePair, Sweep};
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;

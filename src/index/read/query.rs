@@ -5,9 +5,10 @@
 //! documents must not matter.
 
 use crate::format::bytes::wide;
-use crate::index::read::alike::Alike;
+use crate::index::read::alike::{Alike, check_threshold};
+use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
-use crate::index::read::search::{Found, Search};
+use crate::index::read::search::Search;
 use crate::index::read::terms::Terms;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
@@ -196,14 +197,6 @@ impl<'a> CheckedTerms<'a> {
 
 /// Number of signatures that are looked up together: enough to hide the memory latency.
 pub(super) const BATCH_SIGNATURES: usize = small!(query::BATCH_SIGNATURES, 8);
-
-/// Returns an error if the threshold is not from 0 to 1.
-pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&threshold) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!("the threshold must be from 0 to 1, not {threshold}")))
-}
 
 impl Snapshot {
     /// The minimum number of equal rows at this threshold, or at the index's own.

@@ -5,7 +5,7 @@
 //! is read once.
 
 use super::alike::Alike;
-use super::search::Found;
+use super::candidate::Found;
 use super::terms::Stop;
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};

@@ -1,6 +1,6 @@
 //! Reusable buffers, so that a search need not allocate.
 
-use super::search::{Candidate, Found};
+use super::candidate::{Candidate, Found};
 use crate::memtable::Walk;
 use crate::segment::{Entries, LookUp};
 use std::cell::Cell;

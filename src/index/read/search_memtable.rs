@@ -3,9 +3,10 @@
 //! Short chains are compared while they are walked. If chains are long, as in a crowd, documents
 //! are marked first and then compared once each, in storage order.
 
+use super::candidate::{Found, SearchTerms};
 use super::crowd::{CROWD_MIN, Crowd};
 use super::scratch::SearchScratch;
-use super::search::{Found, Search, SearchTerms, small};
+use super::search::{Search, small};
 use super::terms::Stop;
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};

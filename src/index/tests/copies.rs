@@ -1,7 +1,7 @@
 //! Read-only opening and backups, on the simulated disk.
 
 use crate::index::files::copy::backup;
-use crate::index::files::open::{refuse_existing, take_lock};
+use crate::index::files::folder::{refuse_existing, take_lock};
 use crate::index::state::options::{Maintenance, Options};
 use crate::sketch::Signature;
 use crate::storage::Storage;

@@ -4,7 +4,7 @@
 use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::format::bytes::wide;
 use crate::format::wal::{RECORDS_BEGIN, RecordHeader, RecordKind};
-use crate::index::files::open::exists;
+use crate::index::files::folder::exists;
 use crate::storage::{Disk, OpenMode, Storage};
 use crate::testing::sim::{Fault, Sim, What};
 use crate::{Durability, ErrorKind, Index, Maintained, Options, Reader, Result, catalog};

@@ -5,8 +5,9 @@
 
 use super::batch::{Operation, Outcome};
 use super::plan::key_hashes;
+use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
-use crate::index::read::search::{Found, Search};
+use crate::index::read::search::Search;
 use crate::index::read::{Alike, Match};
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};

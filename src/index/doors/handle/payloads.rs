@@ -4,7 +4,7 @@
 #[cfg(doc)]
 use crate::Options;
 use crate::index::Index;
-use crate::index::maintain::{prefix, steps};
+use crate::index::maintain::{removal, steps};
 use crate::index::state::key::Key;
 use crate::index::write::admit::{Admission, Admit, Newcomer, VerifiedAdmit};
 use crate::index::write::batch::{Batch, Outcome};
@@ -109,7 +109,7 @@ impl Index {
     /// ```
     pub fn remove_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<u64> {
         self.check_of_documents()?;
-        prefix::remove_prefix(&*self.here()?, prefix.into().as_bytes())
+        removal::remove_prefix(&*self.here()?, prefix.into().as_bytes())
     }
 
     /// The maximum size of a batch ([`Batch::bytes`]): the [`Options::batch_bytes_max`] that this

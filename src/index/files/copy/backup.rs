@@ -4,8 +4,9 @@
 use crate::catalog;
 use crate::format::bytes::narrow;
 use crate::format::catalog::Row;
+use crate::index::files::folder::{refuse_existing, take_lock};
 use crate::index::files::follow;
-use crate::index::files::open::{self, assemble, make_folders, refuse_existing, take_lock};
+use crate::index::files::open::{self, assemble, make_folders};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::write_parameters;
 use crate::index::state::core::Core;

@@ -13,8 +13,8 @@ use crate::index::state::group::Mark;
 use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
 
+use super::folder::{self, PAUSE, is_locked};
 use super::open;
-use super::open::is_locked;
 use crate::format::catalog::{Row, WalEntry};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names};
@@ -22,15 +22,10 @@ use crate::sync::{Arc, thread};
 use crate::wal::{Believe, LogReader, Look};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
-use std::time::Duration;
 
 /// Number of retries if files change while they are read. With the pauses, this takes about a
 /// second.
 const ATTEMPTS: u32 = 40;
-
-/// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
-/// take no time.
-pub(crate) const PAUSE: Duration = Duration::from_millis(small!(follow::PAUSE_MILLIS, 1));
 
 /// What a reader knows about the files that it follows.
 #[derive(Debug)]
@@ -60,7 +55,7 @@ pub(crate) fn open(
     options: &Options,
 ) -> Result<(Core, Follower)> {
     options.validate()?;
-    if !open::exists(&**storage, dir)? {
+    if !folder::exists(&**storage, dir)? {
         return Err(open::missing(dir));
     }
     let names = Names::new(dir);
@@ -153,7 +148,7 @@ pub(crate) fn verify_beside(core: &Core, problems: &mut Vec<Error>) -> Result<()
 /// One attempt of [`verify_beside`]. Returns false if the files changed during the check.
 fn try_verify_beside(core: &Core, patience: &mut Patience<'_>) -> Result<bool> {
     let storage = &*core.storage;
-    if !open::exists(storage, core.names.root())? {
+    if !folder::exists(storage, core.names.root())? {
         return Err(open::missing(core.names.root()));
     }
     let (row, hash) = catalog::load_with_hash(storage, &core.names.catalog())?;

@@ -1,21 +1,13 @@
 //! Files in the folder that the catalog does not list: finds, checks and deletes them.
 
 use crate::format::catalog::Row;
+use crate::index::files::folder::list_if_any;
+use crate::storage::Storage;
 use crate::storage::names::{self, Ending, Names};
-use crate::storage::{DirEntry, Storage};
 use crate::wal::holds_a_record;
 use crate::{Error, Result};
 use std::io;
-use std::path::{Path, PathBuf};
-
-/// The entries of a folder; `None` if it does not exist.
-pub(super) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<DirEntry>>> {
-    match storage.list(dir) {
-        Ok(entries) => Ok(Some(entries)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io("read", dir, error)),
-    }
-}
+use std::path::PathBuf;
 
 /// The unlisted files of the folder, and its missing subfolders.
 #[derive(Debug, Default)]
@@ -119,6 +111,7 @@ impl Litter {
 mod tests {
     use super::*;
     use crate::testing::sim::Sim;
+    use std::path::Path;
 
     #[test]
     fn what_went_of_itself_before_it_was_swept_is_no_error() {

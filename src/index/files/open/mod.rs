@@ -3,7 +3,6 @@
 //! Nothing is written before everything was read and checked. Replayed changes are made durable
 //! (flushed) before anything depends on them.
 
-mod folder;
 mod litter;
 
 use crate::index::merge::draft::open_dead;
@@ -20,11 +19,10 @@ use crate::index::state::wakeup::Wakeup;
 use crate::index::write::batch::Operation;
 use crate::index::write::plan::{key_hashes, plan};
 use crate::index::write::write_path;
-pub(crate) use folder::{exists, is_locked, refuse_existing, take_lock};
-use litter::{Litter, list_if_any};
+use litter::Litter;
 
+use super::folder::{exists, is_sharded, refuse_existing, take_lock};
 use super::life::first_log_bytes;
-use super::sharded::is_sharded;
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
 use crate::format::wal::{LoggedOperation, RecordBuilder};

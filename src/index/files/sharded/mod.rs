@@ -13,6 +13,7 @@ pub use fetch::{Manifest, ManifestFile};
 pub use write::Shards;
 pub(crate) use write::shard_of;
 
+use super::folder::newest_generation;
 use super::open::{assemble, hold};
 use crate::format::bytes::narrow;
 use crate::format::manifest::{self, MANIFEST_BYTES_MAX};
@@ -20,37 +21,11 @@ use crate::index::files::open;
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
-use crate::storage::names::{Names, parse_manifest};
+use crate::storage::names::Names;
 use crate::storage::{OpenMode, Storage};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, Result};
-use std::io;
 use std::path::Path;
-
-/// The number of the newest generation; `None` if the folder has no sharded index.
-pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<Option<u64>> {
-    let folder = names.manifest_dir();
-    match storage.list(&folder) {
-        Ok(entries) => Ok(entries.iter().filter_map(|entry| parse_manifest(&entry.name)).max()),
-        Err(error)
-            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(Error::io("read", &folder, error)),
-    }
-}
-
-/// Whether the folder has a sharded index, and not a plain one.
-pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
-    match storage.bytes_of(&names.catalog()) {
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(newest_generation(storage, names)?.is_some())
-        }
-        Err(error) => Err(Error::io("look at", &names.catalog(), error)),
-    }
-}
 
 /// The newest manifest.
 pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::ManifestContent> {

@@ -1,13 +1,14 @@
 //! Writes a sharded index: first the files, then the manifest that lists them. If another process
 //! has committed the same generation before, the commit fails.
 
-use super::{core_of, newest, newest_generation};
+use super::{core_of, newest};
 use crate::format::bytes::NUMBER_MAX;
 use crate::format::catalog::SegmentEntry;
 use crate::format::manifest::{ManifestContent, NOTE_BYTES_MAX, SHARDS_MAX};
 use crate::index::files::adopt::{self, Adopt, AdoptionPlan};
 use crate::index::files::copy::{Imported, check_of_documents};
-use crate::index::files::open::{self, hold, make_folders, refuse_existing, row_of_new};
+use crate::index::files::folder::{newest_generation, refuse_existing};
+use crate::index::files::open::{self, hold, make_folders, row_of_new};
 use crate::index::files::seal::{Sealed, Ticket};
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
 use crate::index::merge::flush;

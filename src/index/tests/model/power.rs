@@ -88,7 +88,7 @@ impl Bench {
     /// Compares a disk with the model. If the creation of the index was not finished, creating one
     /// must be possible.
     fn check_left(&self, disk: &Sim, made: bool) {
-        if !made && !crate::index::files::open::exists(disk, Path::new(DIR)).expect("a folder") {
+        if !made && !crate::index::files::folder::exists(disk, Path::new(DIR)).expect("a folder") {
             let mut again = Self::unmade(layout(Durability::Sync), 1, disk.clone());
             again.make().expect("an index where the first was never finished");
             return;
@@ -135,7 +135,7 @@ fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
         }
         drop(bench.index.take());
         bench.sim = bench.sim.kill();
-        if crate::index::files::open::exists(&bench.sim, Path::new(DIR)).expect("a folder") {
+        if crate::index::files::folder::exists(&bench.sim, Path::new(DIR)).expect("a folder") {
             assert!(bench.begin_again(End::Kill));
         } else {
             assert_eq!(bench.model.change, 0, "an index with changes is gone");

@@ -5,7 +5,7 @@
 //! and they are compared, too.
 
 use super::{Admission, Admit, AdmitTerms, Decision, Keep, Newcomer};
-use crate::index::read::search::Found;
+use crate::index::read::candidate::Found;
 use crate::index::read::{Alike, Fetch, Match};
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};

@@ -214,7 +214,7 @@ impl Judge<'_> {
     /// Checks a backup: a finished one must be whole, and an incomplete one must never be accepted.
     fn check_backup(&mut self, bench: &Bench, disk: &Sim) {
         let Some(backup) = &bench.backup else { return };
-        match crate::index::files::open::exists(disk, &backup.dir) {
+        match crate::index::files::folder::exists(disk, &backup.dir) {
             Ok(true) => self.figures.backups.0 += 1,
             left => {
                 assert!(!backup.done, "a backup is gone: {left:?}");
@@ -327,7 +327,7 @@ fn exists_yet(disk: &Sim) -> bool {
 }
 
 fn exists(disk: &Sim) -> bool {
-    crate::index::files::open::exists(disk, Path::new(DIR)).expect("a folder")
+    crate::index::files::folder::exists(disk, Path::new(DIR)).expect("a folder")
 }
 
 fn open(bench: &Bench, disk: &Sim) -> Index {

@@ -2,21 +2,22 @@
 //!
 //! This module knows file names and the lock. It reads no file.
 
-use super::list_if_any;
-
-use crate::index::files::follow::PAUSE;
-use crate::index::files::sharded::newest_generation;
 use crate::storage::lock::{HeldHere, Lock};
-use crate::storage::names::{self, Names};
+use crate::storage::names::{self, Names, parse_manifest};
 use crate::storage::{DirEntry, Storage};
 use crate::sync::thread;
 use crate::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Maximum number of attempts of a writer to take the lock while readers probe it. A probe takes
 /// microseconds.
 const ATTEMPTS: u32 = 200;
+
+/// Base of the pause between two retries. Zero in tests, since operations of the simulated disk
+/// take no time.
+pub(crate) const PAUSE: Duration = Duration::from_millis(small!(follow::PAUSE_MILLIS, 1));
 
 /// Whether the folder has an index: see [`crate::Index::exists`].
 pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
@@ -145,4 +146,38 @@ fn busy(storage: &dyn Storage, names: &Names) -> Error {
         }
     };
     Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))
+}
+
+/// The number of the newest generation; `None` if the folder has no sharded index.
+pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<Option<u64>> {
+    let folder = names.manifest_dir();
+    match storage.list(&folder) {
+        Ok(entries) => Ok(entries.iter().filter_map(|entry| parse_manifest(&entry.name)).max()),
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(Error::io("read", &folder, error)),
+    }
+}
+
+/// Whether the folder has a sharded index, and not a plain one.
+pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
+    match storage.bytes_of(&names.catalog()) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(newest_generation(storage, names)?.is_some())
+        }
+        Err(error) => Err(Error::io("look at", &names.catalog(), error)),
+    }
+}
+
+/// The entries of a folder; `None` if it does not exist.
+pub(crate) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Vec<DirEntry>>> {
+    match storage.list(dir) {
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", dir, error)),
+    }
 }
