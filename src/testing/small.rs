@@ -93,7 +93,6 @@ table! {
         TINY_BYTES_MAX: u64 = 0;
     }
     ordered {
-        FEW: usize = 3;
         HOLD: u32 = 5;
     }
     parallel_tables {

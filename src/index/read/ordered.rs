@@ -1,23 +1,14 @@
 //! Collects keys and sorts them.
 //!
-//! Most keys differ in a few bytes after their common prefix. These bytes and the number of the
-//! key are packed into one integer, and the integers are sorted. Keys that are equal in these bytes
-//! are then sorted by the bytes that follow.
+//! Most keys differ in a few bytes after their common prefix. These bytes are compared first.
 
 use crate::format::bytes::index;
 use crate::index::state::versions::Snapshot;
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Number of bytes of a key in the sort integer. The byte after them holds their count.
-const HEAD: usize = 11;
-/// Minimum number of keys that are sorted by heads. Fewer keys are compared directly.
-const FEW: usize = small!(ordered::FEW, 16);
 /// Number of documents of the memtable that are read each time its lock is taken.
 const HOLD: u32 = small!(ordered::HOLD, 1_024);
-/// The bits of the key number in the sort integer.
-const NUMBER: u128 = 0xffff_ffff;
-
 /// Keys in one buffer, and their sorted order.
 pub(super) struct Ordered {
     keys: Gathered,
@@ -77,8 +68,7 @@ impl Ordered {
         let count = u32::try_from(keys.ends.len())
             .map_err(|_| Error::invalid("at most 2^32 keys can be listed"))?;
         let mut order: Vec<u32> = (0..count).collect();
-        let (mut heads, mut spare) = (Vec::new(), Vec::new());
-        sort(&keys, &mut order, prefix.len(), &mut heads, &mut spare);
+        sort(&keys, &mut order, prefix.len());
         Ok(Self { keys, order })
     }
 
@@ -120,34 +110,16 @@ pub(super) fn each_live_key(
     Ok(())
 }
 
-/// Sorts keys whose first `depth` bytes are equal.
-fn sort(
-    keys: &Gathered,
-    numbers: &mut [u32],
-    depth: usize,
-    heads: &mut Vec<u128>,
-    spare: &mut Vec<u128>,
-) {
-    if numbers.len() < FEW {
-        numbers.sort_unstable_by(|a, b| keys.rest(*a, depth).cmp(keys.rest(*b, depth)));
-        return;
-    }
+/// Sorts keys whose first `depth` bytes are equal. The sixteen bytes after their common prefix
+/// decide nearly always, so they lie beside the number of the key.
+fn sort(keys: &Gathered, numbers: &mut [u32], depth: usize) {
     let depth = depth + common(keys, numbers, depth);
-    heads.clear();
-    heads.extend(numbers.iter().map(|number| head(keys.rest(*number, depth), *number)));
-    sort_heads(heads, spare);
-    for (number, head) in numbers.iter_mut().zip(&*heads) {
-        *number = number_of(*head);
-    }
-    // Keys with equal heads are sorted by their remaining bytes, if they have any.
-    let mut begin = 0;
-    let runs = heads.chunk_by(|a, b| a >> 32 == b >> 32);
-    let runs: Vec<(usize, bool)> = runs.map(|run| (run.len(), goes_on(run[0]))).collect();
-    for (length, goes_on) in runs {
-        if length > 1 && goes_on {
-            sort(keys, &mut numbers[begin..begin + length], depth + HEAD, heads, spare);
-        }
-        begin += length;
+    let mut heads: Vec<_> = numbers.iter().map(|at| (head(keys.rest(*at, depth)), *at)).collect();
+    heads.sort_unstable_by(|(a, one), (b, other)| {
+        a.cmp(b).then_with(|| keys.rest(*one, depth).cmp(keys.rest(*other, depth)))
+    });
+    for (number, (_, at)) in numbers.iter_mut().zip(heads) {
+        *number = at;
     }
 }
 
@@ -163,67 +135,14 @@ fn common(keys: &Gathered, numbers: &[u32], depth: usize) -> usize {
     })
 }
 
-fn number_of(head: u128) -> u32 {
-    u32::try_from(head & NUMBER).unwrap_or(u32::MAX)
-}
-
-/// The sort integer: the first bytes in big-endian order, padded with zeros; their count, plus one
-/// if more bytes follow; and the number of the key.
-#[inline]
-fn head(rest: &[u8], number: u32) -> u128 {
-    let first = match rest.first_chunk::<16>() {
-        Some(first) => from_bytes(*first) >> (8 * (16 - HEAD)) << (8 * (16 - HEAD)),
-        None => {
-            let mut bytes = [0; 16];
-            let count = rest.len().min(HEAD);
-            bytes[..count].copy_from_slice(&rest[..count]);
-            from_bytes(bytes)
-        }
-    };
-    let count = rest.len().min(HEAD + 1) as u128;
-    first | count << 32 | u128::from(number)
-}
-
-/// Whether a key has more bytes than its head.
-fn goes_on(head: u128) -> bool {
-    head >> 32 & 255 > HEAD as u128
-}
-
+/// The first sixteen bytes as an integer that sorts as they do. Missing bytes count as zeros.
 #[inline]
 #[expect(clippy::big_endian_bytes, reason = "the order of bytes is that of big-endian integers")]
-fn from_bytes(bytes: [u8; 16]) -> u128 {
+fn head(rest: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    let count = rest.len().min(16);
+    bytes[..count].copy_from_slice(&rest[..count]);
     u128::from_be_bytes(bytes)
-}
-
-/// Sorts heads. If the heads differ in only a few bytes, uses a radix sort over these bytes.
-fn sort_heads(heads: &mut Vec<u128>, spare: &mut Vec<u128>) {
-    let first = heads.first().copied().unwrap_or(0);
-    let differing = heads.iter().fold(0, |all, head| all | (head ^ first));
-    let shifts: Vec<u32> =
-        (4..16).map(|byte| 8 * byte).filter(|shift| differing >> shift & 255 != 0).collect();
-    if shifts.len() > index(heads.len().max(1).ilog2()) {
-        heads.sort_unstable();
-        return;
-    }
-    spare.resize(heads.len(), 0);
-    for shift in shifts {
-        let digit = |head: u128| usize::from((head >> shift).to_le_bytes()[0]);
-        let mut places = [0_usize; 256];
-        for head in &*heads {
-            places[digit(*head)] += 1;
-        }
-        let mut begin = 0;
-        for place in &mut places {
-            begin += std::mem::replace(place, begin);
-        }
-        for head in &*heads {
-            let place = &mut places[digit(*head)];
-            spare[*place] = *head;
-            *place += 1;
-        }
-        std::mem::swap(heads, spare);
-        spare.truncate(heads.len());
-    }
 }
 
 /// Bitmap of the documents of a segment: set bits are documents that are dead in the snapshot.
@@ -279,7 +198,7 @@ mod tests {
             }
             let mut order: Vec<u32> =
                 (0..told.len()).map(|at| u32::try_from(at).expect("few")).collect();
-            sort(&keys, &mut order, 0, &mut Vec::new(), &mut Vec::new());
+            sort(&keys, &mut order, 0);
             let sorted: Vec<&[u8]> = order.iter().map(|number| keys.key(*number)).collect();
             let expected: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
             assert_eq!(sorted, expected, "round {round}");

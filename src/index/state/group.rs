@@ -13,6 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Upper bound of the back-off: the number of syncs that skip the group wait after a timeout.
+/// Without a back-off, one steady writer beside three that write every 2 ms gets up to a quarter
+/// fewer inserts done.
 const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.

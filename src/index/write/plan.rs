@@ -10,6 +10,7 @@ use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::key_hash;
 use crate::wal::Reserve;
 use crate::{Error, Params, Result};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Maximum total size of the stored payloads and signatures that one change keeps. They are written
@@ -112,24 +113,14 @@ fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usi
     if operations.is_sorted_by(|one, next| one.key() < next.key()) {
         return before;
     }
-    // A hash table with the last operation on each key, numbered from 1. At most half full, with
-    // four bytes per slot, so that it is cheap to build. It does not use the hashes of the key
-    // table: an attacker who chooses the keys could make those collide.
-    let hasher = ahash::RandomState::default();
-    let mask = (2 * operations.len()).next_power_of_two() - 1;
-    let mut last = vec![0_u32; mask + 1];
-    for (operation, number) in operations.iter().zip(1..) {
-        let key = operation.key();
-        let mut slot = usize::try_from(hasher.hash_one(key) >> 32).unwrap_or(0) & mask;
-        while let Some(earlier) = index(last[slot]).checked_sub(1) {
-            if operations[earlier].key() == key {
-                outcomes[earlier] = Outcome::Superseded;
-                before.push((index(number) - 1, earlier));
-                break;
-            }
-            slot = (slot + 1) & mask;
+    // Not by the hashes of the key table: one who chooses the keys could make those collide.
+    let mut last: HashMap<&[u8], usize, ahash::RandomState> = HashMap::default();
+    last.reserve(operations.len());
+    for (at, operation) in operations.iter().enumerate() {
+        if let Some(earlier) = last.insert(operation.key(), at) {
+            outcomes[earlier] = Outcome::Superseded;
+            before.push((at, earlier));
         }
-        last[slot] = number;
     }
     before
 }
