@@ -53,10 +53,16 @@ pub(crate) struct Serve {
     pub(crate) requests_max: usize,
 
     /// Let clients read the texts of stored documents, so that the page can show two side by side:
-    /// from files whose keys are their paths, or from --from. A text is returned only if it still
-    /// has the stored signature
+    /// from files below --texts-root whose keys are their paths, or from --from. A text is returned
+    /// only if it still has the stored signature
     #[arg(long)]
     pub(crate) texts: bool,
+
+    /// Folder that these files must lie in; links, `..` and absolute paths that lead out of it find
+    /// nothing. Relative keys are relative to it
+    #[arg(long, value_name = "FOLDER", default_value = ".", requires = "texts")]
+    #[arg(conflicts_with = "from")]
+    pub(crate) texts_root: PathBuf,
 
     /// Read texts from this file of JSON lines, by key; scanned once at the start; may be repeated
     #[arg(long, value_name = "FILE", requires = "texts")]

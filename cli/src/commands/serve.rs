@@ -38,6 +38,7 @@ use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
 use crate::input::documents as input;
+use crate::input::inside::Inside;
 use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
@@ -148,7 +149,8 @@ fn originals(args: &Serve, index: &Served) -> Result<Option<Originals>, Failure>
     let given = args.originals();
     let fields = input::fields_again(&given, index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
-    Originals::new(reading, &given, &RowsGiven::default()).map(Some)
+    let originals = Originals::new(reading, &given, &RowsGiven::default())?;
+    Ok(Some(originals.only_inside(Inside::new(&args.texts_root)?)))
 }
 
 /// Serves requests until a signal arrives, then finishes the requests that are running.

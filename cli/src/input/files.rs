@@ -199,8 +199,12 @@ fn is_same(entry: &DirEntry, index: &Path) -> bool {
 
 /// Reads a whole file, up to the maximum document size.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
+    read_open(File::open(path).map_err(|error| Reason::Unreadable(error.to_string()))?)
+}
+
+/// Reads a whole open file, up to the maximum document size.
+pub(crate) fn read_open(file: File) -> Result<Vec<u8>, Reason> {
     let unreadable = |error: std::io::Error| Reason::Unreadable(error.to_string());
-    let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     if length > DOCUMENT_BYTES_MAX as u64 {
         return Err(Reason::TooLarge);

@@ -9,6 +9,7 @@ pub(crate) mod doubts;
 pub(crate) mod fields;
 pub(crate) mod files;
 pub(crate) mod guess;
+pub(crate) mod inside;
 pub(crate) mod lines;
 pub(crate) mod opened;
 pub(crate) mod originals;

@@ -17,6 +17,7 @@ use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 use super::content::Reading;
 use super::files;
 use super::guess::Spelling;
+use super::inside::Inside;
 use super::lines::Lines;
 use super::records::Records;
 use super::shards;
@@ -36,6 +37,8 @@ const KEPT_MAX: usize = 1_024;
 pub(crate) struct Originals {
     reading: Reading,
     files: Vec<LineFile>,
+    /// The folder that files must lie in, if there is one.
+    inside: Option<Inside>,
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
@@ -148,7 +151,13 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        Ok(Self { reading, files, lines, kept: Mutex::default() })
+        Ok(Self { reading, files, inside: None, lines, kept: Mutex::default() })
+    }
+
+    /// Reads files only below this folder; relative keys are relative to it.
+    pub(crate) fn only_inside(mut self, folder: Inside) -> Self {
+        self.inside = Some(folder);
+        self
     }
 
     /// The document with this key. Returns `None` if it cannot be read, or if it no longer has
@@ -197,11 +206,11 @@ impl Originals {
             let lengths: Vec<_> = lines.map(|place| u64::from(place.bytes)).collect();
             return (lengths.iter().sum(), lengths.len() as u64);
         }
-        let kept = metadata(kept).and_then(|(_, metadata)| on_disk::id(&metadata));
+        let kept = self.metadata(kept).and_then(|(_, metadata)| on_disk::id(&metadata));
         let mut known = 0;
         let mut files: HashMap<_, (Metadata, Vec<PathBuf>)> = HashMap::new();
         for (number, key) in others.iter().enumerate() {
-            let Some((path, metadata)) = metadata(key) else { continue };
+            let Some((path, metadata)) = self.metadata(key) else { continue };
             known += 1;
             let id = on_disk::id(&metadata);
             if id.is_none() || id != kept {
@@ -224,23 +233,28 @@ impl Originals {
     fn raw(&self, key: &[u8]) -> Option<Raw> {
         if self.files.is_empty() {
             let path = raw::path_of(key);
-            // Reading a pipe could block forever.
-            if !fs::metadata(&path).is_ok_and(|data| data.is_file()) {
-                return None;
-            }
-            let body = files::read(&path).map(Bytes::from);
+            let body = match &self.inside {
+                Some(inside) => files::read_open(inside.open(key)?),
+                // Reading a pipe could block forever.
+                None if fs::metadata(&path).is_ok_and(|data| data.is_file()) => files::read(&path),
+                None => return None,
+            };
+            let body = body.map(Bytes::from);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
         let Place { file, at, .. } = self.lines.get(key)?;
         self.files.get(*file as usize)?.open(*at).and_then(|mut lines| lines.next()).ok()?
     }
-}
 
-/// The path of a document, and the metadata of its file; `None` if it is not a file.
-fn metadata(key: &[u8]) -> Option<(PathBuf, Metadata)> {
-    let path = raw::path_of(key);
-    let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
-    Some((path, metadata))
+    /// The path of a document, and the metadata of its file; `None` if it is not a file.
+    fn metadata(&self, key: &[u8]) -> Option<(PathBuf, Metadata)> {
+        let path = match &self.inside {
+            Some(inside) => inside.path(key)?,
+            None => raw::path_of(key),
+        };
+        let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+        Some((path, metadata))
+    }
 }
 
 /// An exact similarity as a table cell.

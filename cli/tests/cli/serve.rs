@@ -13,6 +13,8 @@ mod moved;
 mod routes;
 #[path = "serve/stopping.rs"]
 mod stopping;
+#[path = "serve/texts.rs"]
+mod texts;
 
 use http::Server;
 

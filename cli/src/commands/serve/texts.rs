@@ -60,7 +60,7 @@ fn read(shared: &Shared, key: Vec<u8>) -> Result<Json<TextRead>, ErrorResponse> 
         TextNow::Missing => {
             let message = format!("the text of {name:?} was not found");
             Err(ErrorResponse::new(StatusCode::NOT_FOUND, "no_text", message)
-                .advise("start the server in the folder of the keys, or with --from FILE.jsonl"))
+                .advise("give the folder of the keys as --texts-root, or lines with --from"))
         }
     }
 }
