@@ -108,9 +108,10 @@ impl Scratch {
         command.args(arguments).current_dir(self.dir.path());
         command.env("XDG_CACHE_HOME", self.dir.path().join(".cache"));
         // Variables of the developer's environment must not change the results.
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "NEARKIN_TOKEN"] {
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
+        command.env_remove("NEARKIN_TOKEN").env_remove("NEARKIN_READ_TOKEN");
         command
     }
 

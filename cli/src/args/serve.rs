@@ -18,7 +18,8 @@ use super::ttl::TtlGiven;
 ///
 /// An address that other machines can reach needs a token, which every request must contain: as
 /// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. Set it with
-/// --token-file or the environment variable NEARKIN_TOKEN.
+/// --token-file or the environment variable NEARKIN_TOKEN. A second one, set with --read-token-file
+/// or NEARKIN_READ_TOKEN, allows reading only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin serve my.nearkin\n  \
     nearkin serve my.nearkin --listen 8080 --requests-max 16\n  \
@@ -36,6 +37,15 @@ pub(crate) struct Serve {
     /// File with the token that requests must contain, at least 16 characters
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+
+    /// File with a second token, which allows reading only; writes with it get status 403
+    #[arg(long, value_name = "FILE")]
+    pub(crate) read_token_file: Option<PathBuf>,
+
+    /// Let pages of this origin (https://app.example) send requests from a browser; by default none
+    /// may; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = super::values::origin)]
+    pub(crate) allow_origin: Vec<String>,
 
     /// Maximum bytes of a request body; larger ones get status 413
     #[arg(long, value_name = "N", default_value_t = 8 << 20)]

@@ -64,6 +64,16 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
 }
 
+/// Parses an origin as browsers send it: scheme, host and perhaps a port, in lower case.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_:[]".contains(c);
+    match host {
+        Some(host) if !host.is_empty() && host.chars().all(is_part) => Ok(text.to_owned()),
+        _ => Err("must be an origin in lower case, without a path: https://app.example".to_owned()),
+    }
+}
+
 /// Parses which of a document and its duplicates to keep. The names are declared as possible
 /// values, so shells can complete them.
 pub(super) fn keep() -> impl TypedValueParser<Value = Keep> {
@@ -137,6 +147,16 @@ mod tests {
         }
         for wrong in ["", "K", "-1", "1X", "1KK", "nan", "1.5M", "99999999T"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_a_scheme_and_a_host_and_nothing_else() {
+        for text in ["https://app.example", "http://localhost:3000", "http://[::1]:80"] {
+            assert_eq!(origin(text).as_deref(), Ok(text));
+        }
+        for wrong in ["*", "null", "app.example", "https://", "https://App.example", "http://a/b"] {
+            assert!(origin(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
+mod access;
 mod answers;
 mod bodies;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use crate::input::inside::Inside;
 use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
+use access::Access;
 use listener::LimitedListener;
 use served::Served;
 use shared::{Limits, Shared};
@@ -74,14 +76,7 @@ struct StoppedObject {
 }
 
 pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
-    let token = token::given(args.token_file.as_deref())?;
-    if token.is_none() && !args.listen.ip().is_loopback() {
-        return Err(Failure::new(
-            format!("{} is reachable from other machines, which requires a token", args.listen),
-            "write a token of at least 16 characters to a file that only you can read, and give it \
-             with --token-file; or listen on 127.0.0.1",
-        ));
-    }
+    let access = Access::new(args)?;
     let index = open(args)?;
     opened::check_of_documents(index.params(), "serve")?;
     let limits = Limits {
@@ -91,7 +86,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     };
     let title = super::report::name_of(&args.index);
     let originals = originals(args, &index)?;
-    let mut shared = Shared::new(index, title, limits, token, args.listen.ip().is_loopback());
+    let mut shared = Shared::new(index, title, limits, access);
     shared.originals = originals;
     let shared = Arc::new(shared);
     // rayon panics if it cannot start a thread; fail with a message instead.

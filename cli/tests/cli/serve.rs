@@ -4,6 +4,8 @@ use super::*;
 
 #[path = "serve/abuse.rs"]
 mod abuse;
+#[path = "serve/access.rs"]
+mod access;
 #[path = "serve/http.rs"]
 mod http;
 #[cfg(unix)]

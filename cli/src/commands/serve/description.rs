@@ -68,7 +68,8 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (
         403,
         "Forbidden",
-        "`host`, `origin`: cross-site requests are refused; `read_only`: so is the disk",
+        "`host`, `origin`: cross-site requests are refused; `read_token`: the token allows reading \
+         only; `read_only`: so is the disk",
     ),
     (404, "NotFound", "`not_found`: no document has the key; `no_text`: its text was not found"),
     (409, "Changed", "`changed`: the text is no longer the one that was added"),
@@ -109,7 +110,8 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description":
-                    "The token of --token-file or NEARKIN_TOKEN, if the server has one."},
+                    "The token of --token-file or NEARKIN_TOKEN, if the server has one; for reading, also \
+                        that of --read-token-file or NEARKIN_READ_TOKEN."},
                 "basic": {"type": "http", "scheme": "basic", "description":
                     "The token as the password of any user, for browsers."},
             },

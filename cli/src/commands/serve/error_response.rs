@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::failure;
 
 /// All kinds of errors.
-pub(super) const KINDS: [&str; 27] = [
+pub(super) const KINDS: [&str; 28] = [
     "invalid",
     "empty",
     "not_found",
@@ -39,6 +39,7 @@ pub(super) const KINDS: [&str; 27] = [
     "host",
     "origin",
     "token",
+    "read_token",
     "no_route",
     "method",
 ];

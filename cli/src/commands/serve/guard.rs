@@ -3,8 +3,8 @@
 //! Scripts of foreign sites run in the browser on this machine and can reach loopback addresses.
 //! Therefore the `Host` header must name a loopback address, because a foreign DNS name can be made
 //! to point here (DNS rebinding). Cross-site requests are refused as well, except for the page `/`,
-//! which contains no documents. And since no CORS headers are sent, a foreign script could not read
-//! the answer.
+//! which contains no documents, and those of origins that the server was told to allow. Only these get
+//! CORS headers, so that other scripts could not read the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::access;
 use super::error_response::ErrorResponse;
 use super::metrics::Route;
 use super::paths;
@@ -30,8 +31,12 @@ pub(super) async fn guard(
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
     let route = Route { method: method_name(request.method()), path };
-    let mut response = match check(&shared, &request, &route.path) {
+    let origin = shared.access.allowed_origin(request.headers());
+    let is_preflight =
+        origin.is_some() && access::is_preflight(request.method(), request.headers());
+    let mut response = match check(&shared, &request, &route.path, origin.is_some()) {
         Err(refused) => refused.into_response(),
+        Ok(()) if is_preflight => access::preflight(),
         Ok(()) => match tokio::time::timeout(shared.limits.timeout, next.run(request)).await {
             Ok(response) => response,
             Err(_) => too_late(&shared).into_response(),
@@ -49,6 +54,9 @@ pub(super) async fn guard(
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    if let Some(origin) = origin {
+        access::allow(origin, headers);
+    }
     response
 }
 
@@ -72,10 +80,15 @@ fn method_name(method: &Method) -> &'static str {
         .unwrap_or("other")
 }
 
-fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), ErrorResponse> {
+fn check(
+    shared: &Shared,
+    request: &Request,
+    path: &str,
+    is_allowed_origin: bool,
+) -> Result<(), ErrorResponse> {
     let headers = request.headers();
     let host = host(headers, request.uri());
-    if shared.loopback && !host.is_some_and(is_loopback_name) {
+    if shared.access.loopback && !host.is_some_and(is_loopback_name) {
         return Err(ErrorResponse::new(
             StatusCode::FORBIDDEN,
             "host",
@@ -83,19 +96,16 @@ fn check(shared: &Shared, request: &Request, path: &str) -> Result<(), ErrorResp
         )
         .advise("use 127.0.0.1, [::1] or localhost"));
     }
-    if is_of_another_site(headers, host) && !(request.method() == Method::GET && path == "/") {
+    let is_page = request.method() == Method::GET && path == "/";
+    if !is_allowed_origin && !is_page && is_of_another_site(headers, host) {
         let message = "cross-site requests are refused";
         return Err(ErrorResponse::new(StatusCode::FORBIDDEN, "origin", message));
     }
-    // A health check needs no token.
-    let open = path == "/health";
-    match &shared.token {
-        Some(token) if !open && !token.is_in(headers) => {
-            Err(ErrorResponse::new(StatusCode::UNAUTHORIZED, "token", "missing or wrong token")
-                .advise("send the header `Authorization: Bearer TOKEN`"))
-        }
-        _ => Ok(()),
+    // A health check needs no token. A preflight request has none: browsers do not send it there.
+    if path == "/health" || is_allowed_origin && access::is_preflight(request.method(), headers) {
+        return Ok(());
     }
+    shared.access.check_token(headers, request.method(), path)
 }
 
 /// The host and port that the request names.

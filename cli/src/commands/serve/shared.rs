@@ -10,10 +10,10 @@ use axum::http::StatusCode;
 use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::access::Access;
 use super::error_response::ErrorResponse;
 use super::metrics::Metrics;
 use super::served::Served;
-use super::token::Token;
 use crate::input::originals::Originals;
 
 /// Memory for request bodies: enough for this many bodies of maximum size, or for more smaller
@@ -40,10 +40,7 @@ pub(super) struct Shared {
     pub(super) originals: Option<Originals>,
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
-    pub(super) token: Option<Token>,
-    /// Whether the server listens only on loopback. Then attackers can reach it only through a
-    /// browser on this machine.
-    pub(super) loopback: bool,
+    pub(super) access: Access,
     pub(super) metrics: Metrics,
     pub(super) began: Instant,
     poisoned: AtomicBool,
@@ -54,13 +51,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(
-        index: Served,
-        title: String,
-        limits: Limits,
-        token: Option<Token>,
-        loopback: bool,
-    ) -> Self {
+    pub(super) fn new(index: Served, title: String, limits: Limits, access: Access) -> Self {
         let kib = limits.body_bytes_max.div_ceil(1024) * BODIES_MAX;
         Self {
             sketcher: index.sketcher(),
@@ -68,8 +59,7 @@ impl Shared {
             title,
             originals: None,
             limits,
-            token,
-            loopback,
+            access,
             metrics: Metrics::default(),
             began: Instant::now(),
             poisoned: AtomicBool::new(false),

@@ -16,23 +16,21 @@ use crate::output;
 /// Minimum length of a token. A shorter one could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-const VARIABLE: &str = "NEARKIN_TOKEN";
-
-/// The token that requests must contain.
+/// A token that requests must contain.
 pub(super) struct Token(Vec<u8>);
 
-/// Returns the token from the file or, if no file is given, from the environment.
-pub(super) fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
+/// Reads a token from the file or, if no file is given, from the environment variable.
+fn given(file: Option<&Path>, variable: &str) -> Result<Option<Token>, Failure> {
     let (text, source) = match file {
         Some(path) => {
             let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
             warn_if_others_read(path);
             (text, path.display().to_string())
         }
-        None => match std::env::var(VARIABLE) {
-            Ok(text) => (text, VARIABLE.to_owned()),
+        None => match std::env::var(variable) {
+            Ok(text) => (text, variable.to_owned()),
             Err(std::env::VarError::NotPresent) => return Ok(None),
-            Err(error) => return Err(Failure::new(format!("{VARIABLE}: {error}"), "")),
+            Err(error) => return Err(Failure::new(format!("{variable}: {error}"), "")),
         },
     };
     let token = text.trim();
@@ -62,6 +60,16 @@ fn warn_if_others_read(path: &Path) {
 fn warn_if_others_read(_: &Path) {}
 
 impl Token {
+    /// The token from the file or, if no file is given, from the environment variable.
+    pub(super) fn given(file: Option<&Path>, variable: &str) -> Result<Option<Self>, Failure> {
+        given(file, variable)
+    }
+
+    /// Whether two tokens are the same.
+    pub(super) fn is_equal(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+
     /// Whether a request contains the token, either as a bearer token or as the password of any
     /// user.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {

@@ -23,8 +23,7 @@ impl Server {
     }
 
     pub(super) fn with_arguments(scratch: &Scratch, arguments: &[&str]) -> Self {
-        let mut command = scratch.command(&[&["serve"], arguments].concat());
-        command.env_remove("NEARKIN_TOKEN");
+        let command = scratch.command(&[&["serve"], arguments].concat());
         Self::spawn(command)
     }
 
