@@ -17,6 +17,8 @@ def column(values: Any, name: str) -> Any:
     if isinstance(values, (str, bytes, bytearray, Mapping)):
         kind = type(values).__name__
         raise TypeError(f"{name} must be a column (a list, Arrow, pandas, polars ...), not one {kind}")
+    if type(values).__name__ == "DuckDBPyRelation" and len(values.columns) == 1:
+        return values.to_arrow_table().column(0)
     # Python objects are read one by one; other columns are read without a copy if possible.
     if getattr(values, "dtype", None) == object:
         return _listed(values, name)

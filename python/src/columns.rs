@@ -6,11 +6,13 @@
 
 use std::ops::Range;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{Chunk, chunks_of};
+use crate::error::InvalidError;
+use crate::keys::{digits, unpacked, whole};
 
 /// The purpose of a column. It determines the accepted types, and the name in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +145,7 @@ impl<'py> Column<'py> {
             return Ok(());
         }
         let message = format!("{} {}, but {other} {name}", self.len(), self.role.name());
-        Err(PyValueError::new_err(message))
+        Err(InvalidError::new_err(message))
     }
 
     /// Holds a range of rows.
@@ -172,7 +174,10 @@ impl<'py> Column<'py> {
 
     fn held(&self, object: &Bound<'py, PyAny>, row: usize) -> PyResult<HeldObject<'py>> {
         if let Ok(text) = object.cast::<PyString>() {
-            return Ok(HeldObject::Text(text.clone()));
+            let text = text.clone();
+            // A key is never changed: two keys could become one.
+            let is_text = self.role == Role::Texts;
+            return Ok(HeldObject::Text(if is_text { whole(text)? } else { text }));
         }
         if self.role != Role::Texts
             && let Ok(bytes) = object.cast::<PyBytes>()
@@ -182,9 +187,13 @@ impl<'py> Column<'py> {
         if is_null(object) {
             return Ok(HeldObject::Null);
         }
-        let is_number = object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>();
-        if self.role == Role::Keys && is_number {
-            return Ok(HeldObject::Text(object.str()?));
+        if self.role == Role::Keys
+            && let Some(digits) = digits(object)?
+        {
+            return Ok(HeldObject::Text(digits));
+        }
+        if let Some(value) = unpacked(object)? {
+            return self.held(&value, row);
         }
         Err(wrong_type(self.role, row, object))
     }
@@ -197,15 +206,13 @@ fn wrong_type(role: Role, row: usize, object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name}[{row}] must be {accepts}, not {found}"))
 }
 
-/// `None`, NaN and `pandas.NA`: a row without a value.
+/// `None`, `pandas.NA`, and what is unequal to itself, as NaN and NaT are: a row without a value.
 pub(crate) fn is_null(object: &Bound<'_, PyAny>) -> bool {
-    if object.is_none() {
+    if object.is_none() || object.get_type().name().is_ok_and(|name| name == "NAType") {
         return true;
     }
-    if let Ok(number) = object.extract::<f64>() {
-        return number.is_nan();
-    }
-    object.get_type().name().is_ok_and(|name| name == "NAType")
+    // An array compares element by element, and a signalling NaN refuses to be compared.
+    object.ne(object).unwrap_or(false)
 }
 
 impl Held<'_, '_> {
@@ -234,7 +241,7 @@ impl Held<'_, '_> {
                 for row in range.clone() {
                     let text = row_at(chunks, row).map(str::from_utf8).transpose();
                     texts.push(text.map_err(|error| {
-                        PyValueError::new_err(format!("texts[{row}] is not UTF-8: {error}"))
+                        InvalidError::new_err(format!("texts[{row}] is not UTF-8: {error}"))
                     })?);
                 }
                 Ok(texts)
@@ -267,6 +274,6 @@ fn row_at(chunks: &[(usize, Chunk)], row: usize) -> Option<&[u8]> {
 /// The UTF-8 bytes of a `str`; for ASCII without a copy.
 fn utf8<'a>(text: &'a Bound<'_, PyString>, row: usize) -> PyResult<&'a str> {
     text.to_str().map_err(|error| {
-        PyValueError::new_err(format!("row {row} cannot be encoded as UTF-8: {error}"))
+        InvalidError::new_err(format!("row {row} cannot be encoded as UTF-8: {error}"))
     })
 }

@@ -11,13 +11,13 @@ use nearkin::{
     Against, Alike, Dedup, ErrorKind, Index, Maintenance, Options, Original, Params, Signature,
     Sketcher, Snapshot,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answers::KeyType;
 use crate::documents::{Documents, Sketching};
-use crate::error::{engine, from_engine, raise};
+use crate::error::{InvalidError, engine, from_engine, raise};
 use crate::fates::{Fate, Reason, told};
+use crate::options::Threads;
 use crate::originals::Originals;
 use crate::parallel::in_parts;
 use crate::progress::report;
@@ -57,7 +57,7 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
         "longest" => order.sort_by_key(|row| std::cmp::Reverse(signatures.count(*row))),
         other => {
             let message = format!("keep must be 'first', 'last' or 'longest', not {other:?}");
-            return Err(PyValueError::new_err(message));
+            return Err(InvalidError::new_err(message));
         }
     }
     Ok(order)
@@ -200,7 +200,7 @@ fn decide_exactly(
             work.run_exactly(py, &make)
         }
         Documents::Signatures(_) => {
-            Err(PyValueError::new_err("exact needs the documents, not their signatures"))
+            Err(InvalidError::new_err("exact needs the documents, not their signatures"))
         }
     }
 }
@@ -387,7 +387,7 @@ fn decide_rows<'py>(
     against: Option<&Bound<'py, Readable>>,
     fetch: Option<Bound<'py, PyAny>>,
     drop_blank: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let given = params.get();

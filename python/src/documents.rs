@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use nearkin::{Error, ErrorKind, Shingles, Signature};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::columns::{Column, Role};
-use crate::error::{engine, raise};
+use crate::error::{InvalidError, engine, raise};
 use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::signatures::Signatures;
@@ -105,7 +104,7 @@ impl<'py> Documents<'py> {
         if self.len() == other {
             return Ok(());
         }
-        Err(PyValueError::new_err(format!("{} documents, but {other} {name}", self.len())))
+        Err(InvalidError::new_err(format!("{} documents, but {other} {name}", self.len())))
     }
 
     /// Sketches all rows, a range at a time, each range on all threads. Calls `take` with a range

@@ -7,6 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nearkin::{Error, ErrorKind};
 use pyo3::prelude::*;
 
+pyo3::import_exception!(nearkin._errors, InvalidError);
+
 /// The exception class in `nearkin._errors` for a kind of error.
 fn class_of(kind: ErrorKind) -> &'static str {
     match kind {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::error::{engine, raise, unlocked};
 use crate::keys::key_bytes;
-use crate::options::{Asked, key_type};
+use crate::options::{Asked, Count, Threads, key_type};
 use crate::params::Params;
 use crate::readable::{Readable, Source, lock};
 use crate::reports;
@@ -41,7 +41,7 @@ fn opened(
     params: Option<&Bound<'_, Params>>,
     asked: Asked<'_>,
     keys: &str,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<PyClassInitializer<Index>> {
     let (options, keys) = (asked.options()?, key_type(keys)?);
     let params = params.map(|params| params.get().inner.clone());
@@ -70,9 +70,9 @@ impl Index {
         durability: Option<Bound<'py, PyAny>>,
         ttl: Option<Bound<'py, PyAny>>,
         read_mode: Option<String>,
-        memtable_bytes: Option<usize>,
+        memtable_bytes: Option<Count>,
         keys: &str,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let asked = Asked { durability, ttl, read_mode, memtable_bytes };
         let how = if params.is_some() { How::Either } else { How::Open };
@@ -90,9 +90,9 @@ impl Index {
         durability: Option<Bound<'py, PyAny>>,
         ttl: Option<Bound<'py, PyAny>>,
         read_mode: Option<String>,
-        memtable_bytes: Option<usize>,
+        memtable_bytes: Option<Count>,
         keys: &str,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Py<Self>> {
         let asked = Asked { durability, ttl, read_mode, memtable_bytes };
         Py::new(py, opened(py, How::Open, path, None, asked, keys, threads)?)
@@ -110,9 +110,9 @@ impl Index {
         durability: Option<Bound<'py, PyAny>>,
         ttl: Option<Bound<'py, PyAny>>,
         read_mode: Option<String>,
-        memtable_bytes: Option<usize>,
+        memtable_bytes: Option<Count>,
         keys: &str,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Py<Self>> {
         let asked = Asked { durability, ttl, read_mode, memtable_bytes };
         Py::new(py, opened(py, How::Create, path, Some(params), asked, keys, threads)?)
@@ -136,7 +136,7 @@ impl Index {
         payloads: Option<Bound<'py, PyAny>>,
         times: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
@@ -265,7 +265,7 @@ impl Index {
         payloads: Option<Bound<'py, PyAny>>,
         times: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<crate::table::Table> {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
@@ -342,7 +342,8 @@ impl Index {
         engine(py, || index.flush())
     }
 
-    /// Makes all earlier writes durable. Returns the number of the last durable change.
+    /// Makes all earlier writes durable. Returns the number of the last durable change. A Reader
+    /// that is refreshed afterwards sees them; without it, after about a second.
     fn sync(slf: &Bound<'_, Self>) -> PyResult<u64> {
         let (py, index) = (slf.py(), slf.as_super().get().writer(slf.py())?);
         engine(py, || index.sync())

@@ -5,12 +5,14 @@
 
 use std::ops::Range;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{self, Chunk};
 use crate::columns::{Rows, chunk_at, is_null};
+use crate::error::InvalidError;
+use crate::keys::{digits, unpacked, whole};
 
 /// A column of sets.
 pub(crate) struct Items<'py> {
@@ -143,7 +145,7 @@ fn hold_set<'py>(
 #[inline]
 fn hold_item(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
     match item.cast_into::<PyString>() {
-        Ok(text) => Ok(HeldItem::Text(text)),
+        Ok(text) => whole(text).map(HeldItem::Text),
         Err(error) => hold_other(error.into_inner(), row),
     }
 }
@@ -152,10 +154,11 @@ fn hold_other(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
     if let Ok(bytes) = item.cast::<PyBytes>() {
         return Ok(HeldItem::Bytes(bytes.clone()));
     }
-    let refused = item.is_instance_of::<PyBool>() || item.is_instance_of::<PyFloat>();
-    // Python and numpy integers.
-    if !refused && let Some(index) = item.getattr_opt("__index__")? {
-        return index.call0()?.str().map(HeldItem::Text);
+    if let Some(digits) = digits(&item)? {
+        return Ok(HeldItem::Text(digits));
+    }
+    if let Some(value) = unpacked(&item)? {
+        return hold_item(value, row);
     }
     Err(PyTypeError::new_err(format!(
         "items[{row}] must hold str, bytes or int, not {}",
@@ -178,7 +181,7 @@ impl HeldSets<'_, '_> {
                     Ok(text) => text.as_bytes(),
                     Err(error) => {
                         let message = format!("an item of rows {first}.. is not UTF-8: {error}");
-                        return Err(PyValueError::new_err(message));
+                        return Err(InvalidError::new_err(message));
                     }
                 },
             });

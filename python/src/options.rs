@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use nearkin::{Durability, Options, ReadMode};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBool, PyString};
 
 use crate::answers::KeyType;
+use crate::error::InvalidError;
 
 /// A duration: a `timedelta`, or seconds.
 fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
@@ -18,7 +19,7 @@ fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
         })?,
     };
     Duration::try_from_secs_f64(seconds)
-        .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+        .map_err(|error| InvalidError::new_err(format!("{name}: {error}")))
 }
 
 /// Parses what a successful write guarantees: `sync`, `os`, or a number of seconds, the maximum age
@@ -30,7 +31,7 @@ fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     match name.to_str()? {
         "sync" => Ok(Durability::Sync),
         "os" => Ok(Durability::OsBuffer),
-        other => Err(PyValueError::new_err(format!(
+        other => Err(InvalidError::new_err(format!(
             "durability must be 'sync', 'os' or a number of seconds, not {other:?}"
         ))),
     }
@@ -42,7 +43,7 @@ pub(crate) struct Asked<'py> {
     pub(crate) durability: Option<Bound<'py, PyAny>>,
     pub(crate) ttl: Option<Bound<'py, PyAny>>,
     pub(crate) read_mode: Option<String>,
-    pub(crate) memtable_bytes: Option<usize>,
+    pub(crate) memtable_bytes: Option<Count>,
 }
 
 impl Asked<'_> {
@@ -54,13 +55,13 @@ impl Asked<'_> {
         if let Some(value) = &self.ttl {
             options = options.ttl(duration(value, "ttl")?);
         }
-        if let Some(bytes) = self.memtable_bytes {
+        if let Some(Count(bytes)) = self.memtable_bytes {
             options = options.memtable_bytes_max(bytes);
         }
         match self.read_mode.as_deref() {
             None | Some("mmap") => Ok(options),
             Some("pread") => Ok(options.read_mode(ReadMode::Pread)),
-            Some(other) => Err(PyValueError::new_err(format!(
+            Some(other) => Err(InvalidError::new_err(format!(
                 "read_mode must be 'mmap' or 'pread', not {other:?}"
             ))),
         }
@@ -73,7 +74,48 @@ pub(crate) fn key_type(name: &str) -> PyResult<KeyType> {
         "str" => Ok(KeyType::Text),
         "bytes" => Ok(KeyType::Bytes),
         other => {
-            Err(PyValueError::new_err(format!("keys must be 'str' or 'bytes', not {other:?}")))
+            Err(InvalidError::new_err(format!("keys must be 'str' or 'bytes', not {other:?}")))
+        }
+    }
+}
+
+/// A number that Python gives: 0 or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count(pub(crate) usize);
+
+impl<'py> FromPyObject<'_, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyBool>() {
+            return Err(PyTypeError::new_err("must be an int, not bool"));
+        }
+        match object.extract() {
+            Err(error) if PyErr::is_instance_of::<PyOverflowError>(&error, object.py()) => {
+                let found = object.str()?;
+                Err(InvalidError::new_err(format!("a number must be 0 or more, not {found}")))
+            }
+            extracted => extracted.map(Self),
+        }
+    }
+}
+
+/// A number of threads: 1 or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Threads(pub(crate) usize);
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract::<Count>() {
+            Ok(Count(count)) if count > 0 => Ok(Self(count)),
+            Err(error) if !error.is_instance_of::<InvalidError>(object.py()) => Err(error),
+            _ => {
+                let message =
+                    format!("threads must be 1 or more (None: all), not {}", object.str()?);
+                Err(InvalidError::new_err(message))
+            }
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Runs work on several threads. They end before the call returns, so a later fork finds no such
 //! thread.
 
+use crate::options::Threads;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Number of threads: as given, or one per processor available to this process.
-pub(crate) fn threads(asked: Option<usize>) -> usize {
+pub(crate) fn threads(asked: Option<Threads>) -> usize {
     let found = || thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(found, |asked| asked.max(1))
+    asked.map_or_else(found, |Threads(asked)| asked)
 }
 
 /// Splits `0..count` into ranges of at most `part` numbers and calls `work` for each, on `threads`

@@ -12,7 +12,7 @@ use crate::answers::KeyType;
 use crate::columns::{Column, Role};
 use crate::error::{engine, raise, unlocked};
 use crate::keys::key_bytes;
-use crate::options::{Asked, key_type};
+use crate::options::{Asked, Count, Threads, key_type};
 use crate::parallel::in_parts;
 use crate::params::Params;
 use crate::quotations::{Passages, ask};
@@ -33,7 +33,7 @@ pub(crate) struct PassageIndex {
     path: PathBuf,
     params: nearkin::Params,
     keys: KeyType,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     process: u32,
 }
 
@@ -68,9 +68,9 @@ impl PassageIndex {
         params: Option<&Bound<'py, Params>>,
         durability: Option<Bound<'py, PyAny>>,
         read_mode: Option<String>,
-        memtable_bytes: Option<usize>,
+        memtable_bytes: Option<Count>,
         keys: &str,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
         let asked = Asked { durability, ttl: None, read_mode, memtable_bytes };
         let (options, keys) = (asked.options()?, key_type(keys)?);
@@ -148,7 +148,7 @@ impl PassageIndex {
         texts: &Bound<'py, PyAny>,
         payloads: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let index = self.open_one(py)?;
         let (keys, texts) = (Column::new(keys, Role::Keys)?, Column::new(texts, Role::Texts)?);
@@ -245,8 +245,8 @@ impl PassageIndex {
         py: Python<'_>,
         text: &str,
         threshold: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
     ) -> PyResult<Passages> {
         let view = self.open_one(py)?.view();
         ask(py, &view, text, self.keys, threshold, limit, max_candidates)

@@ -7,6 +7,7 @@ use crate::answers::{KeyType, not_utf8};
 use crate::arrow::{Batch, Builder, Field, Kind};
 use crate::documents::{Documents, Sink, Sketching};
 use crate::error::{engine, raise, unlocked};
+use crate::options::Count;
 use crate::parallel::in_parts;
 use crate::readable::Readable;
 use crate::table::Table;
@@ -26,8 +27,8 @@ pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) ->
 pub(crate) struct Asking {
     pub(crate) threshold: Option<f64>,
     pub(crate) contained: Option<f64>,
-    pub(crate) limit: Option<usize>,
-    pub(crate) max_candidates: Option<usize>,
+    pub(crate) limit: Option<Count>,
+    pub(crate) max_candidates: Option<Count>,
 }
 
 impl Asking {
@@ -38,10 +39,10 @@ impl Asking {
         if let Some(contained) = self.contained {
             query = query.contained(contained);
         }
-        if let Some(limit) = self.limit {
+        if let Some(Count(limit)) = self.limit {
             query = query.limit(limit);
         }
-        if let Some(candidates) = self.max_candidates {
+        if let Some(Count(candidates)) = self.max_candidates {
             query = query.max_candidates(candidates);
         }
         query
@@ -54,10 +55,10 @@ impl Asking {
         if let Some(contained) = self.contained {
             queries = queries.contained(contained);
         }
-        if let Some(limit) = self.limit {
+        if let Some(Count(limit)) = self.limit {
             queries = queries.limit(limit);
         }
-        if let Some(candidates) = self.max_candidates {
+        if let Some(Count(candidates)) = self.max_candidates {
             queries = queries.max_candidates(candidates);
         }
         queries

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::answers::KeyType;
 use crate::error::engine;
+use crate::options::Count;
 
 /// Queries a snapshot by a text.
 pub(crate) fn ask(
@@ -17,17 +18,17 @@ pub(crate) fn ask(
     text: &str,
     keys: KeyType,
     threshold: Option<f64>,
-    limit: Option<usize>,
-    max_candidates: Option<usize>,
+    limit: Option<Count>,
+    max_candidates: Option<Count>,
 ) -> PyResult<Passages> {
     let mut query = view.query(text);
     if let Some(threshold) = threshold {
         query = query.threshold(threshold);
     }
-    if let Some(limit) = limit {
+    if let Some(Count(limit)) = limit {
         query = query.limit(limit);
     }
-    if let Some(candidates) = max_candidates {
+    if let Some(Count(candidates)) = max_candidates {
         query = query.max_candidates(candidates);
     }
     let (inner, offsets) = engine(py, || {

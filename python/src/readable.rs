@@ -10,6 +10,7 @@ use crate::answers::{Answer, Document, KeyType};
 use crate::documents::Documents;
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::keys::key_bytes;
+use crate::options::{Count, Threads};
 use crate::params::Params;
 use crate::queries::{Asking, alike, query_many};
 use crate::reader::ReaderState;
@@ -40,7 +41,7 @@ pub(crate) struct Readable {
     pub(crate) params: nearkin::Params,
     pub(crate) sketcher: nearkin::Sketcher,
     pub(crate) keys: KeyType,
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<Threads>,
     process: u32,
 }
 
@@ -65,7 +66,7 @@ impl Readable {
         path: PathBuf,
         params: &nearkin::Params,
         keys: KeyType,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> Self {
         let sketcher = nearkin::Sketcher::new(params);
         let params = params.clone();
@@ -232,8 +233,8 @@ impl Readable {
         document: &Bound<'_, PyAny>,
         threshold: Option<f64>,
         contained: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
         let asking = Asking { threshold, contained, limit, max_candidates };
         let signature = self.sketched(py, document)?;
@@ -251,8 +252,8 @@ impl Readable {
         key: &Bound<'_, PyAny>,
         threshold: Option<f64>,
         contained: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
         let asking = Asking { threshold, contained, limit, max_candidates };
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
@@ -271,8 +272,8 @@ impl Readable {
         keys: Vec<Bound<'_, PyAny>>,
         threshold: Option<f64>,
         contained: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
         let asking = Asking { threshold, contained, limit, max_candidates };
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
@@ -294,10 +295,10 @@ impl Readable {
         documents: &Bound<'py, PyAny>,
         threshold: Option<f64>,
         contained: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
         payloads: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Table> {
         let asking = Asking { threshold, contained, limit, max_candidates };
         let documents = Documents::new(documents, &self.params)?;
@@ -314,8 +315,8 @@ impl Readable {
         py: Python<'_>,
         text: &str,
         threshold: Option<f64>,
-        limit: Option<usize>,
-        max_candidates: Option<usize>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
     ) -> PyResult<crate::quotations::Passages> {
         let snapshot = self.snapshot_now(py)?;
         let view = engine(py, || nearkin::passages::PassageView::new(&snapshot))?;

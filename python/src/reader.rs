@@ -10,6 +10,7 @@ use pyo3::types::PyTuple;
 
 use crate::answers::KeyType;
 use crate::error::{engine, from_engine, raise, unlocked};
+use crate::options::Threads;
 use crate::readable::{Readable, Source, lock};
 
 /// The state of a reader; a forked child opens it again.
@@ -74,7 +75,7 @@ impl Reader {
         py: Python<'_>,
         path: PathBuf,
         keys: &str,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keys = crate::options::key_type(keys)?;
         let options = Options::default();
@@ -158,7 +159,11 @@ impl Reader {
         let (py, base) = (slf.py(), slf.as_super().get());
         let make = py.import("nearkin._pickles")?.getattr("reader_of")?;
         let keys = if base.keys == KeyType::Bytes { "bytes" } else { "str" };
-        Ok((make, (base.path.clone(), keys, base.threads).into_pyobject(py)?))
+        Ok((
+            make,
+            (base.path.clone(), keys, base.threads.map(|Threads(count)| count))
+                .into_pyobject(py)?,
+        ))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {

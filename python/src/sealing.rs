@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::{engine, from_engine};
+use crate::options::Threads;
 use crate::params::Params;
 use crate::writing::Columns;
 
@@ -141,7 +142,7 @@ fn seal<'py>(
     path: PathBuf,
     payloads: Option<Bound<'py, PyAny>>,
     times: Option<Bound<'py, PyAny>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Sealed> {
     let params = &params.get().inner;
     let columns = Columns::of(py, params, keys, documents, payloads, times)?;

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use nearkin::shards::Adopt;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
-use crate::error::{engine, from_engine, raise};
+use crate::error::{InvalidError, engine, from_engine, raise};
 use crate::params::Params;
 use crate::readable::lock;
 use crate::reports;
@@ -24,7 +23,7 @@ pub(crate) fn adopt_of(how: &str) -> PyResult<Adopt> {
         "replace" => Ok(Adopt::Replace),
         other => {
             let message = format!("how must be 'refuse' or 'replace', not {other:?}");
-            Err(PyValueError::new_err(message))
+            Err(InvalidError::new_err(message))
         }
     }
 }

@@ -5,14 +5,14 @@
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
 use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role, Rows, chunk_at};
-use crate::error::{engine, unlocked};
+use crate::error::{InvalidError, engine, unlocked};
 use crate::params::Params;
 use crate::queries::key_kind;
 use crate::signatures::Signatures;
@@ -38,7 +38,7 @@ const VERIFIED: [Field; 3] = [
 /// A column of 64-bit integers; a null is an error.
 fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
     let rows = Rows::of(object, name)?;
-    let null = |row| PyValueError::new_err(format!("{name}[{row}] is null"));
+    let null = |row| InvalidError::new_err(format!("{name}[{row}] is null"));
     let Rows::Arrow(chunks) = &rows else {
         return (0..rows.len()).map(|row| rows.object(row)?.extract()).collect();
     };
@@ -49,7 +49,7 @@ fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
         let number = chunk_at(chunks, row).and_then(|(chunk, row)| chunk.integer(row));
         let number = number.ok_or_else(|| null(row))?;
         i64::try_from(number)
-            .map_err(|_| PyValueError::new_err(format!("{name}[{row}] needs more than 63 bits")))
+            .map_err(|_| InvalidError::new_err(format!("{name}[{row}] needs more than 63 bits")))
     };
     (0..rows.len()).map(integer).collect()
 }
@@ -57,7 +57,7 @@ fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
 fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     let bands = integers(object, "bands")?;
     let band = |band: i64| {
-        u16::try_from(band).map_err(|_| PyValueError::new_err(format!("there is no band {band}")))
+        u16::try_from(band).map_err(|_| InvalidError::new_err(format!("there is no band {band}")))
     };
     bands.into_iter().map(band).collect()
 }
@@ -71,7 +71,7 @@ fn signatures_of(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<(Vec<u8>, 
         if !signature.is_empty() && signature.len() != bytes {
             let found = signature.len();
             let message = format!("signatures[{row}] has {found} bytes, not {bytes}");
-            return Err(PyValueError::new_err(message));
+            return Err(InvalidError::new_err(message));
         }
         data.extend_from_slice(signature);
         Ok(!signature.is_empty())
@@ -94,7 +94,7 @@ fn all_signatures(object: &Bound<'_, PyAny>, bytes: usize, rows: usize) -> PyRes
     let (data, valid) = signatures_of(object, bytes)?;
     check_rows(rows, valid.len(), "signatures")?;
     match valid.iter().position(|is_valid| !is_valid) {
-        Some(row) => Err(PyValueError::new_err(format!("signatures[{row}] is null"))),
+        Some(row) => Err(InvalidError::new_err(format!("signatures[{row}] is null"))),
         None => Ok(data),
     }
 }
@@ -103,7 +103,7 @@ fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
     if rows == other {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!(
+    Err(InvalidError::new_err(format!(
         "{name} must have one value per row: {rows} rows, but {other} values"
     )))
 }
@@ -295,7 +295,7 @@ fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
     let column = Column::new(object, Role::Keys)?;
     let held = column.hold(0..column.len())?;
     let keys = held.bytes(0)?.into_iter().enumerate();
-    let null = |row| PyValueError::new_err(format!("{name}[{row}] is null"));
+    let null = |row| InvalidError::new_err(format!("{name}[{row}] is null"));
     let key = |(row, key): (usize, Option<&[u8]>)| key.map(<[u8]>::to_vec).ok_or_else(|| null(row));
     keys.map(key).collect::<PyResult<Vec<_>>>().map(Nodes::Keys)
 }

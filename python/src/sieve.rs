@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use nearkin::{Alike, Index, Params, Sketcher, Snapshot};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::dedup::{Estimate, against_index, kept_index, of_kept};
 use crate::documents::{Documents, Sketching};
-use crate::error::engine;
+use crate::error::{InvalidError, engine};
 use crate::fates::Fate;
+use crate::options::Threads;
 use crate::readable::{Readable, lock};
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 
@@ -121,7 +121,7 @@ impl RowSieve {
         contained: Option<f64>,
         against: Option<&Bound<'_, Readable>>,
         drop_blank: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
         let given = params.get();
         let alike = crate::queries::alike(given.inner.threshold(), threshold, contained);
@@ -144,7 +144,7 @@ impl RowSieve {
         // succeeds: after an exception, the index of kept rows may lack rows of this call.
         let taken = lock(&self.open).take().filter(|_| self.process == std::process::id());
         let mut open = taken.ok_or_else(|| {
-            PyValueError::new_err("the stream of rows was closed, failed, or is read elsewhere")
+            InvalidError::new_err("the stream of rows was closed, failed, or is read elsewhere")
         })?;
         let documents = Documents::new(documents, &self.params)?;
         let sieve = Sieve {

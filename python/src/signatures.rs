@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
 
 use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME};
 use crate::arrow::{ArrowColumn, Field, Kind, column_array};
 use crate::documents::Sink;
-use crate::error::{from_engine, raise};
+use crate::error::{InvalidError, from_engine, raise};
 use crate::params::Params;
 
 /// The MinHash signature of one document.
@@ -323,7 +323,7 @@ impl Signatures {
         let counts = counts.unwrap_or_else(|| vec![0; rows]);
         if counts.len() != rows {
             let message = format!("{rows} signatures, but {} counts", counts.len());
-            return Err(PyValueError::new_err(message));
+            return Err(InvalidError::new_err(message));
         }
         let mut valid = vec![true; rows];
         for null in nulls.unwrap_or_default() {
@@ -381,7 +381,7 @@ impl Signatures {
         let rows = self.len();
         if other.len() != rows && other.len() != 1 {
             let message = format!("{rows} signatures, but {} others", other.len());
-            return Err(PyValueError::new_err(message));
+            return Err(InvalidError::new_err(message));
         }
         let step = usize::from(other.len() != 1);
         let similarity = |row: usize| {

@@ -1,12 +1,15 @@
 //! `nearkin.Sketcher`: turns documents into signatures.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use crate::columns::{Column, Role};
 use crate::documents::{Documents, Sketching};
 use crate::error::{engine, from_engine};
 use crate::items::{Items, hold_one};
+use crate::keys::whole;
+use crate::options::Threads;
 use crate::parallel::threads;
 use crate::params::Params;
 use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
@@ -23,7 +26,7 @@ use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
 pub(crate) struct Sketcher {
     pub(crate) params: nearkin::Params,
     pub(crate) inner: nearkin::Sketcher,
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<Threads>,
 }
 
 impl Sketcher {
@@ -31,7 +34,7 @@ impl Sketcher {
         &self,
         py: Python<'py>,
         documents: &Documents<'py>,
-        asked: Option<usize>,
+        asked: Option<Threads>,
     ) -> PyResult<Signatures> {
         let threads = threads(asked.or(self.threads));
         let how = Sketching { sketcher: &self.inner, threads };
@@ -63,7 +66,12 @@ pub(crate) fn one_document(
         let made = engine(py, || sets.members(0).map(|items| sketcher.items(items)).transpose())?;
         return made.ok_or_else(|| crate::error::raise(py, "InvalidError", "no document: None"));
     }
-    let text = document.extract::<&str>()?;
+    let text = document.cast::<PyString>().map_err(|_| {
+        let found = document.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("a document must be str, or a Signature, not {found}"))
+    })?;
+    let text = whole(text.clone())?;
+    let text = text.to_str()?;
     engine(py, || sketcher.text(text))
 }
 
@@ -71,7 +79,7 @@ pub(crate) fn one_document(
 impl Sketcher {
     #[new]
     #[pyo3(signature = (params, *, threads=None))]
-    fn new(params: &Bound<'_, Params>, threads: Option<usize>) -> Self {
+    fn new(params: &Bound<'_, Params>, threads: Option<Threads>) -> Self {
         let params = params.get().inner.clone();
         Self { inner: nearkin::Sketcher::new(&params), params, threads }
     }
@@ -83,7 +91,9 @@ impl Sketcher {
     }
 
     /// The signature of one text. ``EmptyError`` if it is blank.
-    fn text(&self, py: Python<'_>, text: &str) -> PyResult<Signature> {
+    fn text(&self, py: Python<'_>, text: Bound<'_, PyString>) -> PyResult<Signature> {
+        let text = whole(text)?;
+        let text = text.to_str()?;
         let inner = engine(py, || self.inner.text(text))?;
         Ok(Signature { params: self.params.clone(), inner })
     }
@@ -107,7 +117,7 @@ impl Sketcher {
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Signatures> {
         let documents = Documents::Texts(Column::new(texts, Role::Texts)?);
         self.signatures(py, &documents, threads)
@@ -119,7 +129,7 @@ impl Sketcher {
         &self,
         py: Python<'py>,
         items: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Signatures> {
         self.signatures(py, &Documents::Items(Items::new(items)?), threads)
     }

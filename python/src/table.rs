@@ -2,14 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
 use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
-use crate::error::{from_engine, message_of, raise, unlocked};
+use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
 use crate::progress::{callback, report};
 
 /// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface
@@ -317,7 +317,7 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let source = self.take(py)?;
-        let source = source.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        let source = source.ok_or_else(|| InvalidError::new_err("the stream was read already"))?;
         let stream = ArrowStream::export(Box::new(Exported(source)));
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }

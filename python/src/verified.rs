@@ -1,11 +1,10 @@
 //! Admits documents by exact comparison: a Python function returns the stored documents.
 
 use nearkin::{Admission, Error, ErrorKind, Newcomer, Original};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::documents::Documents;
-use crate::error::engine;
+use crate::error::{InvalidError, engine};
 use crate::items::hold_one;
 use crate::readable::Readable;
 
@@ -104,7 +103,7 @@ pub(crate) fn originals(
             engine(py, || (0..count).map(make).collect())
         }
         Documents::Signatures(_) => {
-            Err(PyValueError::new_err("exact needs the documents, not their signatures"))
+            Err(InvalidError::new_err("exact needs the documents, not their signatures"))
         }
     }
 }

@@ -7,14 +7,13 @@ use nearkin::{
     Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome,
     Signature,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
 use crate::documents::{Documents, NewState, Sketching};
-use crate::error::{engine, raise};
+use crate::error::{InvalidError, engine, raise};
 use crate::progress::report;
 use crate::queries::key_kind;
 use crate::readable::Readable;
@@ -238,7 +237,7 @@ impl Admitting {
             "longest" => Keep::Longest,
             other => {
                 let message = format!("keep must be 'first', 'newest' or 'longest', not {other:?}");
-                return Err(PyValueError::new_err(message));
+                return Err(InvalidError::new_err(message));
             }
         };
         // The table reports only the most similar document.

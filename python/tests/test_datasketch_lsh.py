@@ -60,10 +60,14 @@ def looks(lsh):
     )
 
 
-def step(chance, pair, other, minhashes):
+def union_of(minhashes):
+    return type(minhashes[0]).union(*minhashes)
+
+
+def step(chance, pair, other, minhashes, settings):
     """One random call on both sides."""
     key, m = (chance.choice("abcdefgh"),) * 2, chance.choice(minhashes)
-    kind = chance.randrange(11)
+    kind = chance.randrange(13)
     if kind < 4:
         agree(lambda lsh, key, m: lsh.insert(key, m), pair, key, m)
     elif kind == 4:
@@ -89,8 +93,20 @@ def step(chance, pair, other, minhashes):
     elif kind == 9:
         number = (chance.randrange(5),) * 2
         agree(lambda lsh, number, m: lsh.insert(number, m), other, number, m)
-    else:
+    elif kind == 10:
         agree(lambda lsh, other: lsh.merge(other, check_overlap=True), pair, other)
+    elif kind == 11:
+        some = [chance.choice(minhashes) for _ in range(chance.randrange(2, 4))]
+        united = tuple(outcome(lambda: union_of([m[side] for m in some])) for side in (0, 1))
+        assert isinstance(united[0], type) == isinstance(united[1], type), united
+        if not isinstance(united[0], type):
+            assert np.array_equal(united[0].hashvalues, united[1].hashvalues)
+            agree(lambda lsh, key, m: lsh.insert(key, m), pair, key, united)
+    elif "hashfunc" not in settings:
+        # What is unpickled goes on as what was pickled.
+        again = tuple(pickle.loads(pickle.dumps(m)) for m in m)
+        agree(lambda lsh, m: sorted(map(str, lsh.query(m))), pair, again)
+        pair[0].__setstate__(pickle.loads(pickle.dumps(pair[0])).__getstate__())
     agree(lambda lsh, m: sorted(map(str, lsh.query(m))), pair, chance.choice(minhashes))
 
 
@@ -104,6 +120,7 @@ def test_random_programs_of_an_lsh_agree(part):
             settings["params"] = chance.choice(((2, 2), (4, 1), (2, 1)))
         if chance.random() < 0.2:
             settings["hashfunc"] = lambda data: sum(data) % 97
+        settings["prepickle"] = chance.choice((None, False, True))
         kind = {
             "num_perm": size,
             "seed": chance.randrange(2**32),
@@ -115,7 +132,7 @@ def test_random_programs_of_an_lsh_agree(part):
         pair = tuple(package.MinHashLSH(**settings) for package in BOTH)
         other = tuple(package.MinHashLSH(**settings) for package in BOTH)
         for _ in range(chance.randrange(5, 40)):
-            step(chance, pair, other, minhashes)
+            step(chance, pair, other, minhashes, settings)
         agree(looks, pair)
         if "hashfunc" not in settings:
             assert looks(pickle.loads(pickle.dumps(pair[0]))) == looks(pair[0])
@@ -144,6 +161,37 @@ SETTINGS = [
     {"params": (2,)},
     {"storage_config": {"type": "other"}},
 ]
+
+
+def test_a_key_that_is_pickled_need_not_be_hashable():
+    for package in BOTH:
+        lsh = package.MinHashLSH(num_perm=16, params=(4, 4), prepickle=True)
+        m = package.MinHash(num_perm=16)
+        m.update(b"a")
+        for key in ([1, "a"], 1, True, "1"):
+            lsh.insert(key, m)
+        assert sorted(map(repr, lsh.query(m))) == ["'1'", "1", "True", "[1, 'a']"]
+        lsh.remove([1, "a"])
+        assert [1, "a"] not in lsh and 1 in lsh and True in lsh
+
+
+def test_submodules_have_the_names_of_datasketch_s():
+    import importlib
+
+    names = {
+        "minhash": ["MinHash"],
+        "lean_minhash": ["LeanMinHash"],
+        "lsh": ["MinHashLSH", "MinHashLSHInsertionSession", "MinHashLSHDeletionSession"],
+        "lshforest": ["MinHashLSHForest"],
+        "lshensemble": ["MinHashLSHEnsemble"],
+        "b_bit_minhash": ["bBitMinHash"],
+        "hashfunc": ["sha1_hash32", "sha1_hash64"],
+    }
+    for module, classes in names.items():
+        ours_too = importlib.import_module(f"nearkin.datasketch.{module}")
+        real = importlib.import_module(f"datasketch.{module}")
+        for name in classes:
+            assert hasattr(ours_too, name) and hasattr(real, name)
 
 
 @pytest.mark.parametrize("number", range(len(SETTINGS)))

@@ -84,7 +84,6 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
         {"hashfunc": sum},
         {"num_perm": 8, "params": (2, 2)},
         {"num_perm": 2048, "params": (2, 2)},
-        {"prepickle": True},
     ):
         with pytest.raises(ValueError):
             at(tmp_path / "x", **bad)
@@ -218,7 +217,7 @@ def test_an_ensemble_finds_what_datasketch_does_where_partitions_are_the_same(pa
 def test_partitions_have_the_fewest_false_positives():
     from itertools import combinations
 
-    from nearkin.datasketch._ensemble import _partitions
+    from nearkin.datasketch.lshensemble import _partitions
 
     def cost(parts, sizes):
         return sum((u - x) / u for low, u in parts for x in sizes if low <= x <= u)

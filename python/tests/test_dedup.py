@@ -100,8 +100,6 @@ def test_columns_of_every_kind():
         nk.dedup(TEXTS, on="text")
     with pytest.raises(TypeError, match="not int"):
         nk.dedup(5)
-    with pytest.raises(TypeError, match="collect"):
-        nk.dedup(pl.DataFrame(FRAME).lazy(), on="text")
 
 
 def test_hugging_face_data_sets():

@@ -70,7 +70,7 @@ def test_the_package_itself_is_typed(tmp_path):
     # A copy: in site-packages other packages would seem to shadow the standard library's.
     folder = tmp_path / "nearkin"
     shutil.copytree(Path(nk.__file__).parent, folder)
-    modules = ["_columns", "_dedup", "_errors", "_fetch", "_progress", "_tables", "_types", "aio"]
+    modules = ["_columns", "_containers", "_dedup", "_errors", "_fetch", "_progress", "_tables", "_types", "aio"]
     files = [str(folder / f"{module}.py") for module in modules] + [str(folder / "spark")]
     command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

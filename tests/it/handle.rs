@@ -178,6 +178,22 @@ fn without_syncs_what_is_acknowledged_is_visible_and_sync_is_a_barrier() {
 }
 
 #[test]
+fn after_a_sync_a_refreshed_reader_sees_the_last_write() {
+    for durability in [Durability::Sync, Durability::OsBuffer] {
+        let scratch = Scratch::new();
+        let options = inline().durability(durability);
+        let index = Index::create(scratch.dir(), &params(), options).unwrap();
+        let reader = nearkin::Reader::open(scratch.dir(), Options::default()).unwrap();
+        for at in 1..=20_u32 {
+            index.insert(format!("k{at}"), &run(at, 10)).unwrap();
+            index.sync().unwrap();
+            reader.refresh().unwrap();
+            assert_eq!(reader.snapshot().len(), u64::from(at));
+        }
+    }
+}
+
+#[test]
 fn with_an_interval_the_first_write_after_it_syncs() {
     let scratch = Scratch::new();
     let time = Arc::new(AtomicU64::new(1_000_000));

@@ -14,13 +14,13 @@ Objects of datasketch itself are accepted wherever objects of this package are. 
 
 from __future__ import annotations
 
-from ._bbit import bBitMinHash
-from ._ensemble import MinHashLSHEnsemble
-from ._forest import MinHashLSHForest
-from ._lean import LeanMinHash
-from ._lsh import MinHashLSH
-from ._minhash import MinHash
-from ._native import sha1_hash32, sha1_hash64
+from .b_bit_minhash import bBitMinHash
+from .lshensemble import MinHashLSHEnsemble
+from .lshforest import MinHashLSHForest
+from .lean_minhash import LeanMinHash
+from .lsh import MinHashLSH
+from .minhash import MinHash
+from .hashfunc import sha1_hash32, sha1_hash64
 from ._pickles import dumps, loads
 from ._stored import StoredMinHashLSH
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import _nearkin
-from ._forest import MinHashLSHForest
-from ._lsh import MinHashLSH
 from ._pickles import loads
+from .lsh import MinHashLSH
+from .lshforest import MinHashLSHForest
 
 
 def import_datasketch(source: Any, path: str | os.PathLike[str]) -> _nearkin.Index:
@@ -76,7 +76,7 @@ def _rows(source: Any) -> dict[Hashable, bytes]:
         raise TypeError(f"a MinHashLSH or MinHashLSHForest is imported, not {name}")
     if source.hashfunc is not None:
         raise ValueError("an LSH with a hash function keeps no rows: insert the MinHashes again")
-    return {key: b"".join(source._rows_of(key)[-1]) for key in source.keys}
+    return {source._outer([key])[0]: b"".join(source._rows_of(key)[-1]) for key in source.keys}
 
 
 def _shape(source: Any) -> tuple[int, int, float]:

@@ -7,11 +7,11 @@ import pickle
 from types import FunctionType
 from typing import Any
 
-from ._bbit import bBitMinHash
-from ._forest import MinHashLSHForest
-from ._lean import LeanMinHash
-from ._lsh import MinHashLSH
-from ._minhash import MinHash
+from .b_bit_minhash import bBitMinHash
+from .lshforest import MinHashLSHForest
+from .lean_minhash import LeanMinHash
+from .lsh import MinHashLSH
+from .minhash import MinHash
 from ._native import sha1_hash32, sha1_hash64
 
 _OURS: dict[tuple[str, str], Any] = {

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import _nearkin
-from ._lsh import DeletionSession, InsertionSession, MinHashLSH
-from ._minhash import scheme_of
+from .lsh import MinHashLSHDeletionSession, MinHashLSHInsertionSession, MinHashLSH
+from .minhash import scheme_of
 
 #: Prefix of keys in the index that were not ``str``. No UTF-8 text starts with it.
 _OTHER = b"\xff"
@@ -40,7 +40,7 @@ class _Numbers(Mapping[Hashable, int]):
     """The keys of an index, in the form that the base class expects."""
 
     def __init__(self, lsh: StoredMinHashLSH) -> None:
-        self._lsh = lsh
+        self.lsh = lsh
 
     def __getitem__(self, key: Hashable) -> int:
         if key not in self:
@@ -48,15 +48,15 @@ class _Numbers(Mapping[Hashable, int]):
         return 0
 
     def __contains__(self, key: object) -> bool:
-        index = self._lsh._index
+        index = self.lsh._index
         return index is not None and isinstance(key, Hashable) and encoded(key) in index
 
     def __iter__(self) -> Iterator[Hashable]:
-        index = self._lsh._index
+        index = self.lsh._index
         return iter(()) if index is None else (decoded(key) for key in index.keys())
 
     def __len__(self) -> int:
-        return 0 if self._lsh._index is None else len(self._lsh._index)
+        return 0 if self.lsh._index is None else len(self.lsh._index)
 
 
 class StoredMinHashLSH(MinHashLSH):
@@ -98,7 +98,8 @@ class StoredMinHashLSH(MinHashLSH):
         if hashfunc is not None:
             raise ValueError("a hash function cannot be stored: leave hashfunc out")
         self._index: _nearkin.Index | None = None
-        super().__init__(threshold, num_perm, weights, params, None, prepickle)
+        # Keys are stored with their type, so nothing is pickled.
+        super().__init__(threshold, num_perm, weights, params, None)
         if not 16 <= num_perm <= 1024:
             raise ValueError("on disk num_perm must be 16 to 1024")
         self._threshold, self._path = threshold, Path(path)
@@ -165,8 +166,7 @@ class StoredMinHashLSH(MinHashLSH):
         rows = _nearkin.Signatures.from_bytes(self._index.params, joined)
         self._index.add(list(pending), rows)
 
-    def query(self, minhash: Any) -> list[Any]:
-        """The keys that share a bucket with the MinHash."""
+    def _query(self, minhash: Any) -> list[Any]:
         return [key for key, _ in self.query_scored(minhash)]
 
     def query_scored(self, minhash: Any) -> list[tuple[Any, float]]:
@@ -212,15 +212,15 @@ class StoredMinHashLSH(MinHashLSH):
             self._scheme = other._scheme
         self._index.import_from(other._index)
 
-    def insertion_session(self, buffer_size: int = 50_000) -> InsertionSession:
+    def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHInsertionSession:
         """A context manager. Its ``insert`` writes in batches of ``buffer_size``."""
         self.buffer_size = buffer_size
         return _StoredSession(self)
 
-    def deletion_session(self, buffer_size: int = 50_000) -> DeletionSession:
+    def deletion_session(self, buffer_size: int = 50_000) -> MinHashLSHDeletionSession:
         """A context manager. Its ``remove`` works like that of the LSH."""
         self.buffer_size = buffer_size
-        return DeletionSession(self)
+        return MinHashLSHDeletionSession(self)
 
     def close(self) -> None:
         """Closes the index, so that the next open has nothing to replay."""
@@ -247,7 +247,7 @@ class StoredMinHashLSH(MinHashLSH):
         return f"<nearkin.datasketch.MinHashLSH of {len(self._numbers)} keys in {self._path}>"
 
 
-class _StoredSession(InsertionSession):
+class _StoredSession(MinHashLSHInsertionSession):
     lsh: StoredMinHashLSH
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:

@@ -6,26 +6,26 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._lsh import MinHashLSH
+    from .lsh import MinHashLSH
 
 
 class KeysView(Mapping[Hashable, "list[Any]"]):
     """The bucket keys of all bands, by document key. A missing key gives ``[]``."""
 
     def __init__(self, lsh: MinHashLSH) -> None:
-        self._lsh = lsh
+        self.lsh = lsh
 
     def __getitem__(self, key: Hashable) -> list[Any]:
-        return [name for row in self._lsh._rows_of(key) for name in row]
+        return [name for row in self.lsh._rows_of(key) for name in row]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._lsh._numbers
+        return key in self.lsh._numbers
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._lsh._numbers)
+        return iter(self.lsh._numbers)
 
     def __len__(self) -> int:
-        return len(self._lsh._numbers)
+        return len(self.lsh._numbers)
 
     def has_key(self, key: Hashable) -> bool:
         """Whether the key is there."""
@@ -44,10 +44,10 @@ class TableView(Mapping[Any, "set[Hashable]"]):
     """One hash table: document keys, by bucket key. A missing bucket gives ``set()``."""
 
     def __init__(self, lsh: MinHashLSH, band: int) -> None:
-        self._lsh, self._band = lsh, band
+        self.lsh, self._band = lsh, band
 
     def __getitem__(self, bucket: Any) -> set[Hashable]:
-        return self._lsh._bucket(self._band, bucket)
+        return self.lsh._bucket(self._band, bucket)
 
     def __contains__(self, bucket: object) -> bool:
         return bool(self[bucket])
@@ -69,7 +69,7 @@ class TableView(Mapping[Any, "set[Hashable]"]):
     def itemcounts(self) -> dict[Any, int]:
         """The number of documents, by bucket key."""
         kept: dict[Any, set[Hashable]] = {}
-        for key in self._lsh._numbers:
-            for row in self._lsh._rows_of(key):
+        for key in self.lsh._numbers:
+            for row in self.lsh._rows_of(key):
                 kept.setdefault(row[self._band], set()).add(key)
         return {bucket: len(keys) for bucket, keys in kept.items()}

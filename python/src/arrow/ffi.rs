@@ -10,6 +10,7 @@ mod node;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
+use crate::error::InvalidError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -94,7 +95,7 @@ macro_rules! released_on_drop {
                 let taken = std::mem::replace(held, Self::empty());
                 if taken.release.is_none() {
                     let message = "the Arrow data was consumed already";
-                    return Err(pyo3::exceptions::PyValueError::new_err(message));
+                    return Err(InvalidError::new_err(message));
                 }
                 Ok(taken)
             }

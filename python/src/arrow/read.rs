@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::error::InvalidError;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -200,7 +201,7 @@ pub(crate) fn chunks_of(
             }
             Ok::<_, String>((schema, arrays))
         });
-        let (schema, arrays) = read.map_err(PyValueError::new_err)?;
+        let (schema, arrays) = read.map_err(InvalidError::new_err)?;
         return py.detach(|| numbered(&schema, arrays, name)).map(Some);
     }
     let Some(method) = object.getattr_opt("__arrow_c_array__")? else { return Ok(None) };
@@ -227,7 +228,7 @@ fn numbered(
         let rows = chunk.len();
         chunks.push((first, chunk));
         first = first.checked_add(rows).ok_or_else(|| {
-            PyValueError::new_err(format!("{name}: more rows than memory can hold"))
+            InvalidError::new_err(format!("{name}: more rows than memory can hold"))
         })?;
     }
     Ok(chunks)
@@ -239,7 +240,7 @@ fn broken(name: &str, first: usize, fault: &Fault) -> PyErr {
         Some(row) => format!("{name}[{}]", first + row),
         None => format!("{name}[{first}..]"),
     };
-    PyValueError::new_err(format!(
+    InvalidError::new_err(format!(
         "{place}: the Arrow array is invalid: {}\nfix its producer (pyarrow: validate(full=True))",
         fault.what
     ))

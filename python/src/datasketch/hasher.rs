@@ -1,12 +1,11 @@
 //! `_Hasher`: the permutations of a MinHash, and the hash values that they produce.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView};
 use sha1::{Digest, Sha1};
 
 use super::{kernels, random};
-use crate::error::unlocked;
+use crate::error::{InvalidError, unlocked};
 use crate::parallel::{in_parts, threads};
 
 /// Rows that one thread takes at a time.
@@ -44,7 +43,7 @@ fn long_bytes(longs: &[u64]) -> Vec<u8> {
 }
 
 fn unknown_scheme(scheme: &str) -> PyErr {
-    PyValueError::new_err(format!("scheme {scheme:?}: use affine32, affine64 or legacy"))
+    InvalidError::new_err(format!("scheme {scheme:?}: use affine32, affine64 or legacy"))
 }
 
 /// An item, kept alive or copied, so that it can be hashed without the interpreter lock.
@@ -113,7 +112,7 @@ impl Hasher {
         if values.len() == self.count() * self.lane() {
             return Ok(());
         }
-        Err(PyValueError::new_err("Numbers of hash values and permutations mismatch"))
+        Err(InvalidError::new_err("Numbers of hash values and permutations mismatch"))
     }
 
     /// For each permutation, the minimum of the given hash value and of the permuted SHA-1 hashes

@@ -6,7 +6,8 @@
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use crate::error::InvalidError;
+use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -48,7 +49,7 @@ impl Tables {
 
     fn swapped_row(&self, row: &[u8]) -> PyResult<Vec<u8>> {
         if row.is_empty() || !row.len().is_multiple_of(self.bands * self.lanes.max(1)) {
-            return Err(PyValueError::new_err("a row must fill all bands"));
+            return Err(InvalidError::new_err("a row must fill all bands"));
         }
         Ok(self.swapped(row, self.bands * self.lanes))
     }
@@ -89,7 +90,7 @@ impl Tables {
     fn insert_row(&self, key: Bound<'_, PyAny>, row: &[u8]) -> PyResult<u32> {
         let number = self.lock().insert(key.unbind(), row);
         number.ok_or_else(|| {
-            PyValueError::new_err("the table is full: it holds at most 2**32 - 1 rows")
+            InvalidError::new_err("the table is full: it holds at most 2**32 - 1 rows")
         })
     }
 }
@@ -99,7 +100,7 @@ impl Tables {
     #[new]
     fn new(bands: usize, lanes: usize) -> PyResult<Self> {
         if bands == 0 {
-            return Err(PyValueError::new_err("at least one band is needed"));
+            return Err(InvalidError::new_err("at least one band is needed"));
         }
         let buckets = Buckets::new(bands, RandomState::new().build_hasher().finish());
         Ok(Self { bands, lanes, buckets: Mutex::new(buckets) })

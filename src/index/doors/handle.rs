@@ -314,13 +314,15 @@ impl Index {
     }
 
     /// Makes every write before the call durable, whatever the durability of the handle; returns
-    /// the number of the last durable change.
+    /// the number of the last durable change. A [`Reader`](crate::Reader) of the same machine sees
+    /// these writes at its next refresh (unless the log is full).
     ///
     /// # Errors
     ///
-    /// `Unknown` (a sync failed, and the handle is poisoned).
+    /// `Unknown` (a sync failed, and the handle is poisoned); `Closed`, `Poisoned`, `Io` (the
+    /// writes are durable, but the note for readers was not written).
     pub fn sync(&self) -> Result<u64> {
-        commit::sync_all(&*self.here()?)
+        steps::sync(&*self.here()?)
     }
 
     /// The number of the last change that survives power loss.

@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 /// synced before it, so a change is seen once the next change is written. If there is no next
 /// change, [`Index::maintain`](crate::Index::maintain) appends a record that says the same (the
 /// background thread does so within about a second). So a reader may lag by the last change, or by
-/// the last few changes that were synced together.
+/// the last few changes that were synced together. [`Index::sync`](crate::Index::sync) appends that
+/// record, too: what was written before it is seen by the next refresh.
 ///
 /// Without a writer, a reader sees all complete changes. The log is replayed into memory, which
 /// takes up to as much memory as the writer's memtable.

@@ -108,6 +108,13 @@ pub(crate) fn admit_verified(
     Ok(admissions)
 }
 
+/// Makes all earlier writes durable, and lets readers see them. See [`crate::Index::sync`].
+pub(crate) fn sync(core: &Core) -> Result<u64> {
+    let change = commit::sync_all(core)?;
+    note_horizon(core)?;
+    Ok(change)
+}
+
 /// Runs after a write: does a maintenance step on the writing thread, or wakes the background
 /// thread, or neither. If the step fails, the write is complete all the same; `stats` reports
 /// the failure.

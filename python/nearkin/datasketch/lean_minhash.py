@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._minhash import MinHash, check_scheme, scheme_of, to_values
+from .minhash import MinHash, check_scheme, scheme_of, to_values
 
 CODES = {"affine32": 1, "affine64": 2}
 SCHEMES_BY_CODE = {code: scheme for scheme, code in CODES.items()}

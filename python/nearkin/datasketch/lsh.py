@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from ._minhash import scheme_of
+from .minhash import scheme_of
 from ._native import make_tables
 from ._optimal import optimal_params
 from ._views import KeysView, TableView
@@ -55,8 +55,6 @@ class MinHashLSH:
         if kind != "dict":
             known = "nearkin.datasketch has 'dict' and 'nearkin'"
             raise ValueError(f"Unknown storage type: {kind}: {known}")
-        if prepickle:
-            raise ValueError("prepickle is not supported: keys stay objects in memory")
         if not 0.0 <= threshold <= 1.0:
             raise ValueError("threshold must be in [0.0, 1.0]")
         if num_perm < 2:
@@ -78,7 +76,7 @@ class MinHashLSH:
                 )
         if self.b < 2:
             raise ValueError("The number of bands are too small (b < 2)")
-        self.prepickle, self.hashfunc, self.buffer_size = False, hashfunc, 50_000
+        self.prepickle, self.hashfunc, self.buffer_size = bool(prepickle), hashfunc, 50_000
         self.hashranges = [(band * self.r, (band + 1) * self.r) for band in range(self.b)]
         self._reset()
 
@@ -102,6 +100,14 @@ class MinHashLSH:
     def hashtables(self) -> list[TableView]:
         """Read-only views of the hash tables: the set of keys, by bucket key."""
         return [TableView(self, band) for band in range(self.b)]
+
+    def _inner(self, key: Any) -> Hashable:
+        """The key as it is kept."""
+        return pickle.dumps(key) if self.prepickle else key
+
+    def _outer(self, keys: Iterable[Any]) -> list[Any]:
+        """Kept keys as the caller gave them."""
+        return [pickle.loads(key) for key in keys] if self.prepickle else list(keys)
 
     def _check(self, minhash: Any) -> None:
         if len(minhash) != self.h:
@@ -152,6 +158,7 @@ class MinHashLSH:
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Adds a key; raises ``ValueError`` if it exists."""
+        key = self._inner(key)
         there = key in self._numbers
         number = None if there else self._tables.add(key, minhash, self.h, self._scheme)
         if number is not None:
@@ -166,6 +173,9 @@ class MinHashLSH:
 
     def query(self, minhash: Any) -> list[Any]:
         """The keys that share a bucket with the MinHash."""
+        return self._outer(self._query(minhash))
+
+    def _query(self, minhash: Any) -> list[Any]:
         found = self._tables.find(minhash, self.h, self._scheme)
         if found is None:
             self._check(minhash)
@@ -197,7 +207,8 @@ class MinHashLSH:
             # Rows of another scheme have values of another width, so their length differs.
             equal = float(np.mean(values == stored)) if len(stored) == len(values) else 0.0
             best[key] = max(equal, best.get(key, 0.0))
-        return sorted(best.items(), key=lambda found: -found[1])
+        ordered = sorted(best.items(), key=lambda found: -found[1])
+        return list(zip(self._outer(key for key, _ in ordered), (share for _, share in ordered)))
 
     def _query_bands(self, minhash: Any, bands: int) -> list[Any]:
         """Like :meth:`query`, but uses only the first ``bands`` bands."""
@@ -208,10 +219,11 @@ class MinHashLSH:
             for band, part in enumerate(parts)
             for number in self._tables.bucket(band, part)
         }
-        return list(dict.fromkeys(self._tables.key(number) for number in found))
+        return self._outer(dict.fromkeys(self._tables.key(number) for number in found))
 
     def remove(self, key: Hashable) -> None:
         """Removes a key; raises ``ValueError`` if it does not exist."""
+        key = self._inner(key)
         if key not in self._numbers:
             raise ValueError("The given key does not exist")
         for number in self._each_number(key):
@@ -219,7 +231,7 @@ class MinHashLSH:
         del self._numbers[key]
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._numbers
+        return self._inner(key) in self._numbers
 
     def is_empty(self) -> bool:
         """Whether there are no keys."""
@@ -235,6 +247,8 @@ class MinHashLSH:
             raise ValueError("Cannot merge MinHashLSH with different permutation schemes.")
         if (self.hashfunc is None) != (other.hashfunc is None):
             raise ValueError("Cannot merge MinHashLSH with and without a hash function.")
+        if self.prepickle != other.prepickle:
+            raise ValueError("Cannot merge MinHashLSH with and without prepickle.")
         if check_overlap and any(key in self._numbers for key in other._numbers):
             raise ValueError("The keys are overlapping, duplicate key exists.")
         self._scheme = self._scheme or other._scheme
@@ -265,7 +279,7 @@ class MinHashLSH:
         counts: list[dict[Any, int]] = [{} for _ in range(self.b)]
         for key in dict.fromkeys(keys):
             # Like datasketch, counts only the first row of a key.
-            for row in self._rows_of(key)[:1]:
+            for row in self._rows_of(self._inner(key))[:1]:
                 for count, bucket in zip(counts, row):
                     count[bucket] = count.get(bucket, 0) + 1
         return counts
@@ -278,19 +292,21 @@ class MinHashLSH:
     def collect_query_buffer(self) -> list[Any]:
         """The keys that every buffered query finds. Empties the buffer."""
         queries, self._queries = self._queries, []
-        found = [dict.fromkeys(self.query(minhash)) for minhash in queries]
+        found = [dict.fromkeys(self._query(minhash)) for minhash in queries]
         first, rest = found[:1], found[1:]
-        return [key for keys in first for key in keys if all(key in other for other in rest)]
+        return self._outer(
+            key for keys in first for key in keys if all(key in other for other in rest)
+        )
 
-    def insertion_session(self, buffer_size: int = 50_000) -> InsertionSession:
+    def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHInsertionSession:
         """A context manager. Its ``insert`` works like that of the LSH."""
         self.buffer_size = buffer_size
-        return InsertionSession(self)
+        return MinHashLSHInsertionSession(self)
 
-    def deletion_session(self, buffer_size: int = 50_000) -> DeletionSession:
+    def deletion_session(self, buffer_size: int = 50_000) -> MinHashLSHDeletionSession:
         """A context manager. Its ``remove`` works like that of the LSH."""
         self.buffer_size = buffer_size
-        return DeletionSession(self)
+        return MinHashLSHDeletionSession(self)
 
     def __getstate__(self) -> Any:
         state = {name: value for name, value in self.__dict__.items() if name[0] != "_"}
@@ -318,11 +334,11 @@ class MinHashLSH:
         """Takes over the state of an in-memory MinHashLSH of datasketch."""
         self.h, self.b, self.r = state["h"], state["b"], state["r"]
         self.hashfunc, self.hashranges = state["hashfunc"], state["hashranges"]
-        self.prepickle, self.buffer_size = False, state.get("_buffer_size", 50_000)
+        self.prepickle = bool(state.get("prepickle"))
+        self.buffer_size = state.get("_buffer_size", 50_000)
         self._reset()
         self._scheme = state.get("_minhash_scheme")
         for key, buckets in state["keys"]._dict.items():
-            key = pickle.loads(key) if state.get("prepickle") else key
             for start in range(0, len(buckets), self.b):
                 parts = buckets[start : start + self.b]
                 if self.hashfunc is not None:
@@ -368,10 +384,10 @@ class _Session:
         """Ends the session. There is nothing left to do, because every call writes at once."""
 
 
-class InsertionSession(_Session):
+class MinHashLSHInsertionSession(_Session):
     """See :meth:`MinHashLSH.insertion_session`."""
 
-    def __enter__(self) -> InsertionSession:
+    def __enter__(self) -> MinHashLSHInsertionSession:
         return self
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
@@ -379,10 +395,10 @@ class InsertionSession(_Session):
         self.lsh.insert(key, minhash, check_duplication)
 
 
-class DeletionSession(_Session):
+class MinHashLSHDeletionSession(_Session):
     """See :meth:`MinHashLSH.deletion_session`."""
 
-    def __enter__(self) -> DeletionSession:
+    def __enter__(self) -> MinHashLSHDeletionSession:
         return self
 
     def remove(self, key: Hashable) -> None:

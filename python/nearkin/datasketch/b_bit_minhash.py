@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._lean import CODES, SCHEMES_BY_CODE
-from ._minhash import scheme_of
+from .lean_minhash import CODES, SCHEMES_BY_CODE
+from .minhash import scheme_of
 
 #: Values are packed into blocks of 64 bits.
 _BLOCK = 64

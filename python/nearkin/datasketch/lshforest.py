@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._minhash import scheme_of
+from .minhash import scheme_of
 
 
 class MinHashLSHForest:

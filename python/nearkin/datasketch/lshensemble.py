@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lsh import MinHashLSH
+from .lsh import MinHashLSH
 
 #: Ratios of a set's size to a query's size, for each of which bands and rows are chosen.
 _RATIOS = np.exp(np.linspace(-5, 5, 10))
@@ -127,13 +127,18 @@ class MinHashLSHEnsemble:
         if sum(weights) != 1.0:
             raise ValueError("Weights must sum to 1.0")
         kind = (storage_config or {}).get("type", "dict")
-        if kind != "dict" or prepickle:
+        if kind != "dict":
             raise ValueError("MinHashLSHEnsemble is in memory only: leave storage_config out")
         self.threshold, self.h, self.m = threshold, num_perm, m
         self.xqs = _RATIOS.copy()
         self.params = np.array(_bands_for_ratios(threshold, num_perm, m, *weights))
         self.indexes = [
-            {rows: MinHashLSH(num_perm=num_perm, params=(num_perm // rows, rows)) for rows in rows_}
+            {
+                rows: MinHashLSH(
+                    num_perm=num_perm, params=(num_perm // rows, rows), prepickle=prepickle
+                )
+                for rows in rows_
+            }
             for rows_ in [sorted({int(rows) for _, rows in self.params})] * num_part
         ]
         self.lowers: list[int | None] = [None] * num_part

@@ -1,0 +1,274 @@
+"""Every container that people keep rows in: dedup decides the same rows, and returns its kind."""
+
+import collections
+import decimal
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import nearkin as nk
+from conftest import made_text, near_copy
+
+TEXTS = [made_text(1), made_text(2), near_copy(made_text(1)), "", made_text(2), made_text(3)]
+KEPT = [0, 1, 3, 5]
+ROWS = [{"id": row, "text": text, "meta": {"text": text}} for row, text in enumerate(TEXTS)]
+KEPT_TEXTS = [TEXTS[row] for row in KEPT]
+COLUMNS = {
+    "a generator": lambda: (text for text in TEXTS),
+    "an iterator": lambda: iter(TEXTS),
+    "a map": lambda: map(str, TEXTS),
+    "a deque": lambda: collections.deque(TEXTS),
+    "values of a dict": lambda: dict(enumerate(TEXTS)).values(),
+    "an index of pandas": lambda: pd.Index(TEXTS),
+    "categories of pandas": lambda: pd.Series(TEXTS, dtype="category"),
+    "categories of polars": lambda: pl.Series(TEXTS, dtype=pl.Categorical),
+    "numpy": lambda: np.array(TEXTS),
+    "a tuple": lambda: tuple(TEXTS),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_of_every_kind(name, tmp_path):
+    make = COLUMNS[name]
+    assert list(nk.dedup(make())) == KEPT_TEXTS
+    params = nk.Params()
+    ours = nk.Sketcher(params).texts(make())
+    assert ours.to_bytes() == nk.Sketcher(params).texts(TEXTS).to_bytes()
+    with nk.Index(tmp_path / "x", params) as index:
+        index.add([str(row) for row in range(6)], make())
+        assert sorted(index.keys()) == ["0", "1", "2", "4", "5"]
+
+
+def test_the_kind_of_a_column_is_the_result_s():
+    for make in (COLUMNS["a deque"], COLUMNS["an index of pandas"], COLUMNS["a tuple"]):
+        assert type(nk.dedup(make())) is type(make())
+
+
+class Frame(pd.DataFrame):
+    """As geopandas has it."""
+
+    @property
+    def _constructor(self):
+        return Frame
+
+
+TABLES = {
+    "pandas": lambda: pd.DataFrame(ROWS),
+    "a subclass of pandas": lambda: Frame(ROWS),
+    "polars": lambda: pl.DataFrame(ROWS),
+    "a lazy frame": lambda: pl.LazyFrame(ROWS),
+    "arrow": lambda: pa.Table.from_pylist(ROWS),
+    "a batch of arrow": lambda: pa.RecordBatch.from_pylist(ROWS),
+    "dicts": lambda: list(ROWS),
+    "a generator of dicts": lambda: iter(ROWS),
+    "a reader": lambda: pa.Table.from_pylist(ROWS).to_reader(max_chunksize=2),
+}
+
+
+def ids_of(result):
+    if isinstance(result, pl.LazyFrame):
+        result = result.collect()
+    if hasattr(result, "read_all"):
+        result = result.read_all()
+    if isinstance(result, (pl.DataFrame, pd.DataFrame)):
+        return list(result["id"])
+    rows = result.to_pylist() if hasattr(result, "to_pylist") else result
+    return [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("on", ["text", "meta.text", ["text"], ["text", "meta.text"]])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_every_kind(name, on):
+    make = TABLES[name]
+    kept = nk.dedup(make(), on=on)
+    assert ids_of(kept) == KEPT
+    if "generator" not in name:
+        assert type(kept) is type(make())
+
+
+def test_the_texts_of_several_columns_are_one_text():
+    rows = [
+        {"title": "one two", "body": "three four five"},
+        {"title": None, "body": "one two three four five"},
+        {"title": "one two three", "body": "another body altogether here"},
+        {"title": None, "body": None},
+        {"title": None, "body": None},
+    ]
+    for table in (rows, pd.DataFrame(rows), pl.DataFrame(rows), pa.Table.from_pylist(rows)):
+        kept = nk.dedup(table, on=["title", "body"], annotate=True)
+        kept = kept if isinstance(kept, list) else pa.table(kept).to_pylist()
+        assert [row["kept"] for row in kept] == [True, False, True, True, True]
+    with pytest.raises(TypeError, match="'n' must hold texts, not int"):
+        nk.dedup([{"a": "x", "n": 3}], on=["a", "n"])
+
+
+def test_annotated_dicts_have_the_new_fields():
+    rows = nk.dedup(ROWS, on="text", annotate=True, key="id", prefix="d_")
+    assert [row["d_kept"] for row in rows] == [True, True, False, True, False, True]
+    assert [row["d_duplicate_of"] for row in rows] == [None, None, 0, None, 1, None]
+    assert set(ROWS[0]) == {"id", "text", "meta"}
+    with pytest.raises(nk.InvalidError, match="'kept' already"):
+        nk.dedup([{"id": 1, "text": "x", "kept": 2}, {"id": 3, "text": "y"}], on="text", annotate=True)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_column_that_is_not_there_is_named(name):
+    for on in ("texts", "meta.texts", "text.more"):
+        if on == "text.more" and name in ("pandas", "a subclass of pandas"):
+            continue
+        try:
+            result = nk.dedup(TABLES[name](), on=on)
+            kept = ids_of(result)
+        except (KeyError, pl.exceptions.PolarsError, pa.ArrowInvalid, pa.ArrowTypeError):
+            continue
+        # A struct of pandas is a dict like any other: its field may be missing in every row.
+        assert name in ("pandas", "a subclass of pandas") and len(kept) == len(ROWS)
+
+
+def test_a_stream_is_not_read_ahead():
+    read = 0
+
+    def rows():
+        nonlocal read
+        for row in itertools.count():
+            read += 1
+            yield f"text {row} of a stream {row * 7} that never ends {row * 11}"
+
+    kept = nk.dedup(rows())
+    assert read == 0
+    assert len(list(itertools.islice(kept, 2_500))) == 2_500
+    assert read <= 4_000
+    kept.close()
+    with pytest.raises(nk.InvalidError, match="of a stream"):
+        nk.dedup(iter(TEXTS), annotate=True)
+
+
+def test_halves_of_surrogate_pairs_are_compared_as_replacement_characters(tmp_path):
+    sketcher = nk.Sketcher(nk.Params())
+    broken, mended = "one two \ud800 three four", "one two \ufffd three four"
+    assert sketcher.text(broken) == sketcher.text(mended)
+    assert sketcher.texts([broken]).to_bytes() == sketcher.texts([mended]).to_bytes()
+    # Two halves in a row are one character, as for `json`.
+    assert sketcher.text("one \ud83d\ude00 two") == sketcher.text("one \U0001f600 two")
+    sets = nk.Sketcher(nk.Params(shingles="items"))
+    assert sets.items([["a\ud800"]]).to_bytes() == sets.items([["a\ufffd"]]).to_bytes()
+    rows = nk.dedup([broken, "five six seven eight", mended])
+    assert rows == [broken, "five six seven eight"]
+    # Keys are never changed.
+    with nk.Index(tmp_path / "x", nk.Params()) as index:
+        for write in (lambda: index.insert("k\ud800", "a b c d"), lambda: index.add(["k\ud800"], ["a"])):
+            with pytest.raises(nk.InvalidError, match="UTF-8"):
+                write()
+        assert len(index) == 0
+
+
+def test_what_is_unequal_to_itself_is_null():
+    nulls = [
+        None,
+        float("nan"),
+        np.float32("nan"),
+        pd.NaT,
+        pd.NA,
+        np.datetime64("NaT"),
+        decimal.Decimal("NaN"),
+        pa.scalar(None, pa.string()),
+    ]
+    assert len(nk.dedup(nulls)) == len(nulls)
+    assert nk.dedup(nulls, drop_blank=True) == []
+    with pytest.raises(TypeError, match=r"texts\[0\] must be str, not Decimal"):
+        nk.dedup([decimal.Decimal("sNaN")])
+
+
+def test_scalars_of_other_libraries_are_keys(tmp_path):
+    keys = [
+        (np.int64(3), "3"),
+        (np.uint8(200), "200"),
+        (np.str_("a"), "a"),
+        (pd.Series([5])[0], "5"),
+        (pl.Series([6])[0], "6"),
+        (pa.scalar(7), "7"),
+        (pa.scalar("s"), "s"),
+    ]
+    with nk.Index(tmp_path / "x", nk.Params()) as index:
+        for key, text in keys:
+            assert index.insert(key, "one two three four")
+            assert key in index and index.get(key).key == text
+            assert not index.insert(text, "one two three four")
+            assert index.add([key], ["one two three four"]).unchanged == 1
+            assert index.query_key(key).found == len(index) - 1
+        assert len(index) == len(keys)
+        assert index.remove([key for key, _ in keys]) == len(keys)
+        for key in (True, np.bool_(True), 3.0, np.float64(3), pd.Timestamp("2020"), bytearray(b"x")):
+            with pytest.raises(TypeError, match="must be str, bytes or int, not"):
+                index.insert(key, "one two three four")
+            with pytest.raises(TypeError, match="must be str, bytes or int, not"):
+                index.add([key], ["one two three four"])
+
+
+def test_numbers_out_of_range_are_errors_of_nearkin(tmp_path):
+    with nk.Index(tmp_path / "x", nk.Params()) as index:
+        for call in (
+            lambda: index.query("a b c d", limit=-1),
+            lambda: index.query_many(["a b c d"], limit=-1),
+            lambda: index.query("a b c d", max_candidates=-1),
+            lambda: index.query_many(["a b c d"], threads=0),
+            lambda: index.add(["k"], ["a b c d"], threads=0),
+            lambda: nk.Sketcher(nk.Params(), threads=-1),
+            lambda: nk.dedup(["a"], threads=0),
+            lambda: nk.Index.create(tmp_path / "i", nk.Params(), memtable_bytes=-1),
+        ):
+            with pytest.raises(nk.InvalidError, match="or more"):
+                call()
+        assert index.query("a b c d", limit=np.int64(0)).found == 0
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_reader_sees_what_was_synced(tmp_path):
+    with nk.Index.create(tmp_path / "i", nk.Params()) as index:
+        reader = nk.Reader(tmp_path / "i")
+        for row in range(20):
+            index.add([str(row)], [made_text(row)])
+            index.sync()
+            reader.refresh()
+            assert len(reader) == row + 1 and str(row) in reader
+
+
+datasets = pytest.importorskip("datasets")
+
+
+def test_splits_are_decided_together():
+    parts = {"train": ROWS[:3], "test": ROWS[3:]}
+    splits = datasets.DatasetDict({n: datasets.Dataset.from_list(r) for n, r in parts.items()})
+    kept = nk.dedup(splits, on="text")
+    assert {name: kept[name]["id"][:] for name in kept} == {"train": [0, 1], "test": [3, 5]}
+    marked = nk.dedup(splits, on="meta.text", annotate=True)
+    assert [len(marked[name]) for name in ("train", "test")] == [3, 3]
+    assert marked["test"]["duplicate_of"][:] == [None, 1, None]
+
+
+def test_a_streamed_data_set_decides_anew_in_each_pass(tmp_path):
+    stream = datasets.Dataset.from_list(ROWS).to_iterable_dataset(num_shards=2)
+    with nk.Index.create(tmp_path / "i", nk.Params()) as index:
+        index.add(["k"], [TEXTS[5]])
+        index.sync()
+        for against, ids in ((None, KEPT), (index, [0, 1, 3])):
+            kept = nk.dedup(stream, on="text", against=against)
+            assert isinstance(kept, datasets.IterableDataset)
+            for _ in range(2):
+                assert [row["id"] for row in kept] == ids
+            assert [row["id"] for row in pickle.loads(pickle.dumps(kept))] == ids
+            assert kept.features == stream.features
+
+
+def test_a_relation_of_duckdb_becomes_a_table():
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(pa.Table.from_pylist(ROWS))
+        assert ids_of(nk.dedup(relation, on="text")) == KEPT
+        texts = nk.Sketcher(nk.Params()).texts(relation.project("text"))
+        assert texts.to_bytes() == nk.Sketcher(nk.Params()).texts(TEXTS).to_bytes()
