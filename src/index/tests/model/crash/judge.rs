@@ -10,7 +10,7 @@ use super::run::Run;
 use super::script::HASHES;
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
-use crate::{Batch, ErrorKind, Index, Maintained, Maintenance, Options, Reader, catalog};
+use crate::{Batch, ErrorKind, Index, Maintenance, Options, Reader, catalog};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -383,9 +383,10 @@ fn salvage(bench: &Bench, disk: &Sim, promised: u64) {
     }
 }
 
-/// Syncs, and lets maintenance record the horizon. Returns false if maintenance had something else
-/// to do.
+/// Syncs, which records the horizon. Returns false if there was nothing to record, or the log had
+/// no room for it.
 fn rest(index: &Index) -> bool {
+    let is_news = index.core().group.horizon_is_news();
     index.sync().expect("a sync");
-    matches!(index.maintain().expect("a step"), Maintained::Noted)
+    is_news && !index.core().group.horizon_is_news()
 }

@@ -6,7 +6,7 @@ use super::{HASHES, Place, options, params};
 use crate::storage::Storage;
 use crate::testing::planted::{Bug, Planted};
 use crate::testing::sim::Sim;
-use crate::{Durability, Index, Maintained, Options, Reader, Signature};
+use crate::{Durability, Index, Options, Reader, Signature};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,28 +17,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 enum Deed {
     Open,
     Write,
+    /// Makes all changes durable, and records the horizon in the log.
     Sync,
-    /// Records the horizon in the log.
-    Note,
     Flush,
     Compact,
     Close,
     Drop,
 }
 
-use Deed::{Close, Compact, Drop, Flush, Note, Open, Sync, Write};
+use Deed::{Close, Compact, Drop, Flush, Open, Sync, Write};
 
 /// For each scene: what the writer does before the reader's calls, and what it does between two of
 /// these calls.
 const SCENES: [(&[Deed], &[Deed]); 10] = [
     (&[Open, Write, Close], &[Open, Write, Sync, Write]),
-    (&[Open, Write, Close], &[Open, Write, Sync, Note, Close]),
+    (&[Open, Write, Close], &[Open, Write, Sync, Close]),
     (&[Open, Write, Write, Drop], &[Open, Write]),
     (&[Open, Write, Write, Drop], &[Open, Write, Flush, Write, Drop]),
     (&[Open, Write, Sync, Write], &[Write, Sync, Write]),
     (&[Open, Write, Sync, Write], &[Flush, Write, Sync, Write]),
     (&[Open, Write, Flush, Write], &[Flush, Write, Flush, Write, Flush, Write, Sync, Write]),
-    (&[Open, Write, Flush, Write, Flush, Write], &[Compact, Write, Sync, Note]),
+    (&[Open, Write, Flush, Write, Flush, Write], &[Compact, Write, Sync]),
     (&[Open, Write, Sync, Write], &[Close]),
     (&[Open, Write, Sync, Write], &[Drop, Open, Write]),
 ];
@@ -82,11 +81,8 @@ impl Writer {
                 assert_eq!(written.change, self.change);
                 self.noted = self.noted.max(before);
             }
-            Sync => drop(self.index.as_ref().expect("open").sync().expect("synced")),
-            Note => {
-                let noted = self.index.as_ref().expect("open").maintain().expect("noted");
-                assert_eq!(noted, Maintained::Noted);
-                self.noted = self.durable;
+            Sync => {
+                self.noted = self.index.as_ref().expect("open").sync().expect("synced");
             }
             Flush => self.index.as_ref().expect("open").flush().expect("flushed"),
             Compact => self.index.as_ref().expect("open").compact().expect("compacted"),
