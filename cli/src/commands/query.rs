@@ -242,6 +242,7 @@ fn print_one<'i>(
         }
         if answer.found == 0 && !output.json() && !output::is_quiet() {
             note_nearest(context, again())?;
+            opened::hint_at_parts(context.index.params(), context.likeness.contained);
         }
     }
     if !answer.complete {

@@ -10,18 +10,22 @@ mod description;
 mod documents;
 mod error_response;
 mod guard;
+mod lines;
 mod listener;
+mod listing;
 mod metrics;
 mod page;
 mod paths;
 mod query_handlers;
 mod report;
 mod routes;
+mod search;
 mod served;
 mod shared;
 mod state;
 mod texts;
 mod token;
+mod url;
 
 use std::fmt::Display;
 use std::io;
@@ -190,6 +194,7 @@ async fn serve(
         );
         std::process::exit(2)
     });
+    shared.stop();
     drop(stop);
     let ended = finished(shared, server).await;
     hurry.abort();

@@ -20,6 +20,9 @@ use crate::output;
 /// Warn if a match is found with a lower probability than this.
 const FOUND_MIN: f64 = 0.9;
 
+/// The similarity of a third of a text to the whole.
+const PART_OF_WHOLE: f64 = 1.0 / 3.0;
+
 /// Opens an index read-only; other processes may use it meanwhile.
 pub(crate) fn to_read(dir: &Path) -> Result<Reader, Failure> {
     mapped_or_not(dir, Options::default(), |options| Reader::open(dir, options)).map_err(not_opened)
@@ -287,6 +290,25 @@ pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
             (similarity - 0.1).max(0.1)
         ));
     }
+}
+
+/// For a text that is similar to no document: says how to find texts that contain it, unless
+/// containment was searched for.
+pub(crate) fn hint_at_parts(params: &Params, contained: Option<f64>) {
+    if contained.is_some() {
+        return;
+    }
+    let chance = params.candidate_probability(PART_OF_WHOLE);
+    output::note(if chance >= FOUND_MIN || params.threshold() <= PART_OF_WHOLE {
+        "a part of a longer text? try --contained 0.8".to_owned()
+    } else {
+        format!(
+            "a part of a longer text? this index misses about {:.0} % of those that contain it and \
+             are three times as long: `nearkin rebuild INDEX NEW --threshold 0.3`, then \
+             --contained 0.8",
+            (100.0 * (1.0 - chance)).min(99.0)
+        )
+    });
 }
 
 /// For an index of passages: prints the length below which quotations are missed, and which

@@ -284,16 +284,16 @@ pub(crate) fn contained_cell(exact: Option<Exact>) -> String {
 pub(crate) struct ExactFields {
     /// The exact Jaccard similarity of the documents.
     #[serde(skip_serializing_if = "Option::is_none")]
-    exact: Option<f64>,
+    pub(crate) exact: Option<f64>,
     /// Exact containment of the smaller document in the larger one, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    exact_contained: Option<f64>,
+    pub(crate) exact_contained: Option<f64>,
     /// Whether a document has changed since it was indexed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    stale: bool,
+    pub(crate) stale: bool,
     /// Whether a document could not be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    missing: bool,
+    pub(crate) missing: bool,
 }
 
 impl ExactFields {

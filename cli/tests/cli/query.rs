@@ -53,6 +53,22 @@ fn no_match_is_status_0_and_said() {
 }
 
 #[test]
+fn a_part_of_a_text_that_finds_nothing_leads_to_containment() {
+    let scratch = Scratch::with_licences();
+    let text = licence("MIT");
+    scratch.write("part", &text[..text.len() / 3]);
+    let ran = scratch.run("query i part").ends_with(0);
+    ran.says(&["a part of a longer text?", "misses about", "rebuild INDEX NEW --threshold 0.3"]);
+    scratch.run("rebuild i low --threshold 0.3").ends_with(0);
+    let ran = scratch.run("query low part -t 0.9").ends_with(0);
+    ran.says(&["a part of a longer text? try --contained 0.8"]);
+    let ran = scratch.run("query low part --contained 0.8").ends_with(0);
+    assert!(ran.stdout.contains("docs/MIT.txt") && !ran.stderr.contains("part of a longer"));
+    let ran = scratch.run("query low --text nothing --contained 0.8").ends_with(0);
+    assert!(!ran.stderr.contains("part of a longer"), "{}", ran.stderr);
+}
+
+#[test]
 fn more_matches_than_the_limit_are_announced() {
     let scratch = Scratch::new();
     scratch.write("l", equal_lines(30));

@@ -8,11 +8,15 @@ mod abuse;
 mod access;
 #[path = "serve/http.rs"]
 mod http;
+#[path = "serve/many.rs"]
+mod many;
 #[cfg(unix)]
 #[path = "serve/moved.rs"]
 mod moved;
 #[path = "serve/routes.rs"]
 mod routes;
+#[path = "serve/search.rs"]
+mod search;
 #[path = "serve/stopping.rs"]
 mod stopping;
 #[path = "serve/texts.rs"]

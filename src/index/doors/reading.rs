@@ -176,6 +176,20 @@ macro_rules! reading_face {
                 self.snapshot().keys_with_prefix(prefix)
             }
 
+            /// One page of the keys that begin with these bytes. See [`Snapshot::keys_page`].
+            ///
+            /// # Errors
+            ///
+            /// Those of [`Snapshot::keys_page`].
+            pub fn keys_page<'k>(
+                &self,
+                prefix: impl Into<Key<'k>>,
+                after: Option<&[u8]>,
+                limit: usize,
+            ) -> Result<Vec<Key<'static>>> {
+                self.snapshot().keys_page(prefix, after, limit)
+            }
+
             /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
             ///
             /// # Errors

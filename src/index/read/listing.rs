@@ -3,7 +3,7 @@
 //! Both iterators own their data, so they can be stored and sent to other threads.
 
 use crate::index::read::locate::locate_all;
-use crate::index::read::ordered::{Ordered, each_live_key};
+use crate::index::read::ordered::{Ordered, each_live_key, least_keys};
 use crate::index::state::key::Key;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::key_hash;
@@ -109,6 +109,45 @@ impl Snapshot {
     pub fn keys_with_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<Keys> {
         self.refuse_if_closed()?;
         Ok(Keys { ordered: Ordered::of(self, prefix.into().as_bytes())?, next: 0 })
+    }
+
+    /// One page of the keys that begin with `prefix`: at most `limit` of those greater than
+    /// `after`, in ascending order. Pass the last key of a page to get the next one. If the index
+    /// changes between pages, each key that is stored all the time is returned exactly once.
+    ///
+    /// Like [`Snapshot::keys_with_prefix`], each call reads every key, but it needs memory only for
+    /// the page. To walk all keys of one snapshot, one call of [`Snapshot::keys`] costs less.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt`, `Io`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// # use nearkin::{Batch, Index, Key, Options, Params};
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::create(&dir, &params, Options::default())?;
+    /// # let text = index.sketcher().text("the quick brown fox")?;
+    /// # let keys = ["a/3", "b/1", "a/2", "a/1"];
+    /// # index.write(keys.iter().fold(Batch::new(), |batch, key| batch.insert(key, &text)))?;
+    /// let first = index.snapshot().keys_page("a/", None, 2)?;
+    /// assert_eq!(first, ["a/1", "a/2"].map(Key::from));
+    /// let next = index.snapshot().keys_page("a/", Some(first[1].as_bytes()), 2)?;
+    /// assert_eq!(next, [Key::from("a/3")]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys_page<'k>(
+        &self,
+        prefix: impl Into<Key<'k>>,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<Key<'static>>> {
+        self.refuse_if_closed()?;
+        let keys = least_keys(self, prefix.into().as_bytes(), after, limit)?;
+        Ok(keys.iter().map(|key| Key::owned(key)).collect())
     }
 
     /// Calls `each` with every key, in no particular order, until it breaks off: the fastest way to

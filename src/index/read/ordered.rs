@@ -5,6 +5,7 @@
 use crate::format::bytes::index;
 use crate::index::state::versions::Snapshot;
 use crate::{Error, Result};
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 /// Number of documents of the memtable that are read each time its lock is taken.
@@ -79,6 +80,32 @@ impl Ordered {
     pub(super) fn get(&self, at: usize) -> Option<&[u8]> {
         Some(self.keys.key(*self.order.get(at)?))
     }
+}
+
+/// The `limit` least keys that start with the prefix and are greater than `after`, sorted.
+pub(super) fn least_keys(
+    snapshot: &Snapshot,
+    prefix: &[u8],
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<Vec<Vec<u8>>> {
+    // A heap with the greatest key on top, which makes room for a lesser one.
+    let mut least: BinaryHeap<Vec<u8>> = BinaryHeap::new();
+    each_live_key(snapshot, &mut |key| {
+        if !key.starts_with(prefix) || after.is_some_and(|after| key <= after) {
+            return ControlFlow::Continue(());
+        }
+        if least.len() < limit {
+            least.push(key.to_vec());
+        } else if let Some(mut greatest) = least.peek_mut()
+            && key < greatest.as_slice()
+        {
+            greatest.clear();
+            greatest.extend_from_slice(key);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(least.into_sorted_vec())
 }
 
 /// Calls `tell` with the key of every live document in storage order until `tell` breaks off. No

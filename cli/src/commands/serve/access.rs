@@ -1,4 +1,4 @@
-//! Who may ask for what: two tokens, and the origins whose pages may send requests.
+//! Permissions: two tokens, and the origins whose pages may send requests.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};

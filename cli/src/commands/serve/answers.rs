@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::bodies::Blob;
+use crate::input::originals::ExactFields;
 
 /// A stored document.
 #[derive(Serialize)]
@@ -66,6 +67,127 @@ pub(super) struct Found {
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<Blob>,
+    /// With `contained`: the part of the smaller document that the larger one contains, as
+    /// estimated from signatures.
+    #[cfg_attr(test, schema(nullable = false, minimum = 0, maximum = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
+    /// With `exact`: the Jaccard similarity of the documents themselves.
+    #[cfg_attr(test, schema(nullable = false, minimum = 0, maximum = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<f64>,
+    /// With `exact` and `contained`: the containment of the documents themselves.
+    #[cfg_attr(test, schema(nullable = false, minimum = 0, maximum = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_contained: Option<f64>,
+    /// With `exact`, true if the text of this document has changed since it was added, so that it
+    /// could not be compared.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(test, schema(default = false))]
+    stale: bool,
+    /// With `exact`, true if the text of this document was not found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(test, schema(default = false))]
+    missing: bool,
+}
+
+impl Found {
+    pub(super) fn new(found: Match, payloads: bool, exact: &ExactFields) -> Self {
+        Self {
+            key: Blob(found.key),
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+            equal_rows: found.equal_rows,
+            time: found.time,
+            payload: payloads.then_some(Blob(found.payload)),
+            contained: found.containment.map(|containment| containment.estimate),
+            exact: exact.exact,
+            exact_contained: exact.exact_contained,
+            stale: exact.stale,
+            missing: exact.missing,
+        }
+    }
+}
+
+/// A page of documents, in ascending order of their keys as bytes.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+pub(super) struct DocumentList {
+    pub(super) documents: Vec<ListedDocument>,
+    /// The value of `after` for the next page; missing on the last page.
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<Blob>,
+    /// Number of the last change that the page reflects.
+    pub(super) change: u64,
+}
+
+/// A document of a page.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+pub(super) struct ListedDocument {
+    pub(super) key: Blob,
+    /// Time of insertion or last replacement, in milliseconds UTC.
+    pub(super) time: u64,
+    /// Number of shingles; 0 for signatures made elsewhere.
+    pub(super) shingle_count: u32,
+    /// With `payloads=true`.
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) payload: Option<Blob>,
+}
+
+/// The result of a removal by prefix.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+pub(super) struct PrefixRemoved {
+    /// Number of documents that were removed.
+    pub(super) removed: u64,
+}
+
+/// A line: two similar documents.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Pair))]
+pub(super) struct PairLine {
+    /// The lesser key.
+    pub(super) a: Blob,
+    pub(super) b: Blob,
+    /// Estimated Jaccard similarity.
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
+    pub(super) similarity: f64,
+    pub(super) equal_rows: u32,
+    /// With `contained`: the part of the smaller document that the larger one contains, as
+    /// estimated from signatures.
+    #[cfg_attr(test, schema(nullable = false, minimum = 0, maximum = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) contained: Option<f64>,
+}
+
+/// A line: documents that pairs connect.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Cluster))]
+pub(super) struct ClusterLine {
+    pub(super) size: u64,
+    /// In ascending order.
+    pub(super) keys: Vec<Blob>,
+}
+
+/// The answer to a query, or to several `texts`.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum QueryAnswer {
+    One(Answered),
+    Many(Answers),
+}
+
+/// The answers to several texts.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+pub(super) struct Answers {
+    /// In the order of `texts`.
+    pub(super) answers: Vec<Answered>,
 }
 
 /// The answer to a query.
@@ -79,14 +201,15 @@ pub(super) struct Answered {
     /// The threshold that was applied.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) threshold: f64,
-    /// Probability that a document exactly at the threshold is among the matches.
+    /// Probability that a document exactly at the threshold is among the matches; with `contained`:
+    /// that a text is compared with one twice as long that contains this part of it.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) expected_recall: f64,
     /// Whether all candidates were compared.
     pub(super) complete: bool,
     /// Number of the last change that the answer reflects.
     pub(super) change: u64,
-    /// Present if the index was built for a higher threshold than the one that was applied.
+    /// Present if the index was built for a higher threshold than the query needs.
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
@@ -139,14 +262,7 @@ pub(super) enum Word {
 
 /// Converts matches; includes payloads if requested.
 pub(super) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
-    let found = |found: Match| Found {
-        key: Blob(found.key),
-        similarity: found.similarity,
-        standard_error: found.standard_error,
-        equal_rows: found.equal_rows,
-        time: found.time,
-        payload: payloads.then_some(Blob(found.payload)),
-    };
+    let found = |found: Match| Found::new(found, payloads, &ExactFields::default());
     matches.into_iter().map(found).collect()
 }
 

@@ -73,6 +73,8 @@ function route(path, method, operation, described) {
     make("h3", null, make("span", { class: "method" }, method.toUpperCase()), " " + path),
     make("p", null, prose(operation.summary + (operation.summary.endsWith("?") ? "" : "."))),
   );
+  if (operation.parameters)
+    put(holder, make("p", null, "Parameters: ", operation.parameters.map((one) => one.name + (one.required ? "" : "?")).join(", ")));
   if (body)
     put(holder, make("p", null, "Body: ", typeOf(body.content["application/json"].schema)));
   const table = tableOf(

@@ -256,7 +256,7 @@ pub(super) struct Remove {
     pub(super) key: Blob,
 }
 
-/// A query: exactly one of `text`, `items`, `rows`, `key` and `keys`.
+/// A query: exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
@@ -267,6 +267,9 @@ pub(super) struct Query {
     pub(super) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
     pub(super) rows: Option<Vec<u64>>,
+    /// Several texts, at most 1,000, each with an answer of its own: the answer is `Answers`. All
+    /// see the same state of the index.
+    pub(super) texts: Option<Vec<String>>,
     pub(super) key: Option<Blob>,
     /// Keys of stored documents to query together. There is one answer: it lists each match once,
     /// with its highest similarity to any of these documents.
@@ -277,6 +280,22 @@ pub(super) struct Query {
     /// Maximum number of matches.
     #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
     pub(super) limit: Option<usize>,
+    /// Only documents that contain, or are contained in, what is searched for: the larger one
+    /// contains at least this part of the smaller one. `threshold` is then 0 unless given.
+    #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
+    pub(super) contained: Option<f64>,
+    /// Only documents whose key begins with these bytes.
+    pub(super) prefix: Option<Blob>,
+    /// Only documents stored at this time or later, in milliseconds UTC.
+    pub(super) after: Option<u64>,
+    /// Only documents stored before this time.
+    pub(super) before: Option<u64>,
+    /// Whether to compare the documents themselves, which needs a server with `--texts`: matches
+    /// below `threshold` or `contained` are dropped, and the others have `exact`. With `text`,
+    /// `texts`, `items` or `key`.
+    #[serde(default)]
+    #[cfg_attr(test, schema(default = false))]
+    pub(super) exact: bool,
     /// Maximum number of candidates compared; bounds the time where very many documents are
     /// similar. `complete` may then be false. Default: no limit.
     pub(super) max_candidates: Option<usize>,

@@ -11,7 +11,10 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::answers::{Admitted, Answered, BatchWritten, Stored, TextRead, Written};
+use super::answers::{
+    Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, PairLine, PrefixRemoved,
+    Stored, TextRead, Written,
+};
 use super::bodies::{Admit, Blob, Item, Operations, Put, Query};
 use super::error_response::{ErrorObject, KINDS};
 use super::paths;
@@ -37,6 +40,10 @@ pub(super) type Answer = (u16, &'static str, Content);
 pub(super) enum Content {
     /// JSON of the named type.
     Json(&'static str),
+    /// JSON of one of the named types.
+    OneOf(&'static [&'static str]),
+    /// Lines of JSON, each of the named type.
+    Lines(&'static str),
     /// Other content, by media type.
     Media(&'static str),
 }
@@ -110,8 +117,8 @@ pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description":
-                    "The token of --token-file or NEARKIN_TOKEN, if the server has one; for reading, also \
-                        that of --read-token-file or NEARKIN_READ_TOKEN."},
+                    "The token of --token-file or NEARKIN_TOKEN, if the server has one; for \
+                        reading, also that of --read-token-file or NEARKIN_READ_TOKEN."},
                 "basic": {"type": "http", "scheme": "basic", "description":
                     "The token as the password of any user, for browsers."},
             },
@@ -141,6 +148,11 @@ fn operation(route: &Operation) -> Value {
     for (status, description, content) in route.answers {
         let content = match content {
             Content::Json(name) => of_type(name),
+            Content::OneOf(names) => {
+                let choices: Value = names.iter().map(|name| reference(name)).collect();
+                json!({"application/json": {"schema": {"oneOf": choices}}})
+            }
+            Content::Lines(name) => json!({"application/x-ndjson": {"schema": reference(name)}}),
             Content::Media(media) => json!({*media: {}}),
         };
         let answer = json!({"description": description, "content": content});
@@ -156,6 +168,10 @@ fn operation(route: &Operation) -> Value {
     let mut operation = json!({
         "operationId": route.id, "summary": route.summary, "responses": responses,
     });
+    let parameters = parameters(route.id);
+    if parameters != json!([]) {
+        operation["parameters"] = parameters;
+    }
     if let Some(name) = route.body {
         operation["requestBody"] = json!({"required": true, "content": of_type(name)});
     }
@@ -166,8 +182,55 @@ fn operation(route: &Operation) -> Value {
 }
 
 fn of_type(name: &str) -> Value {
-    let reference = format!("#/components/schemas/{name}");
-    json!({"application/json": {"schema": {"$ref": reference}}})
+    json!({"application/json": {"schema": reference(name)}})
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The parameters that a route takes after `?`.
+fn parameters(id: &str) -> Value {
+    let share = json!({"type": "number", "minimum": 0, "maximum": 1});
+    let text = json!({"type": "string"});
+    let condition = [
+        ("threshold", &share, false, "Minimum similarity. Default: the index's own threshold."),
+        (
+            "contained",
+            &share,
+            false,
+            "Minimum part of the smaller document that the larger one \
+            contains. `threshold` is then 0 unless given.",
+        ),
+    ];
+    let prefix = "Only keys that begin with these bytes, percent-encoded.";
+    let page = [
+        ("prefix", &text, false, prefix),
+        ("after", &text, false, "Only keys greater than this one: `after` of the page before."),
+        (
+            "limit",
+            &json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
+            false,
+            "Maximum number of documents on the page.",
+        ),
+        (
+            "payloads",
+            &json!({"type": "boolean", "default": false}),
+            false,
+            "Whether to return payloads.",
+        ),
+    ];
+    let all: &[(&str, &Value, bool, &str)] = match id {
+        "pairs" | "clusters" => &condition,
+        "listDocuments" => &page,
+        "deleteDocuments" => &[("prefix", &text, true, "The beginning of the keys to remove.")],
+        _ => &[],
+    };
+    let parameter = |(name, schema, required, text): &(&str, &Value, bool, &str)| {
+        json!({"name": name, "in": "query", "required": required, "schema": schema,
+            "description": text})
+    };
+    all.iter().map(parameter).collect()
 }
 
 type Schemas = Vec<(String, RefOr<Schema>)>;
@@ -188,6 +251,11 @@ fn schemas() -> serde_json::Result<Value> {
     add::<Written>(&mut all);
     add::<BatchWritten>(&mut all);
     add::<Answered>(&mut all);
+    add::<Answers>(&mut all);
+    add::<DocumentList>(&mut all);
+    add::<PrefixRemoved>(&mut all);
+    add::<PairLine>(&mut all);
+    add::<ClusterLine>(&mut all);
     add::<Admitted>(&mut all);
     add::<HealthObject>(&mut all);
     add::<StatsObject>(&mut all);
@@ -201,7 +269,7 @@ fn schemas() -> serde_json::Result<Value> {
     for name in ["Document", "Insert", "Admit"] {
         schemas[name]["oneOf"] = one_of(&contents);
     }
-    schemas["Query"]["oneOf"] = one_of(&["text", "items", "rows", "key", "keys"]);
+    schemas["Query"]["oneOf"] = one_of(&["text", "texts", "items", "rows", "key", "keys"]);
     // Each operation is an object with exactly one field.
     if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
         for choice in choices {
@@ -262,7 +330,8 @@ mod tests {
         };
         let set =
             |names: &str| names.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
-        let query = "text items rows key keys threshold limit max_candidates payloads";
+        let query = "text texts items rows key keys threshold contained prefix after before exact \
+            limit max_candidates payloads";
         assert_eq!(names("Query", "properties"), set(query));
         assert_eq!(names("Query", "required"), set(""));
         assert_eq!(names("Admit", "required"), set("key"));
@@ -278,7 +347,7 @@ mod tests {
         }
         let limit = &schemas["Query"]["properties"]["limit"];
         assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(1_000)));
-        assert_eq!(schemas["Query"]["oneOf"].as_array().unwrap().len(), 5);
+        assert_eq!(schemas["Query"]["oneOf"].as_array().unwrap().len(), 6);
         let outcomes = schemas["Outcome"]["enum"].as_array().unwrap();
         assert!(outcomes.contains(&json!("superseded")), "{outcomes:?}");
         let kinds = &schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"];

@@ -13,6 +13,7 @@ use super::answers::{self, BatchWritten, Stored, Written};
 use super::bodies::{self, Blob, Body, Operation, Operations, Put};
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
+use super::url;
 
 /// Path prefix of documents.
 const PREFIX: &str = "/v1/documents/";
@@ -24,28 +25,7 @@ fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
 
 /// The percent-decoded key after a path prefix. A key may contain any bytes.
 pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
-    let text = uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes();
-    let mut key = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        if byte == b'%' {
-            let digits = text.get(at + 1..at + 3);
-            // Checked because `from_str_radix` would accept a sign.
-            let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
-            let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
-            let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
-                return Err(ErrorResponse::invalid(
-                    "the path has a % that is not followed by two hexadecimal digits",
-                ));
-            };
-            key.push(value);
-            at += 3;
-        } else {
-            key.push(byte);
-            at += 1;
-        }
-    }
-    Ok(key)
+    url::decoded(uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes())
 }
 
 /// An insert. Without a payload, the stored payload stays.

@@ -9,6 +9,8 @@ let readable = false;
 // The last answer of the counters, for a rate; and what was searched for last.
 let before = null;
 let asked = null;
+// Whether the threshold is the user's choice, not the index's own.
+let thresholdChosen = false;
 
 async function ask(path, body) {
   const options =
@@ -126,7 +128,10 @@ function hit(match) {
 function question() {
   const by = at("by-key").checked ? "key" : kind;
   const body = { limit: Number(at("limit").value), payloads: true };
-  if (at("threshold").value !== "") body.threshold = Number(at("threshold").value);
+  if (at("contained").value !== "") body.contained = Number(at("contained").value);
+  // Of parts, the index's own threshold would find few.
+  if (at("threshold").value !== "" && (body.contained === undefined || thresholdChosen))
+    body.threshold = Number(at("threshold").value);
   const text = at("text").value;
   if (by === "key") body.key = at("key").value;
   else if (by === "items") body.items = lines(text);
@@ -139,18 +144,23 @@ function question() {
   return body;
 }
 
+// How much of a part must be contained, and how large a file may be that is opened.
+const PART = 0.8;
+const FILE_BYTES_MAX = 4 << 20;
+
 const lines = (text) =>
   text
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
 
-function summary(answer, took) {
+function summary(answer, took, contained) {
   const shown = answer.matches.length;
-  let said =
-    answer.found === 0
-      ? `Nothing of similarity ${answer.threshold} or more`
-      : `${counted(answer.found, "document")} of similarity ${answer.threshold} or more`;
+  const what =
+    contained === undefined
+      ? `of similarity ${answer.threshold} or more`
+      : `of which the longer text contains ${contained} of the shorter one or more`;
+  let said = answer.found === 0 ? `Nothing ${what}` : `${counted(answer.found, "document")} ${what}`;
   if (shown < answer.found) said += `, the first ${whole(shown)} shown`;
   said += ` (${took.toFixed(1)} ms).`;
   if (answer.warning) said += ` Warning: ${answer.warning}.`;
@@ -161,12 +171,14 @@ async function find() {
   at("go").disabled = true;
   at("said").className = "";
   at("pair").hidden = true;
+  at("part").hidden = true;
   at("matches").replaceChildren();
   try {
     const body = question();
     const began = performance.now();
     const answer = await ask("/v1/query", body);
-    show("said", summary(answer, performance.now() - began));
+    show("said", summary(answer, performance.now() - began, body.contained));
+    at("part").hidden = answer.found > 0 || body.contained !== undefined || kind === "rows";
     asked = body;
     if (answer.matches.length) {
       const heads = [["Similarity"], ["Document"], [make("span", null, "Added (UTC)")]];
@@ -231,6 +243,7 @@ function choose() {
   at("key").hidden = !byKey;
   at("text").hidden = byKey;
   at("hint").hidden = byKey;
+  at("file-line").hidden = byKey;
 }
 
 theme();
@@ -240,6 +253,25 @@ at("ask").addEventListener("submit", (event) => {
 });
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) find();
+});
+at("threshold").addEventListener("input", () => {
+  thresholdChosen = true;
+});
+at("try-part").addEventListener("click", () => {
+  at("contained").value = PART;
+  find();
+});
+at("file").addEventListener("change", async () => {
+  const [file] = at("file").files;
+  if (!file) return;
+  const text = await file.text();
+  // What is not a text would be searched for as rubbish.
+  const isText = file.size <= FILE_BYTES_MAX && !text.includes("\u0000") && !text.includes("\ufffd");
+  at("said").className = isText ? "" : "bad";
+  show("said", isText ? "" : `${file.name} is not a text in UTF-8, or is larger than 4 MiB: paste its text.`);
+  if (!isText) return;
+  at("text").value = text;
+  find();
 });
 for (const id of ["by-text", "by-key"]) at(id).addEventListener("change", choose);
 choose();

@@ -6,6 +6,9 @@ pub(super) const DOCUMENT: &str = "/v1/documents/{*key}";
 /// The same path for the documentation.
 const DOCUMENT_DESCRIBED: &str = "/v1/documents/{key}";
 
+/// Path of many documents.
+pub(super) const DOCUMENTS: &str = "/v1/documents";
+
 /// Path of a text, in axum's syntax.
 pub(super) const TEXT: &str = "/v1/texts/{*key}";
 

@@ -1,5 +1,4 @@
-//! Handlers for queries and for admitting documents. The library decides; this module converts
-//! requests and answers.
+//! Handler for admitting documents. The library decides; this module converts requests and answers.
 
 use std::sync::Arc;
 
@@ -7,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
-use super::answers::{self, Admitted, Answered, Decided};
-use super::bodies::{self, Admit, Body, Query};
+use super::answers::{self, Admitted, Decided};
+use super::bodies::{self, Admit, Body};
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
@@ -21,70 +20,13 @@ const LIMIT_MAX: usize = 1_000;
 /// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
-fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
+pub(super) fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
     match given.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
         other => Err(ErrorResponse::invalid(format!(
             "`limit` must be from 1 to {LIMIT_MAX}, not {other}"
         ))),
     }
-}
-
-pub(super) async fn query(
-    State(shared): State<Arc<Shared>>,
-    body: Body,
-) -> Result<Json<Answered>, ErrorResponse> {
-    shared.work(move |shared| answer(shared, &body.read()?)).await
-}
-
-fn answer(shared: &Shared, request: &Query) -> Result<Json<Answered>, ErrorResponse> {
-    let Query { text, items, rows, key, keys, threshold, max_candidates, .. } = request;
-    let limit = limit(request.limit)?;
-    let run = |query: nearkin::Query<'_>| {
-        let query = query.limit(limit).max_candidates(max_candidates.unwrap_or(usize::MAX));
-        match threshold {
-            Some(threshold) => query.threshold(*threshold).run(),
-            None => query.run(),
-        }
-    };
-    let by_content = text.is_some() || items.is_some() || rows.is_some();
-    let snapshot = shared.index.snapshot();
-    let answer = match (key, keys, by_content) {
-        (Some(key), None, false) => run(snapshot.query_key(&key.0))?,
-        (None, Some(keys), false) => {
-            let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
-            run(snapshot.query_keys(&keys))?
-        }
-        (None, None, true) => {
-            let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
-            let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
-            run(snapshot.query(&signature))?
-        }
-        _ => {
-            return Err(ErrorResponse::invalid(
-                "exactly one of `text`, `items`, `rows`, `key` and `keys` is needed",
-            ));
-        }
-    };
-    let params = shared.index.params();
-    let warning = answer.is_unlikely(params).then(|| {
-        format!(
-            "this query misses about {:.0} % of matches at similarity {}: the index was built for \
-             {} and above",
-            100.0 * (1.0 - params.candidate_probability(answer.threshold)),
-            answer.threshold,
-            params.threshold()
-        )
-    });
-    Ok(Json(Answered {
-        found: answer.found,
-        threshold: answer.threshold,
-        expected_recall: shared.expected_recall(answer.threshold),
-        complete: answer.complete,
-        change: answer.change,
-        matches: answers::found(answer.matches, request.payloads),
-        warning,
-    }))
 }
 
 pub(super) async fn admit(

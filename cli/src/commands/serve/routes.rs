@@ -9,15 +9,15 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 #[cfg(test)]
-use super::description::Content::{Json, Media};
+use super::description::Content::{Json, Lines, Media, OneOf};
 #[cfg(test)]
 use super::description::{
     ANY, BODY, CHANGED, INDEX, KEY, Operation, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
 use super::error_response::ErrorResponse;
-use super::paths::{DOCUMENT, TEXT};
+use super::paths::{DOCUMENT, DOCUMENTS, TEXT};
 use super::shared::Shared;
-use super::{documents, guard, page, query_handlers, report, state, texts};
+use super::{documents, guard, lines, listing, page, query_handlers, report, search, state, texts};
 
 /// A route: its path, its handler and, in tests, its description.
 struct Route {
@@ -92,12 +92,27 @@ fn programs() -> Vec<Route> {
             "The text of a stored document, read again from where it came from; with --texts",
             [(200, "The text, still the one that was added", Json("Text"))],
             [ANY, TOKEN, KEY, UNKNOWN_KEY, CHANGED, TOO_LARGE, INDEX]),
+        route!(get DOCUMENTS, listing::list, "listDocuments",
+            "A page of the documents whose keys begin with `prefix`, in the order of their keys",
+            [(200, "The page", Json("DocumentList"))], [ANY, TOKEN, KEY, INDEX]),
+        route!(delete DOCUMENTS, listing::delete, "deleteDocuments",
+            "Remove all documents whose keys begin with `prefix`; durable when answered",
+            [(200, "Removed", Json("PrefixRemoved"))], [ANY, TOKEN, KEY, INDEX, WRITE]),
+        route!(get "/v1/pairs", lines::pairs, "pairs",
+            "All pairs of similar documents, as lines of JSON, sent while they are found",
+            [(200, "A line for each pair, in no particular order", Lines("Pair"))],
+            [ANY, TOKEN, KEY, INDEX]),
+        route!(get "/v1/clusters", lines::clusters, "clusters",
+            "All clusters: documents that pairs connect, as lines of JSON",
+            [(200, "A line for each cluster, in the order of their first keys", Lines("Cluster"))],
+            [ANY, TOKEN, KEY, INDEX]),
         route!(post "/v1/batch", documents::batch, "batch",
             "Insert and remove several documents as one change: all of them or none, one sync",
             [(200, "Done", Json("BatchWritten"))], [ANY, TOKEN, BODY, INDEX, WRITE], "Batch"),
-        route!(post "/v1/query", query_handlers::query, "query",
+        route!(post "/v1/query", search::query, "query",
             "Find documents similar to a text, a set, a signature, or stored documents",
-            [(200, "The matches, most similar first, equal ones by key", Json("Answer"))],
+            [(200, "The matches, most similar first, equal ones by key; of `texts`, each its own",
+                OneOf(&["Answer", "Answers"]))],
             [ANY, TOKEN, BODY, UNKNOWN_KEY, INDEX], "Query"),
         route!(post "/v1/admit", query_handlers::admit, "admit",
             "Insert a document unless a stored one is too similar: one atomic step",
@@ -189,7 +204,7 @@ mod tests {
             .map(|route| (route.method.to_owned(), paths::described(route.path).to_owned()))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(found.len(), 14);
+        assert_eq!(found.len(), 18);
     }
 
     /// Checks that every `$ref` of the description can be resolved.

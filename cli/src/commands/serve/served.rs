@@ -52,6 +52,10 @@ impl Served {
         Ok(self.writable()?.admit_one(newcomer, terms)?)
     }
 
+    pub(super) fn remove_prefix(&self, prefix: &[u8]) -> Result<u64, ErrorResponse> {
+        Ok(self.writable()?.remove_prefix(prefix)?)
+    }
+
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
             Self::Writable(index) => Ok(index),

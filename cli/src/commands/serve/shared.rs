@@ -20,6 +20,10 @@ use crate::input::originals::Originals;
 /// ones.
 const BODIES_MAX: usize = 16;
 
+/// Maximum number of answers that are sent while they are found. Each of them holds a thread until
+/// its client has read it, and threads are few.
+const STREAMS_MAX: usize = 4;
+
 /// Maximum number of cached expected recalls, one per threshold.
 const RECALLS_MAX: usize = 64;
 
@@ -44,7 +48,9 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) began: Instant,
     poisoned: AtomicBool,
+    stopping: AtomicBool,
     places: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
     /// Memory still free for bodies, in KiB.
     room: Arc<Semaphore>,
     recalls: Mutex<HashMap<u64, f64>>,
@@ -63,7 +69,9 @@ impl Shared {
             metrics: Metrics::default(),
             began: Instant::now(),
             poisoned: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
             places: Arc::new(Semaphore::new(limits.requests_max)),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             room: Arc::new(Semaphore::new(kib)),
             recalls: Mutex::new(HashMap::new()),
         }
@@ -98,6 +106,38 @@ impl Shared {
             Err(ErrorResponse::new(status, "internal", "the request failed inside the server")
                 .advise("see the server's stderr"))
         })
+    }
+
+    /// Runs work that sends its answer while it runs, on a blocking thread. Such an answer takes as
+    /// long as its client reads it, so only a few may run at once.
+    pub(super) fn stream(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<(), ErrorResponse> {
+        let Ok(streaming) = Arc::clone(&self.streams).try_acquire_owned() else {
+            let message = format!("{STREAMS_MAX} answers of this kind are being sent");
+            return Err(ErrorResponse::busy(&message));
+        };
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(ErrorResponse::busy("too many requests at once"));
+        };
+        // Detached: the answer ends when the work drops its end of the channel.
+        drop(tokio::task::spawn_blocking(move || {
+            work(&self);
+            drop(self);
+            drop(streaming);
+            drop(place);
+        }));
+        Ok(())
+    }
+
+    /// Tells answers that are being sent to end.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 
     /// Reserves memory for a body of at most this many bytes.

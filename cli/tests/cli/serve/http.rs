@@ -129,6 +129,12 @@ impl Answer {
         answer
     }
 
+    /// The objects of lines of JSON.
+    #[track_caller]
+    pub(super) fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     pub(super) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
@@ -187,10 +193,32 @@ impl Client {
             }
         }
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let length = head.to_lowercase();
-        let length = length.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+        let lower = head.to_lowercase();
+        if lower.contains("transfer-encoding: chunked") {
+            let body = self.chunks()?;
+            return Ok(Answer { status, head, body });
+        }
+        let length = lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         self.stream.read_exact(&mut body)?;
         Ok(Answer { status, head, body })
+    }
+
+    /// Reads a body in chunks; fails if the last chunk is missing.
+    fn chunks(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let Ok(length) = usize::from_str_radix(line.trim(), 16) else {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            };
+            let mut chunk = vec![0; length + 2];
+            self.stream.read_exact(&mut chunk)?;
+            if length == 0 {
+                return Ok(body);
+            }
+            body.extend_from_slice(&chunk[..length]);
+        }
     }
 }

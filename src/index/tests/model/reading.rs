@@ -261,6 +261,26 @@ pub(super) fn check_all(snapshot: &Snapshot, model: &Model) -> Result<()> {
     Ok(())
 }
 
+/// Checks that pages of several sizes hold the keys with a prefix, each once and in order.
+fn check_pages(snapshot: &Snapshot, model: &Model) -> Result<()> {
+    for (prefix, limit) in [(&b""[..], 1), (b"", 7), (b"1", 2), (b"\xff", 3), (b"none", 5)] {
+        let mut expected = model.docs.keys().filter(|key| key.starts_with(prefix));
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let page = snapshot.keys_page(prefix, after.as_deref(), limit)?;
+            let wanted: Vec<_> = expected.by_ref().take(limit).collect();
+            let is_equal =
+                page.iter().map(crate::Key::as_bytes).eq(wanted.iter().map(|key| &key[..]));
+            assert!(is_equal, "{page:?} after {after:?}");
+            let Some(last) = page.last() else { break };
+            after = Some(last.as_bytes().to_vec());
+        }
+        assert_eq!(expected.next(), None);
+    }
+    assert!(snapshot.keys_page("", None, 0)?.is_empty());
+    Ok(())
+}
+
 /// Checks all keys in order, the keys with a prefix, and look-ups of several keys.
 fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
     let prefixes: [&[u8]; 8] =
@@ -272,6 +292,7 @@ fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
         let keys = keys.map(|key| Ok(key?.into_vec())).collect::<Result<Vec<_>>>()?;
         assert!(keys.iter().map(|key| &key[..]).eq(expected.map(|key| &key[..])), "{keys:?}");
     }
+    check_pages(snapshot, model)?;
     let mut keys = Vec::new();
     snapshot.for_each_key(|key| {
         keys.push(key.to_vec());

@@ -1,0 +1,95 @@
+//! Percent-encoded parts of a URL: keys in paths, and the parameters after `?`. Values may hold any
+//! bytes.
+
+use std::str::FromStr;
+
+use axum::http::Uri;
+
+use super::error_response::ErrorResponse;
+
+/// Decodes a path.
+pub(super) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte == b'%' {
+            let digits = text.get(at + 1..at + 3);
+            // Checked because `from_str_radix` would accept a sign.
+            let digits = digits.filter(|two| two.iter().all(u8::is_ascii_hexdigit));
+            let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
+            let Some(value) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else {
+                return Err(ErrorResponse::invalid(
+                    "the URL has a % that is not followed by two hexadecimal digits",
+                ));
+            };
+            bytes.push(value);
+            at += 3;
+        } else {
+            bytes.push(byte);
+            at += 1;
+        }
+    }
+    Ok(bytes)
+}
+
+/// The parameters of a request.
+pub(super) struct Parameters(Vec<(String, Vec<u8>)>);
+
+impl Parameters {
+    /// Reads the parameters. One that is not in `known`, or is given twice, is an error.
+    pub(super) fn of(uri: &Uri, known: &[&str]) -> Result<Self, ErrorResponse> {
+        let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+        let parts = uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            if !known.contains(&name) {
+                let known = known.join("`, `");
+                let message = format!("unknown parameter `{name}`, expected `{known}`");
+                return Err(ErrorResponse::invalid(message));
+            }
+            if found.iter().any(|(other, _)| other == name) {
+                return Err(ErrorResponse::invalid(format!("`{name}` is given twice")));
+            }
+            // Clients write a blank as `+` here, and a plus as `%2B`.
+            found.push((name.to_owned(), decoded(value.replace('+', "%20").as_bytes())?));
+        }
+        Ok(Self(found))
+    }
+
+    pub(super) fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_slice())
+    }
+
+    /// A parameter that is a number, `true` or `false`.
+    pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Result<Option<T>, ErrorResponse> {
+        let Some(value) = self.bytes(name) else { return Ok(None) };
+        match std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()) {
+            Some(value) => Ok(Some(value)),
+            None => {
+                let value = String::from_utf8_lossy(value);
+                Err(ErrorResponse::invalid(format!("`{name}` must not be {value:?}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_any_bytes_and_unknown_ones_are_errors() {
+        let known = ["prefix", "limit"];
+        let of = |uri: &str| Parameters::of(&uri.parse().unwrap(), &known);
+        let found = of("/v1/documents?prefix=a%2Fb+c%ff%2B&limit=7").ok().unwrap();
+        assert_eq!(found.bytes("prefix").unwrap(), b"a/b c\xff+");
+        assert_eq!(found.parsed::<usize>("limit").ok().unwrap(), Some(7));
+        assert_eq!(of("/v1/documents").ok().unwrap().bytes("prefix"), None);
+        for bad in ["/?prefixes=a", "/?limit=1&limit=2", "/?prefix=%f", "/?%6Cimit=1"] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+        for bad in ["/?limit=x", "/?limit=", "/?limit=-1", "/?limit=%ff"] {
+            assert!(of(bad).ok().unwrap().parsed::<usize>("limit").is_err(), "{bad}");
+        }
+    }
+}
