@@ -36,7 +36,7 @@ pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
 pub(crate) use rows::RowsGiven;
-pub(crate) use serve::Serve;
+pub(crate) use serve::{LogFormat, Serve};
 pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;

@@ -1,9 +1,10 @@
 //! Arguments of `nearkin serve`.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::value_parser;
 
 use super::lines::ExactGiven;
@@ -62,6 +63,16 @@ pub(crate) struct Serve {
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) requests_max: usize,
 
+    /// Serve reads only; writes get status 403. Another process may write the index meanwhile: its
+    /// changes are seen after at most a second
+    #[arg(long, conflicts_with = "ttl")]
+    pub(crate) read_only: bool,
+
+    /// Log requests to stderr, a line each: time, peer, method, path, status, duration, bytes and
+    /// request id; or `off` [default: text unless stderr is a terminal]
+    #[arg(long, value_name = "FORMAT", value_parser = log_format())]
+    pub(crate) access_log: Option<LogFormat>,
+
     /// Let clients read the texts of stored documents, so that the page can show two side by side:
     /// from files below --texts-root whose keys are their paths, or from --from. A text is returned
     /// only if it still has the stored signature
@@ -90,7 +101,30 @@ pub(crate) struct Serve {
     pub(crate) ttl: TtlGiven,
 }
 
+/// Format of the access log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+    Off,
+}
+
+/// Parses the format of the access log.
+fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    PossibleValuesParser::new(["text", "json", "off"]).map(|name| match name.as_str() {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        _ => LogFormat::Off,
+    })
+}
+
 impl Serve {
+    /// The format of the access log, if there is one.
+    pub(crate) fn log_format(&self) -> Option<LogFormat> {
+        let by_default = || (!std::io::stderr().is_terminal()).then_some(LogFormat::Text);
+        self.access_log.or_else(by_default).filter(|format| *format != LogFormat::Off)
+    }
+
     /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
     /// code as for `--exact`.
     pub(crate) fn originals(&self) -> ExactGiven {

@@ -3,6 +3,7 @@
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
 mod access;
+mod access_log;
 mod answers;
 mod bodies;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod page;
 mod paths;
 mod query_handlers;
 mod report;
+mod request_id;
 mod routes;
 mod search;
 mod served;
@@ -48,6 +50,7 @@ use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
 use access::Access;
+use access_log::AccessLog;
 use listener::LimitedListener;
 use served::Served;
 use shared::{Limits, Shared};
@@ -92,6 +95,10 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
     let originals = originals(args, &index)?;
     let mut shared = Shared::new(index, title, limits, access);
     shared.originals = originals;
+    let failed = |error: io::Error| Failure::new(format!("cannot start the server: {error}"), "");
+    shared.log = args.log_format().map(AccessLog::start).transpose().map_err(failed)?;
+    #[cfg(unix)]
+    listener::raise_file_limit();
     let shared = Arc::new(shared);
     // rayon panics if it cannot start a thread; fail with a message instead.
     crate::threads::check()?;
@@ -99,7 +106,7 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
         .max_blocking_threads(limits.requests_max.min(THREADS_MAX))
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("cannot start the server: {error}"), ""))?;
+        .map_err(failed)?;
     let served = runtime.block_on(serve(args.listen, &shared, output));
     runtime.shutdown_timeout(GRACE);
     let requests = shared.metrics.requests();
@@ -109,6 +116,9 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
             "acknowledged writes are safe: the next start replays the log",
         ));
     };
+    if let Some(log) = shared.log {
+        log.finish();
+    }
     let index = shared.index;
     let (documents, change) = (index.snapshot().len(), index.snapshot().change());
     let closed = index.close();
@@ -130,12 +140,15 @@ pub(crate) fn run(args: &Serve, output: &mut Output) -> Result<Ended, Failure> {
 
 /// Opens the index; on a read-only file system, for reading.
 fn open(args: &Serve) -> Result<Served, Failure> {
+    if args.read_only {
+        return Ok(Served::read_only(opened::to_read(&args.index)?));
+    }
     match opened::to_serve(&args.index, args.ttl.ttl)? {
         Some(index) => Ok(Served::Writable(index)),
         None => {
             let reader = opened::to_read(&args.index)?;
             output::note("the index is on a read-only file system: only reads are served");
-            Ok(Served::ReadOnly(reader))
+            Ok(Served::read_only(reader))
         }
     }
 }
@@ -170,6 +183,7 @@ async fn serve(
     let listening = listener.local_addr().map_err(refused)?;
     let patience = shared.limits.timeout;
     let routes = routes::router(shared);
+    let routes = routes.into_make_service_with_connect_info::<listener::Peer>();
     let (stop, stopping) = oneshot::channel::<()>();
     let server = axum::serve(LimitedListener::new(listener, patience), routes);
     let server = server.with_graceful_shutdown(async move {
@@ -186,7 +200,12 @@ async fn serve(
     }
     output.flush()?;
     signals.next().await;
-    output::note("stopping: finishing running requests (a second signal exits at once)");
+    let stopping = "stopping: finishing running requests (a second signal exits at once)";
+    match &shared.log {
+        // A pipe that nobody reads must not keep the server from stopping.
+        Some(log) => log.say(format!("nearkin: {stopping}")),
+        None => output::note(stopping),
+    }
     let hurry = tokio::spawn(async move {
         signals.next().await;
         output::note(

@@ -13,6 +13,8 @@ mod many;
 #[cfg(unix)]
 #[path = "serve/moved.rs"]
 mod moved;
+#[path = "serve/operations.rs"]
+mod operations;
 #[path = "serve/routes.rs"]
 mod routes;
 #[path = "serve/search.rs"]

@@ -112,7 +112,7 @@ pub(super) fn preflight() -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-request-id"),
         (header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -124,7 +124,7 @@ pub(super) fn preflight() -> Response {
 pub(super) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    let exposed = HeaderValue::from_static("retry-after");
+    let exposed = HeaderValue::from_static("retry-after, x-request-id");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("cross-origin"));
 }

@@ -70,9 +70,9 @@ impl ErrorResponse {
     }
 
     pub(super) fn read_only() -> Self {
-        let message = "the index is on a read-only file system";
+        let message = "this server only reads";
         Self::new(StatusCode::FORBIDDEN, "read_only", message)
-            .advise("only reads are served; mount it for writing and restart the server")
+            .advise("it was started with --read-only, or the index is on a read-only file system")
     }
 
     pub(super) fn unknown_key(key: &[u8]) -> Self {

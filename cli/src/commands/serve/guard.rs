@@ -9,15 +9,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::body::HttpBody as _;
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::access;
+use super::access_log::{self, Logged};
 use super::error_response::ErrorResponse;
+use super::listener::Peer;
 use super::metrics::Route;
 use super::paths;
+use super::request_id;
 use super::shared::Shared;
 
 /// Checks a request, processes it within the time limit, and counts it.
@@ -31,6 +36,11 @@ pub(super) async fn guard(
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
     let route = Route { method: method_name(request.method()), path };
+    let id = request_id::of(request.headers());
+    let head = shared.log.as_ref().map(|_| {
+        let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|info| info.0.0);
+        (peer, request.method().clone(), request.uri().clone())
+    });
     let origin = shared.access.allowed_origin(request.headers());
     let is_preflight =
         origin.is_some() && access::is_preflight(request.method(), request.headers());
@@ -43,7 +53,20 @@ pub(super) async fn guard(
         },
     };
     drop(running);
-    shared.metrics.count(route, response.status().as_u16(), began.elapsed());
+    let took = began.elapsed();
+    shared.metrics.count(route, response.status().as_u16(), took);
+    if let (Some(log), Some((peer, method, uri))) = (&shared.log, head) {
+        log.log(Logged {
+            time: access_log::now(),
+            peer,
+            method: method.as_str(),
+            path: uri.path_and_query().map_or("-", PathAndQuery::as_str),
+            status: response.status().as_u16(),
+            ms: (took.as_secs_f64() * 10_000.0).round() / 10.0,
+            bytes: response.body().size_hint().exact(),
+            id: &id,
+        });
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
@@ -54,6 +77,7 @@ pub(super) async fn guard(
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.insert(request_id::HEADER, request_id::header(&id));
     if let Some(origin) = origin {
         access::allow(origin, headers);
     }

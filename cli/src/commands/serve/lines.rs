@@ -38,8 +38,9 @@ const CHUNK_TIME: Duration = Duration::from_millis(200);
 /// Chunks that wait for the connection.
 const CHUNKS_MAX: usize = 4;
 
-/// A blank is sent if nothing was found for this long, because a silent connection is closed.
-const SILENCE: Duration = Duration::from_secs(4);
+/// A blank is sent if nothing was found for this long, because a silent connection is closed: in a
+/// crowd of connections after a second.
+const SILENCE: Duration = Duration::from_millis(500);
 
 /// Interval between two looks at whether the server stops, while the client reads nothing.
 const LOOK: Duration = Duration::from_millis(100);

@@ -11,17 +11,53 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// Maximum number of open connections. Further ones wait in the system's listen backlog.
-const CONNECTIONS_MAX: usize = 1024;
+const CONNECTIONS_MAX: usize = 1_280;
+
+/// Number of connections from which idle ones are closed soon. The connections beyond it are a
+/// reserve: a health check is accepted although very many clients keep idle connections.
+const CROWD: usize = 1_024;
+
+/// Time after which an idle connection is closed in a crowd.
+const CROWD_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Files and connections that the process may have open, if the system allows so many.
+#[cfg(unix)]
+const FILES_MAX: u64 = 8_192;
 
 /// Time added to the timeout of a request, so that the timeout response can still be sent.
 const MARGIN: Duration = Duration::from_secs(5);
+
+/// Raises the number of files that may be open: many systems begin with 1,024, which is less than
+/// the connections and the index need.
+#[cfg(unix)]
+pub(super) fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(wanted);
+        // If this fails, fewer connections are accepted at once.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
+
+/// The address of a client.
+#[derive(Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+impl Connected<IncomingStream<'_, LimitedListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, LimitedListener>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
 
 /// Accepts connections up to the limit.
 pub(super) struct LimitedListener {
@@ -43,6 +79,7 @@ impl Listener for LimitedListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (DeadlineStream, SocketAddr) {
+        let places = Arc::clone(&self.places);
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
             // Unreachable: nothing closes the semaphore.
             return pending().await;
@@ -53,7 +90,7 @@ impl Listener for LimitedListener {
                     // An answer is small and written at once, so waiting for more data is useless.
                     // If this call fails, answers only arrive later.
                     let _ = stream.set_nodelay(true);
-                    return (DeadlineStream::new(stream, place, self.patience), peer);
+                    return (DeadlineStream::new(stream, (place, places), self.patience), peer);
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 // Usually there are too many open files: wait until some are closed.
@@ -89,13 +126,19 @@ pub(super) struct DeadlineStream {
     /// Whether bytes were read since the last write.
     request_began: bool,
     _place: OwnedSemaphorePermit,
+    /// The places of all connections.
+    places: Arc<Semaphore>,
 }
 
 impl DeadlineStream {
-    fn new(stream: TcpStream, place: OwnedSemaphorePermit, patience: Duration) -> Self {
+    fn new(
+        stream: TcpStream,
+        (place, places): (OwnedSemaphorePermit, Arc<Semaphore>),
+        patience: Duration,
+    ) -> Self {
         let deadline = Instant::now() + patience;
-        let timer = Box::pin(sleep_until(deadline));
-        Self { stream, patience, deadline, timer, request_began: false, _place: place }
+        let timer = Box::pin(sleep_until(deadline.min(Instant::now() + CROWD_PATIENCE)));
+        Self { stream, patience, deadline, timer, request_began: false, _place: place, places }
     }
 
     fn renew(&mut self, request_began: bool) {
@@ -103,14 +146,25 @@ impl DeadlineStream {
         self.deadline = Instant::now() + self.patience;
     }
 
+    /// Whether no request has arrived for some time, and others need the place.
+    fn is_idle_in_a_crowd(&self, now: Instant) -> bool {
+        let idle = (now + self.patience).saturating_duration_since(self.deadline);
+        !self.request_began
+            && idle >= CROWD_PATIENCE
+            && CONNECTIONS_MAX - self.places.available_permits() > CROWD
+    }
+
     /// Called while a read or write is pending. Fails once the deadline has passed.
     fn wait<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             ready!(self.timer.as_mut().poll(context));
-            if Instant::now() >= self.deadline {
+            let now = Instant::now();
+            if now >= self.deadline || self.is_idle_in_a_crowd(now) {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            self.timer.as_mut().reset(self.deadline);
+            // While a request is missing, the timer also fires to look for a crowd.
+            let next = if self.request_began { self.deadline } else { now + CROWD_PATIENCE };
+            self.timer.as_mut().reset(next.min(self.deadline));
         }
     }
 }

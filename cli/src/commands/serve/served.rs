@@ -1,27 +1,50 @@
-//! The index that is served: open for writing or, on a read-only file system, for reading.
+//! The index that is served: open for writing, or with `--read-only` and on a read-only file system
+//! for reading.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use nearkin::{Admission, Admit, Batch, Document, Index, Newcomer, Params, Reader, Sketcher};
 use nearkin::{Snapshot, Stats, Written};
 
 use super::error_response::ErrorResponse;
+use crate::output;
+
+/// Time after which a reader looks for changes that another process wrote.
+const REFRESH: Duration = Duration::from_secs(1);
 
 pub(super) enum Served {
     Writable(Index),
-    ReadOnly(Reader),
+    ReadOnly { reader: Reader, refreshed: Mutex<Instant> },
 }
 
 impl Served {
+    pub(super) fn read_only(reader: Reader) -> Self {
+        Self::ReadOnly { reader, refreshed: Mutex::new(Instant::now()) }
+    }
+
     pub(super) fn snapshot(&self) -> Snapshot {
         match self {
             Self::Writable(index) => index.snapshot(),
-            Self::ReadOnly(reader) => reader.snapshot(),
+            Self::ReadOnly { reader, refreshed } => {
+                // One thread refreshes; the others go on with the state there is.
+                if let Ok(mut refreshed) = refreshed.try_lock()
+                    && refreshed.elapsed() >= REFRESH
+                {
+                    *refreshed = Instant::now();
+                    if let Err(error) = reader.refresh() {
+                        output::note(format!("the changes of the writer cannot be read: {error}"));
+                    }
+                }
+                reader.snapshot()
+            }
         }
     }
 
     pub(super) fn params(&self) -> &Params {
         match self {
             Self::Writable(index) => index.params(),
-            Self::ReadOnly(reader) => reader.params(),
+            Self::ReadOnly { reader, .. } => reader.params(),
         }
     }
 
@@ -32,7 +55,7 @@ impl Served {
     pub(super) fn stats(&self) -> nearkin::Result<Stats> {
         match self {
             Self::Writable(index) => index.stats(),
-            Self::ReadOnly(reader) => reader.stats(),
+            Self::ReadOnly { reader, .. } => reader.stats(),
         }
     }
 
@@ -59,7 +82,7 @@ impl Served {
     fn writable(&self) -> Result<&Index, ErrorResponse> {
         match self {
             Self::Writable(index) => Ok(index),
-            Self::ReadOnly(_) => Err(ErrorResponse::read_only()),
+            Self::ReadOnly { .. } => Err(ErrorResponse::read_only()),
         }
     }
 
@@ -67,7 +90,7 @@ impl Served {
     pub(super) fn close(self) -> nearkin::Result<()> {
         match self {
             Self::Writable(index) => index.close(),
-            Self::ReadOnly(_) => Ok(()),
+            Self::ReadOnly { .. } => Ok(()),
         }
     }
 }

@@ -11,6 +11,7 @@ use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::access::Access;
+use super::access_log::AccessLog;
 use super::error_response::ErrorResponse;
 use super::metrics::Metrics;
 use super::served::Served;
@@ -42,6 +43,7 @@ pub(super) struct Shared {
     pub(super) title: String,
     /// Access to the original texts, if clients may read them.
     pub(super) originals: Option<Originals>,
+    pub(super) log: Option<AccessLog>,
     pub(super) sketcher: Sketcher,
     pub(super) limits: Limits,
     pub(super) access: Access,
@@ -64,6 +66,7 @@ impl Shared {
             index,
             title,
             originals: None,
+            log: None,
             limits,
             access,
             metrics: Metrics::default(),
