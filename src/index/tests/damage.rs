@@ -12,8 +12,8 @@ use crate::storage::names::{Ending, Names};
 use crate::testing::campaign;
 use crate::testing::sim::Sim;
 use crate::{
-    Batch, Document, Durability, Error, ErrorKind, Index, Maintained, Maintenance, Options, Params,
-    ReadMode, Result, Signature, catalog,
+    Batch, Document, Durability, Error, ErrorKind, Index, Maintenance, Options, Params, ReadMode,
+    Result, Signature, catalog,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,6 @@ impl Subject {
             states.push(Answers::of(&index).expect("sound"));
             if number == 2 {
                 index.sync().expect("synced");
-                assert_eq!(index.maintain().expect("noted"), Maintained::Noted);
             }
         }
         Self::left(&sim, states)
