@@ -232,7 +232,7 @@ pub(super) struct SetPayload {
     pub(super) payload: Blob,
 }
 
-/// A document to insert.
+/// A document to insert: exactly one of `text`, `items` and `rows`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
@@ -305,7 +305,7 @@ pub(super) struct Query {
     pub(super) payloads: bool,
 }
 
-/// Inserts a document unless a stored one is too similar.
+/// Inserts a document, exactly one of `text`, `items` and `rows`, unless a stored one is too similar.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
