@@ -305,7 +305,8 @@ pub(super) struct Query {
     pub(super) payloads: bool,
 }
 
-/// Inserts a document, exactly one of `text`, `items` and `rows`, unless a stored one is too similar.
+/// Inserts a document unless a stored one is too similar. Exactly one of `text`, `items` and
+/// `rows` is needed.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
