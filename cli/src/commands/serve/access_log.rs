@@ -5,8 +5,7 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,11 +14,12 @@ use serde::Serialize;
 use crate::args::LogFormat;
 use crate::time;
 
-/// Lines that wait to be written.
-const LINES_MAX: usize = 8_192;
+/// Bytes of lines that wait to be written.
+const WAITING_MAX: usize = 8 << 20;
 
-/// Size from which lines are written, even if more are waiting.
-const WRITE_BYTES: usize = 64 << 10;
+/// Time for which lines are collected, because waking the thread for each line would cost more than
+/// the line.
+const COLLECTED: Duration = Duration::from_millis(50);
 
 /// Maximum time for writing the last lines when the server ends.
 const LAST: Duration = Duration::from_secs(1);
@@ -46,22 +46,84 @@ pub(super) struct Logged<'a> {
     pub(super) id: &'a str,
 }
 
-/// The sending end of the log.
+/// The log, and the thread that writes it.
 pub(super) struct AccessLog {
     format: LogFormat,
-    lines: SyncSender<String>,
-    /// Number of lines dropped since the last one that was taken.
-    dropped: AtomicU64,
+    lines: Arc<Lines>,
     writer: JoinHandle<()>,
+}
+
+/// Lines on their way to the thread.
+#[derive(Default)]
+struct Lines {
+    waiting: Mutex<Waiting>,
+    /// Notified when the first line waits, and at the end.
+    some: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Number of lines dropped since the last write.
+    dropped: u64,
+    has_ended: bool,
+}
+
+impl Lines {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: &str) {
+        let mut waiting = self.lock();
+        if waiting.bytes.len() + line.len() >= WAITING_MAX {
+            waiting.dropped += 1;
+            return;
+        }
+        let is_first = waiting.bytes.is_empty();
+        waiting.bytes.extend_from_slice(line.as_bytes());
+        waiting.bytes.push(b'\n');
+        drop(waiting);
+        if is_first {
+            self.some.notify_one();
+        }
+    }
+
+    /// Writes lines until the end.
+    fn write_all(&self) {
+        let mut bytes = Vec::new();
+        loop {
+            let is_empty = |waiting: &mut Waiting| waiting.bytes.is_empty() && !waiting.has_ended;
+            let waiting = self.some.wait_while(self.lock(), is_empty);
+            let has_ended = waiting.unwrap_or_else(PoisonError::into_inner).has_ended;
+            if !has_ended {
+                std::thread::sleep(COLLECTED);
+            }
+            let mut waiting = self.lock();
+            std::mem::swap(&mut bytes, &mut waiting.bytes);
+            let dropped = std::mem::take(&mut waiting.dropped);
+            drop(waiting);
+            if dropped > 0 {
+                bytes.extend_from_slice(format!("nearkin: {dropped} lines dropped\n").as_bytes());
+            }
+            // If stderr is closed, there is nowhere left to report to.
+            let _ = io::stderr().write_all(&bytes);
+            if has_ended && bytes.is_empty() {
+                return;
+            }
+            bytes.clear();
+        }
+    }
 }
 
 impl AccessLog {
     /// Starts the thread that writes to stderr.
     pub(super) fn start(format: LogFormat) -> io::Result<Self> {
-        let (lines, waiting) = sync_channel(LINES_MAX);
+        let lines = Arc::new(Lines::default());
+        let written = Arc::clone(&lines);
         let named = std::thread::Builder::new().name("access log".to_owned());
-        let writer = named.spawn(move || write_all(&waiting))?;
-        Ok(Self { format, lines, dropped: AtomicU64::new(0), writer })
+        let writer = named.spawn(move || written.write_all())?;
+        Ok(Self { format, lines, writer })
     }
 
     /// Logs a request.
@@ -72,43 +134,22 @@ impl AccessLog {
             LogFormat::Json => serde_json::to_string(&logged).unwrap_or_default(),
             LogFormat::Text | LogFormat::Off => text(&logged),
         };
-        self.say(line);
+        self.say(&line);
     }
 
     /// Writes a line between those of requests, without waiting.
-    pub(super) fn say(&self, line: String) {
-        let dropped = self.dropped.swap(0, Ordering::Relaxed);
-        if dropped > 0 && self.lines.try_send(format!("nearkin: {dropped} lines dropped")).is_err()
-        {
-            self.dropped.fetch_add(dropped, Ordering::Relaxed);
-        }
-        if self.lines.try_send(line).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+    pub(super) fn say(&self, line: &str) {
+        self.lines.push(line);
     }
 
     /// Waits until all lines are written, or for a short time if nobody reads them.
     pub(super) fn finish(self) {
-        drop(self.lines);
+        self.lines.lock().has_ended = true;
+        self.lines.some.notify_one();
         let end = Instant::now() + LAST;
         while !self.writer.is_finished() && Instant::now() < end {
             std::thread::sleep(TICK);
         }
-    }
-}
-
-fn write_all(waiting: &Receiver<String>) {
-    let mut bytes = Vec::new();
-    while let Ok(line) = waiting.recv() {
-        let mut next = Some(line);
-        while let Some(line) = next {
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
-            next = if bytes.len() < WRITE_BYTES { waiting.try_recv().ok() } else { None };
-        }
-        // If stderr is closed, there is nowhere left to report to.
-        let _ = io::stderr().write_all(&bytes);
-        bytes.clear();
     }
 }
 
