@@ -57,7 +57,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (keys, originals) in keys.chunks(batch).zip(made.chunks(batch)) {
         let pairs = keys.iter().zip(originals);
         let newcomers: Vec<_> = pairs.map(|(key, o)| Newcomer::original(key, o)).collect();
-        let admissions = verifying.admit_verified(&newcomers, &mut terms.verify(&mut fetch))?;
+        let admissions =
+            verifying.admit_verified(&newcomers, &mut terms.clone().verify(&mut fetch))?;
         verified += admissions.iter().filter(|one| Admission::is_admitted(one)).count();
     }
     clock.report("admit, verified", documents);

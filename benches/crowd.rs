@@ -148,7 +148,7 @@ fn query(index: &Index, asked: &Signature, what: &str) -> Result<()> {
     })
 }
 
-fn admit(index: &Index, signature: &Signature, terms: &Admit, what: &str) -> Result<()> {
+fn admit(index: &Index, signature: &Signature, terms: &Admit<'_>, what: &str) -> Result<()> {
     let keys: Vec<String> = (0..1_000).map(|at| format!("copy {at}")).collect();
     for count in [1, 1_000] {
         let newcomers: Vec<_> =

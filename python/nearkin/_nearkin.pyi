@@ -408,6 +408,7 @@ class Index(Readable):
         contained: float | None = None,
         relate: float | None = None,
         keep: _Keep = "first",
+        prefix: _Key | None = None,
         exact: Callable[[Any], Any] | None = None,
         payloads: _Column | None = None,
         times: _Column | _Time | None = None,

@@ -243,6 +243,9 @@ impl Index {
     /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
     /// by default. The table has an additional column ``contained``.
     ///
+    /// With ``prefix``, only documents whose keys begin with it count: a tenant's part of an index
+    /// that several share. Keys without it are an ``InvalidError``.
+    ///
     /// With ``exact``, a function that returns the stored document of a key (or None), documents
     /// are compared shingle by shingle, and estimates only find candidates: nothing is rejected or
     /// replaced unless it is that similar. The table shows the evidence: ``shared`` shingles out of
@@ -251,7 +254,7 @@ impl Index {
     /// called without a lock. If several threads admit, make a document available to it before
     /// admitting it.
     #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
-        keep="first", exact=None, payloads=None, times=None, progress=None, threads=None))]
+        keep="first", prefix=None, exact=None, payloads=None, times=None, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
@@ -261,6 +264,7 @@ impl Index {
         contained: Option<f64>,
         relate: Option<f64>,
         keep: &str,
+        prefix: Option<Bound<'py, PyAny>>,
         exact: Option<Py<PyAny>>,
         payloads: Option<Bound<'py, PyAny>>,
         times: Option<Bound<'py, PyAny>>,
@@ -270,7 +274,8 @@ impl Index {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
         let reject = crate::queries::alike(base.params.threshold(), reject, contained);
-        let admitting = Admitting::new(reject, relate, keep)?;
+        let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?;
+        let admitting = Admitting::new(reject, relate, keep, prefix.as_deref())?;
         let callback = crate::progress::callback(py, progress, "admit")?;
         let threads = crate::parallel::threads(threads.or(base.threads));
         let fetch = exact.as_ref().map(|function| Fetch::new(base, function));

@@ -25,7 +25,7 @@ impl<'a> Fetch<'a> {
         py: Python<'_>,
         index: &nearkin::Index,
         newcomers: &[Newcomer<'_>],
-        admit: nearkin::Admit,
+        admit: &nearkin::Admit<'_>,
     ) -> PyResult<Vec<Admission>> {
         let mut raised = None;
         let admitted = engine(py, || {
@@ -37,7 +37,7 @@ impl<'a> Fetch<'a> {
                     })
                 })
             };
-            index.admit_verified(newcomers, &mut admit.verify(&mut fetch))
+            index.admit_verified(newcomers, &mut admit.clone().verify(&mut fetch))
         });
         match raised {
             Some(error) => Err(error),

@@ -224,13 +224,18 @@ pub(crate) fn remove<'py>(
 
 /// The conditions for admitting documents.
 pub(crate) struct Admitting {
-    admit: Admit,
+    admit: Admit<'static>,
     /// Whether the table has a column of containments.
     is_contained: bool,
 }
 
 impl Admitting {
-    pub(crate) fn new(reject: Alike, relate: Option<f64>, keep: &str) -> PyResult<Self> {
+    pub(crate) fn new(
+        reject: Alike,
+        relate: Option<f64>,
+        keep: &str,
+        prefix: Option<&[u8]>,
+    ) -> PyResult<Self> {
         let keep = match keep {
             "first" => Keep::First,
             "newest" => Keep::Newest,
@@ -244,6 +249,9 @@ impl Admitting {
         let mut admit = Admit::at(reject).keep(keep).limit(1);
         if let Some(relate) = relate {
             admit = admit.relate(relate);
+        }
+        if let Some(prefix) = prefix {
+            admit = admit.prefix(prefix);
         }
         Ok(Self { admit, is_contained: reject.asks_for_containment() })
     }
@@ -343,7 +351,7 @@ fn admit_rows<'s>(
     let newcomers: Vec<Newcomer<'_>> = (0..rows.len()).filter_map(newcomer).collect();
     let admissions = match fetch {
         None => engine(py, || index.admit_all(&newcomers, &admitting.admit))?,
-        Some(fetch) => fetch.admit(py, &index, &newcomers, admitting.admit)?,
+        Some(fetch) => fetch.admit(py, &index, &newcomers, &admitting.admit)?,
     };
     let mut admissions = admissions.into_iter();
     for at in 0..rows.len() {

@@ -228,6 +228,22 @@ def test_numbers_out_of_range_are_errors_of_nearkin(tmp_path):
     assert not (tmp_path / "i").exists()
 
 
+def test_a_tenant_admits_within_its_prefix(tmp_path):
+    with nk.Index(tmp_path / "x", nk.Params(0.7)) as index:
+        index.add(["north/1"], [TEXTS[0]])
+        texts = {"north/1": TEXTS[0], "south/1": TEXTS[0], "south/2": TEXTS[0]}
+        for exact in (None, texts.get):
+            index.remove_prefix("south/")
+            table = index.admit(
+                ["south/1", "south/2"], [TEXTS[0]] * 2, keep="first", prefix="south/", exact=exact
+            )
+            assert table["decision"] == ["admitted", "rejected"]
+            assert table["of_key"] == [None, "south/1"]
+        with pytest.raises(nk.InvalidError, match="does not begin with the prefix"):
+            index.admit(["north/1"], [TEXTS[1]], keep="newest", prefix="south/")
+        assert index.query(TEXTS[0]).keys == ["north/1", "south/1"]
+
+
 def test_a_reader_sees_what_was_synced(tmp_path):
     with nk.Index.create(tmp_path / "i", nk.Params()) as index:
         reader = nk.Reader(tmp_path / "i")

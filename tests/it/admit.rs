@@ -102,7 +102,7 @@ impl Asked {
     }
 }
 
-fn terms(keep: Keep) -> Admit {
+fn terms(keep: Keep) -> Admit<'static> {
     Admit::at(0.8).relate(0.4).keep(keep).limit(3)
 }
 

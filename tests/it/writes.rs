@@ -235,3 +235,16 @@ fn documents_replaced_again_and_again_do_not_fill_the_memtable() {
     assert_eq!(index.len(), 1_000);
     assert_whole(&index);
 }
+
+#[test]
+fn a_batch_that_was_cleared_is_a_new_one() {
+    let scratch = Scratch::new();
+    let index = scratch.create();
+    let mut batch = Batch::new().insert("a", &run(0, 10)).remove("b").insert("c", &run(1, 10));
+    batch.clear();
+    assert_eq!((batch.len(), batch.bytes()), (0, Batch::new().bytes()));
+    batch = batch.insert("d", &run(2, 10));
+    index.write(&batch).unwrap();
+    assert_eq!((index.len(), index.contains("d").unwrap()), (1, true));
+    assert!(index.verify().unwrap().is_ok());
+}

@@ -62,6 +62,11 @@ pub(crate) struct Admit {
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 
+    /// Decide as if only documents whose keys begin with this prefix were stored: a tenant's part
+    /// of an index that several share. A document with another key is an error
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) prefix: Option<String>,
+
     /// Include files and folders in a folder whose names begin with a dot (never .git)
     #[arg(long)]
     pub(crate) hidden: bool,

@@ -101,8 +101,12 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     Ok(skips.ended())
 }
 
-fn terms(args: &Admit) -> Result<nearkin::Admit, Failure> {
+fn terms(args: &Admit) -> Result<nearkin::Admit<'_>, Failure> {
     let terms = nearkin::Admit::at(alike(args)).keep(args.keep).limit(args.limit);
+    let terms = match &args.prefix {
+        Some(prefix) => terms.prefix(prefix),
+        None => terms,
+    };
     let Some(relate) = args.relate else { return Ok(terms) };
     let reject = args.reject.unwrap_or(REJECT_DEFAULT);
     if args.contained.is_none() && relate > reject {
@@ -126,7 +130,7 @@ fn alike(args: &Admit) -> Alike {
 /// Admits a chunk of documents and prints the decisions.
 fn admit(
     index: &Index,
-    terms: &nearkin::Admit,
+    terms: &nearkin::Admit<'_>,
     chunk: Vec<Result<(Sketched, Option<Variety>), Skipped>>,
     (counts, skips, repetitive): (&mut Counts, &mut Skips, &mut Repetitive),
     progress: &Progress,

@@ -36,6 +36,27 @@ fn admit_prints_a_decision_per_document_in_order() {
 }
 
 #[test]
+fn admit_with_a_prefix_decides_within_it() {
+    let scratch = Scratch::new();
+    let lines = |tenant: &str| {
+        [line(&format!("{tenant}/1"), FOX), line(&format!("{tenant}/2"), FOX)].concat()
+    };
+    for tenant in ["north", "south"] {
+        for keep in ["first", "longest"] {
+            let command = format!("admit i --jsonl - --prefix {tenant}/ --keep {keep}");
+            let ran = scratch.run_with_stdin(&command, lines(tenant).as_bytes()).ends_with(0);
+            let decided: Vec<_> = ran.stdout.lines().collect();
+            assert!(decided[0].ends_with(&format!("{tenant}/1")), "{decided:?}");
+            let expected = format!("rejected   {tenant}/2  duplicate of {tenant}/1 (1.000)");
+            assert_eq!(decided[1], expected);
+        }
+    }
+    let refused =
+        scratch.run_with_stdin("admit i --jsonl - --prefix west/", lines("north").as_bytes());
+    refused.ends_with(2).says(&["\"north/1\" does not begin with the prefix \"west/\""]);
+}
+
+#[test]
 fn admit_json_has_all_matches_and_the_change() {
     let scratch = Scratch::new();
     let command = "admit i --jsonl - --reject 0.95 --relate 0.3 --keep newest --json";

@@ -2,10 +2,14 @@
 //!
 //! `cargo run --release --manifest-path examples/service/Cargo.toml -- INDEX [ADDRESS]`.
 //!
-//! - `POST /documents` with `{"id": "...", "text": "..."}`: 201 with the related documents, or 409
-//!   with the documents of which it is a copy. Check and insert are one step: if two copies arrive
-//!   at once, only one is stored. A document that was answered with 201 survives power loss.
-//! - `GET /similar?id=...`: the documents most similar to a stored one.
+//! - `POST /documents` with `{"tenant": "...", "id": "...", "text": "..."}`: 201 with the related
+//!   documents, or 409 with the documents of which it is a copy. Check and insert are one step: if
+//!   two copies arrive at once, only one is stored. A document that was answered with 201 survives
+//!   power loss.
+//! - `GET /similar?tenant=...&id=...`: the documents most similar to a stored one.
+//!
+//! No tenant is answered, rejected or shown anything because of a document of another one. (A real
+//! service takes the tenant from the login, not from the request.)
 //!
 //! A call to the index blocks its thread (it reads mapped files and waits for syncs), so calls run
 //! on blocking threads, by `spawn_blocking`. A semaphore limits the number of concurrent calls;
@@ -55,13 +59,25 @@ struct Service {
 
 #[derive(Deserialize)]
 struct Upload {
+    tenant: String,
     id: String,
     text: String,
 }
 
 #[derive(Deserialize)]
 struct Similar {
+    tenant: String,
     id: String,
+}
+
+/// What the keys of a tenant's documents begin with. No name of a tenant has a slash.
+#[expect(clippy::result_large_err, reason = "it is the answer")]
+fn prefix_of(tenant: &str) -> Result<String, Response> {
+    if tenant.is_empty() || tenant.contains('/') {
+        let message = "the name of a tenant is not empty, and has no slash";
+        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, message));
+    }
+    Ok(format!("{tenant}/"))
 }
 
 #[tokio::main]
@@ -135,10 +151,14 @@ async fn signal() {
 
 /// Stores a document, unless it is a copy.
 async fn upload(State(service): State<Service>, Json(upload): Json<Upload>) -> Response {
+    let prefix = match prefix_of(&upload.tenant) {
+        Ok(prefix) => prefix,
+        Err(refused) => return refused,
+    };
     let call = move |index: &Index| {
         let signature = index.sketcher().text(&upload.text)?;
-        let terms = Admit::at(COPY).relate(RELATED).limit(LIMIT);
-        Ok(index.admit(&upload.id, &signature, &terms)?.decision)
+        let terms = Admit::at(COPY).relate(RELATED).limit(LIMIT).prefix(&prefix);
+        Ok(index.admit(format!("{prefix}{}", upload.id), &signature, &terms)?.decision)
     };
     match service.call(call).await {
         Ok(Decision::Admitted { related, .. }) => {
@@ -153,9 +173,14 @@ async fn upload(State(service): State<Service>, Json(upload): Json<Upload>) -> R
 
 /// Recommends the documents most similar to a stored one.
 async fn similar(State(service): State<Service>, Query(similar): Query<Similar>) -> Response {
+    let prefix = match prefix_of(&similar.tenant) {
+        Ok(prefix) => prefix,
+        Err(refused) => return refused,
+    };
     let call = move |index: &Index| {
-        let query = index.query_key(&similar.id).threshold(RELATED).limit(LIMIT);
-        query.max_candidates(CANDIDATES_MAX).run()
+        let query = index.query_key(format!("{prefix}{}", similar.id));
+        let query = query.threshold(RELATED).limit(LIMIT).max_candidates(CANDIDATES_MAX);
+        query.filter(|key, _| key.starts_with(prefix.as_bytes())).run()
     };
     match service.call(call).await {
         // `complete` is false if `CANDIDATES_MAX` was reached: other documents may then be more
@@ -227,7 +252,8 @@ fn failure(status: StatusCode, message: &str) -> Response {
 fn list(matches: &[Match]) -> Vec<Value> {
     let mut list = Vec::with_capacity(matches.len());
     for found in matches {
-        let id = String::from_utf8_lossy(&found.key);
+        let key = String::from_utf8_lossy(&found.key);
+        let id = key.split_once('/').map_or(&*key, |(_, id)| id);
         list.push(json!({ "id": id, "similarity": found.similarity }));
     }
     list

@@ -273,7 +273,7 @@ impl Index {
         &self,
         key: impl Into<Key<'k>>,
         signature: &Signature,
-        admit: &Admit,
+        admit: &Admit<'_>,
     ) -> Result<Admission> {
         let key = key.into();
         self.admit_one(&Newcomer::new(&key, signature), admit)
@@ -289,7 +289,11 @@ impl Index {
     /// # Errors
     ///
     /// Those of [`Index::admit`].
-    pub fn admit_all(&self, newcomers: &[Newcomer<'_>], admit: &Admit) -> Result<Vec<Admission>> {
+    pub fn admit_all(
+        &self,
+        newcomers: &[Newcomer<'_>],
+        admit: &Admit<'_>,
+    ) -> Result<Vec<Admission>> {
         self.check_of_documents()?;
         steps::admit_all(&*self.here()?, newcomers, admit)
     }

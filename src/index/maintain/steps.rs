@@ -90,7 +90,7 @@ pub(crate) fn write_checked(core: &Core, operations: &[Operation<'_>]) -> Result
 pub(crate) fn admit_all(
     core: &Core,
     newcomers: &[Newcomer<'_>],
-    admit: &Admit,
+    admit: &Admit<'_>,
 ) -> Result<Vec<Admission>> {
     let admissions = admit::admit_all(core, newcomers, admit)?;
     after_write(core);
@@ -101,7 +101,7 @@ pub(crate) fn admit_all(
 pub(crate) fn admit_verified(
     core: &Core,
     newcomers: &[Newcomer<'_>],
-    admit: &mut VerifiedAdmit<'_>,
+    admit: &mut VerifiedAdmit<'_, '_>,
 ) -> Result<Vec<Admission>> {
     let admissions = verify::admit_verified(core, newcomers, admit)?;
     after_write(core);

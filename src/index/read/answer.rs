@@ -330,3 +330,10 @@ pub struct Verification {
     /// All damage found, each with file and place. Empty means that the index is intact.
     pub problems: Vec<crate::Error>,
 }
+
+impl Verification {
+    /// Whether the index is intact: no damage was found.
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+}

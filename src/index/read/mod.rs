@@ -24,7 +24,7 @@ pub(crate) mod search;
 mod search_memtable;
 mod setters;
 mod sweep;
-mod terms;
+pub(crate) mod terms;
 
 pub use super::state::versions::Snapshot;
 pub use crate::index::state::recovery::Recovery;

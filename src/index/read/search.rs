@@ -69,7 +69,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds a condition that stops the search.
-    pub(super) fn until(mut self, stop: &'a Stop<'a>) -> Self {
+    pub(crate) fn until(mut self, stop: &'a Stop<'a>) -> Self {
         self.stop = stop.may_come().then_some(stop);
         self
     }
@@ -84,6 +84,11 @@ impl<'a> Search<'a> {
     /// more candidates than the limit.
     pub(crate) fn is_cut(&self, probe: usize) -> bool {
         self.is_stopped || self.bounds.0.get(probe).is_some_and(|(_, cut)| *cut)
+    }
+
+    /// Whether the last run stopped before its end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     /// Whether to go on. Called without holding a lock.

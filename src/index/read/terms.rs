@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Decides from key and payload whether a document may be in the answer.
-type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
+pub(crate) type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
 
 /// The conditions of a query, whether it is about a signature or about keys.
 #[derive(Clone)]
@@ -29,20 +29,20 @@ pub(super) struct Terms<'a> {
 /// The conditions under which a query stops early.
 #[derive(Clone, Default)]
 pub(crate) struct Stop<'a> {
-    pub(super) deadline: Option<Instant>,
-    pub(super) cancel: Option<Arc<dyn Fn() -> bool + Send + Sync + 'a>>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: Option<Arc<dyn Fn() -> bool + Send + Sync + 'a>>,
 }
 
 impl Stop<'_> {
     /// Whether anything can stop the query.
     #[inline]
-    pub(super) fn may_come(&self) -> bool {
+    pub(crate) fn may_come(&self) -> bool {
         self.deadline.is_some() || self.cancel.is_some()
     }
 
     /// Whether the query must stop now. Calls the caller's code: hold no lock.
     #[inline]
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.may_come() && self.is_due_now()
     }
 

@@ -150,7 +150,10 @@ fn verified_admissions_equal_brute_force() {
             let keep = keep[usize::try_from(random.below(3)).expect("small")];
             let limit = [1, 3, usize::MAX][usize::try_from(random.below(3)).expect("small")];
             let terms = Admit::at(reject).keep(keep).limit(limit);
-            let terms = relate.map_or(terms, |least| terms.relate(least));
+            let terms = match relate {
+                Some(least) => terms.relate(least),
+                None => terms,
+            };
             let some = (0..=random.below(3)).map(|_| {
                 (format!("k{}", random.below(60)).into_bytes(), random.original(&sketcher))
             });
@@ -199,7 +202,7 @@ struct Asked {
 }
 
 /// Admits newcomers one by one. Each is known to the other threads before.
-fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: Admit) -> Vec<Asked> {
+fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> Vec<Asked> {
     let mut random = Random((thread + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut asked = Vec::new();
     for number in 0..80 {
@@ -211,7 +214,7 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: Admit) -> Vec<As
             std::thread::yield_now();
             Ok(known.lock().expect("whole").get(key).cloned())
         };
-        let mut terms = terms.verify(&mut fetch);
+        let mut terms = terms.clone().verify(&mut fetch);
         let admission = loop {
             match index.admit_verified(&[Newcomer::original(&key, &own)], &mut terms) {
                 Ok(mut admissions) => break admissions.remove(0),
@@ -230,7 +233,7 @@ fn verified_admissions_of_many_threads_equal_brute_force_in_order_of_their_chang
         let (reject, relate) = (Alike::similar(0.6), Some(0.4));
         let terms = Admit::at(reject).relate(0.4).keep(keep);
         let mut asked: Vec<Asked> = std::thread::scope(|scope| {
-            let (index, known) = (&index, &known);
+            let (index, known, terms) = (&index, &known, &terms);
             let threads: Vec<_> = (0..4)
                 .map(|thread| scope.spawn(move || ask(index, known, thread, terms)))
                 .collect();

@@ -338,7 +338,10 @@ fn newcomers_are_admitted_as_by_brute_force() {
         let dir = folder.path().join(format!("{keep:?}"));
         let index = Index::create(dir, &params, options).unwrap();
         let terms = Admit::at(Alike::contained(CONTAINED)).keep(keep);
-        let terms = relate.map_or(terms, |relate| terms.relate(relate));
+        let terms = match relate {
+            Some(relate) => terms.relate(relate),
+            None => terms,
+        };
         let mut stored: BTreeMap<Vec<u8>, Signature> = BTreeMap::new();
         for some in all.chunks(23) {
             let newcomers: Vec<_> =

@@ -6,6 +6,7 @@ mod abandoned;
 #[cfg(test)]
 mod admit;
 #[cfg(test)]
+mod admit_filtered;
 mod admit_verified;
 #[cfg(test)]
 mod adopt;

@@ -5,10 +5,11 @@
 
 use super::batch::{Operation, Outcome};
 use super::plan::key_hashes;
+use crate::index::read::Match;
 use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
-use crate::index::read::{Alike, Match};
+use crate::index::read::terms::Stop;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::excerpt::Excerpt;
@@ -19,185 +20,17 @@ use crate::sketch::{Original, Signature};
 use crate::{Error, Result};
 use std::fmt;
 
+mod candidacy;
+mod conditions;
 pub(in crate::index) mod verify;
 
+use candidacy::{Candidacy, Verdict};
+use conditions::AdmitTerms;
+pub use conditions::{Admit, Keep};
 pub use verify::VerifiedAdmit;
 
 /// Maximum number of newcomers decided per hold of the write lock.
 const NEWCOMERS_PER_HOLD: usize = small!(admit::NEWCOMERS_PER_HOLD, 64);
-
-/// The conditions under which newcomers are admitted.
-///
-/// ```
-/// # fn main() -> nearkin::Result<()> {
-/// # let folder = tempfile::tempdir().unwrap();
-/// # let dir = folder.path().join("papers.nearkin");
-/// use nearkin::{Admit, Decision, Index, Options, Params, Shingles};
-///
-/// // Bands for the lower of the two similarities, so that related documents are found, too.
-/// let params = Params::for_threshold(0.3).shingles(Shingles::Words(2)).build()?;
-/// let index = Index::create(&dir, &params, Options::default())?;
-/// let sketch = index.sketcher();
-/// let terms = Admit::at(0.9).relate(0.3);
-/// let first = sketch.text("The quick brown fox jumps over the lazy dog at noon")?;
-/// assert!(index.admit("p1", &first, &terms)?.is_admitted());
-///
-/// let again = sketch.text("the quick brown fox jumps over the LAZY dog at noon!")?;
-/// let Decision::Rejected { duplicates, .. } = index.admit("p2", &again, &terms)?.decision else {
-///     panic!("it is the same but for its case");
-/// };
-/// assert_eq!(duplicates[0].key, b"p1");
-/// assert!(!index.contains("p2")?);
-///
-/// let other = sketch.text("The quick brown fox jumps over the lazy cow at nine")?;
-/// let Decision::Admitted { related, .. } = index.admit("p3", &other, &terms)?.decision else {
-///     panic!("it is like the first, but not the same");
-/// };
-/// assert_eq!(related[0].key, b"p1");
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Admit {
-    reject: Alike,
-    /// Minimum similarity of related documents; `None`: none are requested.
-    relate: Option<f64>,
-    keep: Keep,
-    limit: usize,
-}
-
-/// Which of a newcomer and its duplicates stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Keep {
-    /// The stored document: a newcomer with a duplicate is rejected.
-    #[default]
-    First,
-    /// The newcomer: it replaces all its duplicates.
-    Newest,
-    /// The longer one: the newcomer replaces its duplicates if it has more shingles than each of
-    /// them; otherwise it is rejected.
-    Longest,
-}
-
-impl Admit {
-    /// Rejects newcomers with a duplicate: a stored document, under another key, that reaches this
-    /// threshold. A plain number is a minimum similarity, from 0 to 1. With [`Alike::contained`],
-    /// the threshold is the share of the smaller document contained in the larger one, whichever of
-    /// the two is stored.
-    ///
-    /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
-    /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
-    /// ([`Alike::similarity_needed`]). Similarity and containment are estimates from signatures;
-    /// the documents themselves are compared only by [`Admit::verify`].
-    ///
-    /// ```
-    /// # fn main() -> nearkin::Result<()> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let dir = folder.path().join("letters.nearkin");
-    /// use nearkin::{Admit, Alike, Index, Options, Params, Shingles};
-    ///
-    /// let params = Params::for_threshold(0.3).shingles(Shingles::Words(1)).build()?;
-    /// let index = Index::create(&dir, &params, Options::default())?;
-    /// let letters = index.sketcher();
-    /// let long = "dear neighbours, the bridge is closed until further notice, yours, the mayor";
-    /// index.insert("long", &letters.text(long)?)?;
-    /// let part = letters.text("the bridge is closed until further notice")?;
-    /// assert!(!index.admit("part", &part, &Admit::at(Alike::contained(0.75)))?.is_admitted());
-    /// assert!(index.admit("part", &part, &Admit::at(0.9))?.is_admitted());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn at(reject: impl Into<Alike>) -> Self {
-        Self { reject: reject.into(), relate: None, keep: Keep::First, limit: usize::MAX }
-    }
-
-    /// For an admitted newcomer, also returns the related documents: those of at least this
-    /// similarity that are not duplicates. Must be at least 0 and at most the similarity of a
-    /// duplicate. Default: no related documents.
-    #[must_use]
-    pub fn relate(mut self, relate: f64) -> Self {
-        self.relate = Some(relate);
-        self
-    }
-
-    /// Which of a newcomer and its duplicates stays. Default: [`Keep::First`].
-    #[must_use]
-    pub fn keep(mut self, keep: Keep) -> Self {
-        self.keep = keep;
-        self
-    }
-
-    /// Maximum number of matches returned, most similar first: duplicates for a rejected newcomer,
-    /// related documents for an admitted one. Default: all. The list of removed duplicates is
-    /// always complete.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Checks the thresholds, and converts them to numbers of equal rows.
-    fn in_rows(self, applied: &Snapshot) -> Result<AdmitTerms> {
-        let Self { reject, relate, keep, limit } = self;
-        let reject = reject.check()?;
-        let reject_min = reject.equal_rows_min(applied.params());
-        let mut relate_min = applied.equal_rows_min(relate)?;
-        if let Some(relate) = relate.filter(|_| reject.is_verified()) {
-            let params = applied.params();
-            relate_min = params.equal_rows_min(params.search_threshold(relate));
-        }
-        let by_counts = reject.asks_for_counts();
-        let relate_min = if relate.is_some() { Some(relate_min) } else { None };
-        if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
-            return Err(Error::invalid(format!(
-                "relate must not be above reject: {relate_above} is above {}",
-                reject.least()
-            )));
-        }
-        let search_min = relate_min.map_or(reject_min, |relate| relate.min(reject_min));
-        Ok(AdmitTerms { reject, reject_min, relate_min, search_min, keep, limit })
-    }
-}
-
-/// [`Admit`], checked.
-#[derive(Debug, Clone, Copy)]
-struct AdmitTerms {
-    reject: Alike,
-    /// Minimum equal rows of a duplicate.
-    reject_min: u32,
-    /// Minimum equal rows of a related document; `None` if none are requested.
-    relate_min: Option<u32>,
-    /// Minimum equal rows of a match of the search: the smaller of the two minimums above.
-    search_min: u32,
-    keep: Keep,
-    limit: usize,
-}
-
-impl AdmitTerms {
-    /// Splits the matches of a newcomer into duplicates and related documents.
-    fn part<'f>(
-        self,
-        before: &Snapshot,
-        found: &'f mut [Found],
-        counts: Option<&[u32]>,
-    ) -> Result<(&'f mut [Found], &'f mut [Found])> {
-        let Self { reject, reject_min, relate_min, .. } = self;
-        found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
-        let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
-        let duplicates = match counts {
-            None => reaching,
-            Some(counts) => before.keep_all_contained(&mut found[..reaching], reject, counts)?,
-        };
-        let (duplicates, others) = found.split_at_mut(duplicates);
-        others.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
-        let related =
-            relate_min.map_or(0, |least| others.partition_point(|found| found.equal_rows >= least));
-        Ok((duplicates, &mut others[..related]))
-    }
-}
 
 /// A document to be admitted.
 #[derive(Clone)]
@@ -263,6 +96,10 @@ pub struct Admission {
     /// The number of the change on whose state the decision was made. If the call wrote anything,
     /// that write is the next change.
     pub change: u64,
+    /// Whether the newcomer was compared with all candidates. False only with
+    /// [`Admit::max_candidates`]; then a duplicate may have been missed.
+    #[cfg_attr(feature = "serde", serde(default = "whole"))]
+    pub complete: bool,
     /// With [`Admit::verify`]: the keys of stored documents that may be similar and could not be
     /// compared, because they were not fetched, or are not those that were indexed.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -293,6 +130,11 @@ pub enum Decision {
     },
 }
 
+#[cfg(feature = "serde")]
+fn whole() -> bool {
+    true
+}
+
 impl Admission {
     /// Whether the newcomer is stored now.
     pub fn is_admitted(&self) -> bool {
@@ -312,12 +154,23 @@ impl fmt::Debug for Newcomer<'_> {
 pub(crate) fn admit_all(
     core: &Core,
     newcomers: &[Newcomer<'_>],
-    admit: &Admit,
+    admit: &Admit<'_>,
 ) -> Result<Vec<Admission>> {
     let terms = admit.in_rows(&core.snapshot())?;
-    let operations = operations_of(core, newcomers)?;
+    let operations = operations_of(core, newcomers, &admit.prefix)?;
     let mut admissions = Vec::with_capacity(operations.len());
     let mut last = None;
+    if admit.calls_back() {
+        let decided = operations.iter().try_for_each(|operation| {
+            let mut newcomer = Candidacy::new(operation, admit, terms);
+            let similar = &mut |_: &Snapshot, _: Found, _: &[u8]| Ok(Verdict::Similar);
+            let (admission, change) = newcomer.decide(core, similar)?;
+            last = Some(change);
+            admissions.push(admission);
+            Ok(())
+        });
+        return settle_admissions(core, decided.map(|()| admissions), last);
+    }
     let decided = operations.chunks(NEWCOMERS_PER_HOLD).try_for_each(|some| {
         let mut writer = core.writer();
         commit::refuse_if_stopped(core)?;
@@ -334,11 +187,23 @@ pub(crate) fn admit_all(
 }
 
 /// The inserts of newcomers, checked.
-fn operations_of<'n>(core: &Core, newcomers: &'n [Newcomer<'_>]) -> Result<Vec<Operation<'n>>> {
+fn operations_of<'n>(
+    core: &Core,
+    newcomers: &'n [Newcomer<'_>],
+    prefix: &[u8],
+) -> Result<Vec<Operation<'n>>> {
     let now = (core.options.clock)();
     let mut operations = Vec::with_capacity(newcomers.len());
     for newcomer in newcomers {
         let operation = newcomer.operation(now);
+        if !operation.key().starts_with(prefix) {
+            return Err(Error::invalid(format!(
+                "the key {:?} does not begin with the prefix {:?}, so the document is not part of \
+                 what it would be compared with",
+                String::from_utf8_lossy(operation.key()),
+                String::from_utf8_lossy(prefix)
+            )));
+        }
         write_path::check_operation(core, &operation, newcomer.signature.id())?;
         check_record(core, &operation, &[])?;
         operations.push(operation);
@@ -367,7 +232,7 @@ fn admit_one(
     };
     let before = core.applied(writer);
     let change = writer.change;
-    let mut found = before.search_newcomer(newcomer, terms)?;
+    let (mut found, complete) = before.search_newcomer(newcomer, terms, None)?;
     let AdmitTerms { keep, limit, .. } = terms;
     let counts = &[shingle_count][..];
     let counts = terms.reject.asks_for_counts().then_some(counts);
@@ -375,13 +240,13 @@ fn admit_one(
     if !stays(&before, shingle_count, duplicates, keep)? {
         let duplicates = before.rank(duplicates, limit, counts)?;
         let decision = Decision::Rejected { duplicates };
-        return Ok(Admission { decision, change, unverified: Vec::new() });
+        return Ok(Admission { decision, change, complete, unverified: Vec::new() });
     }
     let removed = before.rank(duplicates, usize::MAX, counts)?;
     let related = before.rank(related, limit, counts)?;
     let outcome = write_newcomer(core, writer, newcomer, &removed)?;
     let decision = Decision::Admitted { related, outcome, removed };
-    Ok(Admission { decision, change, unverified: Vec::new() })
+    Ok(Admission { decision, change, complete, unverified: Vec::new() })
 }
 
 /// Writes a newcomer, and removes the duplicates that it replaces, as one change.
@@ -423,19 +288,32 @@ fn check_record(core: &Core, newcomer: &Operation<'_>, removed: &[Match]) -> Res
 
 impl Snapshot {
     /// The live documents, except the one of the newcomer's own key, that reach the minimum of the
-    /// search.
-    fn search_newcomer(&self, newcomer: &Operation<'_>, terms: AdmitTerms) -> Result<Vec<Found>> {
-        let Operation::Insert { key, signature, .. } = *newcomer else { return Ok(Vec::new()) };
+    /// search, and whether all candidates were compared. An error if the search was stopped.
+    fn search_newcomer(
+        &self,
+        newcomer: &Operation<'_>,
+        terms: AdmitTerms,
+        stop: Option<&Stop<'_>>,
+    ) -> Result<(Vec<Found>, bool)> {
+        let Operation::Insert { key, signature, .. } = *newcomer else {
+            return Ok((Vec::new(), true));
+        };
+        let never = Stop::default();
         let mut scratch = SearchScratch::take();
-        let searched =
-            Search::new(self, &mut scratch).run(&[signature], terms.search_min).map(std::mem::take);
+        let mut search = Search::new(self, &mut scratch).bounded(terms.candidates_max);
+        search = search.until(stop.unwrap_or(&never));
+        let searched = search.run(&[signature], terms.search_min).map(std::mem::take);
+        let (is_stopped, is_cut) = (search.is_stopped(), search.is_cut(0));
         scratch.keep();
         let mut found = searched?;
+        if is_stopped {
+            return Err(candidacy::stopped());
+        }
         if !found.is_empty() {
             let itself = self.locate(key)?;
             found.retain(|found| Some(found.place) != itself);
         }
-        Ok(found)
+        Ok((found, !is_cut))
     }
 }
 

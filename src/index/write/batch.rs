@@ -357,6 +357,14 @@ impl Batch {
         })
     }
 
+    /// Removes all operations, and keeps the memory for the next ones.
+    pub fn clear(&mut self) {
+        let Self { entries, inserts, bytes } = self;
+        entries.clear();
+        inserts.clear();
+        bytes.clear();
+    }
+
     /// The number of operations.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -328,6 +328,9 @@ pub(super) struct Admit {
     /// Default: none are returned.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
     pub(super) relate: Option<f64>,
+    /// Decides as if only documents whose keys begin with this prefix were stored: a tenant's part
+    /// of the index. `key` must begin with it.
+    pub(super) prefix: Option<Blob>,
     #[serde(default)]
     pub(super) keep: Keep,
     /// Maximum number of matches.

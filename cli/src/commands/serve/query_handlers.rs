@@ -45,6 +45,10 @@ fn decide(shared: &Shared, request: &Admit) -> Result<Json<Admitted>, ErrorRespo
         .relate(request.relate.unwrap_or(reject))
         .keep(request.keep.into())
         .limit(limit(request.limit)?);
+    let terms = match &request.prefix {
+        Some(prefix) => terms.prefix(&prefix.0),
+        None => terms,
+    };
     let mut newcomer = Newcomer::new(&key.0, &signature);
     if let Some(payload) = payload {
         newcomer = newcomer.payload(&payload.0);

@@ -70,7 +70,7 @@ impl Served {
     pub(super) fn admit_one(
         &self,
         newcomer: &Newcomer<'_>,
-        terms: &Admit,
+        terms: &Admit<'_>,
     ) -> Result<Admission, ErrorResponse> {
         Ok(self.writable()?.admit_one(newcomer, terms)?)
     }

@@ -136,6 +136,20 @@ fn newcomers_are_admitted_or_turned_away() {
     assert_eq!(admitted["related"][0]["key"], "docs/JSON.txt");
     let again = admit(json!({"key": "copy", "text": licence("MIT"), "reject": 1.0}));
     assert_eq!(again["decision"], "unchanged");
+    // A tenant's part: nothing of others rejects, is shown or is removed.
+    let mine = |number: u32, keep: &str| {
+        json!({"key": format!("south/{number}"), "text": licence("JSON"), "keep": keep,
+            "relate": 0.1, "prefix": "south/"})
+    };
+    let admitted = admit(mine(1, "newest"));
+    assert_eq!(admitted["decision"], "admitted");
+    assert_eq!((&admitted["related"], &admitted["removed"]), (&json!([]), &json!([])));
+    let rejected = admit(mine(2, "first"));
+    assert_eq!(rejected["duplicates"].as_array().unwrap().len(), 1);
+    assert_eq!(rejected["duplicates"][0]["key"], "south/1");
+    let outside = json!({"key": "docs/JSON.txt", "text": "of another", "prefix": "south/"});
+    client.ask("POST", "/v1/admit", Some(&outside)).fails(400, "invalid");
+    client.ask("GET", "/v1/documents/docs%2FJSON.txt", None).has(200);
     server.stop();
 }
 

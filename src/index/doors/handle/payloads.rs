@@ -153,7 +153,7 @@ impl Index {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn admit_one(&self, newcomer: &Newcomer<'_>, admit: &Admit) -> Result<Admission> {
+    pub fn admit_one(&self, newcomer: &Newcomer<'_>, admit: &Admit<'_>) -> Result<Admission> {
         let admissions = self.admit_all(std::slice::from_ref(newcomer), admit)?;
         let none = || Error::new(ErrorKind::Unknown, "one document has one admission");
         admissions.into_iter().next().ok_or_else(none)
@@ -169,7 +169,7 @@ impl Index {
     pub fn admit_verified(
         &self,
         newcomers: &[Newcomer<'_>],
-        admit: &mut VerifiedAdmit<'_>,
+        admit: &mut VerifiedAdmit<'_, '_>,
     ) -> Result<Vec<Admission>> {
         self.check_of_documents()?;
         steps::admit_verified(&*self.here()?, newcomers, admit)

@@ -5,14 +5,20 @@ use super::bench::Bench;
 use super::model::put;
 use super::model::{Act, Law, Like, Model};
 use super::script::Admitting;
-use crate::{Admission, Admit, Decision, Keep, Match, Newcomer, Outcome, Result};
+use crate::{Admission, Admit, Decision, ErrorKind, Keep, Match, Newcomer, Outcome, Result};
 use std::sync::atomic::Ordering;
 
 /// The decision of the model on a newcomer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decided {
+    /// The filter does not let the document under the newcomer's own key pass.
+    Refused,
     Rejected(Vec<Like>),
-    Admitted { related: Vec<Like>, outcome: Outcome, removed: Vec<Like> },
+    Admitted {
+        related: Vec<Like>,
+        outcome: Outcome,
+        removed: Vec<Like>,
+    },
 }
 
 impl Model {
@@ -23,6 +29,11 @@ impl Model {
         let relate = law.threshold_of(how.relate);
         let mut duplicates = self.query(law, &doc.signature, reject, Some(key));
         let mut related = self.query(law, &doc.signature, relate, Some(key));
+        if self.get(key).is_some_and(|own| !how.passes(key, &own.payload)) {
+            return Decided::Refused;
+        }
+        duplicates.retain(|(key, payload, ..)| how.passes(key, payload));
+        related.retain(|(key, payload, ..)| how.passes(key, payload));
         related.retain(|like| !duplicates.contains(like));
         related.truncate(how.limit);
         let shingles = |like: &Like| self.get(&like.0).expect("it is stored").shingle_count;
@@ -56,19 +67,22 @@ fn decided(admission: Admission) -> Decided {
     }
 }
 
-impl Bench {
-    pub(super) fn terms(&self, how: &Admitting) -> Admit {
-        let (reject, relate) = (how.reject, how.relate);
-        let terms = Admit::at(self.law.threshold_of(reject));
-        terms.relate(self.law.threshold_of(relate)).keep(how.keep).limit(how.limit)
+pub(super) fn terms<'a>(law: &Law, how: &'a Admitting) -> Admit<'a> {
+    let terms = Admit::at(law.threshold_of(how.reject)).relate(law.threshold_of(how.relate));
+    let terms = terms.keep(how.keep).limit(how.limit);
+    match how.shown {
+        0 => terms,
+        _ => terms.filter(|key, payload| how.passes(key, payload)),
     }
+}
 
+impl Bench {
     /// Admits newcomers in one call.
     pub(super) fn admit(&mut self, how: &Admitting) -> Result<()> {
         let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
         let mut signatures = Vec::new();
         let mut after = vec![self.model.clone()];
-        let mut expected = Vec::new();
+        let (mut expected, mut is_refused) = (Vec::new(), false);
         // Every second newcomer gets a time of its own, in the past.
         let given = |at: usize| (at % 2 == 1).then(|| time.saturating_sub(at as u64 + 1));
         for (at, (key, lanes, payload)) in how.newcomers.iter().enumerate() {
@@ -76,9 +90,16 @@ impl Bench {
             let mut model = after.last().cloned().unwrap_or_default();
             let before = model.change;
             let new = put(&signature, payload.as_deref(), given(at).unwrap_or(time));
-            expected.push((model.admit(&self.law, key, new, how), before));
-            after.push(model);
             signatures.push(signature);
+            if is_refused {
+                continue;
+            }
+            let decided = model.admit(&self.law, key, new, how);
+            is_refused = decided == Decided::Refused;
+            if !is_refused {
+                expected.push((decided, before));
+                after.push(model);
+            }
         }
         let newcomers = how.newcomers.iter().zip(&signatures).enumerate();
         let newcomers: Vec<_> = newcomers
@@ -93,18 +114,26 @@ impl Bench {
                 }
             })
             .collect();
-        let admissions = self.index().admit_all(&newcomers, &self.terms(how));
+        let admissions = self.index().admit_all(&newcomers, &terms(&self.law, how));
         let last = after.pop().expect("the model itself at least");
         // Each admission is a change of its own: an unclean end may keep any prefix of them.
         self.history.extend(after.into_iter().map(|model| (model.change, model)));
         match admissions {
             Ok(admissions) => {
+                assert!(!is_refused, "a document that is not shown is not replaced");
                 let states = admissions.iter().map(|admission| admission.change);
                 let states: Vec<_> = states.collect();
                 let decisions = admissions.into_iter().map(decided).zip(states);
                 let decisions: Vec<_> = decisions.collect();
                 assert_eq!(decisions, expected);
                 self.note(|| format!("{decisions:?}"));
+                self.history.insert(last.change, last.clone());
+                self.model = last;
+                Ok(())
+            }
+            // The newcomers before it are stored.
+            Err(error) if is_refused && error.kind() == ErrorKind::Exists => {
+                self.note(|| error.to_string());
                 self.history.insert(last.change, last.clone());
                 self.model = last;
                 Ok(())

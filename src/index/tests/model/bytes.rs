@@ -106,7 +106,8 @@ fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
     let (one, other) = (rows(input, hashes), rows(input, hashes));
     let keep = [Keep::First, Keep::Newest, Keep::Longest][input.below(3)];
     let limit = ask(input, hashes).limit;
-    Admitting { newcomers, reject: one.max(other), relate: one.min(other), keep, limit }
+    let (reject, relate, shown) = (one.max(other), one.min(other), input.below(3));
+    Admitting { newcomers, reject, relate, keep, limit, shown }
 }
 
 fn adopting(input: &mut Input<'_>, hashes: usize) -> Adopting {

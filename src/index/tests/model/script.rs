@@ -83,6 +83,16 @@ pub(super) struct Admitting {
     pub(super) relate: u32,
     pub(super) keep: Keep,
     pub(super) limit: usize,
+    /// Which documents the filter lets pass; 0: there is no filter.
+    pub(super) shown: usize,
+}
+
+impl Admitting {
+    /// Whether the filter lets a document pass.
+    pub(super) fn passes(&self, key: &[u8], payload: &[u8]) -> bool {
+        let sum: usize = key.iter().chain(payload).map(|byte| usize::from(*byte)).sum();
+        self.shown == 0 || (sum + payload.len()) % 3 < self.shown
+    }
 }
 
 /// Segments to seal and adopt.
@@ -291,7 +301,8 @@ impl Author {
         // equal rows.
         let relate = self.rng.pick(&[reject, reject, 0]).min(self.rows());
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
-        Admitting { newcomers, reject, relate, keep, limit: self.ask().limit }
+        let shown = self.rng.pick(&[0, 0, 1, 2]);
+        Admitting { newcomers, reject, relate, keep, limit: self.ask().limit, shown }
     }
 
     /// Draws up to three segments, with keys that may be refused, or with keys that are likely to

@@ -1,5 +1,6 @@
 //! One run of a script: to its end, or until the disk stops.
 
+use super::super::admitting::terms;
 use super::super::bench::{Backup, Bench, End};
 use super::super::model::Model;
 use super::super::model::put;
@@ -196,12 +197,14 @@ impl Run {
             }
             Second::Admit(how) => {
                 let (key, lanes, payload) = how.newcomers[0].clone();
-                let (signature, terms) = (self.bench.signature(&lanes), self.bench.terms(how));
+                let (signature, how) = (self.bench.signature(&lanes), how.clone());
+                let law = self.bench.law;
                 let admit = move |core: &Core| {
                     let mut newcomer = Newcomer::new(&key, &signature);
                     if let Some(payload) = &payload {
                         newcomer = newcomer.payload(payload);
                     }
+                    let terms = terms(&law, &how);
                     admit::admit_all(core, &[newcomer], &terms).map(|told| told[0].change)
                 };
                 self.expect(Moment::BeforeSync, admit, &came);

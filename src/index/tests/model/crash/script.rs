@@ -218,7 +218,7 @@ impl Author {
         let newcomers = vec![(key, self.lanes(), payload.filter(|_| self.rng.percent(50)))];
         let (reject, relate) = (self.rng.pick(&[14, 15, 16]), self.rng.pick(&[0, 14]));
         let keep = self.rng.pick(&[Keep::First, Keep::First, Keep::Newest, Keep::Longest]);
-        Admitting { newcomers, reject, relate, keep, limit: usize::MAX }
+        Admitting { newcomers, reject, relate, keep, limit: usize::MAX, shown: 0 }
     }
 
     /// Two segments, which often share a key.

@@ -1,0 +1,307 @@
+//! Deciding on a newcomer with the help of the caller's code: a filter, a deadline, or documents.
+//!
+//! The caller's code runs without a lock. Candidates are looked at on a snapshot; under the write
+//! lock, only those that were written since are looked for. If there are any, the lock is released,
+//! and they are looked at, too.
+
+use super::conditions::{Admit, AdmitTerms, Keep};
+use super::{Admission, Decision};
+use crate::index::read::Match;
+use crate::index::read::candidate::Found;
+use crate::index::read::terms::Stop;
+use crate::index::state::commit;
+use crate::index::state::core::{Core, Writer};
+use crate::index::state::versions::{Place, Snapshot};
+use crate::index::write::admit;
+use crate::index::write::batch::Operation;
+use crate::sketch::Overlap;
+use crate::{Error, ErrorKind, Result};
+use ahash::RandomState;
+use std::collections::HashMap;
+
+/// Maximum number of attempts to decide on a newcomer. An attempt fails if candidates were written
+/// while others were looked at.
+const ATTEMPTS: u32 = 16;
+
+/// What a look at a candidate says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict {
+    /// The estimate of the search counts.
+    Similar,
+    Duplicate(Overlap),
+    Related(Overlap),
+    /// Below both thresholds.
+    Unlike,
+    /// The candidate's document is not available.
+    Unverified,
+    /// The filter does not let it pass.
+    Hidden,
+}
+
+/// A look at a document: the version that was seen, and what it said.
+struct SeenDocument {
+    signature: Vec<u8>,
+    shingle_count: u32,
+    /// Empty if there is no filter.
+    payload: Vec<u8>,
+    verdict: Verdict,
+}
+
+/// The candidates of a newcomer.
+struct Candidates {
+    /// The possible duplicates, then the possibly related documents.
+    found: Vec<Found>,
+    duplicates: usize,
+    /// Whether all candidates were compared.
+    complete: bool,
+    /// The place of the document under the newcomer's own key, if there is a filter.
+    own: Option<Place>,
+}
+
+/// A look at a document that passes the filter. Called without a lock.
+type Compare<'c> = dyn FnMut(&Snapshot, Found, &[u8]) -> Result<Verdict> + 'c;
+
+/// A newcomer that is being decided on.
+pub(super) struct Candidacy<'a> {
+    newcomer: &'a Operation<'a>,
+    admit: &'a Admit<'a>,
+    terms: AdmitTerms,
+    /// The documents looked at so far, by key.
+    looks: HashMap<Vec<u8>, SeenDocument, RandomState>,
+}
+
+/// The error for an admission that its own condition has stopped.
+pub(super) fn stopped() -> Error {
+    let message = "the admission was stopped before it was decided; the document is not written";
+    Error::new(ErrorKind::Cancelled, message)
+}
+
+impl<'a> Candidacy<'a> {
+    pub(super) fn new(
+        newcomer: &'a Operation<'a>,
+        admit: &'a Admit<'a>,
+        terms: AdmitTerms,
+    ) -> Self {
+        Self { newcomer, admit, terms, looks: HashMap::default() }
+    }
+
+    fn shingle_count(&self) -> u32 {
+        match self.newcomer {
+            Operation::Insert { shingle_count, .. } => *shingle_count,
+            Operation::SetPayload { .. } | Operation::Remove { .. } => 0,
+        }
+    }
+
+    /// Decides, and writes the newcomer if it is admitted. Returns the last change, too.
+    pub(super) fn decide(
+        &mut self,
+        core: &Core,
+        compare: &mut Compare<'_>,
+    ) -> Result<(Admission, u64)> {
+        let mut before = core.applied(&core.writer());
+        let mut candidates = self.candidates(&before, &self.admit.stop)?;
+        // Under the lock only the clock is looked at: the other condition is the caller's code.
+        let by_clock = Stop { deadline: self.admit.stop.deadline, cancel: None };
+        for _ in 0..ATTEMPTS {
+            self.look_at_all(&before, &candidates, compare)?;
+            let mut writer = core.writer();
+            commit::refuse_if_stopped(core)?;
+            if writer.change != before.change() {
+                before = core.applied(&writer);
+                candidates = self.candidates(&before, &by_clock)?;
+                if !self.knows_all(&before, &candidates)? {
+                    continue;
+                }
+            }
+            let admission = self.write(core, &mut writer, &before, &candidates)?;
+            return Ok((admission, writer.change));
+        }
+        Err(Error::new(
+            ErrorKind::Unsettled,
+            "documents like this one were written each time while others were compared with it; \
+             try again",
+        ))
+    }
+
+    /// The live documents that may be duplicates or related.
+    fn candidates(&self, before: &Snapshot, stop: &Stop<'_>) -> Result<Candidates> {
+        let (mut found, complete) =
+            before.search_newcomer(self.newcomer, self.terms, Some(stop))?;
+        let counts = &[self.shingle_count()][..];
+        let counts = self.terms.reject.asks_for_counts().then_some(counts);
+        let (duplicates, related) = self.terms.part(before, &mut found, counts)?;
+        let (duplicates, count) = (duplicates.len(), duplicates.len() + related.len());
+        found.truncate(count);
+        let own = if self.admit.is_filtered() { before.locate(self.newcomer.key())? } else { None };
+        Ok(Candidates { found, duplicates, complete, own })
+    }
+
+    /// Looks at all candidates that were not looked at yet.
+    fn look_at_all(
+        &mut self,
+        before: &Snapshot,
+        candidates: &Candidates,
+        compare: &mut Compare<'_>,
+    ) -> Result<()> {
+        if let Some(place) = candidates.own {
+            // Only whether it may be replaced matters.
+            let own = Found { probe: 0, place, equal_rows: 0 };
+            self.look_at(before, own, &mut |_, _, _| Ok(Verdict::Unlike))?;
+        }
+        for found in &candidates.found {
+            if self.admit.stop.is_due() {
+                return Err(stopped());
+            }
+            self.look_at(before, *found, compare)?;
+        }
+        Ok(())
+    }
+
+    fn look_at(
+        &mut self,
+        before: &Snapshot,
+        found: Found,
+        compare: &mut Compare<'_>,
+    ) -> Result<()> {
+        let key = before.key(found.place)?;
+        if self.look_of(before, found.place, &key)?.is_some() {
+            return Ok(());
+        }
+        let signature = before.signature_bytes(found.place)?.into_owned();
+        let shingle_count = before.shingle_count(found.place)?;
+        let mut payload = Vec::new();
+        if self.admit.filter.is_some() {
+            before.payload_onto(found.place, &mut payload)?;
+        }
+        let passes = self.admit.passes(&key, &payload);
+        let verdict = if passes { compare(before, found, &key)? } else { Verdict::Hidden };
+        self.looks.insert(key, SeenDocument { signature, shingle_count, payload, verdict });
+        Ok(())
+    }
+
+    /// Whether this version of each candidate was looked at.
+    fn knows_all(&self, before: &Snapshot, candidates: &Candidates) -> Result<bool> {
+        let places = candidates.found.iter().map(|found| found.place);
+        for place in places.chain(candidates.own) {
+            if self.look_of(before, place, &before.key(place)?)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What was seen of this version of a document, if it was looked at.
+    fn look_of(&self, before: &Snapshot, place: Place, key: &[u8]) -> Result<Option<Verdict>> {
+        let Some(look) = self.looks.get(key) else { return Ok(None) };
+        let mut payload = Vec::new();
+        if self.admit.filter.is_some() {
+            before.payload_onto(place, &mut payload)?;
+        }
+        let is_same = *before.signature_bytes(place)? == *look.signature
+            && before.shingle_count(place)? == look.shingle_count
+            && payload == look.payload;
+        Ok(is_same.then_some(look.verdict))
+    }
+
+    /// Decides by the looks at all candidates, and writes the newcomer if it is admitted.
+    fn write(
+        &self,
+        core: &Core,
+        writer: &mut Writer,
+        before: &Snapshot,
+        candidates: &Candidates,
+    ) -> Result<Admission> {
+        let Candidates { found, duplicates: first_related, complete, own } = candidates;
+        let seen = |place| match before.key(place) {
+            Ok(key) => Ok((self.looks.get(&key).map(|look| look.verdict), key)),
+            Err(error) => Err(error),
+        };
+        if let Some(place) = own
+            && let (Some(Verdict::Hidden), key) = seen(*place)?
+        {
+            return Err(Error::new(
+                ErrorKind::Exists,
+                format!(
+                    "a document that the filter does not let pass has the key {:?}; choose another",
+                    String::from_utf8_lossy(&key)
+                ),
+            ));
+        }
+        let (mut duplicates, mut related, mut unverified) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, found) in found.iter().enumerate() {
+            match seen(found.place)? {
+                (Some(Verdict::Similar), _) if number < *first_related => {
+                    duplicates.push((*found, None));
+                }
+                (Some(Verdict::Similar), _) => related.push((*found, None)),
+                (Some(Verdict::Duplicate(overlap)), _) => duplicates.push((*found, Some(overlap))),
+                (Some(Verdict::Related(overlap)), _) => related.push((*found, Some(overlap))),
+                (Some(Verdict::Unlike | Verdict::Hidden) | None, _) => {}
+                (Some(Verdict::Unverified), key) => unverified.push(key),
+            }
+        }
+        unverified.sort_unstable();
+        let change = writer.change;
+        let AdmitTerms { keep, limit, .. } = self.terms;
+        let decision = if self.stays(before, &duplicates, keep)? {
+            let removed = self.matches(before, &duplicates, usize::MAX)?;
+            let related = self.matches(before, &related, limit)?;
+            let outcome = admit::write_newcomer(core, writer, self.newcomer, &removed)?;
+            Decision::Admitted { related, outcome, removed }
+        } else {
+            Decision::Rejected { duplicates: self.matches(before, &duplicates, limit)? }
+        };
+        Ok(Admission { decision, change, complete: *complete, unverified })
+    }
+
+    /// Whether the newcomer replaces its duplicates.
+    fn stays(
+        &self,
+        before: &Snapshot,
+        duplicates: &[(Found, Option<Overlap>)],
+        keep: Keep,
+    ) -> Result<bool> {
+        match keep {
+            Keep::First => Ok(duplicates.is_empty()),
+            Keep::Newest => Ok(true),
+            Keep::Longest => {
+                for (found, overlap) in duplicates {
+                    let count = match overlap {
+                        Some(overlap) => overlap.counts.1,
+                        None => before.shingle_count(found.place)?,
+                    };
+                    if count >= self.shingle_count() {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// The first `limit` matches: by exact similarity where documents were compared, otherwise by
+    /// equal rows; ties by key.
+    fn matches(
+        &self,
+        before: &Snapshot,
+        some: &[(Found, Option<Overlap>)],
+        limit: usize,
+    ) -> Result<Vec<Match>> {
+        let counts = &[self.shingle_count()][..];
+        let counts = self.terms.reject.asks_for_counts().then_some(counts);
+        if some.iter().all(|(_, overlap)| overlap.is_none()) {
+            let mut found: Vec<Found> = some.iter().map(|(found, _)| *found).collect();
+            return before.rank(&mut found, limit, counts);
+        }
+        let mut matches = Vec::with_capacity(some.len());
+        for (found, overlap) in some {
+            matches.push(Match { overlap: *overlap, ..before.matched(*found, counts)? });
+        }
+        let similarity = |one: &Match| one.overlap.map_or(0.0, |overlap| overlap.similarity);
+        matches.sort_unstable_by(|a, b| {
+            similarity(b).total_cmp(&similarity(a)).then_with(|| a.key.cmp(&b.key))
+        });
+        matches.truncate(limit);
+        Ok(matches)
+    }
+}

@@ -1,0 +1,324 @@
+//! The conditions under which newcomers are admitted, as given and as checked.
+
+use crate::index::read::Alike;
+use crate::index::read::candidate::Found;
+use crate::index::read::terms::{Filter, Stop};
+use crate::index::state::versions::Snapshot;
+use crate::{Error, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The conditions under which newcomers are admitted.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let dir = folder.path().join("papers.nearkin");
+/// use nearkin::{Admit, Decision, Index, Options, Params, Shingles};
+///
+/// // Bands for the lower of the two similarities, so that related documents are found, too.
+/// let params = Params::for_threshold(0.3).shingles(Shingles::Words(2)).build()?;
+/// let index = Index::create(&dir, &params, Options::default())?;
+/// let sketch = index.sketcher();
+/// let terms = Admit::at(0.9).relate(0.3);
+/// let first = sketch.text("The quick brown fox jumps over the lazy dog at noon")?;
+/// assert!(index.admit("p1", &first, &terms)?.is_admitted());
+///
+/// let again = sketch.text("the quick brown fox jumps over the LAZY dog at noon!")?;
+/// let Decision::Rejected { duplicates, .. } = index.admit("p2", &again, &terms)?.decision else {
+///     panic!("it is the same but for its case");
+/// };
+/// assert_eq!(duplicates[0].key, b"p1");
+/// assert!(!index.contains("p2")?);
+///
+/// let other = sketch.text("The quick brown fox jumps over the lazy cow at nine")?;
+/// let Decision::Admitted { related, .. } = index.admit("p3", &other, &terms)?.decision else {
+///     panic!("it is like the first, but not the same");
+/// };
+/// assert_eq!(related[0].key, b"p1");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Admit<'a> {
+    pub(super) reject: Alike,
+    /// Minimum similarity of related documents; `None`: none are requested.
+    pub(super) relate: Option<f64>,
+    pub(super) keep: Keep,
+    pub(super) limit: usize,
+    pub(super) candidates_max: usize,
+    pub(super) filter: Option<Arc<Filter<'a>>>,
+    /// What the keys of newcomers must begin with.
+    pub(super) prefix: Vec<u8>,
+    pub(super) stop: Stop<'a>,
+}
+
+/// Which of a newcomer and its duplicates stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Keep {
+    /// The stored document: a newcomer with a duplicate is rejected.
+    #[default]
+    First,
+    /// The newcomer: it replaces all its duplicates.
+    Newest,
+    /// The longer one: the newcomer replaces its duplicates if it has more shingles than each of
+    /// them; otherwise it is rejected.
+    Longest,
+}
+
+impl<'a> Admit<'a> {
+    /// Rejects newcomers with a duplicate: a stored document, under another key, that reaches this
+    /// threshold. A plain number is a minimum similarity, from 0 to 1. With [`Alike::contained`],
+    /// the threshold is the share of the smaller document contained in the larger one, whichever of
+    /// the two is stored.
+    ///
+    /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
+    /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
+    /// ([`Alike::similarity_needed`]). Similarity and containment are estimates from signatures;
+    /// the documents themselves are compared only by [`Admit::verify`].
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("letters.nearkin");
+    /// use nearkin::{Admit, Alike, Index, Options, Params, Shingles};
+    ///
+    /// let params = Params::for_threshold(0.3).shingles(Shingles::Words(1)).build()?;
+    /// let index = Index::create(&dir, &params, Options::default())?;
+    /// let letters = index.sketcher();
+    /// let long = "dear neighbours, the bridge is closed until further notice, yours, the mayor";
+    /// index.insert("long", &letters.text(long)?)?;
+    /// let part = letters.text("the bridge is closed until further notice")?;
+    /// assert!(!index.admit("part", &part, &Admit::at(Alike::contained(0.75)))?.is_admitted());
+    /// assert!(index.admit("part", &part, &Admit::at(0.9))?.is_admitted());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn at(reject: impl Into<Alike>) -> Self {
+        Self {
+            reject: reject.into(),
+            relate: None,
+            keep: Keep::First,
+            limit: usize::MAX,
+            candidates_max: usize::MAX,
+            filter: None,
+            prefix: Vec::new(),
+            stop: Stop::default(),
+        }
+    }
+
+    /// For an admitted newcomer, also returns the related documents: those of at least this
+    /// similarity that are not duplicates. Must be at least 0 and at most the similarity of a
+    /// duplicate. Default: no related documents.
+    #[must_use]
+    pub fn relate(mut self, relate: f64) -> Self {
+        self.relate = Some(relate);
+        self
+    }
+
+    /// Which of a newcomer and its duplicates stays. Default: [`Keep::First`].
+    #[must_use]
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// Maximum number of matches returned, most similar first: duplicates for a rejected newcomer,
+    /// related documents for an admitted one. Default: all. The list of removed duplicates is
+    /// always complete.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Only documents whose key and payload pass the filter may reject a newcomer, be related to
+    /// it, or be replaced by it: separate tenants that share an index. To all others the decision,
+    /// and what it returns, are as if they were not stored.
+    ///
+    /// A document under the newcomer's own key that does not pass the filter is not replaced
+    /// either: the call fails with [`ErrorKind::Exists`](crate::ErrorKind::Exists). Give each
+    /// tenant keys of its own, such as `acme/17`, and the key of a newcomer a prefix that the
+    /// filter lets pass.
+    ///
+    /// The filter runs without a lock and may use the index. It is called once for each version of
+    /// a document that may count. If other threads write similar documents meanwhile, those are
+    /// looked at, too; after 16 attempts the call fails with `Unsettled`. A panic of the filter
+    /// propagates, and the newcomer is not written.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Admit, Index, Options, Params};
+    ///
+    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+    /// let text = index.sketcher().text("the annual report of the harbour authority")?;
+    /// index.insert("north/1", &text)?;
+    /// let south = Admit::at(0.9).filter(|key, _payload| key.starts_with(b"south/"));
+    /// assert!(index.admit("south/1", &text, &south)?.is_admitted());
+    /// assert!(!index.admit("south/2", &text, &south)?.is_admitted());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+        self.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// A tenant's part of the index: the documents whose keys begin with this prefix. Only they may
+    /// reject a newcomer, be related to it, or be replaced by it, as with [`Admit::filter`]; and a
+    /// newcomer with another key is refused as `Invalid` before anything is written. End the prefix
+    /// with a byte that no tenant's name has: `acme/` is no part of `acme-2/`. Together with a
+    /// filter, a document counts if both let it pass.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let dir = folder.path().join("papers.nearkin");
+    /// use nearkin::{Admit, ErrorKind, Index, Options, Params};
+    ///
+    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
+    /// let text = index.sketcher().text("the annual report of the harbour authority")?;
+    /// for tenant in ["north/", "south/"] {
+    ///     let admit = Admit::at(0.9).prefix(tenant);
+    ///     assert!(index.admit(format!("{tenant}1"), &text, &admit)?.is_admitted());
+    ///     assert!(!index.admit(format!("{tenant}2"), &text, &admit)?.is_admitted());
+    /// }
+    /// let refused = index.admit("north/3", &text, &Admit::at(0.9).prefix("south/")).unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::Invalid);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        self.prefix = prefix.as_ref().to_vec();
+        self
+    }
+
+    /// Whether a document counts.
+    pub(super) fn passes(&self, key: &[u8], payload: &[u8]) -> bool {
+        let Self { filter, prefix, .. } = self;
+        key.starts_with(prefix) && filter.as_ref().is_none_or(|filter| filter(key, payload))
+    }
+
+    /// Whether some documents may not count.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.filter.is_some() || !self.prefix.is_empty()
+    }
+
+    /// Gives up at this time: the call fails with
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the newcomer is not written.
+    /// Newcomers of the same call that were decided before are. The clock is read between blocks of
+    /// some hundred candidates, and before each document is compared. Default: never.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.stop.deadline = Some(deadline);
+        self
+    }
+
+    /// Gives up when this returns true, like [`Admit::deadline`]. `cancel` runs without a lock.
+    #[must_use]
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
+        self.stop.cancel = Some(Arc::new(cancel));
+        self
+    }
+
+    /// Maximum number of candidates that a newcomer is compared with; one that shares several bands
+    /// counts several times. With fewer comparisons a duplicate may be missed:
+    /// [`Admission::complete`] is false then. Default: all.
+    #[must_use]
+    pub fn max_candidates(mut self, candidates: usize) -> Self {
+        self.candidates_max = candidates;
+        self
+    }
+
+    /// Whether the caller's code takes part in the decision. It must not run under the write lock.
+    pub(super) fn calls_back(&self) -> bool {
+        self.is_filtered() || self.stop.may_come()
+    }
+
+    /// Checks the thresholds, and converts them to numbers of equal rows.
+    pub(super) fn in_rows(&self, applied: &Snapshot) -> Result<AdmitTerms> {
+        let Self { reject, relate, keep, limit, candidates_max, .. } = *self;
+        let reject = reject.check()?;
+        let reject_min = reject.equal_rows_min(applied.params());
+        let mut relate_min = applied.equal_rows_min(relate)?;
+        if let Some(relate) = relate.filter(|_| reject.is_verified()) {
+            let params = applied.params();
+            relate_min = params.equal_rows_min(params.search_threshold(relate));
+        }
+        let by_counts = reject.asks_for_counts();
+        let relate_min = if relate.is_some() { Some(relate_min) } else { None };
+        if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
+            return Err(Error::invalid(format!(
+                "relate must not be above reject: {relate_above} is above {}",
+                reject.least()
+            )));
+        }
+        let search_min = relate_min.map_or(reject_min, |relate| relate.min(reject_min));
+        Ok(AdmitTerms { reject, reject_min, relate_min, search_min, keep, limit, candidates_max })
+    }
+}
+
+/// [`Admit`], checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AdmitTerms {
+    pub(super) reject: Alike,
+    /// Minimum equal rows of a duplicate.
+    pub(super) reject_min: u32,
+    /// Minimum equal rows of a related document; `None` if none are requested.
+    pub(super) relate_min: Option<u32>,
+    /// Minimum equal rows of a match of the search: the smaller of the two minimums above.
+    pub(super) search_min: u32,
+    pub(super) keep: Keep,
+    pub(super) limit: usize,
+    pub(super) candidates_max: usize,
+}
+
+impl AdmitTerms {
+    /// Splits the matches of a newcomer into duplicates and related documents.
+    pub(super) fn part<'f>(
+        self,
+        before: &Snapshot,
+        found: &'f mut [Found],
+        counts: Option<&[u32]>,
+    ) -> Result<(&'f mut [Found], &'f mut [Found])> {
+        let Self { reject, reject_min, relate_min, .. } = self;
+        found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
+        let duplicates = match counts {
+            None => reaching,
+            Some(counts) => before.keep_all_contained(&mut found[..reaching], reject, counts)?,
+        };
+        let (duplicates, others) = found.split_at_mut(duplicates);
+        others.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
+        let related =
+            relate_min.map_or(0, |least| others.partition_point(|found| found.equal_rows >= least));
+        Ok((duplicates, &mut others[..related]))
+    }
+}
+
+/// The conditions, on one line; of the caller's code only that it is set.
+impl fmt::Debug for Admit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut admit = f.debug_struct("Admit");
+        admit.field("reject", &self.reject).field("relate", &self.relate);
+        admit.field("keep", &self.keep).field("limit", &self.limit);
+        let is_set = [
+            ("filter", self.filter.is_some()),
+            ("prefix", !self.prefix.is_empty()),
+            ("deadline", self.stop.deadline.is_some()),
+            ("cancel_if", self.stop.cancel.is_some()),
+        ];
+        for (name, _) in is_set.into_iter().filter(|(_, is_set)| *is_set) {
+            admit.field(name, &format_args!("set"));
+        }
+        admit.finish_non_exhaustive()
+    }
+}
