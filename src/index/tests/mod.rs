@@ -7,6 +7,7 @@ mod abandoned;
 mod admit;
 #[cfg(test)]
 mod admit_filtered;
+#[cfg(test)]
 mod admit_verified;
 #[cfg(test)]
 mod adopt;
