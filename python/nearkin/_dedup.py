@@ -2,31 +2,80 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from . import _containers as containers
 from ._containers import On, Row
 from ._errors import InvalidError
-from ._nearkin import Params, Readable, Snapshot, _Sieve, decide_rows
+from ._nearkin import Params, Readable, Signatures, Snapshot, _Sieve, decide_rows
 
 __all__ = ["Row", "dedup"]
 
 T = TypeVar("T")
+Keep = Literal["first", "last", "longest"]
+#: Texts or sets in a container without named columns.
+Rows = list[str] | list[str | None] | list[Any] | tuple[Any, ...] | deque[Any] | Signatures
 
 #: Rows of an iterator that are decided together.
 _ROWS_TOGETHER = 1_000
 
 
+@overload
+def dedup(
+    data: Rows,
+    on: None = None,
+    *,
+    threshold: float | None = None,
+    contained: float | None = None,
+    keep: Keep = "first",
+    against: Readable | str | Path | None = None,
+    exact: bool = False,
+    fetch: Callable[[Any], Any] | None = None,
+    drop_blank: bool = False,
+    annotate: Literal[True],
+    key: None = None,
+    prefix: str = "",
+    params: Params | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+    folder: str | Path | None = None,
+) -> list[Row]: ...
+
+
+@overload
+def dedup(
+    data: Signatures,
+    on: None = None,
+    *,
+    threshold: float | None = None,
+    contained: float | None = None,
+    keep: Keep = "first",
+    against: Readable | str | Path | None = None,
+    exact: bool = False,
+    fetch: Callable[[Any], Any] | None = None,
+    drop_blank: bool = False,
+    annotate: Literal[False] = False,
+    key: None = None,
+    prefix: str = "",
+    params: Params | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+    folder: str | Path | None = None,
+) -> list[int]: ...
+
+
+@overload
 def dedup(
     data: T,
     on: On | None = None,
     *,
     threshold: float | None = None,
     contained: float | None = None,
-    keep: Literal["first", "last", "longest"] = "first",
+    keep: Keep = "first",
     against: Readable | str | Path | None = None,
     exact: bool = False,
     fetch: Callable[[Any], Any] | None = None,
@@ -38,7 +87,28 @@ def dedup(
     threads: int | None = None,
     progress: Any = None,
     folder: str | Path | None = None,
-) -> T:
+) -> T: ...
+
+
+def dedup(
+    data: Any,
+    on: On | None = None,
+    *,
+    threshold: float | None = None,
+    contained: float | None = None,
+    keep: Keep = "first",
+    against: Readable | str | Path | None = None,
+    exact: bool = False,
+    fetch: Callable[[Any], Any] | None = None,
+    drop_blank: bool = False,
+    annotate: bool = False,
+    key: str | None = None,
+    prefix: str = "",
+    params: Params | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+    folder: str | Path | None = None,
+) -> Any:
     """Removes near-duplicate rows. Returns the same type as ``data``.
 
     Visits the rows in order of preference (``keep``) and drops each row whose similarity to a kept
@@ -99,7 +169,7 @@ def dedup(
         if progress:
             raise InvalidError("a stream does not say how many rows come: leave progress out")
         how = _How(params, threshold, contained, asked, drop_blank, threads, folder)
-        return cast(T, _streamed(kind, rows, on, how))
+        return _streamed(kind, rows, on, how)
     column = containers.column_of(rows, on)
     if key is not None and kind not in containers.TABLES:
         raise TypeError("`key` names a column of a table; this has none")
@@ -134,7 +204,7 @@ def dedup(
             columns["duplicate_of"] = [None if of is None else names[of] for of in others]
         result = containers.annotated(rows, on, told, columns, key, prefix)
         kept = [True] * len(kept)
-    return cast(T, back(result) if split is None else split(result, kept))
+    return back(result) if split is None else split(result, kept)
 
 
 class _How(NamedTuple):

@@ -16,7 +16,7 @@ _Set: TypeAlias = Iterable[_Item]
 _Time: TypeAlias = datetime.datetime | int
 _Path: TypeAlias = str | os.PathLike[str]
 _Keep: TypeAlias = Literal["first", "newest", "longest"]
-_Progress: TypeAlias = bool | Callable[[int, int], object] | None
+_Progress: TypeAlias = bool | Literal["always"] | Callable[[int, int], object] | None
 _Durability: TypeAlias = Literal["sync", "os"] | float | datetime.timedelta
 
 class _ArrowStream(Protocol):

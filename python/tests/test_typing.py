@@ -23,7 +23,7 @@ sigs: nk.Signatures = s.texts(["a", None])
 one: nk.Signature = s.text("a b c")
 x: float = one.similarity(one)
 with nk.Index(Path("a"), p, durability="sync", ttl=datetime.timedelta(days=1)) as ix:
-    added: nk.Added = ix.add(["k"], ["text"], times=datetime.datetime.now(), progress=True)
+    added: nk.Added = ix.add(["k"], ["text"], times=datetime.datetime.now(), progress="always")
     n: int = added.inserted
     ix["k"] = "text"
     d: nk.Document | None = ix.get("k")

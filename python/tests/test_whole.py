@@ -1,5 +1,6 @@
 """Copies, repairs, asyncio, errors and progress."""
 
+import sys
 import asyncio
 import pickle
 
@@ -106,9 +107,21 @@ def test_progress_is_told_and_can_stop(index):
     assert index.verify().ok
 
 
-def test_a_bar(index, capsys):
-    index.add(KEYS, TEXTS, progress=True)
+def test_a_line_without_tqdm(index, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    index.add(KEYS, TEXTS, progress="always")
     assert "add: 20 of 20 (100 %)" in capsys.readouterr().err
+
+
+def test_a_bar_of_tqdm(index, capsys):
+    pytest.importorskip("tqdm")
+    index.add(KEYS, TEXTS, progress="always")
+    assert "add: 100%" in capsys.readouterr().err
+
+
+def test_where_no_person_looks_a_bar_is_silent(index, capsys):
+    index.add(KEYS, TEXTS, progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_asyncio(tmp_path, params):

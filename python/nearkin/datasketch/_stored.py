@@ -227,17 +227,6 @@ class StoredMinHashLSH(MinHashLSH):
         if self._index is not None:
             self._index.close()
 
-    def __enter__(self) -> StoredMinHashLSH:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __getstate__(self) -> Any:
         raise TypeError(
             "a MinHashLSH on disk cannot be pickled: open its folder in the other process"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Hashable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .minhash import scheme_of
 from ._native import make_tables
 from ._optimal import optimal_params
 from ._views import KeysView, TableView
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: The number of a bucket that contains no document.
 _NO_BUCKET = 2**64 - 1
@@ -361,6 +364,20 @@ class MinHashLSH:
     def _hashed_byteswap(self, data: Any) -> Any:
         """The bucket key of a band, from the caller's hash function."""
         return self.hashfunc(self._byteswap(data)) if self.hashfunc else self._byteswap(data)
+
+    def close(self) -> None:
+        """Nothing to do in memory; closes what is stored on disk."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<nearkin.datasketch.MinHashLSH of {len(self._numbers)} keys>"
