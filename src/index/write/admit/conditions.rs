@@ -231,7 +231,7 @@ impl<'a> Admit<'a> {
 
     /// Maximum number of candidates that a newcomer is compared with; one that shares several bands
     /// counts several times. With fewer comparisons a duplicate may be missed:
-    /// [`Admission::complete`] is false then. Default: all.
+    /// [`Admission::complete`](crate::Admission::complete) is false then. Default: all.
     #[must_use]
     pub fn max_candidates(mut self, candidates: usize) -> Self {
         self.candidates_max = candidates;
