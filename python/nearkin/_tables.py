@@ -34,14 +34,14 @@ _SHOWN = 10
 _WIDTH_MAX = 60
 
 
+def _shown(value: object) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _WIDTH_MAX else text[: _WIDTH_MAX - 3] + "..."
+
+
 def _cells(table: Any) -> tuple[list[list[str]], int]:
     """The names and the first rows as text, and the number of rows that are left out."""
-
-    def shown(value: object) -> str:
-        text = f"{value:.3f}" if isinstance(value, float) else str(value)
-        return text if len(text) <= _WIDTH_MAX else text[: _WIDTH_MAX - 3] + "..."
-
-    rows = [[shown(value) for value in row] for row in table._first(_SHOWN)]
+    rows = [[_shown(value) for value in row] for row in table._first(_SHOWN)]
     return [list(table.column_names), *rows], len(table) - len(rows)
 
 
@@ -57,8 +57,45 @@ def to_text(table: Any) -> str:
 def to_html(table: Any) -> str:
     """The first rows as a table of HTML."""
     (names, *rows), more = _cells(table)
+    return _html(names, rows, more)
+
+
+def _html(names: list[str], rows: list[list[str]], more: int) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     lines = "".join(f"<tr>{row}</tr>" for row in body)
     rest = f"<p>... and {more} more</p>" if more else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{rest}"
+
+
+def _of_answer(answer: Any) -> dict[str, list[Any]]:
+    """The matches of an answer as columns: key, similarity, the containment if the query asked for
+    it, time, payload."""
+    columns: dict[str, list[Any]] = {
+        "key": answer.keys,
+        "similarity": [match.similarity for match in answer],
+    }
+    contained = [match.contained for match in answer]
+    if any(share is not None for share in contained):
+        columns["contained"] = contained
+    columns["time"] = [match.time for match in answer]
+    columns["payload"] = [match.payload for match in answer]
+    return columns
+
+
+def answer_to_pandas(answer: Any) -> Any:
+    import pandas as pd
+
+    columns = _of_answer(answer)
+    # The types do not depend on how many matches there are.
+    time = pd.to_datetime(pd.Series(columns["time"], dtype=object), utc=True)
+    types: Any = {"key": object, "similarity": "float64", "payload": object}
+    types["time"] = "datetime64[ms, UTC]"
+    return pd.DataFrame({**columns, "time": time}).astype(types)
+
+
+def answer_to_html(answer: Any) -> str:
+    """The first matches as a table of HTML."""
+    columns = _of_answer(answer)
+    rows = [[_shown(value) for value in row] for row in zip(*columns.values())][:_SHOWN]
+    return _html(list(columns), rows, answer.found - len(rows))

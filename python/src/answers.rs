@@ -237,6 +237,17 @@ impl Answer {
         self.inner.change
     }
 
+    /// The matches as a pandas data frame: key, similarity, contained (if it was asked for), time
+    /// and payload.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let tables = slf.py().import("nearkin._tables")?;
+        tables.getattr("answer_to_pandas")?.call1((slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("nearkin._tables")?.getattr("answer_to_html")?.call1((slf,))
+    }
+
     fn __repr__(&self) -> String {
         let (count, threshold) = (self.inner.matches.len(), self.inner.threshold);
         format!("Answer({count} of {} matches at {threshold})", self.inner.found)

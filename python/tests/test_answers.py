@@ -265,3 +265,20 @@ def test_a_table_shows_its_rows(tmp_path):
     assert lines[1].split()[:2] == ["a", "b"] and lines[2].count("</b>") == 2
     page = table._repr_html_()
     assert "&lt;b&gt;" in page and "<b>" not in page and page.count("<tr>") == 11
+
+
+def test_an_answer_becomes_a_frame_and_a_table_of_html(tmp_path):
+    with nk.Index(tmp_path / "frames", nk.Params(0.5)) as index:
+        text = "one two three four five six seven"
+        index.add(["<b>", "two"], [text, text + " eight"], payloads=[b"p", None])
+        answer = index.query(text)
+        frame = answer.to_pandas()
+        assert list(frame["key"]) == answer.keys and list(frame["payload"]) == [b"p", b""]
+        assert list(frame["similarity"]) == [match.similarity for match in answer]
+        assert [at.to_pydatetime() for at in frame["time"]] == [match.time for match in answer]
+        nothing = index.query("quite another text of words").to_pandas()
+        assert len(nothing) == 0 and list(nothing.dtypes) == list(frame.dtypes)
+        assert "contained" in index.query(text, contained=0.5).to_pandas()
+        html = answer._repr_html_()
+        assert "<td>&lt;b&gt;</td><td>1.000</td>" in html and "more" not in html
+        assert "and 1 more" in index.query(text, limit=1)._repr_html_()
