@@ -115,8 +115,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     // Take all permits, which waits until no call runs: a call keeps running even if its client
     // hung up.
     let _all = calls.acquire_many(CALLS_MAX).await?;
-    let index = Arc::into_inner(index).ok_or("a request still holds the index")?;
-    index.close()?;
+    // Connections that are ending may still share the handle.
+    index.shutdown()?;
     println!("closed");
     Ok(())
 }
@@ -208,9 +208,7 @@ impl Service {
         let index = self.index;
         let done = tokio::task::spawn_blocking(move || {
             let result = call(&index);
-            // Drop the index before the permit: the main thread, once it has all permits, must be
-            // the only owner of the index.
-            drop(index);
+            // The permit ends with the call: then the index may be closed.
             drop(permit);
             result
         });
@@ -232,7 +230,7 @@ fn refusal(error: &nearkin::Error) -> Response {
         ErrorKind::Invalid | ErrorKind::Empty => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string())
         }
-        ErrorKind::NotFound => failure(StatusCode::NOT_FOUND, &error.to_string()),
+        ErrorKind::NoSuchKey => failure(StatusCode::NOT_FOUND, &error.to_string()),
         // The cause is often a full disk. Nothing was written, and the index stays usable.
         ErrorKind::Io => {
             eprintln!("{error:?}");
