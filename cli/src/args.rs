@@ -16,6 +16,7 @@ mod contained;
 mod dedup;
 mod dups;
 mod lines;
+mod list;
 mod manual;
 mod mirror;
 mod report;
@@ -32,6 +33,7 @@ pub(crate) use contained::{ContainedGiven, Likeness};
 pub(crate) use dedup::Dedup;
 pub(crate) use dups::Dups;
 pub(crate) use lines::{ExactGiven, LinesGiven};
+pub(crate) use list::{Get, List};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
 pub(crate) use report::Report;
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Dedup(Dedup),
     Dups(Dups),
     Query(Query),
+    List(List),
+    Get(Get),
     Pairs(Pairs),
     Clusters(Clusters),
     Report(Report),
@@ -202,7 +206,7 @@ pub(crate) struct Query {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Files to compare with the index
+    /// Files to compare with the index; `-` is stdin
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -305,6 +309,11 @@ pub(crate) struct Pairs {
     /// printed as they are found, in no particular order, and memory stays small.
     #[arg(long)]
     pub(crate) sort: bool,
+
+    /// Maximum pairs to print; with --sort the most similar ones [default: all]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "collapse")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
 
     /// Treat all documents with equal signatures as one crowd, printed as its smallest key and its
     /// number of documents; pairs are then pairs of crowds

@@ -37,6 +37,8 @@ mod exact;
 mod exchange;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/list.rs"]
+mod list;
 #[path = "cli/manners.rs"]
 mod manners;
 #[path = "cli/mirror.rs"]

@@ -11,6 +11,7 @@ mod copies;
 mod dedup;
 mod dups;
 mod exchange;
+mod list;
 mod maintain;
 mod manual;
 mod mirror;
@@ -44,6 +45,8 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failur
         Command::Dedup(args) => dedup::run(&args, output),
         Command::Dups(args) => dups::run(&args, output),
         Command::Query(args) => query::run(args, output),
+        Command::List(args) => list::list(&args, output),
+        Command::Get(args) => list::get(&args, output),
         Command::Remove(args) => remove::run(args, output),
         Command::Pairs(args) => pairs::pairs(&args, output),
         Command::Clusters(args) => clusters::run(&args, output),

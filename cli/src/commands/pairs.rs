@@ -57,13 +57,16 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let mut found = index.pairs(alike)?;
     let mut printer = Printer::new(&index, originals.as_ref(), likeness, output);
     let mut sorted = Vec::new();
+    let limit = args.limit.unwrap_or(u64::MAX);
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
         interrupt::check().map_err(unfinished)?;
         if args.sort {
             sorted.push(pair?);
-        } else {
+        } else if printer.count < limit {
             printer.pair(&pair?, output)?;
+        } else {
+            break;
         }
     }
     drop(progress);
@@ -72,11 +75,14 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         similarity.then_with(|| left.a.cmp(&right.a)).then_with(|| left.b.cmp(&right.b))
     });
     for pair in &sorted {
-        printer.pair(pair, output)?;
+        if printer.count < limit {
+            printer.pair(pair, output)?;
+        }
     }
     let count = printer.finish(output)?;
     if !output.json() {
-        let pairs = counted(count, "pair");
+        let more = if count == limit { ", and perhaps more" } else { "" };
+        let pairs = counted(count, "pair") + more;
         let alike = if likeness.is_decided_later { likeness.verified } else { alike };
         output::note(format!("{pairs} {alike}"));
     }

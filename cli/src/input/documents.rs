@@ -211,7 +211,7 @@ impl Input {
             Self::Named { files, read } => {
                 *read += 1;
                 Ok(files.next().map(|path| Raw {
-                    body: files::read(&path).map(Bytes::from),
+                    body: files::read_or_stdin(&path).map(Bytes::from),
                     origin: Origin::File {
                         name: path.as_os_str().as_encoded_bytes().to_vec(),
                         path,

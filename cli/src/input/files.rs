@@ -202,16 +202,26 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Reason> {
     read_open(File::open(path).map_err(|error| Reason::Unreadable(error.to_string()))?)
 }
 
+/// Reads a whole file, or stdin for `-`, up to the maximum document size.
+pub(crate) fn read_or_stdin(path: &Path) -> Result<Vec<u8>, Reason> {
+    if path.as_os_str() == STDIN { read_bounded(std::io::stdin().lock(), 0) } else { read(path) }
+}
+
 /// Reads a whole open file, up to the maximum document size.
 pub(crate) fn read_open(file: File) -> Result<Vec<u8>, Reason> {
-    let unreadable = |error: std::io::Error| Reason::Unreadable(error.to_string());
-    let length = file.metadata().map_err(unreadable)?.len();
+    let length = file.metadata().map_err(|error| Reason::Unreadable(error.to_string()))?.len();
     if length > DOCUMENT_BYTES_MAX as u64 {
         return Err(Reason::TooLarge);
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     // Do not trust the length: it is 0 for a pipe, and a file may grow while it is read.
-    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    read_bounded(file, usize::try_from(length).unwrap_or(0))
+}
+
+fn read_bounded(from: impl Read, expected: usize) -> Result<Vec<u8>, Reason> {
+    let mut bytes = Vec::with_capacity(expected);
+    from.take(DOCUMENT_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Reason::Unreadable(error.to_string()))?;
     if bytes.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The commands, ordered so that the examples of each command find what earlier examples created.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "create",
     "add",
     "admit",
@@ -11,6 +11,8 @@ const COMMANDS: [&str; 22] = [
     "dups",
     "mirror",
     "query",
+    "list",
+    "get",
     "pairs",
     "clusters",
     "report",
