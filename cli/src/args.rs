@@ -27,6 +27,7 @@ mod transfer;
 mod ttl;
 mod tune;
 pub(crate) mod values;
+mod version;
 
 pub(crate) use admit::Admit;
 pub(crate) use contained::{ContainedGiven, Likeness};
@@ -55,7 +56,7 @@ use values::{order, similarity};
 /// stopped by Ctrl-C or SIGTERM: run the same command again to continue. `serve` and `mirror
 /// --watch` run until they are stopped and then exit with 0.
 #[derive(Debug, Parser)]
-#[command(name = "nearkin", version, max_term_width = 100)]
+#[command(name = "nearkin", version, long_version = version::long(), max_term_width = 100)]
 #[command(after_help = "Start with:\n  nearkin dups docs\n  nearkin add my.nearkin docs\n  \
     nearkin pairs my.nearkin --sort\n  nearkin report my.nearkin --out report.html\n\n\
     `nearkin COMMAND --help` has examples of each.")]

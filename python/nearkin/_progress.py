@@ -29,7 +29,9 @@ def reporter(asked: Any, label: str) -> Report | None:
 
 def _is_seen() -> bool:
     """Whether a person looks at stderr: at a terminal, or in a notebook."""
-    return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return hasattr(shell, "kernel") or bool(sys.stderr and sys.stderr.isatty())
 
 
 def _bar(label: str) -> Report:

@@ -25,6 +25,10 @@ pub(crate) struct Skips {
     lines: LineCounts,
     /// Lines that could not be read: malformed or too large.
     unreadable: u64,
+    /// Files that were read; blank ones count, too.
+    files_read: u64,
+    /// Files that could not be read as texts.
+    files_skipped: u64,
     /// For each kind of reason: the number of documents skipped, and how many of them were named.
     kinds: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -69,6 +73,11 @@ impl Skips {
             let is_unreadable =
                 |one| is_line(one) && (is_bad(one) || one.reason == Reason::TooLarge);
             self.unreadable += u64::from(skipped.is_some_and(is_unreadable));
+            if skipped.is_none_or(|one| one.reason == Reason::Empty) {
+                self.files_read += 1;
+            } else {
+                self.files_skipped += u64::from(skipped.is_some_and(|one| !is_line(one)));
+            }
         }
         if lines.read >= GIVE_UP && lines.bad == lines.read { self.judge(reading) } else { Ok(()) }
     }
@@ -103,6 +112,11 @@ impl Skips {
 
     /// How a run that succeeded ends.
     pub(crate) fn ended(&self) -> Ended {
+        // A script that names the wrong folder must notice.
+        if self.files_skipped > 0 && self.files_read == 0 && !self.lenient {
+            output::note("no file was read (status 3; --lenient: status 0)");
+            return Ended::Skipped;
+        }
         ended(self.unreadable, self.lenient)
     }
 }

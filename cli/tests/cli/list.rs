@@ -60,6 +60,33 @@ fn pairs_are_limited_and_sorted_ones_are_the_most_similar() {
 }
 
 #[test]
+fn a_folder_of_which_nothing_is_read_is_no_success() {
+    let scratch = Scratch::new();
+    for name in ["docs/a.bin", "docs/b.bin"] {
+        scratch.write(name, "bytes\0of a program");
+    }
+    for command in ["add i docs", "admit i docs"] {
+        scratch.run(command).ends_with(3).says(&["no file was read (status 3"]);
+        scratch.run(&format!("{command} --lenient")).ends_with(0);
+    }
+    scratch.write("docs/c.txt", "some words in a text");
+    scratch.run("add i docs").ends_with(0);
+    // An empty folder has nothing that could not be read.
+    fs::create_dir(scratch.path("empty")).unwrap();
+    scratch.run("add i empty").ends_with(0);
+}
+
+#[test]
+fn the_version_names_what_this_build_reads() {
+    let scratch = Scratch::new();
+    let long = scratch.run("--version").ends_with(0).stdout;
+    assert!(long.contains("features: text, jsonl, csv"), "{long}");
+    assert_eq!(long.contains("pdf"), cfg!(feature = "pdf"));
+    let short = scratch.run("-V").ends_with(0).stdout;
+    assert_eq!(short.trim_end(), format!("nearkin {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn a_text_from_stdin_is_a_query() {
     let scratch = stored();
     let ran = scratch.run_with_stdin("query i - --threshold 0.9", b"some words of b/10 here");
