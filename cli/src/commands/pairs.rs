@@ -82,9 +82,9 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let count = printer.finish(output)?;
     if !output.json() {
         let more = if count == limit { ", and perhaps more" } else { "" };
-        let pairs = counted(count, "pair") + more;
+        let pairs = counted(count, "pair");
         let alike = if likeness.is_decided_later { likeness.verified } else { alike };
-        output::note(format!("{pairs} {alike}"));
+        output::note(format!("{pairs} {alike}{more}"));
     }
     Ok(Ended::Well)
 }
