@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 /// Number of documents of the memtable that are read each time its lock is taken.
 const HOLD: u32 = small!(ordered::HOLD, 1_024);
+
 /// Keys in one buffer, and their sorted order.
 pub(super) struct Ordered {
     keys: Gathered,

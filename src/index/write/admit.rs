@@ -22,11 +22,13 @@ use std::fmt;
 
 mod candidacy;
 mod conditions;
+mod judged;
 pub(in crate::index) mod verify;
 
 use candidacy::{Candidacy, Verdict};
 use conditions::AdmitTerms;
 pub use conditions::{Admit, Keep};
+use judged::Judged;
 pub use verify::VerifiedAdmit;
 
 /// Maximum number of newcomers decided per hold of the write lock.
@@ -227,26 +229,13 @@ fn admit_one(
     newcomer: &Operation<'_>,
     terms: AdmitTerms,
 ) -> Result<Admission> {
-    let Operation::Insert { shingle_count, .. } = *newcomer else {
-        return Err(Error::invalid("a newcomer is an insert"));
-    };
     let before = core.applied(writer);
-    let change = writer.change;
-    let (mut found, complete) = before.search_newcomer(newcomer, terms, None)?;
-    let AdmitTerms { keep, limit, .. } = terms;
-    let counts = &[shingle_count][..];
-    let counts = terms.reject.asks_for_counts().then_some(counts);
-    let (duplicates, related) = terms.part(&before, &mut found, counts)?;
-    if !stays(&before, shingle_count, duplicates, keep)? {
-        let duplicates = before.rank(duplicates, limit, counts)?;
-        let decision = Decision::Rejected { duplicates };
-        return Ok(Admission { decision, change, complete, unverified: Vec::new() });
-    }
-    let removed = before.rank(duplicates, usize::MAX, counts)?;
-    let related = before.rank(related, limit, counts)?;
-    let outcome = write_newcomer(core, writer, newcomer, &removed)?;
-    let decision = Decision::Admitted { related, outcome, removed };
-    Ok(Admission { decision, change, complete, unverified: Vec::new() })
+    let (mut found, complete) = before.search_newcomer(newcomer, terms, &Stop::default())?;
+    let (duplicates, related) = terms.part(&before, &mut found, newcomer)?;
+    let by_estimate = |some: &[Found]| some.iter().map(|found| (*found, None)).collect();
+    let (duplicates, related) = (by_estimate(duplicates), by_estimate(related));
+    let judged = Judged { duplicates, related, complete, unverified: Vec::new() };
+    judged.conclude(core, writer, &before, newcomer, terms)
 }
 
 /// Writes a newcomer, and removes the duplicates that it replaces, as one change.
@@ -293,15 +282,14 @@ impl Snapshot {
         &self,
         newcomer: &Operation<'_>,
         terms: AdmitTerms,
-        stop: Option<&Stop<'_>>,
+        stop: &Stop<'_>,
     ) -> Result<(Vec<Found>, bool)> {
         let Operation::Insert { key, signature, .. } = *newcomer else {
             return Ok((Vec::new(), true));
         };
-        let never = Stop::default();
         let mut scratch = SearchScratch::take();
-        let mut search = Search::new(self, &mut scratch).bounded(terms.candidates_max);
-        search = search.until(stop.unwrap_or(&never));
+        let search = Search::new(self, &mut scratch).bounded(terms.candidates_max);
+        let mut search = search.until(stop);
         let searched = search.run(&[signature], terms.search_min).map(std::mem::take);
         let (is_stopped, is_cut) = (search.is_stopped(), search.is_cut(0));
         scratch.keep();
@@ -314,21 +302,5 @@ impl Snapshot {
             found.retain(|found| Some(found.place) != itself);
         }
         Ok((found, !is_cut))
-    }
-}
-
-/// Whether the newcomer replaces its duplicates.
-fn stays(before: &Snapshot, shingle_count: u32, duplicates: &[Found], keep: Keep) -> Result<bool> {
-    match keep {
-        Keep::First => Ok(duplicates.is_empty()),
-        Keep::Newest => Ok(true),
-        Keep::Longest => {
-            for duplicate in duplicates {
-                if before.shingle_count(duplicate.place)? >= shingle_count {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        }
     }
 }

@@ -108,6 +108,14 @@ impl<'a> Operation<'a> {
             Self::Remove { .. } => None,
         }
     }
+
+    /// The number of shingles of an insert; 0 for other operations.
+    pub(crate) fn shingle_count(&self) -> u32 {
+        match *self {
+            Self::Insert { shingle_count, .. } => shingle_count,
+            Self::SetPayload { .. } | Self::Remove { .. } => 0,
+        }
+    }
 }
 
 impl<'a> From<LoggedOperation<'a>> for Operation<'a> {

@@ -4,15 +4,14 @@
 //! lock, only those that were written since are looked for. If there are any, the lock is released,
 //! and they are looked at, too.
 
-use super::conditions::{Admit, AdmitTerms, Keep};
-use super::{Admission, Decision};
-use crate::index::read::Match;
+use super::Admission;
+use super::conditions::{Admit, AdmitTerms};
+use super::judged::Judged;
 use crate::index::read::candidate::Found;
 use crate::index::read::terms::Stop;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
-use crate::index::write::admit;
 use crate::index::write::batch::Operation;
 use crate::sketch::Overlap;
 use crate::{Error, ErrorKind, Result};
@@ -85,13 +84,6 @@ impl<'a> Candidacy<'a> {
         Self { newcomer, admit, terms, looks: HashMap::default() }
     }
 
-    fn shingle_count(&self) -> u32 {
-        match self.newcomer {
-            Operation::Insert { shingle_count, .. } => *shingle_count,
-            Operation::SetPayload { .. } | Operation::Remove { .. } => 0,
-        }
-    }
-
     /// Decides, and writes the newcomer if it is admitted. Returns the last change, too.
     pub(super) fn decide(
         &mut self,
@@ -125,11 +117,8 @@ impl<'a> Candidacy<'a> {
 
     /// The live documents that may be duplicates or related.
     fn candidates(&self, before: &Snapshot, stop: &Stop<'_>) -> Result<Candidates> {
-        let (mut found, complete) =
-            before.search_newcomer(self.newcomer, self.terms, Some(stop))?;
-        let counts = &[self.shingle_count()][..];
-        let counts = self.terms.reject.asks_for_counts().then_some(counts);
-        let (duplicates, related) = self.terms.part(before, &mut found, counts)?;
+        let (mut found, complete) = before.search_newcomer(self.newcomer, self.terms, stop)?;
+        let (duplicates, related) = self.terms.part(before, &mut found, self.newcomer)?;
         let (duplicates, count) = (duplicates.len(), duplicates.len() + related.len());
         found.truncate(count);
         let own = if self.admit.is_filtered() { before.locate(self.newcomer.key())? } else { None };
@@ -227,7 +216,8 @@ impl<'a> Candidacy<'a> {
                 ),
             ));
         }
-        let (mut duplicates, mut related, mut unverified) = (Vec::new(), Vec::new(), Vec::new());
+        let mut judged = Judged { complete: *complete, ..Judged::default() };
+        let Judged { duplicates, related, unverified, .. } = &mut judged;
         for (number, found) in found.iter().enumerate() {
             match seen(found.place)? {
                 (Some(Verdict::Similar), _) if number < *first_related => {
@@ -241,67 +231,6 @@ impl<'a> Candidacy<'a> {
             }
         }
         unverified.sort_unstable();
-        let change = writer.change;
-        let AdmitTerms { keep, limit, .. } = self.terms;
-        let decision = if self.stays(before, &duplicates, keep)? {
-            let removed = self.matches(before, &duplicates, usize::MAX)?;
-            let related = self.matches(before, &related, limit)?;
-            let outcome = admit::write_newcomer(core, writer, self.newcomer, &removed)?;
-            Decision::Admitted { related, outcome, removed }
-        } else {
-            Decision::Rejected { duplicates: self.matches(before, &duplicates, limit)? }
-        };
-        Ok(Admission { decision, change, complete: *complete, unverified })
-    }
-
-    /// Whether the newcomer replaces its duplicates.
-    fn stays(
-        &self,
-        before: &Snapshot,
-        duplicates: &[(Found, Option<Overlap>)],
-        keep: Keep,
-    ) -> Result<bool> {
-        match keep {
-            Keep::First => Ok(duplicates.is_empty()),
-            Keep::Newest => Ok(true),
-            Keep::Longest => {
-                for (found, overlap) in duplicates {
-                    let count = match overlap {
-                        Some(overlap) => overlap.counts.1,
-                        None => before.shingle_count(found.place)?,
-                    };
-                    if count >= self.shingle_count() {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-        }
-    }
-
-    /// The first `limit` matches: by exact similarity where documents were compared, otherwise by
-    /// equal rows; ties by key.
-    fn matches(
-        &self,
-        before: &Snapshot,
-        some: &[(Found, Option<Overlap>)],
-        limit: usize,
-    ) -> Result<Vec<Match>> {
-        let counts = &[self.shingle_count()][..];
-        let counts = self.terms.reject.asks_for_counts().then_some(counts);
-        if some.iter().all(|(_, overlap)| overlap.is_none()) {
-            let mut found: Vec<Found> = some.iter().map(|(found, _)| *found).collect();
-            return before.rank(&mut found, limit, counts);
-        }
-        let mut matches = Vec::with_capacity(some.len());
-        for (found, overlap) in some {
-            matches.push(Match { overlap: *overlap, ..before.matched(*found, counts)? });
-        }
-        let similarity = |one: &Match| one.overlap.map_or(0.0, |overlap| overlap.similarity);
-        matches.sort_unstable_by(|a, b| {
-            similarity(b).total_cmp(&similarity(a)).then_with(|| a.key.cmp(&b.key))
-        });
-        matches.truncate(limit);
-        Ok(matches)
+        judged.conclude(core, writer, before, self.newcomer, self.terms)
     }
 }

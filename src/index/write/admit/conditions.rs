@@ -4,6 +4,7 @@ use crate::index::read::Alike;
 use crate::index::read::candidate::Found;
 use crate::index::read::terms::{Filter, Stop};
 use crate::index::state::versions::Snapshot;
+use crate::index::write::batch::Operation;
 use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -287,9 +288,11 @@ impl AdmitTerms {
         self,
         before: &Snapshot,
         found: &'f mut [Found],
-        counts: Option<&[u32]>,
+        newcomer: &Operation<'_>,
     ) -> Result<(&'f mut [Found], &'f mut [Found])> {
         let Self { reject, reject_min, relate_min, .. } = self;
+        let counts = &[newcomer.shingle_count()][..];
+        let counts = reject.asks_for_counts().then_some(counts);
         found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
         let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
         let duplicates = match counts {
