@@ -10,6 +10,14 @@ _UTC = _dt.timezone.utc
 _EPOCH = _dt.datetime(1970, 1, 1, tzinfo=_UTC)
 
 
+def is_a(value: Any, package: str, name: str) -> bool:
+    """Whether this is an object of a class of another package, which need not be installed."""
+    return any(
+        kind.__name__ == name and kind.__module__.partition(".")[0].lstrip("_") == package
+        for kind in type(value).__mro__
+    )
+
+
 def column(values: Any, name: str) -> Any:
     """Returns a list, a tuple, or an object with the Arrow PyCapsule interface."""
     if isinstance(values, (list, tuple)):
@@ -17,7 +25,7 @@ def column(values: Any, name: str) -> Any:
     if isinstance(values, (str, bytes, bytearray, Mapping)):
         kind = type(values).__name__
         raise TypeError(f"{name} must be a column (a list, Arrow, pandas, polars ...), not one {kind}")
-    if type(values).__name__ == "DuckDBPyRelation" and len(values.columns) == 1:
+    if is_a(values, "duckdb", "DuckDBPyRelation") and len(values.columns) == 1:
         return values.to_arrow_table().column(0)
     # Python objects are read one by one; other columns are read without a copy if possible.
     if getattr(values, "dtype", None) == object:

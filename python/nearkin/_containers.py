@@ -7,15 +7,24 @@ A container is named by its *kind*; what one library calls a table differs from 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from itertools import chain
 from typing import Any, NamedTuple
 
+from ._columns import is_a
 from ._errors import InvalidError
-from ._nearkin import Signatures, Table
+from ._nearkin import Signatures, Table, _is_null
 
 #: A column, or the columns whose texts are compared as one.
-On = str | Sequence[str]
+On = str | int | Sequence[Any]
 
 #: Kinds whose rows have named fields.
 TABLES = ("pandas.DataFrame", "polars.DataFrame", "arrow.Table", "datasets", "records")
@@ -93,16 +102,15 @@ def _kind_of_class(module: str, name: str, data: Any) -> str | None:
 def plain(data: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The rows in a container that :func:`kind_of` names, and a function that makes the result of
     the caller's kind from a result of that kind."""
-    names = {(parent.__module__.partition(".")[0], parent.__name__) for parent in type(data).__mro__}
-    if ("polars", "LazyFrame") in names:
-        return data.collect(), lambda frame: frame.lazy() if hasattr(frame, "lazy") else frame
-    if ("duckdb", "DuckDBPyRelation") in names or ("_duckdb", "DuckDBPyRelation") in names:
+    if is_a(data, "polars", "LazyFrame"):
+        return data.collect(), lambda frame: frame.lazy()
+    if is_a(data, "duckdb", "DuckDBPyRelation"):
         return data.to_arrow_table(), lambda table: table
-    if ("datasets", "Column") in names or isinstance(data, (type({}.values()), type({}.keys()))):
+    if is_a(data, "datasets", "Column") or isinstance(data, (ValuesView, KeysView)):
         return list(data), lambda rows: rows
-    if ("datasets", "IterableColumn") in names:
+    if is_a(data, "datasets", "IterableColumn"):
         return iter(data), lambda rows: rows
-    if ("datasets", "IterableDatasetDict") in names:
+    if is_a(data, "datasets", "IterableDatasetDict"):
         raise TypeError(
             "the splits of an IterableDatasetDict are separate streams: chain the splits that are"
             " compared with one another (datasets.concatenate_datasets), or give one of them"
@@ -112,7 +120,7 @@ def plain(data: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 def is_splits(data: Any) -> bool:
     """Whether this is a ``datasets.DatasetDict``."""
-    return any(parent.__name__ == "DatasetDict" for parent in type(data).__mro__)
+    return is_a(data, "datasets", "DatasetDict")
 
 
 def joined(splits: Any) -> tuple[Any, Callable[[Any, list[bool]], Any]]:
@@ -140,20 +148,34 @@ def column_of(data: Any, on: On | None) -> Any:
         return data
     if kind not in TABLES:
         raise TypeError("`on` names a column of a table; this has none")
-    if isinstance(on, str):
+    # A label of pandas may be a number or a tuple.
+    is_label = kind == "pandas.DataFrame" and not isinstance(on, list) and on in data.columns
+    if isinstance(on, str) or is_label:
         return _field(data, kind, on)
+    names = names_of(on)
+    return together([_values(_field(data, kind, name)) for name in names], names)
+
+
+def names_of(on: On) -> list[str]:
+    """The names of the columns that are compared."""
+    if isinstance(on, str):
+        return [on]
+    if not isinstance(on, Sequence):
+        raise TypeError(f"`on` must be the name of a column or a list of names, not {on!r}")
     if not on:
         raise InvalidError("`on` is an empty list: name the columns that are compared")
-    return together([_values(_field(data, kind, name)) for name in on], on)
+    return list(on)
 
 
 def together(columns: Sequence[Iterable[Any]], on: Sequence[str]) -> list[str | None]:
     """The texts of several columns, as one text per row, with a line for each."""
 
     def one(values: tuple[Any, ...]) -> str | None:
-        texts = [text for text in values if isinstance(text, str)]
+        texts = []
         for name, value in zip(on, values):
-            if not isinstance(value, str) and value is not None and value == value:
+            if isinstance(value, str):
+                texts.append(value)
+            elif not _is_null(value):
                 kind = type(value).__name__
                 raise TypeError(f"the column {name!r} must hold texts, not {kind}")
         return "\n".join(texts) if texts else None
@@ -166,7 +188,7 @@ def _missing(name: str, names: Iterable[Any]) -> KeyError:
     return KeyError(f"no column, or more than one, is named {name!r}; there are {there}")
 
 
-def _field(data: Any, kind: str, name: str) -> Any:
+def _field(data: Any, kind: str, name: Any) -> Any:
     """The column of this name. ``a.b`` is the field ``b`` in the column ``a``, if no column has the
     whole name."""
     if kind == "records":
@@ -183,7 +205,7 @@ def _field(data: Any, kind: str, name: str) -> Any:
     names = list(data.columns)
     if names.count(name) == 1:
         return data[name]
-    head, _, rest = name.partition(".")
+    head, _, rest = name.partition(".") if isinstance(name, str) else (name, "", "")
     if not rest or names.count(head) != 1:
         raise _missing(name, names)
     if kind == "polars.DataFrame":
@@ -192,8 +214,11 @@ def _field(data: Any, kind: str, name: str) -> Any:
         expression = pl.col(head)
         for part in rest.split("."):
             expression = expression.struct.field(part)
-        return data.select(expression).to_series()
-    return [_walk(value, rest.split(".")) for value in data[head]]
+        try:
+            return data.select(expression).to_series()
+        except pl.exceptions.PolarsError as error:
+            raise _missing(name, names) from error
+    return field_of_records([{head: value} for value in data[head]], name)
 
 
 def arrow_path(schema: Any, name: str) -> list[str]:
@@ -235,7 +260,8 @@ def _walk(value: Any, path: Sequence[str]) -> Any:
 def value_of(row: Any, name: str) -> Any:
     """A field of a row that is a dict. Missing: None."""
     if not isinstance(row, Mapping):
-        raise TypeError(f"`on` names a column of a table, or a field of dicts; here is a row of {type(row).__name__}")
+        kind = type(row).__name__
+        raise TypeError(f"`on` names a column of a table, or a field of dicts, not of {kind}")
     return row[name] if name in row else _walk(row, name.split("."))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -17,8 +16,6 @@ __all__ = ["Row", "dedup"]
 
 T = TypeVar("T")
 Keep = Literal["first", "last", "longest"]
-#: Texts or sets in a container without named columns.
-Rows = list[str] | list[str | None] | list[Any] | tuple[Any, ...] | deque[Any] | Signatures
 
 #: Rows of an iterator that are decided together.
 _ROWS_TOGETHER = 1_000
@@ -26,7 +23,7 @@ _ROWS_TOGETHER = 1_000
 
 @overload
 def dedup(
-    data: Rows,
+    data: object,
     on: None = None,
     *,
     threshold: float | None = None,
@@ -225,7 +222,7 @@ def _streamed(kind: str, data: Any, on: On | None, how: _How) -> Any:
         return _rows(data, on, how)
     if on is None:
         raise TypeError("`on` must name the column that is compared")
-    names = [on] if isinstance(on, str) else list(on)
+    names = containers.names_of(on)
     if kind == "datasets.Iterable":
         from datasets import IterableDataset
 
@@ -255,8 +252,7 @@ class _Passes:
         self._data, self._names, self._how = data, names, how
 
     def __call__(self) -> Iterator[Any]:
-        how = self._how._replace(against=_opened(self._how.against))
-        return _rows(iter(self._data), self._names, how)
+        return _rows(iter(self._data), self._names, self._how)
 
     def __getstate__(self) -> Any:
         # Workers of a loader are processes of their own: they open the index for reading.
@@ -275,7 +271,7 @@ def _batch_column(batch: Any, names: list[str]) -> Any:
 
 def _rows(rows: Iterator[Any], on: On | None, how: _How) -> Iterator[Any]:
     """The kept rows of an iterator. ``on`` names fields of dicts."""
-    names = [on] if isinstance(on, str) else on
+    names = None if on is None else containers.names_of(on)
 
     def column(some: list[Any]) -> list[Any]:
         if names is None:

@@ -536,6 +536,8 @@ def decide_rows(
 
 def dedup_params(params: Params, threshold: float, are_made: bool) -> Params: ...
 
+def _is_null(object: Any) -> bool: ...
+
 class _Sieve:
     def __init__(
         self,

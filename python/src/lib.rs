@@ -44,11 +44,18 @@ fn _panic(py: Python<'_>, message: String) -> PyResult<()> {
     error::unlocked(py, || panic!("{message}"))
 }
 
+/// Whether a row is without a value, for the columns that are put together in Python.
+#[pyfunction]
+fn _is_null(object: &Bound<'_, PyAny>) -> bool {
+    columns::is_null(object)
+}
+
 /// The extension module; import `nearkin` instead.
 #[pymodule]
 fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_null, module)?)?;
     params::register(module)?;
     signatures::register(module)?;
     sketcher::register(module)?;
