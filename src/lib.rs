@@ -187,7 +187,7 @@ pub use params::{
     Shingles, Windows,
 };
 pub use segment::ReadMode;
-pub use sketch::{Item, Original, Overlap, Signature, Sketcher, Variety};
+pub use sketch::{Item, ItemHash, Original, Overlap, Signature, Sketcher, Variety};
 #[cfg(any(test, fuzzing))]
 pub use testing::fuzzing;
 

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup, ErrorKind, Index, Maintenance, Options, Original, Params, Signature,
-    Sketcher, Snapshot,
+    Against, Alike, Dedup, Index, Maintenance, Options, Original, Params, Signature, Sketcher,
+    Snapshot,
 };
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::documents::{Documents, Sketching};
 use crate::error::{InvalidError, engine, from_engine, raise};
 use crate::fates::{Fate, Reason, told};
 use crate::options::Threads;
-use crate::originals::Originals;
+use crate::originals::{Originals, not_empty};
 use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::queries::alike;
@@ -191,8 +191,7 @@ fn decide_exactly(
             work.run_exactly(py, &make)
         }
         Documents::Items(items) => {
-            let held = items.hold(0..items.len())?;
-            let sets = held.sets(0)?;
+            let sets = items.read(0..items.len(), sketcher)?;
             let make = |row: usize| {
                 let made = sets.members(row).map(|items| sketcher.original_items(items));
                 made.map_or(Ok(None), not_empty)
@@ -202,14 +201,6 @@ fn decide_exactly(
         Documents::Signatures(_) => {
             Err(InvalidError::new_err("exact needs the documents, not their signatures"))
         }
-    }
-}
-
-pub(crate) fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
-    match made {
-        Ok(original) => Ok(Some(original)),
-        Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -181,8 +181,7 @@ fn sets<S: Sink>(
     how: Sketching<'_>,
     ready: &mut Vec<S>,
 ) -> PyResult<usize> {
-    let held = items.hold(rows.clone())?;
-    let sets = held.sets(rows.start)?;
+    let sets = items.read(rows, how.sketcher)?;
     let (parts, sum) = by_weight(sets.len(), |row| sets.weight(row));
     for part in parts {
         let sketch = |row: usize| {

@@ -1,17 +1,17 @@
 //! Columns of sets: each row a list of `str`, `bytes` or `int`, or an Arrow list.
 //!
-//! Python objects are kept alive and read in place: copying a few bytes per item would take a fifth
-//! of the time.
+//! A Python object is looked at once, and hashed then: looking at it takes as long as hashing it,
+//! and keeping it alive for a second look takes longer than both.
 
 use std::ops::Range;
 
+use nearkin::{ItemHash, Sketcher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arrow::{self, Chunk};
 use crate::columns::{Rows, chunk_at, is_null};
-use crate::error::InvalidError;
 use crate::keys::{digits, unpacked, whole};
 
 /// A column of sets.
@@ -19,29 +19,17 @@ pub(crate) struct Items<'py> {
     rows: Rows<'py>,
 }
 
-/// An item, kept alive while it is read.
-pub(crate) enum HeldItem<'py> {
-    Text(Bound<'py, PyString>),
-    Bytes(Bound<'py, PyBytes>),
-}
-
-/// Rows of a column, kept alive while they are read.
-pub(crate) enum HeldSets<'a, 'py> {
-    /// The items of all rows, and the range of each row; `None` for a null row.
-    Objects(Vec<HeldItem<'py>>, Vec<Option<Range<usize>>>),
-    Arrow(&'a [(usize, Chunk)], Range<usize>),
-}
-
 /// The sets of some rows, readable without the interpreter lock.
 pub(crate) enum Sets<'a> {
-    Objects(Vec<&'a [u8]>, &'a [Option<Range<usize>>]),
+    /// The items of all rows, and the range of each row; `None` for a null row.
+    Objects(Vec<ItemHash>, Vec<Option<Range<usize>>>),
     Arrow(&'a [(usize, Chunk)], Range<usize>),
 }
 
 /// The items of one row.
 #[derive(Clone)]
 pub(crate) enum Members<'a> {
-    Objects(std::slice::Iter<'a, &'a [u8]>),
+    Objects(std::slice::Iter<'a, ItemHash>),
     Arrow(&'a Chunk, Range<usize>),
 }
 
@@ -86,107 +74,101 @@ impl<'py> Items<'py> {
         self.rows.len()
     }
 
-    /// Holds a range of rows.
-    pub(crate) fn hold(&self, range: Range<usize>) -> PyResult<HeldSets<'_, 'py>> {
+    /// Reads a range of rows.
+    pub(crate) fn read(&self, range: Range<usize>, sketcher: &Sketcher) -> PyResult<Sets<'_>> {
         if let Rows::Arrow(chunks) = &self.rows {
-            return Ok(HeldSets::Arrow(chunks, range));
+            return Ok(Sets::Arrow(chunks, range));
         }
-        let (mut items, mut rows) = (Vec::new(), Vec::with_capacity(range.len()));
+        let mut reading = Reading { sketcher, row: 0, hashes: Vec::new() };
+        let mut rows = Vec::with_capacity(range.len());
         for row in range {
-            let set = self.rows.object(row)?;
-            rows.push(hold_set(&set, row, &mut items)?);
+            reading.row = row;
+            rows.push(reading.set(&self.rows.object(row)?)?);
         }
-        Ok(HeldSets::Objects(items, rows))
+        Ok(Sets::Objects(reading.hashes, rows))
     }
 }
 
-/// A single set.
-pub(crate) fn hold_one<'py>(set: &Bound<'py, PyAny>) -> PyResult<HeldSets<'static, 'py>> {
-    let mut items = Vec::new();
-    let row = hold_set(set, 0, &mut items)?;
-    Ok(HeldSets::Objects(items, vec![row]))
+/// Reads a single set.
+pub(crate) fn read_one(set: &Bound<'_, PyAny>, sketcher: &Sketcher) -> PyResult<Sets<'static>> {
+    let mut reading = Reading { sketcher, row: 0, hashes: Vec::new() };
+    let row = reading.set(set)?;
+    Ok(Sets::Objects(reading.hashes, vec![row]))
 }
 
-/// The range of a row's items; `None` for a null row.
-fn hold_set<'py>(
-    set: &Bound<'py, PyAny>,
+/// Hashes the items of rows, one row after the other.
+struct Reading<'a> {
+    sketcher: &'a Sketcher,
+    /// The number of the current row, for messages.
     row: usize,
-    items: &mut Vec<HeldItem<'py>>,
-) -> PyResult<Option<Range<usize>>> {
-    let first = items.len();
-    if let Ok(list) = set.cast::<PyList>() {
-        items.reserve(list.len());
-        for item in list {
-            items.push(hold_item(item, row)?);
+    hashes: Vec<ItemHash>,
+}
+
+impl Reading<'_> {
+    /// The range of a row's items; `None` for a null row.
+    fn set(&mut self, set: &Bound<'_, PyAny>) -> PyResult<Option<Range<usize>>> {
+        let first = self.hashes.len();
+        if let Ok(list) = set.cast::<PyList>() {
+            self.hashes.reserve(list.len());
+            for item in list {
+                self.item(&item)?;
+            }
+            return Ok(Some(first..self.hashes.len()));
         }
-        return Ok(Some(first..items.len()));
-    }
-    if let Ok(tuple) = set.cast::<PyTuple>() {
-        for item in tuple {
-            items.push(hold_item(item, row)?);
+        if let Ok(tuple) = set.cast::<PyTuple>() {
+            self.hashes.reserve(tuple.len());
+            for item in tuple.iter_borrowed() {
+                self.item(&item)?;
+            }
+            return Ok(Some(first..self.hashes.len()));
         }
-        return Ok(Some(first..items.len()));
+        if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err(format!(
+                "items[{}] must be a set or list of items, not one {}",
+                self.row,
+                set.get_type().name()?
+            )));
+        }
+        if is_null(set) {
+            return Ok(None);
+        }
+        for item in set.try_iter()? {
+            self.item(&item?)?;
+        }
+        Ok(Some(first..self.hashes.len()))
     }
-    if set.is_instance_of::<PyString>() || set.is_instance_of::<PyBytes>() {
-        return Err(PyTypeError::new_err(format!(
-            "items[{row}] must be a set or list of items, not one {}",
-            set.get_type().name()?
-        )));
-    }
-    if is_null(set) {
-        return Ok(None);
-    }
-    for item in set.try_iter()? {
-        items.push(hold_item(item?, row)?);
-    }
-    Ok(Some(first..items.len()))
-}
 
-#[inline]
-fn hold_item(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
-    match item.cast_into::<PyString>() {
-        Ok(text) => whole(text).map(HeldItem::Text),
-        Err(error) => hold_other(error.into_inner(), row),
+    #[inline]
+    fn item(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(text) = item.cast_exact::<PyString>()
+            && let Ok(text) = text.to_str()
+        {
+            self.hashes.push(self.sketcher.hash_item(text));
+            return Ok(());
+        }
+        self.other(item)
     }
-}
 
-fn hold_other(item: Bound<'_, PyAny>, row: usize) -> PyResult<HeldItem<'_>> {
-    if let Ok(bytes) = item.cast::<PyBytes>() {
-        return Ok(HeldItem::Bytes(bytes.clone()));
-    }
-    if let Some(digits) = digits(&item)? {
-        return Ok(HeldItem::Text(digits));
-    }
-    if let Some(value) = unpacked(&item)? {
-        return hold_item(value, row);
-    }
-    Err(PyTypeError::new_err(format!(
-        "items[{row}] must hold str, bytes or int, not {}",
-        item.get_type().name()?
-    )))
-}
-
-impl HeldSets<'_, '_> {
-    /// The items as bytes; `first` is the number of the first row, for messages.
-    pub(crate) fn sets(&self, first: usize) -> PyResult<Sets<'_>> {
-        let (objects, rows) = match self {
-            Self::Arrow(chunks, range) => return Ok(Sets::Arrow(chunks, range.clone())),
-            Self::Objects(objects, rows) => (objects, rows),
+    #[inline(never)]
+    fn other(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sketcher = self.sketcher;
+        let hash = if let Ok(bytes) = item.cast::<PyBytes>() {
+            sketcher.hash_item(bytes.as_bytes())
+        } else if let Ok(text) = item.cast::<PyString>() {
+            sketcher.hash_item(whole(text.clone())?.to_str()?)
+        } else if let Some(digits) = digits(item)? {
+            sketcher.hash_item(digits.to_str()?)
+        } else if let Some(value) = unpacked(item)? {
+            return self.item(&value);
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "items[{}] must hold str, bytes or int, not {}",
+                self.row,
+                item.get_type().name()?
+            )));
         };
-        let mut items = Vec::with_capacity(objects.len());
-        for item in objects {
-            items.push(match item {
-                HeldItem::Bytes(bytes) => bytes.as_bytes(),
-                HeldItem::Text(text) => match text.to_str() {
-                    Ok(text) => text.as_bytes(),
-                    Err(error) => {
-                        let message = format!("an item of rows {first}.. is not UTF-8: {error}");
-                        return Err(InvalidError::new_err(message));
-                    }
-                },
-            });
-        }
-        Ok(Sets::Objects(items, rows))
+        self.hashes.push(hash);
+        Ok(())
     }
 }
 

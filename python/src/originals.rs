@@ -1,13 +1,12 @@
 //! The documents of an index, which the caller's function `fetch` returns by their keys.
 
-use nearkin::{Error, Original, Params, Sketcher};
+use nearkin::{Error, ErrorKind, Original, Params, Sketcher};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::answers::KeyType;
-use crate::dedup::not_empty;
 use crate::documents::Documents;
-use crate::error::from_engine;
+use crate::error::engine;
 
 /// The documents of an index, by key.
 pub(crate) struct Originals {
@@ -38,19 +37,39 @@ impl Originals {
 
     fn fetched(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
         let document = self.fetch.call1(py, (self.keys.show(py, key)?,))?;
-        let column = PyList::new(py, [document])?;
-        let made = match Documents::new(column.as_any(), &self.params)? {
-            Documents::Texts(column) => {
-                let held = column.hold(0..1)?;
-                let text = held.texts(0)?.first().copied().flatten();
-                text.map(|text| self.sketcher.original_text(text))
-            }
-            Documents::Items(items) => {
-                let held = items.hold(0..1)?;
-                held.sets(0)?.members(0).map(|items| self.sketcher.original_items(items))
-            }
-            Documents::Signatures(_) => None,
-        };
-        made.map_or(Ok(None), not_empty).map_err(|error| from_engine(py, &error))
+        original(py, document.bind(py), &self.sketcher, &self.params)
+    }
+}
+
+/// The original of one document, a text or items as the parameters require; `None` if the document
+/// is null or has nothing to compare.
+pub(crate) fn original(
+    py: Python<'_>,
+    document: &Bound<'_, PyAny>,
+    sketcher: &Sketcher,
+    params: &Params,
+) -> PyResult<Option<Original>> {
+    let column = PyList::new(py, [document])?;
+    match Documents::new(column.as_any(), params)? {
+        Documents::Texts(column) => {
+            let held = column.hold(0..1)?;
+            let text = held.texts(0)?.first().copied().flatten();
+            engine(py, || text.map_or(Ok(None), |text| not_empty(sketcher.original_text(text))))
+        }
+        Documents::Items(items) => {
+            let sets = items.read(0..1, sketcher)?;
+            let items = sets.members(0);
+            engine(py, || items.map_or(Ok(None), |set| not_empty(sketcher.original_items(set))))
+        }
+        Documents::Signatures(_) => Ok(None),
+    }
+}
+
+/// `None` for a document with nothing to compare.
+pub(crate) fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
+    match made {
+        Ok(original) => Ok(Some(original)),
+        Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyString, PyTuple};
 use crate::columns::{Column, Role};
 use crate::documents::{Documents, Sketching};
 use crate::error::{engine, from_engine};
-use crate::items::{Items, hold_one};
+use crate::items::{Items, read_one};
 use crate::keys::whole;
 use crate::options::Threads;
 use crate::parallel::threads;
@@ -61,8 +61,7 @@ pub(crate) fn one_document(
         return Ok(signature.get().inner.clone());
     }
     if params.shingles() == nearkin::Shingles::Items {
-        let held = hold_one(document)?;
-        let sets = held.sets(0)?;
+        let sets = read_one(document, sketcher)?;
         let made = engine(py, || sets.members(0).map(|items| sketcher.items(items)).transpose())?;
         return made.ok_or_else(|| crate::error::raise(py, "InvalidError", "no document: None"));
     }

@@ -1,11 +1,11 @@
 //! Admits documents by exact comparison: a Python function returns the stored documents.
 
-use nearkin::{Admission, Error, ErrorKind, Newcomer, Original};
+use nearkin::{Admission, Error, Newcomer, Original};
 use pyo3::prelude::*;
 
 use crate::documents::Documents;
 use crate::error::{InvalidError, engine};
-use crate::items::hold_one;
+use crate::originals::{not_empty, original};
 use crate::readable::Readable;
 
 /// The function that returns the document of a key, or None.
@@ -48,29 +48,8 @@ impl<'a> Fetch<'a> {
     fn call(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
         let key = self.readable.keys.show(py, key)?;
         let document = self.function.bind(py).call1((key,))?;
-        if document.is_none() {
-            return Ok(None);
-        }
-        let sketcher = &self.readable.sketcher;
-        if self.readable.params.shingles() == nearkin::Shingles::Items {
-            let held = hold_one(&document)?;
-            let sets = held.sets(0)?;
-            engine(py, || match sets.members(0) {
-                Some(set) => not_empty(sketcher.original_items(set)),
-                None => Ok(None),
-            })
-        } else {
-            let text = document.extract::<&str>()?;
-            engine(py, || not_empty(sketcher.original_text(text)))
-        }
-    }
-}
-
-fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
-    match made {
-        Ok(original) => Ok(Some(original)),
-        Err(error) if error.kind() == ErrorKind::Empty => Ok(None),
-        Err(error) => Err(error),
+        let Readable { sketcher, params, .. } = self.readable;
+        original(py, &document, sketcher, params)
     }
 }
 
@@ -94,8 +73,7 @@ pub(crate) fn originals(
             engine(py, || (0..count).map(make).collect())
         }
         Documents::Items(items) => {
-            let held = items.hold(rows.clone())?;
-            let sets = held.sets(rows.start)?;
+            let sets = items.read(rows, sketcher)?;
             let make = |row: usize| match sets.members(row) {
                 Some(set) => not_empty(sketcher.original_items(set)),
                 None => Ok(None),

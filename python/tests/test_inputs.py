@@ -346,3 +346,16 @@ def test_a_relation_of_duckdb_becomes_a_table():
         assert ids_of(nk.dedup(relation, on="text")) == KEPT
         texts = nk.Sketcher(nk.Params()).texts(relation.project("text"))
         assert texts.to_bytes() == nk.Sketcher(nk.Params()).texts(TEXTS).to_bytes()
+
+
+def test_a_fetched_document_is_read_like_a_column_of_one(tmp_path):
+    broken, mended = "one two \ud800 three four", "one two \ufffd three four"
+    with nk.Index(tmp_path / "x", nk.Params()) as index:
+        index.insert("first", broken)
+        for returned in (broken, np.str_(mended), pa.scalar(mended)):
+            told = index.admit(["second"], [mended], exact=lambda key, it=returned: it)
+            assert told["decision"] == ["rejected"], returned
+        for nothing in (None, pd.NA, float("nan"), "  "):
+            told = index.admit(["third"], [mended], exact=lambda key, it=nothing: it)
+            assert told["unverified"] == [1], nothing
+            index.remove(["third"])

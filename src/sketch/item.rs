@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// An item of a set: made from `&str`, `String`, `&[u8]`, `Vec<u8>` and references to other byte
-/// strings, or from any integer.
+/// strings, from any integer, or from an [`ItemHash`].
 ///
 /// Functions that take `impl Into<Item>` accept all of these. A string equals its bytes, and an
 /// integer equals its decimal digits: `1_u8`, `1_i64` and `"1"` are the same item.
@@ -36,7 +36,14 @@ enum Form<'a> {
     /// Whether the integer is negative, and its absolute value.
     Integer(bool, u64),
     Wide(bool, u128),
+    Hashed(ItemHash),
 }
+
+/// The hash of an item, made by [`crate::Sketcher::hash_item`]: 8 bytes that stand for the item in
+/// later calls of [`crate::Sketcher::items`] with the same parameters. Under other parameters the
+/// hash is another item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ItemHash(pub(super) u64);
 
 /// Buffer size for the longest 128-bit integer with its sign, in whole chunks.
 const DIGITS_MAX: usize = 48;
@@ -178,10 +185,12 @@ impl Item<'_> {
                 unit.large([join(high | ASCII, last[0]), join(last[0], last[1])], last, 24 - zeros)
             }
             Form::Integer(..) | Form::Wide(..) => unit.of(self.bytes(digits)),
+            Form::Hashed(ItemHash(hash)) => hash,
         }
     }
 
-    /// The bytes that are hashed. For an integer, its digits are written to `digits`.
+    /// The bytes that are hashed. For an integer, its digits are written to `digits`. A hash no
+    /// longer knows its bytes.
     #[inline(always)]
     pub(super) fn bytes<'b>(&'b self, digits: &'b mut Digits) -> &'b [u8] {
         match &self.0 {
@@ -195,6 +204,7 @@ impl Item<'_> {
                 let begin = digits.put_wide(*number);
                 digits.sign(*negative, begin)
             }
+            Form::Hashed(_) => b"?",
         }
     }
 }
@@ -203,6 +213,13 @@ impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Item<'a> {
     #[inline(always)]
     fn from(item: &'a T) -> Self {
         Self(Form::Borrowed(item.as_ref()))
+    }
+}
+
+impl From<ItemHash> for Item<'_> {
+    #[inline(always)]
+    fn from(item: ItemHash) -> Self {
+        Self(Form::Hashed(item))
     }
 }
 

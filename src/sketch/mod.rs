@@ -19,6 +19,7 @@ mod few;
 mod fold;
 mod hash;
 mod item;
+mod items;
 mod lane;
 mod large;
 mod many;
@@ -40,7 +41,7 @@ pub(crate) use compare::equal_rows;
 pub(crate) use compare::{
     Agreement, BitWindow, count_equal_rows, equal_bits, first_shared_band, shares_a_band,
 };
-pub use item::Item;
+pub use item::{Item, ItemHash};
 pub(crate) use lane::{convert as convert_lanes, is_convertible as lanes_are_convertible};
 use large::Large;
 pub(crate) use normalise::unicode_versions;
@@ -195,54 +196,6 @@ impl Sketcher {
         })
     }
 
-    /// The signature of a set with all its items, for exact comparison.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Sketcher::items`].
-    pub fn original_items<'i>(
-        &self,
-        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
-    ) -> Result<Original> {
-        self.check_items()?;
-        scratch::with(|Scratch { sums, rows, .. }| {
-            self.hash_items(items, sums);
-            let signature = self.inner.sign(None, sums, rows).ok_or_else(nothing)?;
-            Ok(Original::new(signature, sums))
-        })
-    }
-
-    /// The signature of a set of strings, byte strings or integers: see [`Item`]. Strings (and
-    /// bytes that are UTF-8) are folded only if the parameters ask for it. One pass, without
-    /// allocation per item.
-    ///
-    /// # Errors
-    ///
-    /// `Empty` if there is no item. `Invalid` if the parameters are not for items, or are of an
-    /// external scheme.
-    pub fn items<'i>(
-        &self,
-        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
-    ) -> Result<Signature> {
-        self.check_items()?;
-        scratch::with(|Scratch { sums, rows, .. }| {
-            self.hash_items(items, sums);
-            self.inner.sign(None, sums, rows).ok_or_else(nothing)
-        })
-    }
-
-    #[inline]
-    fn hash_items<'i>(
-        &self,
-        items: impl IntoIterator<Item = impl Into<Item<'i>>>,
-        sums: &mut Vec<u64>,
-    ) {
-        let (inner, mut digits) = (&self.inner, item::Digits::new());
-        sums.clear();
-        let hash = |item: Item<'_>| item.hash(inner.unit, &mut digits, |text| inner.item(text));
-        sums.extend(items.into_iter().map(Into::into).map(hash));
-    }
-
     /// The signature with the given row values (u32 or u64), which another program computed.
     ///
     /// # Errors
@@ -268,26 +221,9 @@ impl Sketcher {
             "signatures of {scheme} come from another program; give rows, not texts or items"
         ))
     }
-
-    fn check_items(&self) -> Result<()> {
-        self.check_made_here()?;
-        if self.inner.shingles == Shingles::Items {
-            return Ok(());
-        }
-        let shingles = self.inner.shingles;
-        Err(Error::invalid(format!(
-            "the parameters are for {shingles}; items need shingles of items"
-        )))
-    }
 }
 
 impl Inner {
-    /// The hash of an item.
-    #[inline]
-    fn item(&self, item: &[u8]) -> u64 {
-        if self.units.folds_items() { self.units.item(item) } else { self.unit.of(item) }
-    }
-
     /// The signature of a text, `None` if it has no units. Inlined into functions that are compiled
     /// for several processors.
     #[inline(always)]
@@ -446,11 +382,6 @@ impl Inner {
         let count = u32::try_from(shingles).unwrap_or(u32::MAX);
         Signature::new(self.id, self.lane_bits, count, lane::store(values, self.lane_bits))
     }
-}
-
-#[cold]
-fn nothing() -> Error {
-    Error::new(ErrorKind::Empty, "nothing to compare: the set has no items")
 }
 
 #[cold]

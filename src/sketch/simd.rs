@@ -19,7 +19,7 @@
 use super::few::{Eight, FEW_MAX};
 use super::fold::scripts::{Scripts, Stretch};
 use super::large::Large;
-use super::scratch::Scratch;
+use super::scratch::{Rows, Scratch};
 use super::split::Cut;
 use super::unit::UnitHash;
 use super::{Inner, Signature};
@@ -132,6 +132,20 @@ impl Processor {
             self,
             large_text_by_avx2(self, inner, text, large, scratch),
             large_text_by_avx512(self, inner, text, large, scratch)
+        )
+    }
+
+    /// `Inner::sign`, compiled for this processor.
+    pub(crate) fn sign(
+        self,
+        inner: &Inner,
+        sums: &mut Vec<u64>,
+        rows: &mut Rows,
+    ) -> Option<Signature> {
+        kernel!(
+            self,
+            sign_by_avx2(self, inner, sums, rows),
+            sign_by_avx512(self, inner, sums, rows)
         )
     }
 
@@ -308,6 +322,29 @@ fn text_by_avx512(
     scratch: &mut Scratch,
 ) -> Option<Signature> {
     inner.text(Some(own), text, scratch)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn sign_by_avx2(
+    own: Processor,
+    inner: &Inner,
+    sums: &mut Vec<u64>,
+    rows: &mut Rows,
+) -> Option<Signature> {
+    inner.sign(Some(own), sums, rows)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn sign_by_avx512(
+    own: Processor,
+    inner: &Inner,
+    sums: &mut Vec<u64>,
+    rows: &mut Rows,
+) -> Option<Signature> {
+    inner.sign(Some(own), sums, rows)
 }
 
 #[cfg(target_arch = "x86_64")]

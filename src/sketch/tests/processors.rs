@@ -10,7 +10,7 @@ use crate::sketch::simd::{self, Processor};
 use crate::sketch::split::{Cut, Split, UnitKind, plain_blanks, plain_masks};
 use crate::sketch::unit::UnitHash;
 use crate::sketch::{Inner, fast};
-use crate::{Params, Scheme, Shingles, Signature, Sketcher};
+use crate::{Normalise, Params, Scheme, Shingles, Signature, Sketcher};
 
 /// The signatures of a text by every code path that this processor supports, the plain path first.
 fn all_ways(inner: &Inner, text: &str, scratch: &mut Scratch) -> Vec<Option<Signature>> {
@@ -103,6 +103,41 @@ fn buffers_that_were_used_change_nothing() {
         assert_eq!(sketcher.text("one two three four").unwrap(), expected);
     }
     assert_eq!(short, expected);
+}
+
+/// Items are signed on every processor as on none, and a hash stands for its item.
+#[test]
+fn items_and_their_hashes_are_the_same_on_every_processor() {
+    let items = || Params::builder().shingles(Shingles::Items);
+    let several = [
+        items(),
+        items().hashes(100).bands(2, 8),
+        items().normalise(Normalise::FOLD),
+        items().scheme(Scheme::Textbook),
+        items().bag(true),
+    ];
+    for params in several {
+        let sketcher = Sketcher::new(&params.build().unwrap());
+        for count in [1, 2, 7, 60, 128, 129, 150, 200, 1_000, 5_000] {
+            let names = (0..count).map(|n| format!("Item {}", split_mix(1, n) % (3 * count)));
+            let names: Vec<String> = names.collect();
+            let found = sketcher.items(&names).unwrap();
+            let hashes = || names.iter().map(|name| sketcher.hash_item(name));
+            assert_eq!(sketcher.items(hashes()).unwrap(), found);
+            let original = sketcher.original_items(hashes()).unwrap();
+            assert_eq!(original.signature(), &found);
+            let sums: Vec<u64> = hashes().map(|hash| hash.0).collect();
+            let rows = &mut scratch::Rows::default();
+            for processor in Processor::all() {
+                let signed = processor.sign(&sketcher.inner, &mut sums.clone(), rows);
+                assert_eq!(signed.as_ref(), Some(&found), "{processor:?} {count}");
+            }
+            let portable = sketcher.inner.sign(None, &mut sums.clone(), rows);
+            assert_eq!(portable, Some(found));
+        }
+        let forms = [sketcher.hash_item("17"), sketcher.hash_item(17), sketcher.hash_item(b"17")];
+        assert_eq!(forms, [sketcher.hash_item(forms[0]); 3]);
+    }
 }
 
 /// An iterator of items may itself sketch: the inner call uses its own buffers.
