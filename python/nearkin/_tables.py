@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
+
+from ._errors import ClosedError
 
 
 def to_arrow(table: Any) -> Any:
@@ -99,3 +102,29 @@ def answer_to_html(answer: Any) -> str:
     columns = _of_answer(answer)
     rows = [[_shown(value) for value in row] for row in zip(*columns.values())][:_SHOWN]
     return _html(list(columns), rows, answer.found - len(rows))
+
+
+def params_to_html(params: Any) -> str:
+    """The parameters as a table of HTML; what has its usual value is left out, as in ``repr``."""
+    return _facts(_of_params(params))
+
+
+def readable_to_html(readable: Any) -> str:
+    """What an index holds, and its parameters, as a table of HTML."""
+    kind = type(readable).__name__
+    try:
+        facts = {kind: readable.path, "documents": f"{len(readable):,}", "change": readable.change}
+    except ClosedError:
+        facts = {kind: f"{readable.path} (closed)"}
+    return _facts({**facts, **_of_params(readable.params)})
+
+
+def _of_params(params: Any) -> dict[str, object]:
+    inner = repr(params)[len("Params(") : -1]
+    # A comma within parentheses does not separate.
+    parts = re.split(r", (?![^(]*\))", inner)
+    return dict(part.split("=", 1) for part in parts)
+
+
+def _facts(facts: dict[str, object]) -> str:
+    return _html(["", ""], [[name, str(value)] for name, value in facts.items()], 0)

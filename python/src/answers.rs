@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::raise;
 use crate::signatures::Signature;
+use crate::table::converted;
 
 /// The Python type of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,12 +241,11 @@ impl Answer {
     /// The matches as a pandas data frame: key, similarity, contained (if it was asked for), time
     /// and payload.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let tables = slf.py().import("nearkin._tables")?;
-        tables.getattr("answer_to_pandas")?.call1((slf,))
+        converted(slf, "answer_to_pandas")
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("nearkin._tables")?.getattr("answer_to_html")?.call1((slf,))
+        converted(slf, "answer_to_html")
     }
 
     fn __repr__(&self) -> String {

@@ -326,7 +326,7 @@ fn decide_by_preference(
 ) -> PyResult<Vec<Fate>> {
     let Sieve { params, kept, against, alike, threads, .. } = *sieve;
     let sketcher = Sketcher::new(params);
-    let how = Sketching { sketcher: &sketcher, threads };
+    let how = Sketching { sketcher: &sketcher, threads, progress: None };
     let mut builder = SignaturesBuilder::new(params, documents.len());
     documents.sketch::<Flat>(py, how, |_, parts| {
         for part in &parts {

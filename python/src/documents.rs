@@ -9,6 +9,7 @@ use crate::columns::{Column, Role};
 use crate::error::{InvalidError, engine, raise};
 use crate::items::Items;
 use crate::parallel::in_parts;
+use crate::progress::report;
 use crate::signatures::Signatures;
 
 /// Number of sketched rows after which `Documents::sketch` calls `take`.
@@ -69,6 +70,8 @@ impl Sink for Vec<Option<Signature>> {
 pub(crate) struct Sketching<'a> {
     pub(crate) sketcher: &'a nearkin::Sketcher,
     pub(crate) threads: usize,
+    /// Told the number of rows taken, and of all.
+    pub(crate) progress: Option<&'a Py<PyAny>>,
 }
 
 impl<'py> Documents<'py> {
@@ -141,6 +144,7 @@ impl<'py> Documents<'py> {
             let enough = weight >= BYTES_BETWEEN_SIGNALS || begin - taken >= ROWS_TAKEN;
             if enough || begin == count {
                 take(taken..begin, std::mem::take(&mut ready))?;
+                report(py, how.progress, begin as u64, count as u64)?;
                 (taken, weight) = (begin, 0);
             }
         }

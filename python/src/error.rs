@@ -7,6 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nearkin::{Error, ErrorKind};
 use pyo3::prelude::*;
 
+use crate::events;
+
 pyo3::import_exception!(nearkin._errors, InvalidError);
 
 /// The exception class in `nearkin._errors` for a kind of error.
@@ -85,6 +87,7 @@ where
     // This is unwind safe: after a panic, only the library's own state can be inconsistent, and the
     // library checks that itself.
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    events::log(py);
     done.map_err(|panic| {
         let text = panic_text(&*panic);
         let report = "this is a bug in nearkin: please report it with this message";

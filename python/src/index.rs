@@ -43,7 +43,7 @@ fn opened(
     keys: &str,
     threads: Option<Threads>,
 ) -> PyResult<PyClassInitializer<Index>> {
-    let (options, keys) = (asked.options()?, key_type(keys)?);
+    let (options, keys) = (asked.options(&path)?, key_type(keys)?);
     let params = params.map(|params| params.get().inner.clone());
     let index = engine(py, || match (&params, how) {
         (Some(params), How::Create) => nearkin::Index::create(&path, params, options),

@@ -12,6 +12,7 @@ mod datasketch;
 mod dedup;
 mod documents;
 mod error;
+mod events;
 mod fates;
 mod index;
 mod items;

@@ -1,5 +1,6 @@
 //! Converts the keyword arguments that open an index, and times given by Python.
 
+use std::path::Path;
 use std::time::Duration;
 
 use nearkin::{Durability, Options, ReadMode};
@@ -9,6 +10,7 @@ use pyo3::types::{PyBool, PyString};
 
 use crate::answers::KeyType;
 use crate::error::InvalidError;
+use crate::events;
 
 /// A duration: a `timedelta`, or seconds.
 fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
@@ -47,8 +49,9 @@ pub(crate) struct Asked<'py> {
 }
 
 impl Asked<'_> {
-    pub(crate) fn options(&self) -> PyResult<Options> {
-        let mut options = Options::default();
+    /// The options for the index at `path`.
+    pub(crate) fn options(&self, path: &Path) -> PyResult<Options> {
+        let mut options = Options::default().on_event(events::listener(path));
         if let Some(value) = &self.durability {
             options = options.durability(durability(value)?);
         }

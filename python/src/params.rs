@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::error::{from_engine, raise};
+use crate::table::converted;
 
 /// The parameters of an index: they determine which signature a text gets, and which documents are
 /// candidates of each other. Fixed when an index is created. Immutable, comparable, picklable.
@@ -286,6 +287,10 @@ impl Params {
 
     fn __hash__(&self) -> u64 {
         self.inner.id()
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "params_to_html")
     }
 
     pub(crate) fn __repr__(&self) -> String {

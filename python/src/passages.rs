@@ -73,7 +73,7 @@ impl PassageIndex {
         threads: Option<Threads>,
     ) -> PyResult<Self> {
         let asked = Asked { durability, ttl: None, read_mode, memtable_bytes };
-        let (options, keys) = (asked.options()?, key_type(keys)?);
+        let (options, keys) = (asked.options(&path)?, key_type(keys)?);
         let params = params.map(|params| params.get().inner.clone());
         let inner = engine(py, || {
             let index = match &params {

@@ -100,7 +100,7 @@ pub(crate) fn query_many<'py>(
     documents: &Documents<'py>,
     asking: &Asking,
     payloads: bool,
-    threads: usize,
+    how: Sketching<'_>,
 ) -> PyResult<Table> {
     let mut fields = vec![
         Field::new("row", Kind::Integer),
@@ -113,7 +113,7 @@ pub(crate) fn query_many<'py>(
     if payloads {
         fields.push(Field::new("payload", Kind::Bytes));
     }
-    let how = Sketching { sketcher: &readable.sketcher, threads };
+    let threads = how.threads;
     let mut batches: Vec<Batch> = Vec::new();
     documents.sketch::<Numbered>(py, how, |rows, parts| {
         let mut first = rows.start;

@@ -7,17 +7,18 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::answers::{Answer, Document, KeyType};
-use crate::documents::Documents;
+use crate::documents::{Documents, Sketching};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::keys::key_bytes;
 use crate::options::{Count, Threads};
 use crate::params::Params;
+use crate::progress::callback;
 use crate::queries::{Asking, alike, query_many};
 use crate::reader::ReaderState;
 use crate::signatures::Signature;
 use crate::sketcher::{Sketcher, one_document};
 use crate::streams::{ClustersSource, KeysSource, PairsSource};
-use crate::table::{Stream, Table};
+use crate::table::{Stream, Table, converted};
 
 /// Takes a lock. These locks are held only briefly, and only together with the interpreter lock. A
 /// fork also needs the interpreter lock, so it always finds them free.
@@ -287,7 +288,7 @@ impl Readable {
     /// per match: the number of the document, the key and the similarity. ``contained`` adds a
     /// column with the containment, ``payloads`` one with the payload.
     #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
-        max_candidates=None, payloads=false, threads=None))]
+        max_candidates=None, payloads=false, progress=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn query_many<'py>(
         &self,
@@ -298,13 +299,17 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
         payloads: bool,
+        progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Table> {
         let asking = Asking { threshold, contained, limit, max_candidates };
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
+        let progress = callback(py, progress, "query_many")?;
         let threads = crate::parallel::threads(threads.or(self.threads));
-        query_many(py, self, &snapshot, &documents, &asking, payloads, threads)
+        let progress = progress.as_ref();
+        let how = Sketching { sketcher: &self.sketcher, threads, progress };
+        query_many(py, self, &snapshot, &documents, &asking, payloads, how)
     }
 
     /// In a passage index: the texts that contain parts of this text. See
@@ -340,6 +345,10 @@ impl Readable {
         let pairs = engine(py, || snapshot.pairs(alike))?;
         let is_contained = contained.is_some();
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "readable_to_html")
     }
 
     /// The clusters of documents linked by pairs with a similarity of at least ``threshold``

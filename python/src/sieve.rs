@@ -37,7 +37,7 @@ impl Sieve<'_> {
         mut done: impl FnMut(usize) -> PyResult<()>,
     ) -> PyResult<Vec<Fate>> {
         let sketcher = Sketcher::new(self.params);
-        let how = Sketching { sketcher: &sketcher, threads: self.threads };
+        let how = Sketching { sketcher: &sketcher, threads: self.threads, progress: None };
         let mut fates = Vec::with_capacity(documents.len());
         documents.sketch::<Flat>(py, how, |rows, parts| {
             let mut builder = SignaturesBuilder::new(self.params, rows.len());

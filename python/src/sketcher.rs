@@ -12,6 +12,7 @@ use crate::keys::whole;
 use crate::options::Threads;
 use crate::parallel::threads;
 use crate::params::Params;
+use crate::progress::callback;
 use crate::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
 
 /// Makes signatures: pure, thread-safe, picklable. ``threads`` is the number of threads that sketch
@@ -34,10 +35,12 @@ impl Sketcher {
         &self,
         py: Python<'py>,
         documents: &Documents<'py>,
+        progress: Option<Bound<'py, PyAny>>,
         asked: Option<Threads>,
     ) -> PyResult<Signatures> {
         let threads = threads(asked.or(self.threads));
-        let how = Sketching { sketcher: &self.inner, threads };
+        let progress = callback(py, progress, "sketch")?;
+        let how = Sketching { sketcher: &self.inner, threads, progress: progress.as_ref() };
         let mut builder = SignaturesBuilder::new(&self.params, documents.len());
         documents.sketch::<Flat>(py, how, |_, parts| {
             for part in &parts {
@@ -111,26 +114,28 @@ impl Sketcher {
     }
 
     /// The signatures of a column of texts: list, tuple, Arrow, pandas, polars or numpy.
-    #[pyo3(signature = (texts, *, threads=None))]
+    #[pyo3(signature = (texts, *, progress=None, threads=None))]
     fn texts<'py>(
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
+        progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Signatures> {
         let documents = Documents::Texts(Column::new(texts, Role::Texts)?);
-        self.signatures(py, &documents, threads)
+        self.signatures(py, &documents, progress, threads)
     }
 
     /// The signatures of a column of sets: lists of ``str``, ``bytes`` or ``int``, or Arrow lists.
-    #[pyo3(signature = (items, *, threads=None))]
+    #[pyo3(signature = (items, *, progress=None, threads=None))]
     fn items<'py>(
         &self,
         py: Python<'py>,
         items: &Bound<'py, PyAny>,
+        progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Signatures> {
-        self.signatures(py, &Documents::Items(Items::new(items)?), threads)
+        self.signatures(py, &Documents::Items(Items::new(items)?), progress, threads)
     }
 
     fn __reduce__<'py>(

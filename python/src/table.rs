@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
-use crate::arrow::{ArrowColumn, Batch, Field, Kind, Values, schema_of};
+use crate::arrow::{ArrowColumn, Batch, Builder, Field, Kind, Values, schema_of};
 use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
 use crate::progress::{callback, report};
 
@@ -88,8 +88,8 @@ impl Producer for InMemory {
 impl Table {
     /// The names of the columns.
     #[getter]
-    fn column_names(&self) -> Vec<&'static str> {
-        self.fields.iter().map(|field| field.name).collect()
+    fn column_names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.name).collect()
     }
 
     fn __len__(&self) -> usize {
@@ -107,7 +107,7 @@ impl Table {
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for (number, field) in self.fields.iter().enumerate() {
-            all.set_item(field.name, self.column_list(py, number)?)?;
+            all.set_item(&*field.name, self.column_list(py, number)?)?;
         }
         Ok(all)
     }
@@ -169,6 +169,16 @@ impl Table {
         converted(slf, "to_polars")
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let make = py.import("nearkin._nearkin")?.getattr("_table_of")?;
+        let fields = self.fields.iter().map(|field| {
+            let Field { name, kind, nullable } = field;
+            (name.to_string(), kind.format(), *nullable)
+        });
+        let columns = (0..self.fields.len()).map(|number| self.column_list(py, number));
+        Ok((make, (fields.collect(), columns.collect::<PyResult<_>>()?)))
+    }
+
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         converted(slf, "to_text")
     }
@@ -178,8 +188,52 @@ impl Table {
     }
 }
 
-/// Converts the table with `nearkin._tables`.
-fn converted<'py>(object: &Bound<'py, Table>, how: &str) -> PyResult<Bound<'py, PyAny>> {
+/// What a pickled table consists of: the name, type and nullability of each column, and its values.
+type Pickled<'py> = (Vec<(String, String, bool)>, Vec<Bound<'py, PyList>>);
+
+/// Makes a table of what `__reduce__` returned.
+#[pyfunction]
+fn _table_of(
+    fields: Vec<(String, String, bool)>,
+    columns: Vec<Bound<'_, PyList>>,
+) -> PyResult<Table> {
+    let kinds = [Kind::Integer, Kind::Float, Kind::Time, Kind::Bool, Kind::Text, Kind::Bytes];
+    let rows = columns.first().map_or(0, PyListMethods::len);
+    if columns.len() != fields.len() || columns.iter().any(|column| column.len() != rows) {
+        return Err(InvalidError::new_err(
+            "not a pickled table: its columns are of unequal length",
+        ));
+    }
+    let fields = fields.into_iter().map(|(name, format, nullable)| {
+        let kind = kinds.into_iter().find(|kind| kind.format() == format);
+        let kind = kind.ok_or_else(|| {
+            InvalidError::new_err(format!("not a pickled table: a column of the type {format:?}"))
+        })?;
+        Ok(Field { name: name.into(), kind, nullable })
+    });
+    let fields = fields.collect::<PyResult<Vec<_>>>()?;
+    let mut builder = Builder::new(&fields);
+    for row in 0..rows {
+        for (column, values) in builder.columns.iter_mut().zip(&columns) {
+            let value = values.get_item(row)?;
+            match column.field.kind {
+                Kind::Integer | Kind::Time => column.integer(value.extract()?),
+                Kind::Float => column.float(value.extract()?),
+                Kind::Bool => column.bool(value.extract()?),
+                Kind::Text => column.bytes(value.extract::<Option<&str>>()?.map(str::as_bytes)),
+                Kind::Bytes | Kind::Fixed(_) => column.bytes(value.extract()?),
+            }
+        }
+        builder.row_ended();
+    }
+    Ok(Table::new(&fields, builder.finish()))
+}
+
+/// Converts the object with `nearkin._tables`.
+pub(crate) fn converted<'py, T: pyo3::PyTypeInfo>(
+    object: &Bound<'py, T>,
+    how: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     object.py().import("nearkin._tables")?.getattr(how)?.call1((object,))
 }
 
@@ -275,8 +329,8 @@ impl Stream {
 impl Stream {
     /// The names of the columns.
     #[getter]
-    fn column_names(&self) -> Vec<&'static str> {
-        self.fields.iter().map(|field| field.name).collect()
+    fn column_names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.name).collect()
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -345,5 +399,6 @@ impl Stream {
 /// Registers the classes.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(_table_of, module)?)?;
     module.add_class::<Stream>()
 }

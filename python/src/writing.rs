@@ -90,7 +90,7 @@ impl<'py> Columns<'py> {
         threads: usize,
     ) -> PyResult<Vec<Document>> {
         let sketcher = nearkin::Sketcher::new(params);
-        let how = Sketching { sketcher: &sketcher, threads };
+        let how = Sketching { sketcher: &sketcher, threads, progress: None };
         let mut made = Vec::with_capacity(self.documents.len());
         self.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
             let keys = self.keys.hold(rows.clone())?;
@@ -163,8 +163,8 @@ pub(crate) fn add(
     threads: usize,
 ) -> PyResult<Added> {
     let index = readable.writer(py)?;
-    let how = Sketching { sketcher: &readable.sketcher, threads };
-    let (count, times) = (columns.documents.len(), columns.times.as_deref());
+    let how = Sketching { sketcher: &readable.sketcher, threads, progress: callback };
+    let times = columns.times.as_deref();
     let mut added = Added::default();
     columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
         let keys = columns.keys.hold(rows.clone())?;
@@ -194,8 +194,7 @@ pub(crate) fn add(
                 added.count(&index.write(batch)?.outcomes, &blank);
             }
             Ok(())
-        })?;
-        report(py, callback, rows.end as u64, count as u64)
+        })
     })?;
     Ok(added)
 }
@@ -283,7 +282,7 @@ pub(crate) fn admit(
     }
     let mut builder = Builder::new(&fields);
     let count = columns.documents.len();
-    let how = Sketching { sketcher: &readable.sketcher, threads };
+    let how = Sketching { sketcher: &readable.sketcher, threads, progress: callback };
     let admitting = (admitting, fetch);
     if fetch.is_some() {
         for begin in (0..count).step_by(NEWCOMERS) {
@@ -304,7 +303,7 @@ pub(crate) fn admit(
             };
             admit_rows(py, readable, columns, admitting, some, &compared, &mut builder)?;
         }
-        report(py, callback, rows.end as u64, count as u64)
+        Ok(())
     })?;
     Ok(Table::new(&fields, builder.finish()))
 }

@@ -1,5 +1,6 @@
 //! Record batches made by this package, and their export as Arrow arrays that share their memory.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::ffi::{ArrowArray, ArrowSchema, Buffers, bytes_of};
@@ -20,7 +21,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn format(self) -> String {
+    /// The name of the type in the C data interface.
+    pub(crate) fn format(self) -> String {
         match self {
             Self::Integer => "l".to_owned(),
             Self::Float => "g".to_owned(),
@@ -34,24 +36,24 @@ impl Kind {
 }
 
 /// A column's name and type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
     pub(crate) nullable: bool,
 }
 
 impl Field {
     pub(crate) const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: false }
+        Self { name: Cow::Borrowed(name), kind, nullable: false }
     }
 
     pub(crate) const fn nullable(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, nullable: true }
+        Self { name: Cow::Borrowed(name), kind, nullable: true }
     }
 
     pub(crate) fn schema(&self) -> ArrowSchema {
-        ArrowSchema::export(&self.kind.format(), self.name, self.nullable, Vec::new())
+        ArrowSchema::export(&self.kind.format(), &self.name, self.nullable, Vec::new())
     }
 }
 
@@ -206,7 +208,7 @@ pub(crate) struct Builder {
 
 impl Builder {
     pub(crate) fn new(fields: &[Field]) -> Self {
-        let columns = fields.iter().copied().map(ArrowColumn::new).collect();
+        let columns = fields.iter().cloned().map(ArrowColumn::new).collect();
         Self { fields: fields.to_vec(), columns, full: Vec::new() }
     }
 
@@ -224,7 +226,7 @@ impl Builder {
 
     fn cut(&mut self) {
         let rows = self.rows();
-        let fresh = self.fields.iter().copied().map(ArrowColumn::new).collect();
+        let fresh = self.fields.iter().cloned().map(ArrowColumn::new).collect();
         let columns = std::mem::replace(&mut self.columns, fresh);
         let columns = columns.into_iter().map(Arc::new).collect();
         self.full.push(Batch { columns, rows });

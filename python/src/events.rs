@@ -1,0 +1,68 @@
+//! Events of indexes, for Python's module `logging`: the logger "nearkin".
+//!
+//! An event happens on any thread, possibly while Python waits for that thread to end, so the
+//! listener takes no interpreter lock: events wait here until the next call of the package ends.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nearkin::Event;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// Maximum number of events that wait; later ones are dropped.
+const WAITING_MAX: usize = 1_024;
+
+/// Levels of `logging`, and messages.
+static WAITING: Mutex<VecDeque<(u8, String)>> = Mutex::new(VecDeque::new());
+/// Whether `WAITING` may be non-empty. Every call reads this.
+static MAY_WAIT: AtomicBool = AtomicBool::new(false);
+static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+fn waiting() -> MutexGuard<'static, VecDeque<(u8, String)>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The listener of the index at `path`.
+pub(crate) fn listener(path: &Path) -> impl Fn(&Event) + Send + Sync + 'static {
+    let path = path.to_owned();
+    move |event| {
+        let level = match event {
+            Event::MaintenanceFailed { .. } | Event::Poisoned { .. } | Event::LockLost { .. } => 40,
+            Event::Recovered { .. } | Event::WriterStalled { .. } => 30,
+            _ => 20,
+        };
+        let mut waiting = waiting();
+        if waiting.len() < WAITING_MAX {
+            waiting.push_back((level, format!("{}: {event}", path.display())));
+            MAY_WAIT.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Logs the events that wait. An exception of `logging` itself is shown, and does not end the call.
+pub(crate) fn log(py: Python<'_>) {
+    if !MAY_WAIT.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    // A handler may call the package, so the lock is not held.
+    while let Some((level, message)) = { waiting().pop_front() } {
+        let logged = logger(py).and_then(|logger| logger.call_method1("log", (level, message)));
+        if let Err(error) = logged {
+            error.write_unraisable(py, None);
+        }
+    }
+}
+
+fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    let logger = LOGGER.get_or_try_init(py, || {
+        let logging = py.import("logging")?;
+        let logger = logging.call_method1("getLogger", ("nearkin",))?;
+        // As libraries do: without it, warnings go to stderr even in a program that logs nothing.
+        logger.call_method1("addHandler", (logging.call_method0("NullHandler")?,))?;
+        Ok::<_, PyErr>(logger.unbind())
+    });
+    logger.map(|logger| logger.bind(py))
+}
