@@ -119,11 +119,11 @@ def readable_to_html(readable: Any) -> str:
     return _facts({**facts, **_of_params(readable.params)})
 
 
-def _of_params(params: Any) -> dict[str, object]:
+def _of_params(params: Any) -> dict[str, str]:
     inner = repr(params)[len("Params(") : -1]
     # A comma within parentheses does not separate.
     parts = re.split(r", (?![^(]*\))", inner)
-    return dict(part.split("=", 1) for part in parts)
+    return {name: value for name, _, value in (part.partition("=") for part in parts)}
 
 
 def _facts(facts: dict[str, object]) -> str:
