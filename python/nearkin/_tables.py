@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -126,5 +127,5 @@ def _of_params(params: Any) -> dict[str, str]:
     return {name: value for name, _, value in (part.partition("=") for part in parts)}
 
 
-def _facts(facts: dict[str, object]) -> str:
+def _facts(facts: Mapping[str, object]) -> str:
     return _html(["", ""], [[name, str(value)] for name, value in facts.items()], 0)
