@@ -57,6 +57,7 @@ fn no_two_types_share_a_name() {
         "cli/src/input/source/no_rows_copy.rs",
     ];
     found.extend(shared_names(&files, "cli/src/", &without_features));
+    found.extend(shared_names(&files, "capi/src/", &[]));
     assert!(found.is_empty(), "rename one of each:\n{}", found.join("\n"));
 }
 

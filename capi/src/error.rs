@@ -1,0 +1,218 @@
+//! Errors: a status for the caller's code, a message and an advice for people. Panics end here.
+
+use crate::bytes::Out;
+use crate::table::{self, Handle, handle};
+use engine::ErrorKind;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a call came to. The numbers never change.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_status {
+    /// The call succeeded.
+    NK_OK = 0,
+    /// An argument is out of range, null, or not UTF-8. Nothing was written.
+    NK_INVALID = 1,
+    /// The text is blank, or the set has no items: there is nothing to compare.
+    NK_EMPTY = 2,
+    /// There is no index at this path.
+    NK_NOT_FOUND = 3,
+    /// No document has this key.
+    NK_NO_SUCH_KEY = 4,
+    /// There is already an index at this path; or, of a filtered admission, the newcomer's key
+    /// belongs to a document that the filter hides.
+    NK_EXISTS = 5,
+    /// The parameters of the index differ from the given ones, or from those of a signature.
+    NK_MISMATCH = 6,
+    /// Another handle or process is writing to this index.
+    NK_LOCKED = 7,
+    /// The index changed repeatedly during the call.
+    NK_UNSETTLED = 8,
+    /// A newer version wrote the files, or the file system has no memory maps.
+    NK_UNSUPPORTED = 9,
+    /// Stored data are damaged.
+    NK_CORRUPT = 10,
+    /// The operating system reported an error. Nothing was written.
+    NK_IO = 11,
+    /// A sync failed: after a power cut, the index may or may not contain the change.
+    NK_UNKNOWN = 12,
+    /// An earlier sync failed: the handle refuses all writes.
+    NK_POISONED = 13,
+    /// The index was closed, its folder was replaced, or the process was forked.
+    NK_CLOSED = 14,
+    /// A deadline or a callback ended the call, which changed nothing.
+    NK_CANCELLED = 15,
+    /// Another error of the engine; the message tells.
+    NK_OTHER = 16,
+    /// A handle is null, was freed, or is of another kind.
+    NK_BAD_HANDLE = 17,
+    /// A defect of Nearkin, caught at the boundary. Please report the message.
+    NK_BUG = 18,
+}
+
+/// An error: its status, message and advice.
+pub struct nk_error(());
+
+/// What a failed call reports.
+pub(crate) struct Failure {
+    status: nk_status,
+    message: CString,
+}
+
+handle!(nk_error, Failure, "error");
+
+impl Failure {
+    pub(crate) fn new(status: nk_status, message: &str) -> Self {
+        let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
+        Self { status, message }
+    }
+
+    pub(crate) fn invalid(message: &str) -> Self {
+        Self::new(nk_status::NK_INVALID, message)
+    }
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(source) = cause {
+            message.push_str(": ");
+            message.push_str(&source.to_string());
+            cause = source.source();
+        }
+        Self::new(status_of(error.kind()), &message)
+    }
+}
+
+/// The status for a kind of error.
+fn status_of(kind: ErrorKind) -> nk_status {
+    match kind {
+        ErrorKind::Invalid => nk_status::NK_INVALID,
+        ErrorKind::Empty => nk_status::NK_EMPTY,
+        ErrorKind::NotFound => nk_status::NK_NOT_FOUND,
+        ErrorKind::NoSuchKey => nk_status::NK_NO_SUCH_KEY,
+        ErrorKind::Exists => nk_status::NK_EXISTS,
+        ErrorKind::Mismatch => nk_status::NK_MISMATCH,
+        ErrorKind::Locked => nk_status::NK_LOCKED,
+        ErrorKind::Unsettled => nk_status::NK_UNSETTLED,
+        ErrorKind::Unsupported => nk_status::NK_UNSUPPORTED,
+        ErrorKind::Corrupt => nk_status::NK_CORRUPT,
+        ErrorKind::Io => nk_status::NK_IO,
+        ErrorKind::Unknown => nk_status::NK_UNKNOWN,
+        ErrorKind::Poisoned => nk_status::NK_POISONED,
+        ErrorKind::Closed => nk_status::NK_CLOSED,
+        ErrorKind::Cancelled => nk_status::NK_CANCELLED,
+        _ => nk_status::NK_OTHER,
+    }
+}
+
+/// Name and advice of each status, by its number.
+const STATUSES: [(&CStr, &CStr); 19] = [
+    (c"ok", c"nothing to do"),
+    (c"invalid", c"fix the arguments of the call"),
+    (c"empty", c"skip this text or set"),
+    (c"not_found", c"create the index, or correct the path"),
+    (c"no_such_key", c"insert the document, or treat it as absent"),
+    (c"exists", c"open the index, or choose another path or key"),
+    (c"mismatch", c"use the parameters of the index, or rebuild it"),
+    (c"locked", c"wait, close the other handle, or open a reader"),
+    (c"unsettled", c"try again"),
+    (c"unsupported", c"upgrade, or set read_mode=pread if the message says so"),
+    (c"corrupt", c"restore a backup, or rebuild the index"),
+    (c"io", c"remove the cause, often a full disk, and try again"),
+    (c"unknown", c"reopen the index and check the last change"),
+    (c"poisoned", c"reopen the index"),
+    (c"closed", c"open the index again"),
+    (c"cancelled", c"try again with more time"),
+    (c"other", c"see the message"),
+    (c"bad_handle", c"pass a live handle of the right kind"),
+    (c"bug", c"report the message as a bug of nearkin"),
+];
+
+/// The message of a panic.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    match panic.downcast_ref::<&str>() {
+        Some(text) => text,
+        None => panic.downcast_ref::<String>().map_or("no message", String::as_str),
+    }
+}
+
+/// Runs the body of an exported function. A failure or a panic becomes a status and, if the caller
+/// gave a place for it, an error handle; success leaves that place as it was.
+pub(crate) fn guarded(
+    error: *mut *mut nk_error,
+    work: impl FnOnce() -> Result<(), Failure>,
+) -> nk_status {
+    // This is unwind safe: the engine's handles are, and what this crate guards by a lock is
+    // changed by one call of the engine.
+    let failure = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return nk_status::NK_OK,
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let text = panic_text(&*panic);
+            Failure::new(nk_status::NK_BUG, &format!("nearkin panicked: {text}"))
+        }
+    };
+    let status = failure.status;
+    if let Ok(error) = Out::required(error, "error") {
+        error.put(table::make(failure));
+    }
+    status
+}
+
+/// Runs a function that makes a handle of what `work` returns.
+pub(crate) fn making<H: Handle>(
+    error: *mut *mut nk_error,
+    out: *mut *mut H,
+    work: impl FnOnce() -> Result<H::Object, Failure>,
+) -> nk_status {
+    giving(error, out, || work().map(table::make))
+}
+
+/// Runs a function that has one result.
+pub(crate) fn giving<T>(
+    error: *mut *mut nk_error,
+    out: *mut T,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> nk_status {
+    guarded(error, || {
+        let out = Out::required(out, "the result")?;
+        out.put(work()?);
+        Ok(())
+    })
+}
+
+/// The status of an error; `NK_BAD_HANDLE` if `error` is no error handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_error_status(error: *const nk_error) -> nk_status {
+    table::get(error).map_or(nk_status::NK_BAD_HANDLE, |error| error.status)
+}
+
+/// The message of an error: what happened, to which file. UTF-8 that ends with a zero byte, owned
+/// by the error; for a handle that is no error, a static text. Never null.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_error_message(error: *const nk_error) -> *const c_char {
+    table::get(error).map_or(c"no error handle".as_ptr(), |error| error.message.as_ptr())
+}
+
+fn of_status(status: i32) -> (&'static CStr, &'static CStr) {
+    let place = usize::try_from(status).ok();
+    let found = place.and_then(|place| STATUSES.get(place)).copied();
+    found.unwrap_or((c"unknown_status", c"no status of this library"))
+}
+
+/// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number
+/// that is no status.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_status_name(status: i32) -> *const c_char {
+    of_status(status).0.as_ptr()
+}
+
+/// What to do about errors of this status, in one line. Static, never null; for a number that is no
+/// status, the line says so.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_status_advice(status: i32) -> *const c_char {
+    of_status(status).1.as_ptr()
+}

@@ -1,0 +1,273 @@
+//! An index for writing: opening and closing, single writes, batches.
+
+use crate::batch::nk_batch;
+use crate::bytes::{Out, bytes, fill, path};
+use crate::error::{Failure, giving, guarded, making, nk_error, nk_status};
+use crate::params::{nk_options, nk_params, options_of};
+use crate::sketch::nk_signature;
+use crate::table::{self, handle};
+use engine::{Index, Outcome, Params};
+use std::ffi::{c_char, c_void};
+use std::sync::PoisonError;
+
+/// An open index, the one writer of its folder. Threads share it.
+pub struct nk_index(());
+
+handle!(nk_index, Index, "index");
+
+/// What a write did with a document. Later versions may add numbers.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_outcome {
+    /// The key was new.
+    NK_INSERTED = 1,
+    /// The key had another signature or payload.
+    NK_REPLACED = 2,
+    /// The key had the same signature and payload: nothing was written.
+    NK_UNCHANGED = 3,
+    /// The document was removed.
+    NK_REMOVED = 4,
+    /// No document has the key: nothing was written.
+    NK_MISSING = 5,
+    /// A later operation of the same batch has the same key; its outcome covers both.
+    NK_SUPERSEDED = 6,
+    /// An outcome that this header does not know.
+    NK_OUTCOME_OTHER = 7,
+}
+
+pub(crate) fn outcome_of(outcome: Outcome) -> nk_outcome {
+    match outcome {
+        Outcome::Inserted => nk_outcome::NK_INSERTED,
+        Outcome::Replaced => nk_outcome::NK_REPLACED,
+        Outcome::Unchanged => nk_outcome::NK_UNCHANGED,
+        Outcome::Removed => nk_outcome::NK_REMOVED,
+        Outcome::Missing => nk_outcome::NK_MISSING,
+        Outcome::Superseded => nk_outcome::NK_SUPERSEDED,
+        _ => nk_outcome::NK_OUTCOME_OTHER,
+    }
+}
+
+/// Makes the handle of an index that parameters are needed for.
+fn creating(
+    params: *const nk_params,
+    options: *const nk_options,
+    index: *mut *mut nk_index,
+    error: *mut *mut nk_error,
+    create: impl FnOnce(&Params, engine::Options) -> Result<Index, Failure>,
+) -> nk_status {
+    making(error, index, || create(&*table::get(params)?, options_of(options)?))
+}
+
+/// Whether there is an index in the folder `path`. Errors: `NK_INVALID` if it has other content.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_exists(
+    path_data: *const c_char,
+    path_len: usize,
+    is_there: *mut bool,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    giving(error, is_there, || Ok(Index::exists(path(path_data, path_len)?)?))
+}
+
+/// Creates an empty index in the folder `path` and opens it. `options` may be null. Errors:
+/// `NK_EXISTS`, `NK_LOCKED`, `NK_IO`; `NK_INVALID` if the folder has other content.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_create(
+    path_data: *const c_char,
+    path_len: usize,
+    params: *const nk_params,
+    options: *const nk_options,
+    index: *mut *mut nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    creating(params, options, index, error, |params, options| {
+        Ok(Index::create(path(path_data, path_len)?, params, options)?)
+    })
+}
+
+/// Opens an index for reading and writing. `options` may be null. Errors: `NK_NOT_FOUND`,
+/// `NK_LOCKED`, `NK_CORRUPT`, `NK_UNSUPPORTED`, `NK_IO`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_open(
+    path_data: *const c_char,
+    path_len: usize,
+    options: *const nk_options,
+    index: *mut *mut nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, index, || Ok(Index::open(path(path_data, path_len)?, options_of(options)?)?))
+}
+
+/// Opens an index, or creates it if there is none. Errors: those of both, and `NK_MISMATCH` if the
+/// index has other parameters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_open_or_create(
+    path_data: *const c_char,
+    path_len: usize,
+    params: *const nk_params,
+    options: *const nk_options,
+    index: *mut *mut nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    creating(params, options, index, error, |params, options| {
+        Ok(Index::open_or_create(path(path_data, path_len)?, params, options)?)
+    })
+}
+
+/// Creates an empty index in memory, which ends with its last handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_temporary(
+    params: *const nk_params,
+    options: *const nk_options,
+    index: *mut *mut nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    creating(params, options, index, error, |params, options| {
+        Ok(Index::temporary(params, options)?)
+    })
+}
+
+/// Closes an index: waits for running calls, flushes, and releases the folder, so that another
+/// process may open it. The handle stays; calls through it fail with `NK_CLOSED` until it is freed.
+/// Snapshots and answers keep working. A second close does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_close(
+    index: *const nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || Ok(table::get(index)?.shutdown()?))
+}
+
+/// Runs a single write and tells its outcome, if the caller asks for it.
+fn written(
+    index: *const nk_index,
+    outcome: *mut nk_outcome,
+    write: impl FnOnce(&Index) -> Result<Outcome, Failure>,
+) -> Result<(), Failure> {
+    let written = write(&*table::get(index)?)?;
+    if let Some(outcome) = Out::optional(outcome) {
+        outcome.put(outcome_of(written));
+    }
+    Ok(())
+}
+
+/// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). A stored payload is
+/// kept. `NK_OK` means that it survives a power cut (see durability in `nk_options_from_text`), and
+/// that queries see it. `outcome` may be null. Errors: `NK_MISMATCH` if the signature has other
+/// parameters, `NK_IO`, `NK_UNKNOWN`, `NK_POISONED`, `NK_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_insert(
+    index: *const nk_index,
+    key: *const c_void,
+    key_len: usize,
+    signature: *const nk_signature,
+    outcome: *mut nk_outcome,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
+        written(index, outcome, |index| Ok(index.insert(key, &signature)?))
+    })
+}
+
+/// Like `nk_index_insert`, with a payload of up to 64 KiB, which replaces a stored one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_insert_with_payload(
+    index: *const nk_index,
+    key: *const c_void,
+    key_len: usize,
+    signature: *const nk_signature,
+    payload: *const c_void,
+    payload_len: usize,
+    outcome: *mut nk_outcome,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
+        let payload = bytes(payload, payload_len, "payload")?;
+        written(index, outcome, |index| Ok(index.insert_with_payload(key, &signature, payload)?))
+    })
+}
+
+/// Replaces the payload of a stored document. The outcome is `NK_MISSING` if there is none with
+/// this key. Errors: those of `nk_index_insert`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_set_payload(
+    index: *const nk_index,
+    key: *const c_void,
+    key_len: usize,
+    payload: *const c_void,
+    payload_len: usize,
+    outcome: *mut nk_outcome,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let key = bytes(key, key_len, "key")?;
+        let payload = bytes(payload, payload_len, "payload")?;
+        written(index, outcome, |index| Ok(index.set_payload(key, payload)?))
+    })
+}
+
+/// Removes the document with this key. The outcome is `NK_REMOVED` or `NK_MISSING`. Errors: those
+/// of `nk_index_insert`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_remove(
+    index: *const nk_index,
+    key: *const c_void,
+    key_len: usize,
+    outcome: *mut nk_outcome,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let key = bytes(key, key_len, "key")?;
+        written(index, outcome, |index| Ok(index.remove(key)?))
+    })
+}
+
+/// Removes all documents whose keys begin with a prefix; an empty one removes all. `removed` (may
+/// be null) is their number. Errors: those of `nk_index_insert`; after one, a part may be removed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_remove_prefix(
+    index: *const nk_index,
+    prefix: *const c_void,
+    prefix_len: usize,
+    removed: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let (index, prefix) = (table::get(index)?, bytes(prefix, prefix_len, "prefix")?);
+        let count = index.remove_prefix(prefix)?;
+        if let Some(removed) = Out::optional(removed) {
+            removed.put(count);
+        }
+        Ok(())
+    })
+}
+
+/// Writes a batch as one change: all of it or nothing, with one sync. The batch stays as it is.
+/// `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
+/// number of the change. Both may be null. Errors: those of `nk_index_insert`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_write(
+    index: *const nk_index,
+    batch: *const nk_batch,
+    outcomes: *mut nk_outcome,
+    outcomes_len: usize,
+    change: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let (index, batch) = (table::get(index)?, table::get(batch)?);
+        let batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = index.write(&*batch)?;
+        drop(batch);
+        if !outcomes.is_null() {
+            let told: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
+            fill(outcomes, outcomes_len, &told);
+        }
+        if let Some(change) = Out::optional(change) {
+            change.put(written.change);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,66 @@
+//! `libnearkin`: the engine's public API as C functions. `include/nearkin.h` is made from this
+//! crate by cbindgen, with the comments as its documentation.
+//!
+//! An exported function parses its arguments, calls the engine, and stores the result. It runs in
+//! [`error::guarded`], so that no panic reaches the caller. Handles are numbers that [`table`]
+//! looks up, so nothing of a handle is unsafe. Unsafe code is in `bytes.rs` (the caller's bytes and
+//! results) and `callback.rs` (the caller's functions and data).
+#![expect(non_camel_case_types, reason = "types are named as C code names them")]
+#![expect(unsafe_code, reason = "the boundary to C; each block says what it relies on")]
+
+use std::ffi::{c_char, c_void};
+
+mod admit;
+mod batch;
+mod bytes;
+mod callback;
+mod error;
+mod index;
+mod maintain;
+mod params;
+mod query;
+mod readable;
+mod results;
+mod settings;
+mod sketch;
+mod sweep;
+mod table;
+
+pub use admit::*;
+pub use batch::*;
+pub use bytes::nk_bytes;
+pub use callback::*;
+pub use error::*;
+pub use index::*;
+pub use maintain::*;
+pub use params::*;
+pub use query::*;
+pub use readable::*;
+pub use results::*;
+pub use sketch::*;
+pub use sweep::*;
+
+/// The version of the library, such as "0.1.0". Static; never null.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Frees a handle of any kind, once; a null handle does nothing. Pointers into its results end
+/// here. A call that still uses it on another thread goes on, and drops it when it returns.
+/// `NK_BAD_HANDLE` if it was freed before, or is no handle.
+///
+/// An index that was not closed loses no acknowledged write, but its next open replays the log:
+/// call `nk_index_close` first.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_free(handle: *mut c_void) -> nk_status {
+    error::guarded(std::ptr::null_mut(), || table::free(handle.addr()))
+}
+
+/// The number of handles that were made and not freed yet, over all threads. A test that expects 0
+/// at the end finds forgotten handles.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_handles_live() -> usize {
+    table::live()
+}

@@ -1,0 +1,140 @@
+//! Care of an index: durability, maintenance, verification, copies, statistics.
+
+use crate::bytes::{Out, path};
+use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::index::nk_index;
+use crate::readable::{Readable, nk_readable};
+use crate::results::{Text, nk_text};
+use crate::table;
+use engine::Verification;
+use serde_json::json;
+use std::ffi::c_char;
+
+/// Makes all writes before the call durable, whatever the durability of the index. `change` (may be
+/// null) is the number of the last durable change. Errors: `NK_UNKNOWN`, `NK_POISONED`,
+/// `NK_CLOSED`, `NK_IO`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_sync(
+    index: *const nk_index,
+    change: *mut u64,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let durable = table::get(index)?.sync()?;
+        if let Some(change) = Out::optional(change) {
+            change.put(durable);
+        }
+        Ok(())
+    })
+}
+
+/// Writes the memtable to a segment now. Blocks writers, not readers. Errors: `NK_IO`,
+/// `NK_CORRUPT`, `NK_UNKNOWN`, `NK_POISONED`, `NK_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_flush(
+    index: *const nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || Ok(table::get(index)?.flush()?))
+}
+
+/// Merges everything into one segment without dead documents. Blocks nobody; needs space for the
+/// result beside the old files. Errors: those of `nk_index_flush`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_compact(
+    index: *const nk_index,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || Ok(table::get(index)?.compact()?))
+}
+
+/// Does what maintenance is due, a step at a time: for indexes with "maintenance=inline".
+/// `did_work` (may be null) says whether there was any. Errors: those of `nk_index_flush`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_index_maintain(
+    index: *const nk_index,
+    did_work: *mut bool,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let done = table::get(index)?.maintain()?;
+        if let Some(did_work) = Out::optional(did_work) {
+            did_work.put(done != engine::Maintained::Nothing);
+        }
+        Ok(())
+    })
+}
+
+fn no_snapshot(what: &str) -> Failure {
+    Failure::new(
+        nk_status::NK_BAD_HANDLE,
+        &format!("{what} takes an index or a reader, not a snapshot"),
+    )
+}
+
+/// Reads and checks every byte of an index or a reader. `is_intact` says whether no damage was
+/// found; `report` (may be null) is JSON with the damage, each with file and place. Free the
+/// report. Errors: only if the check could not be completed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_verify(
+    of: *const nk_readable,
+    is_intact: *mut bool,
+    report: *mut *mut nk_text,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let is_intact = Out::required(is_intact, "is_intact")?;
+        let Verification { documents, problems, .. } = match Readable::of(of)? {
+            Readable::Index(index) => index.verify()?,
+            Readable::Reader(reader) => reader.verify()?,
+            Readable::Snapshot(_) => return Err(no_snapshot("nk_verify")),
+        };
+        if let Some(report) = Out::optional(report) {
+            let told = problems.iter().map(|problem| {
+                json!({ "kind": problem.kind().as_str(), "message": problem.to_string() })
+            });
+            let told = json!({ "documents": documents, "problems": told.collect::<Vec<_>>() });
+            report.put(table::make(Text::json(&told)?));
+        }
+        is_intact.put(problems.is_empty());
+        Ok(())
+    })
+}
+
+/// Copies an index, as it is now or as a reader sees it, into the new folder `path`. Writes go on.
+/// Errors: `NK_EXISTS`, `NK_INVALID` if the folder has content, `NK_IO`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_backup(
+    of: *const nk_readable,
+    path_data: *const c_char,
+    path_len: usize,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let path = path(path_data, path_len)?;
+        match Readable::of(of)? {
+            Readable::Index(index) => index.backup(path)?,
+            Readable::Reader(reader) => reader.backup(path)?,
+            Readable::Snapshot(_) => return Err(no_snapshot("nk_backup")),
+        }
+        Ok(())
+    })
+}
+
+/// Statistics of an index or a reader as JSON: documents, dead, segments, bytes_on_disk, change and
+/// others. Free the text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_stats_json(
+    of: *const nk_readable,
+    json: *mut *mut nk_text,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, json, || {
+        let stats = match Readable::of(of)? {
+            Readable::Index(index) => index.stats()?,
+            Readable::Reader(reader) => reader.stats()?,
+            Readable::Snapshot(_) => return Err(no_snapshot("nk_stats_json")),
+        };
+        Text::json(&stats)
+    })
+}

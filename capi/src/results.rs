@@ -1,0 +1,188 @@
+//! Results that own their memory: documents, answers, texts.
+
+use crate::bytes::nk_bytes;
+use crate::error::{Failure, giving, making, nk_error, nk_status};
+use crate::sketch::nk_signature;
+use crate::table::{self, handle};
+use engine::{Answer, Document, Match};
+use std::ffi::{CString, c_char};
+
+/// A stored document.
+pub struct nk_document(());
+
+/// The object of a document handle.
+pub(crate) struct Stored(pub(crate) Document);
+
+handle!(nk_document, Stored, "document");
+
+/// What a document is. Its bytes belong to the document.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct nk_document_view {
+    /// Its key.
+    pub key: nk_bytes,
+    /// The caller's bytes with it.
+    pub payload: nk_bytes,
+    /// When it was inserted or last replaced, in milliseconds since 1970.
+    pub time: u64,
+}
+
+/// Shows a document.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_document_get(
+    document: *const nk_document,
+    view: *mut nk_document_view,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    giving(error, view, || {
+        let document = table::get(document)?;
+        let Document { key, payload, time, .. } = &document.0;
+        let (key, payload) = (nk_bytes::of(key), nk_bytes::of(payload));
+        Ok(nk_document_view { key, payload, time: *time })
+    })
+}
+
+/// The signature of a document, as a handle of its own. Free it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_document_signature(
+    document: *const nk_document,
+    signature: *mut *mut nk_signature,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, signature, || {
+        let document = table::get(document)?;
+        Ok(document.0.signature.clone())
+    })
+}
+
+/// A document that is similar. Its bytes belong to the answer or admission that it is in.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct nk_match {
+    /// The document's key.
+    pub key: nk_bytes,
+    /// The caller's bytes with it.
+    pub payload: nk_bytes,
+    /// When it was inserted or last replaced, in milliseconds since 1970.
+    pub time: u64,
+    /// The estimated similarity (Jaccard), from 0 to 1.
+    pub similarity: f64,
+    /// The standard error of that estimate.
+    pub standard_error: f64,
+    /// How much of the smaller document is in the larger one, if that was asked for; otherwise not
+    /// a number.
+    pub containment: f64,
+    /// The number of equal rows of the two signatures, by which matches are ordered.
+    pub equal_rows: u32,
+}
+
+/// Matches with their form for the caller, whose pointers lead into the matches.
+pub(crate) struct Matches {
+    _owned: Vec<Match>,
+    shown: Vec<nk_match>,
+}
+
+impl Matches {
+    pub(crate) fn new(owned: Vec<Match>) -> Self {
+        let show = |found: &Match| nk_match {
+            key: nk_bytes::of(&found.key),
+            payload: nk_bytes::of(&found.payload),
+            time: found.time,
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+            containment: found.containment.map_or(f64::NAN, |told| told.estimate),
+            equal_rows: found.equal_rows,
+        };
+        let shown = owned.iter().map(show).collect();
+        Self { _owned: owned, shown }
+    }
+
+    pub(crate) fn shown(&self) -> &[nk_match] {
+        &self.shown
+    }
+}
+
+/// The answer of a query.
+pub struct nk_answer(());
+
+handle!(nk_answer, Answered, "answer");
+
+/// The object of an answer handle: the matches, and all else.
+pub(crate) struct Answered {
+    matches: Matches,
+    answer: Answer,
+}
+
+impl Answered {
+    pub(crate) fn new(mut answer: Answer) -> Self {
+        let matches = Matches::new(std::mem::take(&mut answer.matches));
+        Self { matches, answer }
+    }
+}
+
+/// What an answer says.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct nk_answer_view {
+    /// The matches, most similar first, ties by key. They belong to the answer.
+    pub matches: *const nk_match,
+    /// The number of matches, at most the limit.
+    pub matches_len: usize,
+    /// The number of documents that reach the threshold, regardless of the limit.
+    pub found: u64,
+    /// The threshold of the query.
+    pub threshold: f64,
+    /// The number of the last change that the answer takes into account.
+    pub change: u64,
+    /// Whether the query ran to its end. False if a deadline or the bound of candidates stopped it:
+    /// matches may be missing.
+    pub complete: bool,
+}
+
+/// Shows an answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_answer_get(
+    answer: *const nk_answer,
+    view: *mut nk_answer_view,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    giving(error, view, || {
+        let answered = table::get(answer)?;
+        let (matches, answer) = (answered.matches.shown(), &answered.answer);
+        Ok(nk_answer_view {
+            matches: matches.as_ptr(),
+            matches_len: matches.len(),
+            found: answer.found,
+            threshold: answer.threshold,
+            change: answer.change,
+            complete: answer.complete,
+        })
+    })
+}
+
+/// A text that the library made, such as JSON.
+pub struct nk_text(());
+
+/// The object of a text handle.
+pub(crate) struct Text(CString);
+
+handle!(nk_text, Text, "text");
+
+impl Text {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default())
+    }
+
+    pub(crate) fn json(value: &impl serde::Serialize) -> Result<Self, Failure> {
+        let json = serde_json::to_string(value);
+        json.map(|json| Self::new(&json))
+            .map_err(|error| Failure::new(nk_status::NK_BUG, &format!("no JSON: {error}")))
+    }
+}
+
+/// The bytes of a text: UTF-8 that ends with a zero byte, owned by the text. Null if the handle is
+/// not that of a text.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_text_get(text: *const nk_text) -> *const c_char {
+    table::get(text).map_or(std::ptr::null(), |text| text.0.as_ptr())
+}

@@ -1,0 +1,108 @@
+//! Signatures: of texts and of sets of items.
+
+use crate::bytes::{Out, bytes, lent, nk_bytes, text};
+use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::params::nk_params;
+use crate::readable::{nk_readable, sketcher_of};
+use crate::table::{self, handle};
+use engine::{Signature, Sketcher};
+use std::ffi::{c_char, c_void};
+
+/// Makes signatures. Pure: threads share it.
+pub struct nk_sketcher(());
+
+handle!(nk_sketcher, Sketcher, "sketcher");
+
+/// The signature of a text or a set. Immutable.
+pub struct nk_signature(());
+
+handle!(nk_signature, Signature, "signature");
+
+/// Makes the sketcher of some parameters. It needs no index.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_sketcher_new(
+    params: *const nk_params,
+    sketcher: *mut *mut nk_sketcher,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, sketcher, || {
+        let params = table::get(params)?;
+        Ok(Sketcher::new(&params))
+    })
+}
+
+/// Makes the signature of a text in UTF-8. `of` is an index, a reader or a snapshot (`NK_READ`), or
+/// a sketcher (`NK_SKETCH`). Errors: `NK_EMPTY` if the text is blank, `NK_INVALID` if it is not
+/// UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_sketch_text(
+    of: *const nk_readable,
+    text_data: *const c_char,
+    text_len: usize,
+    signature: *mut *mut nk_signature,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, signature, || {
+        let sketcher = sketcher_of(of)?;
+        Ok(sketcher.text(text(text_data, text_len, "text")?)?)
+    })
+}
+
+/// Makes the signature of a set of items, for parameters with "shingles=items". `of` is as for
+/// `nk_sketch_text`. Errors: `NK_EMPTY` if there are no items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_sketch_items(
+    of: *const nk_readable,
+    items: *const nk_bytes,
+    items_len: usize,
+    signature: *mut *mut nk_signature,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, signature, || {
+        let sketcher = sketcher_of(of)?;
+        let items = lent(items, items_len, "items")?.iter();
+        let items: Result<Vec<&[u8]>, Failure> =
+            items.map(|item| bytes(item.data, item.len, "an item")).collect();
+        Ok(sketcher.items(items?)?)
+    })
+}
+
+/// Makes a signature from the bytes and the number of shingles that `nk_signature_get` gave, for
+/// signatures that are kept elsewhere. Errors: `NK_INVALID` if the length is not that of a
+/// signature of these parameters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_signature_from_bytes(
+    params: *const nk_params,
+    data: *const c_void,
+    len: usize,
+    shingles: u32,
+    signature: *mut *mut nk_signature,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, signature, || {
+        let params = table::get(params)?;
+        let data = bytes(data, len, "data")?;
+        Ok(Signature::from_bytes(&params, data, shingles)?)
+    })
+}
+
+/// The bytes of a signature, which belong to it, and the number of its shingles. Either result may
+/// be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_signature_get(
+    signature: *const nk_signature,
+    data: *mut nk_bytes,
+    shingles: *mut u32,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    guarded(error, || {
+        let signature = table::get(signature)?;
+        if let Some(data) = Out::optional(data) {
+            data.put(nk_bytes::of(signature.as_bytes()));
+        }
+        if let Some(shingles) = Out::optional(shingles) {
+            shingles.put(signature.shingle_count());
+        }
+        Ok(())
+    })
+}
