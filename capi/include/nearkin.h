@@ -257,16 +257,6 @@ typedef struct {
 typedef void (*nk_listener)(void *user_data,
                             const nk_event *event);
 
-// What a document is. Its bytes belong to the document.
-typedef struct {
-  // Its key.
-  nk_bytes key;
-  // The caller's bytes with it.
-  nk_bytes payload;
-  // When it was inserted or last replaced, in milliseconds since 1970.
-  uint64_t time;
-} nk_document_view;
-
 // What an answer says.
 typedef struct {
   // The matches, most similar first, ties by key. They belong to the answer.
@@ -283,6 +273,16 @@ typedef struct {
   // matches may be missing.
   bool complete;
 } nk_answer_view;
+
+// What a document is. Its bytes belong to the document.
+typedef struct {
+  // Its key.
+  nk_bytes key;
+  // The caller's bytes with it.
+  nk_bytes payload;
+  // When it was inserted or last replaced, in milliseconds since 1970.
+  uint64_t time;
+} nk_document_view;
 
 // Two documents that are similar. The keys belong to the iterator, and are valid until its next
 // step.
@@ -672,32 +672,36 @@ nk_status nk_query_filter(const nk_query *query,
                           nk_release release,
                           nk_error **error);
 
-// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer. Errors:
-// `NK_EMPTY` if the text is blank; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
+// (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
+// `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_find_text(const nk_readable *of,
                        const char *text_data,
                        size_t text_len,
                        const nk_query *query,
                        nk_answer **answer,
+                       nk_answer_view *shown,
                        nk_error **error);
 
-// Finds the documents similar to a signature. `query` may be null. Free the answer. Errors:
-// `NK_MISMATCH` if the signature has other parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`,
-// `NK_CLOSED`.
+// Finds the documents similar to a signature. `query` may be null. Free the answer; `shown` (may
+// be null) receives what `nk_answer_get` gives. Errors: `NK_MISMATCH` if the signature has other
+// parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_find_signature(const nk_readable *of,
                             const nk_signature *signature,
                             const nk_query *query,
                             nk_answer **answer,
+                            nk_answer_view *shown,
                             nk_error **error);
 
 // Finds the documents similar to the stored one with this key, which is not in the answer itself.
-// `query` may be null. Free the answer. Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`,
-// `NK_IO`, `NK_CLOSED`.
+// `query` may be null. Free the answer; `shown` (may be null) receives what `nk_answer_get` gives.
+// Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_find_key(const nk_readable *of,
                       const void *key,
                       size_t key_len,
                       const nk_query *query,
                       nk_answer **answer,
+                      nk_answer_view *shown,
                       nk_error **error);
 
 // Opens an index for reading. It writes nothing, needs no lock, and sees the state of now until

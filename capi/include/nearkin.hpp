@@ -277,18 +277,21 @@ class Readable {
   }
   Answer similar_to(const std::string &text, const Query &query) const {
     nk_answer *answer = nullptr;
-    detail::call(&nk_find_text, read(), text.data(), text.size(), query.get(), &answer);
-    return answer_of(answer);
+    nk_answer_view view;
+    detail::call(&nk_find_text, read(), text.data(), text.size(), query.get(), &answer, &view);
+    return answer_of(answer, view);
   }
   Answer similar_to(const Signature &signature, const Query &query) const {
     nk_answer *answer = nullptr;
-    detail::call(&nk_find_signature, read(), signature.get(), query.get(), &answer);
-    return answer_of(answer);
+    nk_answer_view view;
+    detail::call(&nk_find_signature, read(), signature.get(), query.get(), &answer, &view);
+    return answer_of(answer, view);
   }
   Answer similar_to_key(const std::string &key, const Query &query) const {
     nk_answer *answer = nullptr;
-    detail::call(&nk_find_key, read(), key.data(), key.size(), query.get(), &answer);
-    return answer_of(answer);
+    nk_answer_view view;
+    detail::call(&nk_find_key, read(), key.data(), key.size(), query.get(), &answer, &view);
+    return answer_of(answer, view);
   }
   // Calls `each` with every key that begins with a prefix, in order.
   void each_key(const std::string &prefix,
@@ -360,10 +363,8 @@ class Readable {
   detail::Owned<T> owned_;
 
  private:
-  static Answer answer_of(nk_answer *answer) {
+  static Answer answer_of(nk_answer *answer, const nk_answer_view &view) {
     const detail::Owned<nk_answer> owned(answer);
-    nk_answer_view view;
-    detail::call(&nk_answer_get, answer, &view);
     return Answer{detail::matches_of(view.matches, view.matches_len), view.found, view.change,
                   view.threshold, view.complete};
   }

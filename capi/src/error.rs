@@ -216,3 +216,33 @@ pub extern "C" fn nk_status_name(status: i32) -> *const c_char {
 pub extern "C" fn nk_status_advice(status: i32) -> *const c_char {
     of_status(status).1.as_ptr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_message() {
+        let mut error = null_mut();
+        let status = guarded(&raw mut error, || panic!("the {} is odd", "number"));
+        assert_eq!((status, nk_error_status(error)), (nk_status::NK_BUG, nk_status::NK_BUG));
+        let failure = table::get(error).ok().expect("an error handle");
+        assert_eq!(failure.message.to_str(), Ok("nearkin panicked: the number is odd"));
+        assert_eq!(guarded(null_mut(), || panic!("no place for it")), nk_status::NK_BUG);
+    }
+
+    #[test]
+    fn every_kind_of_error_has_its_status_name_and_advice() {
+        for (number, (name, advice)) in (0..).zip(STATUSES) {
+            let (told_name, told_advice) = of_status(number);
+            assert_eq!((told_name, told_advice), (name, advice));
+        }
+        let kinds = [ErrorKind::Invalid, ErrorKind::NoSuchKey, ErrorKind::Io, ErrorKind::Cancelled];
+        for kind in kinds {
+            let (name, _) = of_status(status_of(kind) as i32);
+            assert_eq!(name.to_str(), Ok(kind.as_str()));
+        }
+        assert_eq!(of_status(19).0, c"unknown_status");
+    }
+}

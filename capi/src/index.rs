@@ -4,6 +4,7 @@ use crate::batch::nk_batch;
 use crate::bytes::{Out, bytes, fill, path};
 use crate::error::{Failure, giving, guarded, making, nk_error, nk_status};
 use crate::params::{nk_options, nk_params, options_of};
+use crate::readable::Kept;
 use crate::sketch::nk_signature;
 use crate::table::{self, handle};
 use engine::{Index, Outcome, Params};
@@ -13,7 +14,7 @@ use std::sync::PoisonError;
 /// An open index, the one writer of its folder. Threads share it.
 pub struct nk_index(());
 
-handle!(nk_index, Index, "index");
+handle!(nk_index, Kept<Index>, "index");
 
 /// What a write did with a document. Later versions may add numbers.
 #[repr(C)]
@@ -55,7 +56,7 @@ fn creating(
     error: *mut *mut nk_error,
     create: impl FnOnce(&Params, engine::Options) -> Result<Index, Failure>,
 ) -> nk_status {
-    making(error, index, || create(&*table::get(params)?, options_of(options)?))
+    making(error, index, || create(&*table::get(params)?, options_of(options)?).map(Kept::new))
 }
 
 /// Whether there is an index in the folder `path`. Errors: `NK_INVALID` if it has other content.
@@ -95,7 +96,9 @@ pub unsafe extern "C" fn nk_index_open(
     index: *mut *mut nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, index, || Ok(Index::open(path(path_data, path_len)?, options_of(options)?)?))
+    making(error, index, || {
+        Ok(Kept::new(Index::open(path(path_data, path_len)?, options_of(options)?)?))
+    })
 }
 
 /// Opens an index, or creates it if there is none. Errors: those of both, and `NK_MISMATCH` if the
@@ -144,7 +147,8 @@ fn written(
     outcome: *mut nk_outcome,
     write: impl FnOnce(&Index) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
-    let written = write(&*table::get(index)?)?;
+    let index = table::get(index)?;
+    let written = write(&index)?;
     if let Some(outcome) = Out::optional(outcome) {
         outcome.put(outcome_of(written));
     }

@@ -3,8 +3,8 @@
 //!
 //! An exported function parses its arguments, calls the engine, and stores the result. It runs in
 //! [`error::guarded`], so that no panic reaches the caller. Handles are numbers that [`table`]
-//! looks up, so nothing of a handle is unsafe. Unsafe code is in `bytes.rs` (the caller's bytes and
-//! results) and `callback.rs` (the caller's functions and data).
+//! looks up. Unsafe code is in `bytes.rs` (the caller's bytes and results), `callback.rs` (the
+//! caller's functions and data) and `slot.rs` (an object and its users).
 #![expect(non_camel_case_types, reason = "types are named as C code names them")]
 #![expect(unsafe_code, reason = "the boundary to C; each block says what it relies on")]
 
@@ -23,6 +23,7 @@ mod readable;
 mod results;
 mod settings;
 mod sketch;
+mod slot;
 mod sweep;
 mod table;
 

@@ -1,10 +1,10 @@
 //! Queries: their conditions, kept in a handle, and the searches.
 
-use crate::bytes::{bytes, text};
+use crate::bytes::{Out, bytes, text};
 use crate::callback::{Filter, nk_filter, nk_release};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
-use crate::readable::{nk_readable, sketcher_of, view};
-use crate::results::{Answered, nk_answer};
+use crate::readable::{Readable, nk_readable, view};
+use crate::results::{Answered, nk_answer, nk_answer_view};
 use crate::sketch::nk_signature;
 use crate::table::{self, handle};
 use engine::Query;
@@ -148,6 +148,23 @@ fn run(mut query: Query<'_>, conditions: &Conditions) -> Result<Answered, Failur
     Ok(Answered::new(query.run()?))
 }
 
+/// Makes the handle of an answer, and shows the answer if the caller asks for that.
+fn answering(
+    error: *mut *mut nk_error,
+    answer: *mut *mut nk_answer,
+    shown: *mut nk_answer_view,
+    work: impl FnOnce() -> Result<Answered, Failure>,
+) -> nk_status {
+    making(error, answer, || {
+        let answered = work()?;
+        if let Some(shown) = Out::optional(shown) {
+            // Its pointers lead into vectors, which stay where they are when the answer moves.
+            shown.put(answered.view());
+        }
+        Ok(answered)
+    })
+}
+
 fn conditions_of(query: *const nk_query) -> Result<Conditions, Failure> {
     Ok(match table::get_if(query)? {
         Some(query) => query.read().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -155,8 +172,9 @@ fn conditions_of(query: *const nk_query) -> Result<Conditions, Failure> {
     })
 }
 
-/// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer. Errors:
-/// `NK_EMPTY` if the text is blank; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+/// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
+/// (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
+/// `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_find_text(
     of: *const nk_readable,
@@ -164,27 +182,29 @@ pub unsafe extern "C" fn nk_find_text(
     text_len: usize,
     query: *const nk_query,
     answer: *mut *mut nk_answer,
+    shown: *mut nk_answer_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, answer, || {
-        let (view, conditions) = (view(of)?, conditions_of(query)?);
-        let signature = sketcher_of(of)?.text(text(text_data, text_len, "text")?)?;
-        run(view.query(&signature), &conditions)
+    answering(error, answer, shown, || {
+        let (readable, conditions) = (Readable::of(of)?, conditions_of(query)?);
+        let signature = readable.sketcher().text(text(text_data, text_len, "text")?)?;
+        run(readable.snapshot().query(&signature), &conditions)
     })
 }
 
-/// Finds the documents similar to a signature. `query` may be null. Free the answer. Errors:
-/// `NK_MISMATCH` if the signature has other parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`,
-/// `NK_CLOSED`.
+/// Finds the documents similar to a signature. `query` may be null. Free the answer; `shown` (may
+/// be null) receives what `nk_answer_get` gives. Errors: `NK_MISMATCH` if the signature has other
+/// parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_find_signature(
     of: *const nk_readable,
     signature: *const nk_signature,
     query: *const nk_query,
     answer: *mut *mut nk_answer,
+    shown: *mut nk_answer_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, answer, || {
+    answering(error, answer, shown, || {
         let signature = table::get(signature)?;
         let (view, conditions) = (view(of)?, conditions_of(query)?);
         run(view.query(&signature), &conditions)
@@ -192,8 +212,8 @@ pub unsafe extern "C" fn nk_find_signature(
 }
 
 /// Finds the documents similar to the stored one with this key, which is not in the answer itself.
-/// `query` may be null. Free the answer. Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`,
-/// `NK_IO`, `NK_CLOSED`.
+/// `query` may be null. Free the answer; `shown` (may be null) receives what `nk_answer_get` gives.
+/// Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_find_key(
     of: *const nk_readable,
@@ -201,9 +221,10 @@ pub unsafe extern "C" fn nk_find_key(
     key_len: usize,
     query: *const nk_query,
     answer: *mut *mut nk_answer,
+    shown: *mut nk_answer_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, answer, || {
+    answering(error, answer, shown, || {
         let key = bytes(key, key_len, "key")?;
         let (view, conditions) = (view(of)?, conditions_of(query)?);
         run(view.query_key(key), &conditions)

@@ -2,14 +2,14 @@
 
 use crate::bytes::{Out, bytes, path};
 use crate::error::{Failure, giving, guarded, making, nk_error, nk_status};
-use crate::index::nk_index;
 use crate::params::{nk_options, nk_params, options_of};
 use crate::results::{Stored, nk_document};
-use crate::sketch::nk_sketcher;
+use crate::slot::{Held, Used};
 use crate::table::{self, handle};
 use engine::{Index, Reader, Sketcher, Snapshot};
 use std::ffi::{c_char, c_void};
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// An index, a reader or a snapshot, which `NK_READ` passes to functions that read. It is the same
 /// handle, not another one to free.
@@ -18,30 +18,65 @@ pub struct nk_readable(());
 /// An index opened for reading, beside a writer in any process.
 pub struct nk_reader(());
 
-handle!(nk_reader, Reader, "reader");
+handle!(nk_reader, Kept<Reader>, "reader");
 
 /// An unchanging view of an index.
 pub struct nk_snapshot(());
 
-handle!(nk_snapshot, Snapshot, "snapshot");
+handle!(nk_snapshot, Kept<Snapshot>, "snapshot");
+
+/// Something that can be read, with its sketcher, which is made when it is first needed.
+pub(crate) struct Kept<T> {
+    it: T,
+    sketcher: OnceLock<Sketcher>,
+}
+
+impl<T> Kept<T> {
+    pub(crate) fn new(it: T) -> Self {
+        Self { it, sketcher: OnceLock::new() }
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.it
+    }
+}
 
 /// What an argument of type `nk_readable` is.
 pub(crate) enum Readable {
-    Index(Arc<Index>),
-    Reader(Arc<Reader>),
-    Snapshot(Arc<Snapshot>),
+    Index(Held<'static, Kept<Index>>),
+    Reader(Held<'static, Kept<Reader>>),
+    Snapshot(Held<'static, Kept<Snapshot>>),
 }
 
 impl Readable {
     pub(crate) fn of(handle: *const nk_readable) -> Result<Self, Failure> {
-        let handle = handle.addr();
-        if let Some(index) = table::get_as::<nk_index>(handle) {
-            Ok(Self::Index(index))
-        } else if let Some(reader) = table::get_as::<nk_reader>(handle) {
-            Ok(Self::Reader(reader))
-        } else {
-            let handle = std::ptr::without_provenance::<nk_snapshot>(handle);
-            table::get(handle).map(Self::Snapshot)
+        Self::from_object(table::object(handle.addr(), "index, reader or snapshot")?)
+    }
+
+    fn from_object(object: Used<'static>) -> Result<Self, Failure> {
+        let object = match object.downcast().map(Self::Index) {
+            Ok(index) => return Ok(index),
+            Err(other) => other,
+        };
+        let object = match object.downcast().map(Self::Reader) {
+            Ok(reader) => return Ok(reader),
+            Err(other) => other,
+        };
+        let snapshot = object.downcast().map(Self::Snapshot);
+        snapshot.map_err(|_| table::other_kind("an index, a reader or a snapshot"))
+    }
+
+    pub(crate) fn sketcher(&self) -> &Sketcher {
+        match self {
+            Self::Index(index) => index.sketcher.get_or_init(|| index.it.sketcher()),
+            Self::Reader(reader) => reader.sketcher.get_or_init(|| reader.it.sketcher()),
+            Self::Snapshot(snapshot) => {
+                snapshot.sketcher.get_or_init(|| Sketcher::new(snapshot.it.params()))
+            }
         }
     }
 
@@ -49,7 +84,7 @@ impl Readable {
         match self {
             Self::Index(index) => index.snapshot(),
             Self::Reader(reader) => reader.snapshot(),
-            Self::Snapshot(snapshot) => Snapshot::clone(snapshot),
+            Self::Snapshot(snapshot) => snapshot.it.clone(),
         }
     }
 }
@@ -61,13 +96,10 @@ pub(crate) fn view(of: *const nk_readable) -> Result<Snapshot, Failure> {
 
 /// The sketcher of an argument that can be read, or that is a sketcher.
 pub(crate) fn sketcher_of(of: *const nk_readable) -> Result<Sketcher, Failure> {
-    if let Some(sketcher) = table::get_as::<nk_sketcher>(of.addr()) {
-        return Ok(Sketcher::clone(&sketcher));
-    }
-    Ok(match Readable::of(of)? {
-        Readable::Index(index) => index.sketcher(),
-        Readable::Reader(reader) => reader.sketcher(),
-        Readable::Snapshot(snapshot) => Sketcher::new(snapshot.params()),
+    let object = table::object(of.addr(), "index, reader, snapshot or sketcher")?;
+    Ok(match object.downcast::<Sketcher>() {
+        Ok(sketcher) => Sketcher::clone(&sketcher),
+        Err(other) => Readable::from_object(other)?.sketcher().clone(),
     })
 }
 
@@ -84,7 +116,7 @@ pub unsafe extern "C" fn nk_reader_open(
 ) -> nk_status {
     making(error, reader, || {
         let options = options_of(options)?;
-        Ok(Reader::open(path(path_data, path_len)?, options)?)
+        Ok(Kept::new(Reader::open(path(path_data, path_len)?, options)?))
     })
 }
 
@@ -113,10 +145,7 @@ pub unsafe extern "C" fn nk_snapshot_take(
     snapshot: *mut *mut nk_snapshot,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, snapshot, || {
-        let view = view(of)?;
-        Ok(view)
-    })
+    making(error, snapshot, || Ok(Kept::new(view(of)?)))
 }
 
 /// The parameters of an index. Free them.

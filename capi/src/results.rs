@@ -118,6 +118,18 @@ impl Answered {
         let matches = Matches::new(std::mem::take(&mut answer.matches));
         Self { matches, answer }
     }
+
+    /// The answer in its form for the caller.
+    pub(crate) fn view(&self) -> nk_answer_view {
+        nk_answer_view {
+            matches: self.matches.shown().as_ptr(),
+            matches_len: self.matches.shown().len(),
+            found: self.answer.found,
+            threshold: self.answer.threshold,
+            change: self.answer.change,
+            complete: self.answer.complete,
+        }
+    }
 }
 
 /// What an answer says.
@@ -146,18 +158,7 @@ pub unsafe extern "C" fn nk_answer_get(
     view: *mut nk_answer_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    giving(error, view, || {
-        let answered = table::get(answer)?;
-        let (matches, answer) = (answered.matches.shown(), &answered.answer);
-        Ok(nk_answer_view {
-            matches: matches.as_ptr(),
-            matches_len: matches.len(),
-            found: answer.found,
-            threshold: answer.threshold,
-            change: answer.change,
-            complete: answer.complete,
-        })
-    })
+    giving(error, view, || Ok(table::get(answer)?.view()))
 }
 
 /// A text that the library made, such as JSON.

@@ -1,15 +1,15 @@
-//! Live handles. A handle is a number: the place of its object in a table, and the generation of
-//! that place. So a handle that is null, freed or of another kind is found out at each call,
-//! without touching memory that the caller may have got wrong.
+//! Live handles. A handle is a number: a place of a table, and the generation of that place. So a
+//! handle that is null, freed or of another kind is found out at each call, without touching
+//! memory that the caller may have got wrong.
 //!
-//! Looking up costs two atomic operations on the place and two on the object's reference count. The
-//! table has shards, so that threads which make and free handles do not share a lock.
+//! The table has shards, and each thread keeps some free places for itself, so that threads which
+//! make and free handles do not wait for each other.
 
 use crate::error::{Failure, nk_status};
-use std::any::Any;
-use std::cell::Cell;
+use crate::slot::{Held, Slot, Used};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A type of the header, of which callers hold pointers.
 pub(crate) trait Handle {
@@ -30,15 +30,6 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-type Object = Arc<dyn Any + Send + Sync>;
-
-/// One place of the table. A handle is live while its generation is that of the place, and the
-/// place has an object.
-struct Place {
-    generation: usize,
-    object: Option<Object>,
-}
-
 /// The places that are free.
 struct Free {
     places: Vec<usize>,
@@ -48,17 +39,21 @@ struct Free {
 
 struct Shard {
     /// Chunk `i` has `CHUNK << i` places. A chunk never moves and is never freed.
-    chunks: [OnceLock<Box<[RwLock<Place>]>>; CHUNKS],
+    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
     free: Mutex<Free>,
 }
 
 const SHARDS: usize = 16;
 const CHUNK: usize = 64;
-/// Bits of a handle that say the place; the others say the generation.
+/// The highest bit of every handle. No pointer of a program has it, so that neither is taken for
+/// the other, by this library or by a garbage collector that looks at pointers.
+const MARK: usize = 1 << (usize::BITS - 1);
+/// Bits of a handle that say the place; those between them and the mark say the generation.
 const PLACE_BITS: u32 = usize::BITS / 2 + if usize::BITS < 64 { 8 } else { 0 };
 const PLACES_MAX: usize = (1 << PLACE_BITS) / SHARDS - 1;
 const CHUNKS: usize = (PLACES_MAX / CHUNK).ilog2() as usize + 1;
-const GENERATION_MAX: usize = usize::MAX >> PLACE_BITS;
+pub(crate) const GENERATION_BITS: u32 = usize::BITS - 1 - PLACE_BITS;
+pub(crate) const GENERATION_MAX: usize = (1 << GENERATION_BITS) - 1;
 
 static TABLE: [Shard; SHARDS] = [const {
     Shard {
@@ -72,25 +67,26 @@ impl Shard {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place with this number, if its chunk was made.
-    fn place(&self, place: usize) -> Option<&RwLock<Place>> {
-        let (chunk, at) = chunk_of(place);
+    /// The slot with this number, if its chunk was made.
+    #[inline]
+    fn slot(&self, number: usize) -> Option<&Slot> {
+        let (chunk, at) = chunk_of(number);
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// Takes a free place, or a new one.
-    fn take(&self) -> usize {
+    /// Takes a free slot, or a new one, of the shard with this index.
+    fn take(&self, shard: usize) -> Option<&Slot> {
         let mut free = self.free();
-        if let Some(place) = free.places.pop() {
-            return place;
+        if let Some(number) = free.places.pop() {
+            return self.slot(number);
         }
-        let place = free.next;
-        assert!(place < PLACES_MAX, "too many handles: free those that are not needed");
+        let number = free.next;
+        assert!(number < PLACES_MAX, "too many handles: free those that are not needed");
         free.next += 1;
-        let (chunk, _) = chunk_of(place);
-        let new = |_| RwLock::new(Place { generation: 1, object: None });
-        self.chunks[chunk].get_or_init(|| (0..CHUNK << chunk).map(new).collect());
-        place
+        let (chunk, at) = chunk_of(number);
+        let first = number - at;
+        let new = |at| Slot::new((first + at) * SHARDS + shard);
+        self.chunks[chunk].get_or_init(|| (0..CHUNK << chunk).map(new).collect()).get(at)
     }
 }
 
@@ -100,71 +96,109 @@ fn chunk_of(place: usize) -> (usize, usize) {
     (chunk, place - CHUNK * ((1 << chunk) - 1))
 }
 
-/// The shard in which this thread makes handles.
-fn own_shard() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
+/// What a thread knows of the table.
+struct Own {
+    /// The shard in which it makes handles.
+    shard: usize,
+    /// Free places that it freed itself: its next handles need no lock.
+    places: RefCell<Vec<usize>>,
+}
+
+/// The most free places that a thread keeps to itself.
+const OWN_PLACES_MAX: usize = 64;
+
+impl Own {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let shard = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        Self { shard, places: RefCell::new(Vec::with_capacity(OWN_PLACES_MAX)) }
     }
-    let own = OWN.try_with(|own| {
-        if own.get() == usize::MAX {
-            own.set(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        for place in self.places.take() {
+            TABLE[place % SHARDS].free().places.push(place / SHARDS);
         }
-        own.get()
-    });
+    }
+}
+
+thread_local! {
+    static OWN: Own = Own::new();
+}
+
+/// A free slot for this thread.
+fn take() -> Option<&'static Slot> {
     // A thread that is ending has no variables of its own any more.
-    own.unwrap_or(0)
+    let (own, shard) =
+        OWN.try_with(|own| (own.places.borrow_mut().pop(), own.shard)).unwrap_or((None, 0));
+    match own {
+        Some(place) => TABLE[place % SHARDS].slot(place / SHARDS),
+        None => TABLE[shard].take(shard),
+    }
+}
+
+/// Keeps an empty slot for later handles, of this thread or of any.
+pub(crate) fn give_back(place: usize) {
+    let kept = OWN.try_with(|own| {
+        let mut places = own.places.borrow_mut();
+        let has_room = places.len() < OWN_PLACES_MAX;
+        if has_room {
+            places.push(place);
+        }
+        has_room
+    });
+    if !kept.unwrap_or(false) {
+        TABLE[place % SHARDS].free().places.push(place / SHARDS);
+    }
 }
 
 /// Makes a handle for an object.
 pub(crate) fn make<H: Handle>(object: H::Object) -> *mut H {
-    let shard = own_shard();
-    let number = TABLE[shard].take();
-    let Some(place) = TABLE[shard].place(number) else { return std::ptr::null_mut() };
-    let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
-    place.object = Some(Arc::new(object));
-    let place_bits = number * SHARDS + shard + 1;
-    std::ptr::without_provenance_mut((place.generation << PLACE_BITS) | place_bits)
+    let Some(slot) = take() else { return std::ptr::null_mut() };
+    let generation = slot.fill(Box::new(object));
+    std::ptr::without_provenance_mut(MARK | (generation << PLACE_BITS) | (slot.place + 1))
 }
 
-/// The place of a handle in its shard, and its generation.
-fn decode(handle: usize) -> Option<(&'static Shard, usize, usize)> {
-    let bits = (handle & ((1 << PLACE_BITS) - 1)).checked_sub(1)?;
-    Some((&TABLE[bits % SHARDS], bits / SHARDS, handle >> PLACE_BITS))
+/// The slot and the generation of a handle.
+#[inline]
+fn decode(handle: usize) -> Option<(&'static Slot, usize)> {
+    let place = (handle & ((1 << PLACE_BITS) - 1)).checked_sub(1)?;
+    // Not a generation, if the mark is not there.
+    let generation = (handle ^ MARK) >> PLACE_BITS;
+    Some((TABLE[place % SHARDS].slot(place / SHARDS)?, generation))
 }
 
-/// The object of a live handle, whatever its kind.
-fn object(handle: usize) -> Option<Object> {
-    let (shard, number, generation) = decode(handle)?;
-    let place = shard.place(number)?.read().unwrap_or_else(PoisonError::into_inner);
-    if place.generation == generation { place.object.clone() } else { None }
+/// The object of a handle, whatever its kind, or the error that says what is wrong with it.
+#[inline]
+pub(crate) fn object(handle: usize, name: &str) -> Result<Used<'static>, Failure> {
+    let found = decode(handle).and_then(|(slot, generation)| slot.get(generation));
+    found.ok_or_else(|| not_live(handle, name))
 }
 
-/// The object of a handle, or the error that says what is wrong with the handle.
-pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Object>, Failure> {
-    let object = object(handle.addr()).ok_or_else(|| not_live(handle.addr(), H::NAME))?;
-    object.downcast().map_err(|_| other_kind(H::NAME))
+/// The object of a handle of this type, or the error that says what is wrong with the handle.
+#[inline]
+pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Held<'static, H::Object>, Failure> {
+    object(handle.addr(), H::NAME)?.downcast().map_err(|_| other_kind(H::NAME))
 }
 
 /// Like [`get`], for an argument that may be null.
-pub(crate) fn get_if<H: Handle>(handle: *const H) -> Result<Option<Arc<H::Object>>, Failure> {
+pub(crate) fn get_if<H: Handle>(
+    handle: *const H,
+) -> Result<Option<Held<'static, H::Object>>, Failure> {
     if handle.is_null() { Ok(None) } else { get(handle).map(Some) }
-}
-
-/// Like [`get`], but `None` if the handle is of another kind.
-pub(crate) fn get_as<H: Handle>(handle: usize) -> Option<Arc<H::Object>> {
-    object(handle)?.downcast().ok()
 }
 
 /// The error for a handle that cannot be looked up.
 #[cold]
-pub(crate) fn not_live(handle: usize, name: &str) -> Failure {
+fn not_live(handle: usize, name: &str) -> Failure {
     let what = if handle == 0 { "is null" } else { "was freed, or is no handle" };
     Failure::new(nk_status::NK_BAD_HANDLE, &format!("the {name} handle {what}"))
 }
 
+/// The error for a handle of another kind.
 #[cold]
-fn other_kind(name: &str) -> Failure {
+pub(crate) fn other_kind(name: &str) -> Failure {
     let message = format!("the handle is of another kind: this call takes the handle of {name}");
     Failure::new(nk_status::NK_BAD_HANDLE, &message)
 }
@@ -174,24 +208,21 @@ pub(crate) fn free(handle: usize) -> Result<(), Failure> {
     if handle == 0 {
         return Ok(());
     }
-    let found = decode(handle).and_then(|(shard, number, generation)| {
-        let mut place = shard.place(number)?.write().unwrap_or_else(PoisonError::into_inner);
-        let object = if place.generation == generation { place.object.take() } else { None };
-        let object = object?;
-        place.generation = if generation == GENERATION_MAX { 1 } else { generation + 1 };
-        Some((shard, number, object))
-    });
-    let Some((shard, number, object)) = found else { return Err(not_live(handle, "given")) };
-    shard.free().places.push(number);
-    drop(object);
+    let closed = decode(handle)
+        .and_then(|(slot, generation)| slot.close(generation).map(|is_empty| (slot, is_empty)));
+    match closed {
+        None => return Err(not_live(handle, "given")),
+        Some((slot, true)) => give_back(slot.place),
+        Some((_, false)) => {}
+    }
     Ok(())
 }
 
 /// The number of live handles.
 pub(crate) fn live() -> usize {
-    let live_in = |shard: &Shard| {
-        let free = shard.free();
-        free.next - free.places.len()
-    };
-    TABLE.iter().map(live_in).sum()
+    let chunks = TABLE.iter().flat_map(|shard| shard.chunks.iter().filter_map(OnceLock::get));
+    chunks.flat_map(|slots| slots.iter()).filter(|slot| slot.is_live()).count()
 }
+
+#[cfg(test)]
+mod tests;

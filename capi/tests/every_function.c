@@ -153,7 +153,7 @@ static void opening(void) {
   OK(nk_index_close(index, &error));
   OK(nk_index_close(index, &error));
   FAILS(NK_CLOSED, nk_index_insert(index, "fox", 3, fox, NULL, &error));
-  FAILS(NK_CLOSED, nk_find_signature(NK_READ(index), fox, NULL, (nk_answer **)&a, &error));
+  FAILS(NK_CLOSED, nk_find_signature(NK_READ(index), fox, NULL, (nk_answer **)&a, NULL, &error));
   OK(nk_index_exists(path, strlen(path), &is_there, &error));
   CHECK(is_there);
   FAILS(NK_MISMATCH, nk_index_open_or_create(path, strlen(path), other, NULL, &second, &error));
@@ -308,7 +308,7 @@ static void querying(void) {
   nk_answer *answer = NULL;
   nk_answer_view view;
   int calls = 0;
-  OK(nk_find_signature(NK_READ(index), fox, NULL, &answer, &error));
+  OK(nk_find_signature(NK_READ(index), fox, NULL, &answer, NULL, &error));
   OK(nk_answer_get(answer, &view, &error));
   CHECK(view.matches_len == 2 && view.found == 2 && view.complete && view.threshold == 0.6);
   CHECK(equals(view.matches[0].key, "a1") && equals(view.matches[0].payload, "one"));
@@ -322,15 +322,13 @@ static void querying(void) {
   OK(nk_query_limit(query, 1, &error));
   OK(nk_query_max_candidates(query, 100, &error));
   OK(nk_query_deadline_ms(query, 60000, &error));
-  OK(nk_find_text(NK_READ(index), FOX2, strlen(FOX2), query, &answer, &error));
-  OK(nk_answer_get(answer, &view, &error));
+  OK(nk_find_text(NK_READ(index), FOX2, strlen(FOX2), query, &answer, &view, &error));
   CHECK(view.matches_len == 1 && view.found == 2 && view.matches[0].containment > 0.9);
   nk_free(answer);
   OK(nk_query_filter(query, only_b, &calls, release, &error));
-  OK(nk_find_key(NK_READ(index), "a1", 2, query, &answer, &error));
-  OK(nk_answer_get(answer, &view, &error));
+  OK(nk_find_key(NK_READ(index), "a1", 2, query, &answer, &view, &error));
   CHECK(view.matches_len == 1 && equals(view.matches[0].key, "b1") && calls == 1);
-  FAILS(NK_NO_SUCH_KEY, nk_find_key(NK_READ(index), "zz", 2, query, &answer, &error));
+  FAILS(NK_NO_SUCH_KEY, nk_find_key(NK_READ(index), "zz", 2, query, &answer, NULL, &error));
   CHECK(releases == 0);
   OK(nk_query_filter(query, NULL, NULL, NULL, &error));
   CHECK(releases == 1);
@@ -338,7 +336,7 @@ static void querying(void) {
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   CHECK(releases == 2);
   OK(nk_query_threshold(query, 2.0, &error));
-  FAILS(NK_INVALID, nk_find_signature(NK_READ(index), fox, query, &answer, &error));
+  FAILS(NK_INVALID, nk_find_signature(NK_READ(index), fox, query, &answer, NULL, &error));
   nk_free(query);
   CHECK(releases == 3);
   FAILS(NK_BAD_HANDLE, nk_query_filter(query, only_b, &calls, release, &error));

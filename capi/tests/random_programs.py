@@ -98,6 +98,19 @@ class Program:
             address = self.random.choice(others)
         return self.ffi.cast("void *", address)
 
+    def find(self, function, *arguments, expect=OK):
+        """An answer. The view of the search and that of the answer are the same."""
+        out, shown = self.ffi.new("nk_answer **"), self.ffi.new("nk_answer_view *")
+        self.call(expect, function, *arguments, out, shown)
+        if expect != OK:
+            assert out[0] == self.ffi.NULL and shown.matches == self.ffi.NULL
+            return None
+        self.handles[int(self.ffi.cast("uintptr_t", out[0]))] = "nk_answer"
+        view = self.ffi.new("nk_answer_view *")
+        self.call(OK, self.lib.nk_answer_get, out[0], view)
+        assert (view.matches, view.found) == (shown.matches, shown.found)
+        return out[0]
+
     def signature(self, items):
         if items not in self.signatures:
             names = [self.ffi.new("char[]", b"item-%d" % item) for item in sorted(items)]
@@ -277,14 +290,12 @@ class Program:
                               and value[0] == model[asked][0] and key != asked
                               and (key < b"m" or not filtered))
             status = OK if asked in model else NO_SUCH_KEY
-            answer = self.make("nk_answer", self.lib.nk_find_key, of, asked, len(asked), query,
-                               expect=status)
+            answer = self.find(self.lib.nk_find_key, of, asked, len(asked), query, expect=status)
             if status != OK:
                 self.free(query)
                 return
         else:
-            answer = self.make("nk_answer", self.lib.nk_find_signature, of, self.signature(items),
-                               query)
+            answer = self.find(self.lib.nk_find_signature, of, self.signature(items), query)
         view = self.ffi.new("nk_answer_view *")
         self.call(OK, self.lib.nk_answer_get, answer, view)
         found = [self.bytes(view.matches[at].key) for at in range(view.matches_len)]

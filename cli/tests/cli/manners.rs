@@ -4,8 +4,6 @@ use super::*;
 
 #[path = "manners/interrupts.rs"]
 mod interrupts;
-#[path = "manners/machines.rs"]
-mod machines;
 #[cfg(target_os = "linux")]
 #[path = "manners/terminal.rs"]
 mod terminal;

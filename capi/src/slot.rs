@@ -1,0 +1,161 @@
+//! A place of the table of handles: one object at a time, and how many calls use it.
+//!
+//! One word says everything: the generation of the place, whether an object is live, whether it is
+//! being freed, and the number of its users. Looking up is one addition to that word, ending a
+//! call one subtraction. The object is dropped by whoever sees the last user go: the call that
+//! frees it, or the last call that uses it.
+//!
+//! A lookup by a stale handle adds itself, too, sees that the generation is another one, and
+//! leaves. So the number of users of a place may be above 0 for a moment at any time, and
+//! `finish` is the one step that may come too often: it compares and exchanges the whole word, so
+//! that one thread alone succeeds.
+
+use crate::table::{GENERATION_BITS, GENERATION_MAX, give_back};
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// An object of any kind.
+pub(crate) type Object = Box<dyn Any + Send + Sync>;
+
+const USERS_BITS: u32 = usize::BITS - GENERATION_BITS - 2;
+const CLOSING: usize = 1 << USERS_BITS;
+const LIVE: usize = CLOSING << 1;
+const USERS: usize = CLOSING - 1;
+
+fn generation_of(state: usize) -> usize {
+    state >> (USERS_BITS + 2)
+}
+
+fn of_generation(generation: usize) -> usize {
+    generation << (USERS_BITS + 2)
+}
+
+/// A place of the table.
+pub(crate) struct Slot {
+    state: AtomicUsize,
+    object: UnsafeCell<Option<Object>>,
+    /// Its number in the table.
+    pub(crate) place: usize,
+}
+
+// SAFETY: the object may be used by several threads at once (`Sync`) and dropped by any of them
+// (`Send`). It is written only by `fill`, whose caller alone owns the empty slot, and taken only by
+// the thread that succeeded in `finish`, when there are no users.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    pub(crate) fn new(place: usize) -> Self {
+        let state = AtomicUsize::new(of_generation(1));
+        Self { state, object: UnsafeCell::new(None), place }
+    }
+
+    /// Stores an object in an empty slot that the caller took from the list of free ones; the
+    /// generation of its handle.
+    pub(crate) fn fill(&self, object: Object) -> usize {
+        // SAFETY: the slot is empty and taken from the list of free slots, which gives it to one
+        // thread. No user looks at the object of a slot that is not live.
+        unsafe { *self.object.get() = Some(object) };
+        generation_of(self.state.fetch_add(LIVE, Ordering::AcqRel))
+    }
+
+    /// The object, if it is live and of this generation.
+    #[inline]
+    pub(crate) fn get(&self, generation: usize) -> Option<Used<'_>> {
+        let state = self.state.fetch_add(1, Ordering::AcqRel);
+        // From here on, dropping it takes this user back.
+        let used = Used { slot: self };
+        let is_it = generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE;
+        is_it.then_some(used)
+    }
+
+    /// Begins to free the object. `None` if it is not live or not of this generation; otherwise
+    /// whether the slot is empty now. If it is not, the last user empties it.
+    pub(crate) fn close(&self, generation: usize) -> Option<bool> {
+        if self.finish(generation, LIVE) {
+            return Some(true);
+        }
+        let mark = |state: usize| {
+            let is_it = generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE;
+            is_it.then_some(state | CLOSING)
+        };
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).ok()?;
+        Some(self.finish(generation, LIVE | CLOSING))
+    }
+
+    /// Drops the object, if the slot is in this state and has no users; whether this call did.
+    fn finish(&self, generation: usize, state: usize) -> bool {
+        let before = of_generation(generation) | state;
+        let after = of_generation(if generation == GENERATION_MAX { 1 } else { generation + 1 });
+        let done =
+            self.state.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if done {
+            // SAFETY: this thread alone made the exchange, there were no users, and since then no
+            // lookup succeeds; the slot is not on the list of free ones yet.
+            let object = unsafe { (*self.object.get()).take() };
+            drop(object);
+        }
+        done
+    }
+
+    /// Whether an object is in it.
+    pub(crate) fn is_live(&self) -> bool {
+        self.state.load(Ordering::Acquire) & LIVE != 0
+    }
+}
+
+/// A user of a slot. Its object stays until this is dropped.
+pub(crate) struct Used<'a> {
+    slot: &'a Slot,
+}
+
+impl Drop for Used<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let state = self.slot.state.fetch_sub(1, Ordering::AcqRel);
+        if state & CLOSING != 0 && state & USERS == 1 {
+            last_user(self.slot, generation_of(state));
+        }
+    }
+}
+
+/// Empties a slot that was freed during the call.
+#[cold]
+fn last_user(slot: &Slot, generation: usize) {
+    if slot.finish(generation, LIVE | CLOSING) {
+        give_back(slot.place);
+    }
+}
+
+impl<'a> Used<'a> {
+    /// The object, if it is of this type; otherwise this user again.
+    #[inline]
+    pub(crate) fn downcast<T: 'static>(self) -> Result<Held<'a, T>, Self> {
+        // SAFETY: `Slot::get` gave this user for a live object, which nothing writes or takes while
+        // there are users; it was written before the slot became live, and the addition that made
+        // this user saw that.
+        let object = unsafe { &*self.slot.object.get() };
+        match object.as_ref().and_then(|object| object.downcast_ref::<T>()) {
+            Some(object) => Ok(Held { object: object.into(), _used: self }),
+            None => Err(self),
+        }
+    }
+}
+
+/// The object of a handle during a call.
+pub(crate) struct Held<'a, T> {
+    object: NonNull<T>,
+    _used: Used<'a>,
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the object is in a box that stays while the user beside it is there.
+        unsafe { self.object.as_ref() }
+    }
+}

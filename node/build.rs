@@ -1,5 +1,0 @@
-//! Tells the linker that symbols come from the Node process.
-
-fn main() {
-    napi_build::setup();
-}

@@ -1,3 +1,0 @@
-// What the package exports, for TypeScript: its classes, and the shapes of their options and answers.
-export * from '../index.js';
-export type * from './types.js';
