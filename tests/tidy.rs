@@ -69,7 +69,7 @@ fn collect(folder: &Path, ending: &str, found: &mut Vec<Source>) {
 
 fn sources() -> Vec<Source> {
     let mut found = Vec::new();
-    for folder in ["src", "capi", "cli", "tests", "benches", "examples", "fuzz", "tools"] {
+    for folder in ["src", "capi", "cli", "node", "tests", "benches", "examples", "fuzz", "tools"] {
         collect(&root().join(folder), "rs", &mut found);
     }
     assert!(found.len() > 50, "the sources are where they are looked for");

@@ -52,9 +52,10 @@ use values::{order, similarity};
 ///
 /// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
 /// stderr. Exit status: 0 success (also if nothing matched), 1 `verify` or `salvage` found damage,
-/// or a key to remove was missing, 2 error, 3 lines that could not be read were skipped, 130
-/// stopped by Ctrl-C or SIGTERM: run the same command again to continue. `serve` and `mirror
-/// --watch` run until they are stopped and then exit with 0.
+/// or a key that was named is missing, 2 error, 3 lines that could not be read were skipped, or
+/// every file was, 130 stopped by Ctrl-C or SIGTERM: run the same command again to continue.
+/// `serve` and `mirror --watch` run until they are stopped and then exit with 0. With --json an
+/// error is an object on stderr, too.
 #[derive(Debug, Parser)]
 #[command(name = "nearkin", version, long_version = version::long(), max_term_width = 100)]
 #[command(after_help = "Start with:\n  nearkin dups docs\n  nearkin add my.nearkin docs\n  \
@@ -75,15 +76,21 @@ pub(crate) struct Args {
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
 
+    /// Threads that sketch and compare [default: one per processor]
+    #[arg(long, global = true, value_name = "N", env = "NEARKIN_THREADS")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub(crate) threads: Option<usize>,
+
     /// Read PDF with this program, which gets the file on stdin and prints the text, such as
     /// pdftotext; use the same program in every run, or all PDF files are read again
     #[arg(long, global = true, value_name = "COMMAND", help_heading = "Formats")]
+    #[arg(env = "NEARKIN_PDF_COMMAND")]
     pub(crate) pdf_command: Option<OsString>,
 
     /// Read all text files, pages, messages and rows in this encoding, such as windows-1251,
     /// whatever they declare [default: detected for each file]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Formats")]
-    #[arg(value_parser = values::encoding)]
+    #[arg(value_parser = values::encoding, env = "NEARKIN_ENCODING")]
     pub(crate) encoding: Option<&'static encoding_rs::Encoding>,
 
     #[command(subcommand)]

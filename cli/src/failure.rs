@@ -94,6 +94,11 @@ impl Failure {
         &self.message
     }
 
+    /// What to do next; empty if the message is enough.
+    pub(crate) fn advice(&self) -> &str {
+        &self.advice
+    }
+
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.kind == Kind::BrokenPipe
     }

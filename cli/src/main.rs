@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Args, Command};
+use failure::Failure;
 use formats::decode;
 use input::doubts;
 use output::Output;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     if let Some(ended) = formats::if_asked() {
         return ended;
     }
-    let args = Args::parse();
+    let args = Args::try_parse().unwrap_or_else(|error| refused(&error));
     if matches!(args.command, Command::Mirror(_) | Command::Dups(_)) {
         allocator::give_back_at_once();
     }
@@ -45,7 +46,11 @@ fn main() -> ExitCode {
     if let Some(encoding) = args.encoding {
         decode::force(encoding);
     }
+    if let Some(threads) = args.threads {
+        threads::limit(threads);
+    }
     output::set_level(args.quiet, args.verbose);
+    output::set_json_errors(args.json);
     let mut output = Output::new(args.json);
     let ended = commands::run(args.command, &mut output).and_then(|ended| {
         output.flush()?;
@@ -61,8 +66,21 @@ fn main() -> ExitCode {
             // Results found before the failure are printed before its message. If even that fails,
             // the message is still more useful than an error about printing.
             let _ = output.flush();
-            output::error(&failure);
+            output::failure(&failure);
             ExitCode::from(status)
         }
     }
+}
+
+/// Ends the program: the arguments ask for the help or the version, or are refused.
+fn refused(error: &clap::Error) -> ! {
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let (message, advice) = text.trim_end().split_once("\n\n").unwrap_or((&text, ""));
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        output::set_json_errors(true);
+        output::failure(&Failure::new(message, advice));
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }

@@ -7,14 +7,27 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
+/// The number of threads that the user asked for; otherwise one per processor.
+static ASKED: OnceLock<usize> = OnceLock::new();
+
+/// Sets the number of threads; to be called before the pool starts.
+pub(crate) fn limit(threads: usize) {
+    // The first call counts; there is no other.
+    let _ = ASKED.set(threads);
+}
+
 /// Starts rayon's global pool. Without this call, rayon would start it at first use and panic if
 /// threads are refused. Does nothing if the pool already runs.
 pub(crate) fn start_pool() -> Result<(), Failure> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
-    let start = || match rayon::ThreadPoolBuilder::new().build_global() {
-        // An error without a source means that the pool already runs.
-        Err(error) if error.source().is_some() => Err(error.to_string()),
-        _ => Ok(()),
+    let start = || {
+        // 0 stands for the default of rayon.
+        let threads = ASKED.get().copied().unwrap_or(0);
+        match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+            // An error without a source means that the pool already runs.
+            Err(error) if error.source().is_some() => Err(error.to_string()),
+            _ => Ok(()),
+        }
     };
     STARTED.get_or_init(start).clone().map_err(refused)
 }
@@ -40,7 +53,7 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
 pub(crate) fn refused(error: impl Display) -> Failure {
     Failure::new(
         format!("cannot start a thread: {error}"),
-        "raise the limits of threads and memory (`ulimit -u`, `ulimit -v`), or set \
-         RAYON_NUM_THREADS=1",
+        "raise the limits of threads and memory (`ulimit -u`, `ulimit -v`), or use \
+         --threads 1",
     )
 }

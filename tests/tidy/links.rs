@@ -41,7 +41,11 @@ fn collect(folder: &Path, found: &mut Vec<Source>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let foreign = FOREIGN.contains(&&*name) || (name.starts_with('.') && name != ".github");
-        if path.is_dir() && !path.is_symlink() && !foreign {
+        // A link is another name of a page, for the package that it lies in.
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() && !foreign {
             collect(&path, found);
         } else if path.extension().is_some_and(|found| found == "md") {
             let relative = path.strip_prefix(root()).unwrap().to_str().unwrap();

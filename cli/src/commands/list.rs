@@ -34,9 +34,12 @@ pub(crate) fn list(args: &List, output: &mut Output) -> Result<Ended, Failure> {
     opened::check_of_documents(index.params(), "list")?;
     let prefix = args.prefix.as_deref().unwrap_or_default().as_encoded_bytes();
     let after = args.after.as_deref().map(std::ffi::OsStr::as_encoded_bytes);
-    let limit = args.limit.unwrap_or(usize::MAX);
+    let mut keys = index.keys_with_prefix(prefix)?.peekable();
+    let is_before = |key: &[u8]| after.is_some_and(|after| key <= after);
+    while keys.next_if(|key| key.as_ref().is_ok_and(|key| is_before(key.as_bytes()))).is_some() {}
     let mut broken = 0;
-    for key in index.snapshot().keys_page(prefix, after, limit)? {
+    for key in keys.take(args.limit.unwrap_or(usize::MAX)) {
+        let key = key?;
         let key = key.as_bytes();
         if output.json() {
             output.object(&KeyObject { key: &lossy(key) })?;

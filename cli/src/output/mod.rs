@@ -12,7 +12,7 @@ pub(crate) mod web;
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write as _};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use serde::Serialize;
 
@@ -96,7 +96,33 @@ pub(crate) fn is_verbose() -> bool {
     LEVEL.load(Ordering::Relaxed) == VERBOSE
 }
 
-/// Prints why a command failed.
+/// Whether failures are printed as JSON.
+static JSON_ERRORS: AtomicBool = AtomicBool::new(false);
+
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    error: &'a str,
+    /// What to do next; may be empty.
+    advice: &'a str,
+}
+
+/// Says that failures are to be printed as JSON: `--json` was given.
+pub(crate) fn set_json_errors(json: bool) {
+    JSON_ERRORS.store(json, Ordering::Relaxed);
+}
+
+/// Prints why a command failed: as text, or as an object on one line.
+pub(crate) fn failure(failure: &Failure) {
+    if !JSON_ERRORS.load(Ordering::Relaxed) {
+        return error(failure);
+    }
+    let object = ErrorObject { error: failure.message(), advice: failure.advice() };
+    let line = serde_json::to_string(&object).unwrap_or_default();
+    // If stderr is closed, there is nowhere left to report to.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Prints a line to stderr.
 pub(crate) fn error(text: impl Display) {
     // If stderr is closed, there is nowhere left to report to.
     let _ = writeln!(io::stderr(), "nearkin: {text}");

@@ -1,20 +1,27 @@
-//! The progress bar: only on a terminal, and only for work that takes longer than a second.
+//! Progress: a bar on a terminal, for work that takes longer than a second; elsewhere a line every
+//! ten seconds, so that a log shows that the work goes on.
 //!
 //! The bar uses no colours, so `NO_COLOR` changes nothing.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{
+    HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, grouped};
 
 /// Work shorter than this shows no bar.
 const SILENT: Duration = Duration::from_secs(1);
+
+/// The variable with the seconds between two lines where there is no terminal; 0 for none.
+const HEARTBEAT: &str = "NEARKIN_HEARTBEAT";
+const HEARTBEAT_SECONDS: f64 = 10.0;
 
 /// The unit of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +35,12 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
     shown: AtomicBool,
+    doing: &'static str,
+    unit: Unit,
+    /// Time between two lines where there is no terminal.
+    pause: Option<Duration>,
+    /// The number of lines printed so far.
+    lines: AtomicU32,
 }
 
 impl Progress {
@@ -53,7 +66,9 @@ impl Progress {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(doing);
-        Self { bar, started: Instant::now(), shown: AtomicBool::new(false) }
+        let pause = if io::stderr().is_terminal() { None } else { heartbeat() };
+        let (started, shown, lines) = (Instant::now(), AtomicBool::new(false), AtomicU32::new(0));
+        Self { bar, started, shown, doing, unit, pause, lines }
     }
 
     /// Starts a bar, but keeps it hidden if stdout is a terminal, because it would break up the
@@ -75,6 +90,7 @@ impl Progress {
 
     pub(crate) fn reached(&self, done: u64) {
         self.bar.set_position(done);
+        self.beat(done);
         if self.started.elapsed() >= SILENT
             && !output::is_quiet()
             && !self.shown.swap(true, Ordering::Relaxed)
@@ -82,6 +98,31 @@ impl Progress {
             // If stderr is not a terminal, this draw target prints nothing.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+    }
+
+    /// Prints how far the work is if there is no terminal and the time has come.
+    fn beat(&self, done: u64) {
+        let Some(pause) = self.pause else { return };
+        let (lines, spent) = (self.lines.load(Ordering::Relaxed), self.started.elapsed());
+        if spent < pause * (lines + 1) {
+            return;
+        }
+        // One of several threads prints the line. After a long pause, the lines of it are left out.
+        let after = u32::try_from(spent.as_millis() / pause.as_millis().max(1)).unwrap_or(u32::MAX);
+        let order = Ordering::Relaxed;
+        if self.lines.compare_exchange(lines, after.max(lines + 1), order, order).is_err() {
+            return;
+        }
+        let shown = |count: u64| match self.unit {
+            Unit::Bytes => HumanBytes(count).to_string(),
+            Unit::Documents => grouped(count),
+        };
+        let of = match self.bar.length().filter(|total| *total > 0) {
+            Some(total) => format!(" of {}", shown(total)),
+            None => String::new(),
+        };
+        let spent = HumanDuration(spent);
+        output::note(format!("{}: {}{of} after {spent}", self.doing, shown(done)));
     }
 
     /// Returns a progress callback for a long operation of the library. After a signal such as
@@ -98,6 +139,13 @@ impl Progress {
     pub(crate) fn note(&self, text: impl fmt::Display) {
         self.bar.suspend(|| output::note(text));
     }
+}
+
+/// The time between two lines; `None` for no lines.
+fn heartbeat() -> Option<Duration> {
+    let asked = std::env::var(HEARTBEAT).ok().and_then(|asked| asked.parse().ok());
+    let seconds = asked.unwrap_or(HEARTBEAT_SECONDS);
+    Duration::try_from_secs_f64(seconds).ok().filter(|pause| *pause >= Duration::from_millis(1))
 }
 
 impl Drop for Progress {

@@ -4,6 +4,8 @@ use super::*;
 
 #[path = "manners/interrupts.rs"]
 mod interrupts;
+#[path = "manners/machines.rs"]
+mod machines;
 #[cfg(target_os = "linux")]
 #[path = "manners/terminal.rs"]
 mod terminal;

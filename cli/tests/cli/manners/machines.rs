@@ -1,0 +1,102 @@
+//! What programs that call the tool rely on: errors as JSON, variables, threads, signs of life.
+
+use super::*;
+
+const LINE: &str = "{\"id\":1,\"text\":\"some words of a text that is long enough\"}\n";
+
+/// The only line of stderr, as JSON.
+#[track_caller]
+fn error_of(ran: &Ran) -> serde_json::Value {
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{}", ran.stderr);
+    serde_json::from_str(lines[0]).expect(lines[0])
+}
+
+#[test]
+fn errors_are_objects_with_json() {
+    let scratch = Scratch::with_licences();
+    let error = error_of(&scratch.run("stats nowhere --json").ends_with(2));
+    let said = error["error"].as_str().unwrap();
+    assert!(said.contains("nowhere") && !said.starts_with("error"), "{said}");
+    assert!(error["advice"].is_string());
+    // The arguments themselves are refused.
+    let error = error_of(&scratch.run("add i docs --json --threshold 7").ends_with(2));
+    let said = error["error"].as_str().unwrap();
+    assert!(said.contains("--threshold") && !said.starts_with("error"), "{said}");
+    let error = error_of(&scratch.run("ad i docs --json").ends_with(2));
+    assert!(error["advice"].as_str().unwrap().contains("--help"), "{error}");
+    // Without --json, and for the help, nothing changes.
+    assert!(scratch.run("stats nowhere").ends_with(2).stderr.starts_with("nearkin: error: "));
+    assert!(scratch.run("ad i docs").ends_with(2).stderr.starts_with("error: "));
+    assert!(scratch.run("add --help --json").ends_with(0).stdout.contains("Usage:"));
+}
+
+#[test]
+fn variables_stand_for_options() {
+    let scratch = Scratch::with_licences();
+    let ran = |name: &str, value: &str, arguments: &str| {
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        Ran::new(scratch.command(&arguments).env(name, value).output().unwrap())
+    };
+    scratch.write("docs/old.txt", b"caf\xe9 and some more words of a text");
+    ran("NEARKIN_ENCODING", "windows-1251", "add i docs").ends_with(0);
+    ran("NEARKIN_ENCODING", "no such", "add i docs").ends_with(2);
+    let wrong = ran("NEARKIN_THREADS", "0", "add i docs").ends_with(2);
+    assert!(wrong.stderr.contains("--threads"), "{}", wrong.stderr);
+    scratch.write("docs/a.pdf", b"%PDF-1.4\ngarbage");
+    let ran = ran("NEARKIN_PDF_COMMAND", "nearkin-no-such-program", "add j docs").ends_with(0);
+    assert!(ran.stderr.contains("nearkin-no-such-program"), "{}", ran.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_are_as_many_as_asked_for() {
+    use std::io::Read as _;
+
+    let scratch = Scratch::new();
+    let threads = |arguments: &str| {
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        let mut command = scratch.command(&arguments);
+        // An option counts more than the variable.
+        command.env("NEARKIN_THREADS", "5");
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Waits for its input, with the threads of its pool.
+        child.stdin.as_mut().unwrap().write_all(LINE.repeat(100).as_bytes()).unwrap();
+        let tasks = format!("/proc/{}/task", child.id());
+        let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+        let mut most = 0;
+        for _ in 0..50 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            let names = fs::read_dir(&tasks).unwrap().filter_map(|task| name(task.unwrap()).ok());
+            most = most.max(names.count());
+        }
+        drop(child.stdin.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(child.wait().unwrap().success(), "{said}");
+        most
+    };
+    let one = threads("add i --jsonl - --threads 1");
+    let nine = threads("add j --jsonl - --threads 9");
+    let five = threads("add k --jsonl -");
+    assert_eq!([nine - one, five - one], [8, 4]);
+}
+
+#[test]
+fn long_work_says_where_it_is_without_a_terminal() {
+    let scratch = Scratch::new();
+    scratch.write("many.jsonl", LINE.repeat(20_000));
+    let ran = |seconds: &str, more: &[&str]| {
+        let arguments = [&["admit", "i", "--jsonl", "many.jsonl"][..], more].concat();
+        let mut command = scratch.command(&arguments);
+        Ran::new(command.env("NEARKIN_HEARTBEAT", seconds).output().unwrap()).ends_with(0).stderr
+    };
+    let beats = |said: &str| said.lines().filter(|line| line.contains(" after ")).count();
+    let said = ran("0.01", &[]);
+    assert!(beats(&said) > 0, "{said}");
+    let line = said.lines().find(|line| line.contains(" after ")).unwrap();
+    assert!(line.starts_with("nearkin: admitting: ") && line.contains("iB of "), "{line}");
+    assert_eq!(beats(&ran("0.01", &["--quiet"])), 0);
+    assert_eq!(beats(&ran("0", &[])), 0);
+    assert_eq!(beats(&ran("1000", &[])), 0);
+}

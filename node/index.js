@@ -1,0 +1,26 @@
+'use strict';
+
+// The public names of the package. `index.mjs` exports the same as an ES module.
+
+const { AbortError, NearkinError } = require('./lib/errors.js');
+const { Index } = require('./lib/writer.js');
+const { Params } = require('./lib/params.js');
+const { Readable, Snapshot } = require('./lib/readable.js');
+const { Reader } = require('./lib/reader.js');
+const { Signature, Sketcher } = require('./lib/sketcher.js');
+const { exists, existsSync, version } = require('./lib/opening.js');
+
+module.exports = {
+  AbortError,
+  Index,
+  NearkinError,
+  Params,
+  Readable,
+  Reader,
+  Signature,
+  Sketcher,
+  Snapshot,
+  exists,
+  existsSync,
+  version,
+};

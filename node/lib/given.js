@@ -1,0 +1,199 @@
+'use strict';
+
+// Checks and converts arguments. A wrong type is a `TypeError`, as for Node's own calls.
+
+/** @import { Document, Edit, InsertOptions, Key, Time } from './types.js' */
+
+/** Half of a surrogate pair, which UTF-8 cannot express. */
+const HALF = /\p{Cs}/u;
+
+/**
+ * A copy of an object of options without what is undefined. A name that is not among `types` is
+ * refused, for a misspelt option would be ignored; so is a value of another type.
+ * @param {object} options
+ * @param {Record<string, string>} types Names, each with the types of `typeof`; `any` is not checked.
+ * @param {string} [name]
+ * @returns {any}
+ */
+function checked(options, types, name = 'options') {
+  if (options === null || typeof options !== 'object') {
+    throw new TypeError(`${name} must be an object`);
+  }
+  /** @type {any} */
+  const found = {};
+  for (const [option, value] of Object.entries(options)) {
+    const expected = types[option];
+    if (expected === undefined) {
+      throw new TypeError(`unknown option ${option}: there are ${Object.keys(types).join(', ')}`);
+    }
+    if (value === undefined) continue;
+    if (expected !== 'any' && !expected.split('|').includes(typeof value)) {
+      throw new TypeError(`${option} must be a ${expected.replaceAll('|', ' or a ')}`);
+    }
+    found[option] = value;
+  }
+  return found;
+}
+
+/**
+ * A path of the file system.
+ * @param {string} path
+ */
+function pathOf(path) {
+  if (typeof path !== 'string') throw new TypeError('path must be a string');
+  return path;
+}
+
+/**
+ * A key for the native part.
+ * @param {Key} key
+ * @param {string} [name]
+ * @returns {string | Buffer}
+ */
+function keyOf(key, name = 'key') {
+  if (typeof key === 'string') {
+    if (HALF.test(key)) throw new TypeError(`${name} has half of a surrogate pair`);
+    return key;
+  }
+  if (key instanceof Uint8Array) return bytesOf(key, name);
+  throw new TypeError(`${name} must be a string or a Uint8Array`);
+}
+
+/**
+ * A buffer over the same bytes.
+ * @param {string | Uint8Array} bytes
+ * @param {string} name
+ */
+function bytesOf(bytes, name) {
+  if (typeof bytes === 'string') return Buffer.from(bytes, 'utf8');
+  if (!(bytes instanceof Uint8Array)) {
+    throw new TypeError(`${name} must be a string or a Uint8Array`);
+  }
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/**
+ * A document for the native part: a string, an array of items, or the parts of a signature.
+ * @param {Document} document
+ * @returns {any}
+ */
+function documentOf(document) {
+  if (typeof document === 'string') return document;
+  const problem = 'a document must be a string, a Signature or a collection of items';
+  // A buffer is an iterable of numbers, and surely not meant as a set of them.
+  if (document === null || typeof document !== 'object' || ArrayBuffer.isView(document)) {
+    throw new TypeError(problem);
+  }
+  if (Symbol.iterator in document) {
+    return Array.from(document, (item) => (typeof item === 'string' ? item : bytesOf(item, 'item')));
+  }
+  const { bytes, shingleCount, id } = document;
+  if (bytes instanceof Uint8Array && typeof id === 'bigint') {
+    return { bytes: bytesOf(bytes, 'bytes'), shingleCount, id };
+  }
+  throw new TypeError(problem);
+}
+
+/**
+ * Milliseconds since 1970.
+ * @param {Time} time
+ */
+function msOf(time) {
+  if (typeof time !== 'number' && !(time instanceof Date)) {
+    throw new TypeError('time must be a Date or milliseconds');
+  }
+  return Number(time);
+}
+
+const INSERT = { key: 'any', document: 'any', payload: 'any', time: 'any', signal: 'any' };
+
+/**
+ * An insert for the native part.
+ * @param {Key} key
+ * @param {Document} document
+ * @param {InsertOptions} options
+ */
+function insertOf(key, document, options) {
+  const { payload, time } = checked(options, INSERT);
+  return {
+    key: keyOf(key),
+    document: documentOf(document),
+    payload: payload === undefined ? undefined : bytesOf(payload, 'payload'),
+    timeMs: time === undefined ? undefined : msOf(time),
+  };
+}
+
+/**
+ * An edit for the native part. A forgotten document is an error, not a removal.
+ * @param {Edit} edit
+ */
+function editOf(edit) {
+  /** @type {any} */
+  const { key, remove, ...rest } = checked(edit, { ...INSERT, remove: 'boolean' }, 'an edit');
+  if (remove) {
+    if (Object.keys(rest).length > 0) throw new TypeError('a removal has no document or payload');
+    return { key: keyOf(key) };
+  }
+  if ('document' in edit) return insertOf(key, rest.document, rest);
+  if (rest.payload === undefined || rest.time !== undefined) {
+    throw new TypeError('an edit needs a document, or a payload alone, or `remove: true`');
+  }
+  return { key: keyOf(key), payload: bytesOf(rest.payload, 'payload') };
+}
+
+/**
+ * An array of things that each are checked.
+ * @template T, U
+ * @param {Iterable<T>} all
+ * @param {string} name
+ * @param {(one: T) => U} each
+ */
+function listOf(all, name, each) {
+  if (typeof all !== 'object' || all === null || !(Symbol.iterator in all)) {
+    throw new TypeError(`${name} must be an array`);
+  }
+  return Array.from(all, each);
+}
+
+const ALIKE = { threshold: 'number', contained: 'number', signal: 'any' };
+const BOUNDS = { limit: 'number', maxCandidates: 'number', timeoutMs: 'number', prefix: 'any' };
+
+/** The options of each kind of search. */
+const TERMS = {
+  query: { ...ALIKE, ...BOUNDS },
+  pairs: ALIKE,
+  clusters: ALIKE,
+  keys: { prefix: 'any', signal: 'any' },
+  admit: {
+    reject: 'number',
+    contained: 'number',
+    relate: 'number',
+    keep: 'string',
+    ...BOUNDS,
+    signal: 'any',
+  },
+};
+
+/**
+ * Options of a search without the signal; a prefix becomes a key of the native part.
+ * @param {keyof TERMS} kind
+ * @param {object} options
+ */
+function termsOf(kind, options) {
+  const { signal, prefix, ...terms } = checked(options, TERMS[kind]);
+  if (prefix !== undefined) terms.prefix = keyOf(prefix, 'prefix');
+  return terms;
+}
+
+module.exports = {
+  bytesOf,
+  checked,
+  documentOf,
+  editOf,
+  insertOf,
+  keyOf,
+  listOf,
+  msOf,
+  pathOf,
+  termsOf,
+};

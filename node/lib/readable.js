@@ -1,0 +1,238 @@
+'use strict';
+
+const { call, settled } = require('./call.js');
+const { documentOf, keyOf, listOf, termsOf } = require('./given.js');
+const { natives, of } = require('./load.js');
+const { paramsOf } = require('./params.js');
+const { Sketcher, signatureOf } = require('./sketcher.js');
+const { Walk, walkSync } = require('./walk.js');
+
+/**
+ * @import {
+ *   Abortable, Alike, Answer, Cluster, Document, Key, Pair, QueryOptions, StoredDocument,
+ * } from './types.js'
+ */
+
+/**
+ * What an `Index`, a `Reader` and a `Snapshot` answer. A method returns a promise and works on
+ * libuv's pool; its twin with `Sync` works at once and blocks the event loop.
+ * @template {string | Buffer} [K=string]
+ */
+class Readable {
+  /** @param {any} handle The native part: indexes and readers are made by `open` and `create`. */
+  constructor(handle) {
+    if (typeof handle?.isClosed !== 'function') {
+      throw new TypeError('use Index.open, Index.create or Reader.open');
+    }
+    natives.set(this, handle);
+    /** The parameters of the index. */
+    this.params = paramsOf(handle.params());
+  }
+
+  /** Makes signatures for this index. */
+  get sketcher() {
+    return new Sketcher(this.params);
+  }
+
+  /** Number of documents. @returns {number} */
+  get size() {
+    return settled(of(this).size());
+  }
+
+  /** The number of the last change that is seen. @returns {number} */
+  get change() {
+    return settled(of(this).change());
+  }
+
+  /** Whether `close` was called. @returns {boolean} */
+  get closed() {
+    return of(this).isClosed();
+  }
+
+  /** A view that does not change. @returns {Snapshot<K>} */
+  snapshot() {
+    return new Snapshot(settled(of(this).snapshot()));
+  }
+
+  /**
+   * Whether there is a document with this key.
+   * @param {Key} key
+   * @returns {Promise<boolean>}
+   */
+  async has(key) {
+    return call(undefined, () => of(this).has(false, keyOf(key)));
+  }
+
+  /**
+   * {@link has} at once.
+   * @param {Key} key
+   * @returns {boolean}
+   */
+  hasSync(key) {
+    return settled(of(this).has(true, keyOf(key)));
+  }
+
+  /**
+   * The document with this key; `undefined` if there is none.
+   * @param {Key} key
+   * @returns {Promise<StoredDocument<K> | undefined>}
+   */
+  async get(key) {
+    return document(await call(undefined, () => of(this).get(false, keyOf(key))));
+  }
+
+  /**
+   * {@link get} at once.
+   * @param {Key} key
+   * @returns {StoredDocument<K> | undefined}
+   */
+  getSync(key) {
+    return document(settled(of(this).get(true, keyOf(key))));
+  }
+
+  /**
+   * What is like this document? The answer is sorted, most similar first.
+   * @param {Document} document
+   * @param {QueryOptions & Abortable} [options]
+   * @returns {Promise<Answer<K>>}
+   */
+  async query(document, options = {}) {
+    const [given, terms] = [documentOf(document), termsOf('query', options)];
+    const run = (/** @type {any} */ stop) => of(this).query(false, given, terms, stop);
+    return call(options.signal, run, true);
+  }
+
+  /**
+   * {@link query} at once.
+   * @param {Document} document
+   * @param {QueryOptions} [options]
+   * @returns {Answer<K>}
+   */
+  querySync(document, options = {}) {
+    return settled(of(this).query(true, documentOf(document), termsOf('query', options)));
+  }
+
+  /**
+   * What is like this stored document? A key that is not stored is `NEARKIN_NO_SUCH_KEY`.
+   * @param {Key} key
+   * @param {QueryOptions & Abortable} [options]
+   * @returns {Promise<Answer<K>>}
+   */
+  async queryKey(key, options = {}) {
+    return this.queryKeys([key], options);
+  }
+
+  /**
+   * {@link queryKey} at once.
+   * @param {Key} key
+   * @param {QueryOptions} [options]
+   * @returns {Answer<K>}
+   */
+  queryKeySync(key, options = {}) {
+    return this.queryKeysSync([key], options);
+  }
+
+  /**
+   * What is like any of these stored documents?
+   * @param {Iterable<Key>} keys
+   * @param {QueryOptions & Abortable} [options]
+   * @returns {Promise<Answer<K>>}
+   */
+  async queryKeys(keys, options = {}) {
+    const [given, terms] = [listOf(keys, 'keys', (key) => keyOf(key)), termsOf('query', options)];
+    const run = (/** @type {any} */ stop) => of(this).queryKeys(false, given, terms, stop);
+    return call(options.signal, run, true);
+  }
+
+  /**
+   * {@link queryKeys} at once.
+   * @param {Iterable<Key>} keys
+   * @param {QueryOptions} [options]
+   * @returns {Answer<K>}
+   */
+  queryKeysSync(keys, options = {}) {
+    const given = listOf(keys, 'keys', (key) => keyOf(key));
+    return settled(of(this).queryKeys(true, given, termsOf('query', options)));
+  }
+
+  /**
+   * All pairs of documents that are alike, each once, in no particular order. They are computed
+   * while you read: `for await (const { a, b } of index.pairs())`. The state is that of the call.
+   * @param {Alike & Abortable} [options]
+   * @returns {AsyncIterableIterator<Pair<K>>}
+   */
+  pairs(options = {}) {
+    return new Walk(pagesOf(this, 'pairs', options), options.signal);
+  }
+
+  /**
+   * {@link pairs} at once.
+   * @param {Alike} [options]
+   * @returns {Generator<Pair<K>, void, void>}
+   */
+  pairsSync(options = {}) {
+    return walkSync(pagesOf(this, 'pairs', options));
+  }
+
+  /**
+   * All clusters: documents that are linked by pairs. The first waits until all are found.
+   * @param {Alike & Abortable} [options]
+   * @returns {AsyncIterableIterator<Cluster<K>>}
+   */
+  clusters(options = {}) {
+    return new Walk(pagesOf(this, 'clusters', options), options.signal);
+  }
+
+  /**
+   * {@link clusters} at once.
+   * @param {Alike} [options]
+   * @returns {Generator<Cluster<K>, void, void>}
+   */
+  clustersSync(options = {}) {
+    return walkSync(pagesOf(this, 'clusters', options));
+  }
+
+  /**
+   * All keys, sorted by their bytes; with `prefix`, those that begin with it.
+   * @param {{ prefix?: Key } & Abortable} [options]
+   * @returns {AsyncIterableIterator<K>}
+   */
+  keys(options = {}) {
+    return new Walk(pagesOf(this, 'keys', options), options.signal);
+  }
+
+  /**
+   * {@link keys} at once.
+   * @param {{ prefix?: Key }} [options]
+   * @returns {Generator<K, void, void>}
+   */
+  keysSync(options = {}) {
+    return walkSync(pagesOf(this, 'keys', options));
+  }
+}
+
+/**
+ * @param {Readable<any>} readable
+ * @param {'pairs' | 'clusters' | 'keys'} kind
+ * @param {object} options
+ */
+function pagesOf(readable, kind, options) {
+  const { threshold, contained, prefix } = termsOf(kind, options);
+  return settled(of(readable).pages(kind, threshold, contained, prefix));
+}
+
+/**
+ * A view of an index or a reader that does not change. The files it needs stay on disk until it is
+ * collected.
+ * @template {string | Buffer} [K=string]
+ * @extends {Readable<K>}
+ */
+class Snapshot extends Readable {}
+
+/** @param {any} found */
+function document(found) {
+  if (found !== undefined) signatureOf(found.signature);
+  return found;
+}
+
+module.exports = { Readable, Snapshot };

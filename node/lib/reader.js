@@ -1,0 +1,50 @@
+'use strict';
+
+const { call, settled } = require('./call.js');
+const { of } = require('./load.js');
+const { opened } = require('./opening.js');
+const { OpenHandle } = require('./open_handle.js');
+
+/** @import { KeyKind, ReaderOptions, ShownKey } from './types.js' */
+
+/**
+ * An index opened for reading, beside its writer in this or another process. It shows the state of
+ * the last `refresh`.
+ * @template {string | Buffer} [K=string]
+ * @extends {OpenHandle<K>}
+ */
+class Reader extends OpenHandle {
+  /**
+   * Opens an index for reading.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {ReaderOptions<T>} [options]
+   * @returns {Promise<Reader<ShownKey<T>>>}
+   */
+  static async open(path, options = {}) {
+    return new Reader(await call(undefined, () => opened('read', path, undefined, options, false)));
+  }
+
+  /**
+   * {@link Reader.open} at once.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {ReaderOptions<T>} [options]
+   * @returns {Reader<ShownKey<T>>}
+   */
+  static openSync(path, options = {}) {
+    return new Reader(settled(opened('read', path, undefined, options, true)));
+  }
+
+  /** Follows the writer. Returns whether there was something new. @returns {Promise<boolean>} */
+  async refresh() {
+    return call(undefined, () => of(this).refresh(false));
+  }
+
+  /** {@link refresh} at once. @returns {boolean} */
+  refreshSync() {
+    return settled(of(this).refresh(true));
+  }
+}
+
+module.exports = { Reader };

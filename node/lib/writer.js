@@ -1,0 +1,300 @@
+'use strict';
+
+const { call, settled } = require('./call.js');
+const { bytesOf, editOf, insertOf, keyOf, listOf, msOf, termsOf } = require('./given.js');
+const { of } = require('./load.js');
+const { opened } = require('./opening.js');
+const { OpenHandle } = require('./open_handle.js');
+
+/**
+ * @import {
+ *   Abortable, Admission, AdmitOptions, Document, Edit, InsertOptions, Key, KeyKind, Newcomer,
+ *   OpenOptions, Outcome, ShownKey, Time, Written,
+ * } from './types.js'
+ * @import { Params } from './params.js'
+ */
+
+/**
+ * An index, open for reading and writing: a map from keys to signatures, on disk. One handle writes
+ * to an index; others read it with `Reader`. Calls that are not awaited run at the same time, in any
+ * order: await a write, or put several into one `write`.
+ * @template {string | Buffer} [K=string]
+ * @extends {OpenHandle<K>}
+ */
+class Index extends OpenHandle {
+  /**
+   * Opens an index. With `params` it is created if there is none, and must have the same ones.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {Params} [params]
+   * @param {OpenOptions<T>} [options]
+   * @returns {Promise<Index<ShownKey<T>>>}
+   */
+  static async open(path, params, options = {}) {
+    const how = params === undefined ? 'open' : 'either';
+    return new Index(await call(undefined, () => opened(how, path, params, options, false)));
+  }
+
+  /**
+   * {@link Index.open} at once.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {Params} [params]
+   * @param {OpenOptions<T>} [options]
+   * @returns {Index<ShownKey<T>>}
+   */
+  static openSync(path, params, options = {}) {
+    const how = params === undefined ? 'open' : 'either';
+    return new Index(settled(opened(how, path, params, options, true)));
+  }
+
+  /**
+   * Creates an index. If there is one already, the error is `NEARKIN_EXISTS`.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {Params} params
+   * @param {OpenOptions<T>} [options]
+   * @returns {Promise<Index<ShownKey<T>>>}
+   */
+  static async create(path, params, options = {}) {
+    return new Index(await call(undefined, () => opened('create', path, params, options, false)));
+  }
+
+  /**
+   * {@link Index.create} at once.
+   * @template {KeyKind} [T='string']
+   * @param {string} path
+   * @param {Params} params
+   * @param {OpenOptions<T>} [options]
+   * @returns {Index<ShownKey<T>>}
+   */
+  static createSync(path, params, options = {}) {
+    return new Index(settled(opened('create', path, params, options, true)));
+  }
+
+  /**
+   * An index in memory, which is gone when it is closed.
+   * @template {KeyKind} [T='string']
+   * @param {Params} params
+   * @param {OpenOptions<T>} [options]
+   * @returns {Index<ShownKey<T>>}
+   */
+  static temporary(params, options = {}) {
+    return new Index(settled(opened('temporary', '', params, options, true)));
+  }
+
+  /**
+   * Inserts a document, or replaces the one with this key. A stored payload is kept unless another
+   * one is given. The document is durable when the promise is fulfilled (see `durability`).
+   * @param {Key} key
+   * @param {Document} document
+   * @param {InsertOptions & Abortable} [options]
+   * @returns {Promise<Outcome>}
+   */
+  async insert(key, document, options = {}) {
+    const edit = insertOf(key, document, options);
+    return call(options.signal, (stop) => of(this).edit(false, edit, stop));
+  }
+
+  /**
+   * {@link insert} at once.
+   * @param {Key} key
+   * @param {Document} document
+   * @param {InsertOptions} [options]
+   * @returns {Outcome}
+   */
+  insertSync(key, document, options = {}) {
+    return settled(of(this).edit(true, insertOf(key, document, options)));
+  }
+
+  /**
+   * Sets the payload of a document, and nothing else. Returns whether there is such a document.
+   * @param {Key} key
+   * @param {string | Uint8Array} payload
+   * @returns {Promise<boolean>}
+   */
+  async setPayload(key, payload) {
+    const edit = { key: keyOf(key), payload: bytesOf(payload, 'payload') };
+    return (await call(undefined, () => of(this).edit(false, edit))) !== 'missing';
+  }
+
+  /**
+   * {@link setPayload} at once.
+   * @param {Key} key
+   * @param {string | Uint8Array} payload
+   * @returns {boolean}
+   */
+  setPayloadSync(key, payload) {
+    const edit = { key: keyOf(key), payload: bytesOf(payload, 'payload') };
+    return settled(of(this).edit(true, edit)) !== 'missing';
+  }
+
+  /**
+   * Removes a document. Returns whether there was one.
+   * @param {Key} key
+   * @returns {Promise<boolean>}
+   */
+  async remove(key) {
+    const edit = { key: keyOf(key) };
+    return (await call(undefined, () => of(this).edit(false, edit))) === 'removed';
+  }
+
+  /**
+   * {@link remove} at once.
+   * @param {Key} key
+   * @returns {boolean}
+   */
+  removeSync(key) {
+    return settled(of(this).edit(true, { key: keyOf(key) })) === 'removed';
+  }
+
+  /**
+   * Writes several edits as one change: all of them or none, with one sync. Load documents in
+   * batches of about 1,000.
+   * @param {Iterable<Edit>} edits
+   * @param {Abortable} [options]
+   * @returns {Promise<Written>}
+   */
+  async write(edits, options = {}) {
+    const given = listOf(edits, 'edits', editOf);
+    return call(options.signal, (stop) => of(this).write(false, given, stop));
+  }
+
+  /**
+   * {@link write} at once.
+   * @param {Iterable<Edit>} edits
+   * @returns {Written}
+   */
+  writeSync(edits) {
+    return settled(of(this).write(true, listOf(edits, 'edits', editOf)));
+  }
+
+  /**
+   * Inserts a document unless a stored one is too similar: search and insert are one atomic step.
+   * @param {Key} key
+   * @param {Document} document
+   * @param {AdmitOptions & InsertOptions & Abortable} [options]
+   * @returns {Promise<Admission<K>>}
+   */
+  async admit(key, document, options = {}) {
+    const { payload, time, ...rest } = options;
+    return (await this.admitAll([{ key, document, payload, time }], rest))[0];
+  }
+
+  /**
+   * {@link admit} at once.
+   * @param {Key} key
+   * @param {Document} document
+   * @param {AdmitOptions & InsertOptions} [options]
+   * @returns {Admission<K>}
+   */
+  admitSync(key, document, options = {}) {
+    const { payload, time, ...rest } = options;
+    return this.admitAllSync([{ key, document, payload, time }], rest)[0];
+  }
+
+  /**
+   * Admits documents one after the other; each is compared with those before it, too. One sync
+   * covers all.
+   * @param {Iterable<Newcomer>} newcomers
+   * @param {AdmitOptions & Abortable} [options]
+   * @returns {Promise<Admission<K>[]>}
+   */
+  async admitAll(newcomers, options = {}) {
+    const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
+    return call(options.signal, (stop) => of(this).admit(false, given, terms, stop));
+  }
+
+  /**
+   * {@link admitAll} at once.
+   * @param {Iterable<Newcomer>} newcomers
+   * @param {AdmitOptions} [options]
+   * @returns {Admission<K>[]}
+   */
+  admitAllSync(newcomers, options = {}) {
+    return settled(of(this).admit(true, newcomersOf(newcomers), termsOf('admit', options)));
+  }
+
+  /**
+   * Removes every document whose key begins with the prefix. Returns their number.
+   * @param {Key} prefix
+   * @returns {Promise<number>}
+   */
+  async removePrefix(prefix) {
+    return call(undefined, () => of(this).removePrefix(false, keyOf(prefix, 'prefix')));
+  }
+
+  /**
+   * {@link removePrefix} at once.
+   * @param {Key} prefix
+   * @returns {number}
+   */
+  removePrefixSync(prefix) {
+    return settled(of(this).removePrefix(true, keyOf(prefix, 'prefix')));
+  }
+
+  /**
+   * Removes every document that is older than a time. Returns their number.
+   * @param {Time} time
+   * @returns {Promise<number>}
+   */
+  async removeBefore(time) {
+    return call(undefined, () => of(this).removeBefore(false, msOf(time)));
+  }
+
+  /**
+   * {@link removeBefore} at once.
+   * @param {Time} time
+   * @returns {number}
+   */
+  removeBeforeSync(time) {
+    return settled(of(this).removeBefore(true, msOf(time)));
+  }
+
+  /** Writes what is in memory to a segment. @returns {Promise<void>} */
+  async flush() {
+    return call(undefined, () => of(this).flush(false));
+  }
+
+  /** {@link flush} at once. @returns {void} */
+  flushSync() {
+    settled(of(this).flush(true));
+  }
+
+  /**
+   * Makes all earlier writes durable, whatever the durability. Returns the last durable change.
+   * @returns {Promise<number>}
+   */
+  async sync() {
+    return call(undefined, () => of(this).sync(false));
+  }
+
+  /** {@link sync} at once. @returns {number} */
+  syncSync() {
+    return settled(of(this).sync(true));
+  }
+
+  /**
+   * Merges everything into one segment. Reads and writes go on meanwhile.
+   * @param {Abortable} [options]
+   * @returns {Promise<void>}
+   */
+  async compact(options = {}) {
+    return call(options.signal, (stop) => of(this).compact(false, stop));
+  }
+
+  /** {@link compact} at once. @returns {void} */
+  compactSync() {
+    settled(of(this).compact(true));
+  }
+}
+
+/** @param {Iterable<Newcomer>} newcomers */
+function newcomersOf(newcomers) {
+  return listOf(newcomers, 'newcomers', (one) => {
+    if (typeof one !== 'object' || one === null) throw new TypeError('a newcomer must be an object');
+    return insertOf(one.key, one.document, one);
+  });
+}
+
+module.exports = { Index };

@@ -1,0 +1,134 @@
+//! Documents as given: texts, sets of items, or signatures. They become signatures on the thread
+//! that runs the call.
+
+use std::sync::Arc;
+
+use napi::Env;
+use napi::bindgen_prelude::{BigInt, Buffer, Either, Either3};
+use napi_derive::napi;
+use nearkin::{ErrorKind, Signature};
+
+use crate::failure::Failure;
+use crate::job::{Call, Reply, Stop, run};
+use crate::keys::{Bytes, KeyType, owned};
+use crate::params::NativeParams;
+
+/// A signature as JavaScript keeps it.
+#[napi(object, object_to_js = false)]
+pub struct SignatureParts {
+    pub bytes: Buffer,
+    pub shingle_count: u32,
+    /// The id of its parameters.
+    pub id: BigInt,
+}
+
+/// A document as given.
+pub(crate) type Given = Either3<String, Vec<Bytes>, SignatureParts>;
+
+/// A document, free of JavaScript.
+pub(crate) enum Document {
+    Text(String),
+    Items(Vec<Vec<u8>>),
+    Signature { bytes: Vec<u8>, shingle_count: u32, id: u64 },
+}
+
+impl From<Given> for Document {
+    fn from(given: Given) -> Self {
+        match given {
+            Either3::A(text) => Self::Text(text),
+            Either3::B(items) => Self::Items(items.into_iter().map(owned).collect()),
+            Either3::C(SignatureParts { bytes, shingle_count, id }) => {
+                Self::Signature { bytes: bytes.to_vec(), shingle_count, id: id.get_u64().1 }
+            }
+        }
+    }
+}
+
+/// Makes signatures. Any number of threads may use it.
+#[derive(Debug, Clone)]
+pub(crate) struct Sketch {
+    params: Arc<nearkin::Params>,
+    sketcher: nearkin::Sketcher,
+}
+
+impl Sketch {
+    pub(crate) fn new(params: &Arc<nearkin::Params>) -> Self {
+        Self { params: Arc::clone(params), sketcher: nearkin::Sketcher::new(params) }
+    }
+
+    pub(crate) fn signature(&self, document: &Document) -> Result<Signature, Failure> {
+        match document {
+            Document::Text(text) => Ok(self.sketcher.text(text)?),
+            Document::Items(items) => Ok(self.sketcher.items(items)?),
+            Document::Signature { bytes, shingle_count, id } => {
+                if *id != self.params.signature_id() {
+                    let message = "the signature was made with other parameters: use the index's";
+                    return Err(Failure::new(ErrorKind::Mismatch, message));
+                }
+                Ok(Signature::from_bytes(&self.params, bytes, *shingle_count)?)
+            }
+        }
+    }
+
+    /// The signatures of several documents; none for one that has nothing to compare.
+    fn signatures(&self, documents: &[Document]) -> Result<Vec<Option<Signature>>, Failure> {
+        let numbered = documents.iter().enumerate();
+        let one = |(number, document)| match self.signature(document) {
+            Ok(signature) => Ok(Some(signature)),
+            Err(failure) if failure.kind == ErrorKind::Empty.as_str() => Ok(None),
+            Err(failure) => Err(failure.of_document(number)),
+        };
+        numbered.map(one).collect()
+    }
+}
+
+/// Makes signatures for JavaScript.
+#[napi]
+pub struct NativeSketcher {
+    sketch: Sketch,
+}
+
+#[napi]
+impl NativeSketcher {
+    #[napi(constructor)]
+    pub fn new(params: &NativeParams) -> Self {
+        Self { sketch: Sketch::new(&params.inner) }
+    }
+
+    /// The signature of one document.
+    #[napi]
+    pub fn one<'e>(&self, env: &'e Env, sync: bool, given: Given) -> napi::Result<Reply<'e>> {
+        let (sketch, document) = (self.sketch.clone(), Document::from(given));
+        let call = Call { sync, keys: KeyType::Text, stop: None };
+        run(env, call, move || sketch.signature(&document))
+    }
+
+    /// The signatures of several documents.
+    #[napi]
+    pub fn many<'e>(
+        &self,
+        env: &'e Env,
+        sync: bool,
+        given: Vec<Given>,
+        stop: Option<&Stop>,
+    ) -> napi::Result<Reply<'e>> {
+        let sketch = self.sketch.clone();
+        let documents: Vec<Document> = given.into_iter().map(Document::from).collect();
+        let call = Call { sync, keys: KeyType::Text, stop: stop.cloned() };
+        run(env, call, move || sketch.signatures(&documents))
+    }
+
+    /// The estimated similarity of two signatures.
+    #[napi]
+    pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
+        let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
+        match made(a).and_then(|a| Ok((a, made(b)?))) {
+            Ok((a, b)) => {
+                let equal = a.rows().zip(b.rows()).filter(|(a, b)| a == b).count();
+                let equal = u32::try_from(equal).unwrap_or(u32::MAX);
+                Either::A(self.sketch.params.similarity(equal))
+            }
+            Err(failure) => Either::B(failure),
+        }
+    }
+}

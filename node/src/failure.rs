@@ -1,0 +1,70 @@
+//! Errors of the library, panics and refused arguments, as one value for JavaScript.
+
+use std::any::Any;
+
+use napi_derive::napi;
+use nearkin::{Error, ErrorKind};
+
+/// Why a call failed. JavaScript throws it as a `NearkinError`.
+#[napi]
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The word of the error's kind, such as `not_found`.
+    pub kind: String,
+    /// What happened, where, and what to do.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind: kind.as_str().to_owned(), message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    pub(crate) fn closed(what: &str) -> Self {
+        Self::new(ErrorKind::Closed, format!("the {what} is closed; open it again"))
+    }
+
+    /// The call was aborted before its work began.
+    pub(crate) fn aborted() -> Self {
+        Self::new(ErrorKind::Cancelled, "the call was aborted")
+    }
+
+    /// A panic is a bug of the library: it must not end the process.
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "no message".to_owned());
+        let report = "this is a bug in nearkin: please report it with this message";
+        Self { kind: "bug".to_owned(), message: format!("{text}; {report}") }
+    }
+
+    /// The same failure, of one of several documents.
+    pub(crate) fn of_document(mut self, number: usize) -> Self {
+        self.message = format!("document {number} (counted from 0): {}", self.message);
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(source) = cause {
+            message.push_str(": ");
+            message.push_str(&source.to_string());
+            cause = source.source();
+        }
+        Self::new(error.kind(), message)
+    }
+}
+
+/// The engine of JavaScript refused to make a value: it is out of memory, or it ends.
+impl From<napi::Error> for Failure {
+    fn from(error: napi::Error) -> Self {
+        Self { kind: ErrorKind::Other.as_str().to_owned(), message: error.reason.clone() }
+    }
+}

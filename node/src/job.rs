@@ -1,0 +1,112 @@
+//! Runs the work of a call: at once, or on libuv's pool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use napi::bindgen_prelude::{AsyncTask, Either, ToNapiValue, Unknown};
+use napi::{Env, ScopedTask};
+use napi_derive::napi;
+
+use crate::failure::Failure;
+use crate::keys::KeyType;
+use crate::shown::Shown;
+
+/// The answer of a method: a promise, or the value itself.
+pub(crate) type Reply<'e> = Either<AsyncTask<Job>, Unknown<'e>>;
+
+type Work = Box<dyn FnOnce() -> Result<Box<dyn Shown>, Failure> + Send>;
+
+/// Tells a running call that its `AbortSignal` was triggered.
+#[napi]
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+}
+
+#[napi]
+impl Stop {
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self { flag: Arc::default() }
+    }
+
+    /// Asks the call to stop.
+    #[napi]
+    pub fn abort(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
+/// How a method is called.
+pub(crate) struct Call {
+    pub(crate) sync: bool,
+    pub(crate) keys: KeyType,
+    pub(crate) stop: Option<Stop>,
+}
+
+/// Work for a thread of libuv's pool.
+pub struct Job {
+    work: Option<Work>,
+    keys: KeyType,
+}
+
+impl Job {
+    fn run(&mut self) -> Result<Box<dyn Shown>, Failure> {
+        let Some(work) = self.work.take() else { return Err(Failure::aborted()) };
+        // This is unwind safe: the library checks its own state after a panic.
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            let failure = Failure::panicked(&*panic);
+            Err(failure)
+        })
+    }
+}
+
+fn show(
+    env: &Env,
+    done: Result<Box<dyn Shown>, Failure>,
+    keys: KeyType,
+) -> napi::Result<Unknown<'_>> {
+    match done.and_then(|value| value.show(env, keys)) {
+        Ok(value) => Ok(value),
+        Err(failure) => failure.into_unknown(env),
+    }
+}
+
+impl<'task> ScopedTask<'task> for Job {
+    type Output = Result<Box<dyn Shown>, Failure>;
+    type JsValue = Unknown<'task>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(self.run())
+    }
+
+    fn resolve(&mut self, env: &'task Env, output: Self::Output) -> napi::Result<Unknown<'task>> {
+        show(env, output, self.keys)
+    }
+}
+
+/// Runs `work` as the call asks for. A call that was aborted before its work began does nothing.
+pub(crate) fn run<T: Shown + 'static>(
+    env: &Env,
+    call: Call,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> napi::Result<Reply<'_>> {
+    let Call { sync, keys, stop } = call;
+    let work = move || {
+        if stop.is_some_and(|stop| stop.is_set()) {
+            return Err(Failure::aborted());
+        }
+        work().map(|value| Box::new(value) as Box<dyn Shown>)
+    };
+    let mut job = Job { work: Some(Box::new(work)), keys };
+    if sync {
+        let done = job.run();
+        return show(env, done, keys).map(Either::B);
+    }
+    Ok(Either::A(AsyncTask::new(job)))
+}

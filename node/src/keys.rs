@@ -1,0 +1,42 @@
+//! Keys and payloads: bytes, which JavaScript gives as strings or as buffers.
+
+use napi::Env;
+use napi::bindgen_prelude::{Buffer, BufferSlice, Either, Unknown};
+
+use crate::failure::Failure;
+use crate::shown::value;
+
+/// Bytes as given: a string stands for its UTF-8.
+pub(crate) type Bytes = Either<String, Buffer>;
+
+pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
+    match bytes {
+        Either::A(text) => text.into_bytes(),
+        Either::B(buffer) => buffer.to_vec(),
+    }
+}
+
+/// What keys are shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyType {
+    Text,
+    Buffer,
+}
+
+impl KeyType {
+    pub(crate) fn show<'e>(self, env: &'e Env, key: &[u8]) -> Result<Unknown<'e>, Failure> {
+        if self == Self::Buffer {
+            return buffer(env, key);
+        }
+        let text = str::from_utf8(key).map_err(|_| {
+            let key = String::from_utf8_lossy(key);
+            Failure::invalid(format!("the key {key:?} is not UTF-8: open with keys: 'buffer'"))
+        })?;
+        value(env, text)
+    }
+}
+
+/// A copy of the bytes in memory of the JavaScript engine: Electron refuses foreign memory.
+pub(crate) fn buffer<'e>(env: &'e Env, bytes: &[u8]) -> Result<Unknown<'e>, Failure> {
+    value(env, &BufferSlice::copy_from(env, bytes)?)
+}

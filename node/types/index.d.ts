@@ -1,0 +1,13 @@
+import { AbortError } from "./lib/errors.js";
+import { Index } from "./lib/writer.js";
+import { NearkinError } from "./lib/errors.js";
+import { Params } from "./lib/params.js";
+import { Readable } from "./lib/readable.js";
+import { Reader } from "./lib/reader.js";
+import { Signature } from "./lib/sketcher.js";
+import { Sketcher } from "./lib/sketcher.js";
+import { Snapshot } from "./lib/readable.js";
+import { exists } from "./lib/opening.js";
+import { existsSync } from "./lib/opening.js";
+import { version } from "./lib/opening.js";
+export { AbortError, Index, NearkinError, Params, Readable, Reader, Signature, Sketcher, Snapshot, exists, existsSync, version };

@@ -1,0 +1,2 @@
+export * from '../index.js';
+export type * from './types.js';
