@@ -57,6 +57,9 @@ fn main() -> ExitCode {
         Ok(ended)
     });
     doubts::tell();
+    if let Some(advice) = formats::faster_pdf() {
+        output::note(advice);
+    }
     match ended {
         Ok(ended) => ExitCode::from(ended as u8),
         // The reader of our output has closed the pipe, as `nearkin pairs | head` does.

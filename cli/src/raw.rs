@@ -2,6 +2,7 @@
 //!
 //! Plain types shared by all modules that read documents. No signatures here.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,7 +86,9 @@ pub(crate) enum Reason {
     Binary(String),
     /// A file format that is not supported, by this build or at all.
     Format(String),
-    /// A parser failed, exceeded its limits or could not be started. A retry may succeed.
+    /// A parser refuses the bytes of the file, and would refuse them again.
+    Refused(String),
+    /// A parser exceeded its limits, was ended or could not be started. A retry may succeed.
     Failed(String),
     /// The document has no content to compare.
     Empty,
@@ -103,12 +106,37 @@ pub(crate) enum Reason {
     Taken,
 }
 
+/// The number of skipped files by the kind of reason and its detail, see [`Reason::advice`].
+pub(crate) type Reasons = BTreeMap<(&'static str, String), u64>;
+
+/// The number of skipped files by the kind of reason.
+pub(crate) fn by_kind(reasons: &Reasons) -> BTreeMap<&'static str, u64> {
+    let mut kinds = BTreeMap::new();
+    for ((kind, _), files) in reasons {
+        *kinds.entry(*kind).or_default() += files;
+    }
+    kinds
+}
+
+/// Maximum number of characters of a detail that are kept.
+const ADVICE_CHARS_MAX: usize = 200;
+
 impl Reason {
+    /// The detail, if it says what the user may do; otherwise empty. It is kept with an unchanged
+    /// file, so that later runs say it, too.
+    pub(crate) fn advice(&self) -> String {
+        let (Self::Format(_) | Self::Refused(_) | Self::Failed(_)) = self else {
+            return String::new();
+        };
+        self.detail().chars().take(ADVICE_CHARS_MAX).collect()
+    }
+
     /// The kind of reason, for counting.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Binary(_) => "binary",
             Self::Format(_) => "unread format",
+            Self::Refused(_) => "unparsable",
             Self::Failed(_) => "parser failed",
             Self::Empty => "empty",
             Self::Unreadable(_) => "unreadable",
@@ -129,9 +157,10 @@ impl Reason {
                 "its document has a payload that mirror did not write, and is kept".to_owned()
             }
             // The detail may quote the file, which is untrusted: control characters are escaped.
-            Self::BadLine(detail) | Self::Format(detail) | Self::Failed(detail) => {
-                output::visible(detail.as_bytes())
-            }
+            Self::BadLine(detail)
+            | Self::Format(detail)
+            | Self::Refused(detail)
+            | Self::Failed(detail) => output::visible(detail.as_bytes()),
             Self::Binary(detail) | Self::Unreadable(detail) | Self::BadKey(detail) => {
                 detail.clone()
             }

@@ -25,7 +25,7 @@ mod watch;
 #[cfg(not(feature = "watch"))]
 use no_watch as watch;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ use crate::input::opened;
 use crate::input::opened::Load;
 use crate::interrupt;
 use crate::output::{self, Output};
-use crate::raw;
+use crate::raw::{self, Reasons};
 use carry_out::Run;
 use folder::Folder;
 use mounts::Mounts;
@@ -133,9 +133,9 @@ pub(crate) fn follow(
     place: &Path,
     folders: &[&Path],
     selection: &Selection,
-) -> Result<(Index, BTreeMap<&'static str, u64>), Failure> {
+) -> Result<(Index, Reasons), Failure> {
     let params = index.params().clone();
-    let mut skipped = BTreeMap::new();
+    let mut skipped = Reasons::new();
     let index_folder = fs::canonicalize(place).ok();
     let store = Store::Index(index);
     for path in folders {
@@ -155,8 +155,8 @@ pub(crate) fn follow(
             silent: true,
         };
         carry_out(run, planned, &params)?;
-        for (kind, files) in counts.kinds {
-            *skipped.entry(kind).or_default() += files;
+        for (reason, files) in counts.reasons {
+            *skipped.entry(reason).or_default() += files;
         }
         // This is only a cache: if it cannot be written, the next run reads the skipped files
         // again.

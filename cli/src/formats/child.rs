@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::decode;
 use super::decode::Decoded;
-use super::format::{Format, failed};
+use super::format::{Format, refused};
 use super::wire::{Request, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
 use crate::raw::Reason;
@@ -90,7 +90,7 @@ fn serve() -> io::Result<()> {
 }
 
 fn panicked(format: Format) -> Reason {
-    failed(format.name(), "its parser panicked")
+    refused(format.name(), "its parser panicked")
 }
 
 /// Parses a file of any format. On malformed input, the parser may panic, hang or run out of
@@ -102,7 +102,7 @@ fn parse(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
         Format::Mail => mail::text(&bytes),
         Format::Office => office::text(bytes),
         Format::Rtf => rtf::text(bytes).map(Decoded::exact),
-        Format::Plain | Format::Mailbox => Err(failed(format.name(), "no parser is needed")),
+        Format::Plain | Format::Mailbox => Err(refused(format.name(), "no parser is needed")),
         #[cfg(test)]
         Format::Trial => trial(&bytes).map(Decoded::exact),
     }
@@ -120,7 +120,7 @@ fn trial(bytes: &[u8]) -> Result<String, Reason> {
         b"panic" => panic!("on garbage"),
         b"abort" => std::process::abort(),
         b"print" => println!("an unknown glyph"),
-        b"fail" => return Err(failed("X", "garbage")),
+        b"fail" => return Err(refused("X", "garbage")),
         _ => {}
     }
     Ok(format!("{} in {}", String::from_utf8_lossy(bytes), std::process::id()))

@@ -30,7 +30,7 @@ pub(super) fn folder(archive: &Archive) -> Option<String> {
 
 /// The text of all pages of the book in this folder of an archive.
 pub(super) fn text(mut archive: Archive, folder: &str) -> Result<Decoded, Reason> {
-    let failed = |what: String| super::format::failed("EPUB", what);
+    let failed = |what: String| super::format::refused("EPUB", what);
     let mut read = ReadSoFar::nothing();
     let mut book = Decoded::exact(String::new());
     for page in pages(&mut archive, folder, &mut read).map_err(failed)? {

@@ -45,6 +45,11 @@ impl Format {
     }
 }
 
+/// The reason for skipping a file that its parser refuses.
+pub(super) fn refused(format: &str, why: impl std::fmt::Display) -> Reason {
+    Reason::Refused(format!("{format}: {why}"))
+}
+
 /// The reason for skipping a file whose parser failed.
 pub(super) fn failed(format: &str, why: impl std::fmt::Display) -> Reason {
     Reason::Failed(format!("{format}: {why}"))

@@ -17,6 +17,6 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
     let mut unpacked = Vec::new();
     let reader = MultiGzDecoder::new(bytes);
     let read = reader.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut unpacked);
-    read.map_err(|error| Reason::Failed(format!("gzip: {error}")))?;
+    read.map_err(|error| Reason::Refused(format!("gzip: {error}")))?;
     if unpacked.len() > DOCUMENT_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(unpacked) }
 }

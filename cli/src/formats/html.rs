@@ -52,7 +52,7 @@ fn parse(page: &str) -> Result<String, Reason> {
         .unicode_strikeout(false)
         .allow_width_overflow()
         .string_from_read(page.as_bytes(), WIDTH)
-        .map_err(|error| super::format::failed("HTML", error))
+        .map_err(|error| super::format::refused("HTML", error))
 }
 
 #[cfg(not(feature = "html"))]

@@ -45,7 +45,7 @@ use decode::Decoded;
 use format::Format;
 
 pub(crate) use child::if_asked;
-pub(crate) use pdf::read_by as read_pdf_by;
+pub(crate) use pdf::{faster as faster_pdf, read_by as read_pdf_by};
 
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.

@@ -9,7 +9,7 @@ use quick_xml::events::{BytesRef, Event};
 use zip::ZipArchive;
 
 use super::decode::{Decoded, How};
-use super::format::failed;
+use super::format::refused;
 use super::zipped::{Archive, ReadSoFar, part};
 use crate::raw::Reason;
 
@@ -51,17 +51,17 @@ impl Kind {
 /// The text of a document.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let archive = ZipArchive::new(Cursor::new(bytes));
-    let mut archive = archive.map_err(|error| failed("ZIP", error))?;
+    let mut archive = archive.map_err(|error| refused("ZIP", error))?;
     let mut read = ReadSoFar::nothing();
     match Kind::of(&mut archive) {
         Kind::Other(what) => return Err(Reason::Format(what.to_owned())),
         Kind::Epub(folder) => return super::epub::text(archive, &folder),
-        Kind::Word => word(&mut archive, &mut read).map_err(|error| failed("Word", error)),
+        Kind::Word => word(&mut archive, &mut read).map_err(|error| refused("Word", error)),
         Kind::Slides => {
-            slides(&mut archive, &mut read).map_err(|error| failed("PowerPoint", error))
+            slides(&mut archive, &mut read).map_err(|error| refused("PowerPoint", error))
         }
         Kind::OpenDocument => {
-            open_document(&mut archive, &mut read).map_err(|error| failed("OpenDocument", error))
+            open_document(&mut archive, &mut read).map_err(|error| refused("OpenDocument", error))
         }
     }
     .map(|text| Decoded { text, how: read.how })

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::decode::Decoded;
 #[cfg(not(test))]
@@ -44,6 +44,15 @@ const MEDIUM_BYTES: usize = 256 << 10;
 
 /// The text of a file, from a parser process.
 pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
+    let begun = Instant::now();
+    let read = read(format, bytes);
+    if format == Format::Pdf {
+        super::pdf::count_time(begun.elapsed());
+    }
+    read
+}
+
+fn read(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let memory = match bytes.len() {
         length if length <= SMALL_BYTES => MEMORY_OF_SMALL,
         length if length <= MEDIUM_BYTES => MEMORY_OF_MEDIUM,
@@ -64,10 +73,13 @@ pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
 
 /// Names the other way to read a PDF, if there is one.
 fn advised(format: Format, reason: Reason) -> Reason {
+    if format != Format::Pdf || super::pdf::command().is_some() {
+        return reason;
+    }
+    let advise = |why| format!("{why}; try --pdf-command pdftotext");
     match reason {
-        Reason::Failed(why) if format == Format::Pdf && super::pdf::command().is_none() => {
-            Reason::Failed(format!("{why}; try --pdf-command pdftotext"))
-        }
+        Reason::Refused(why) => Reason::Refused(advise(why)),
+        Reason::Failed(why) => Reason::Failed(advise(why)),
         reason => reason,
     }
 }

@@ -1,8 +1,10 @@
 //! Tests with parsers that crash, hang or allocate too much, each in a process of its own.
 
+use std::path::Path;
 use std::time::Instant;
 
 use super::*;
+use crate::formats::pdf;
 
 /// Environment variable that makes the test program a parser process.
 const ASKED: &str = "NEARKIN_TEST_READS_FORMATS";
@@ -34,7 +36,7 @@ fn why(read: Result<Result<Decoded, Reason>, Failed>) -> String {
 #[test]
 fn a_parser_that_fails_is_a_reason_and_the_next_file_is_read() {
     let reason = text(Format::Trial, b"panic".to_vec()).unwrap_err();
-    assert_eq!(reason, Reason::Failed("X: its parser panicked".to_owned()));
+    assert_eq!(reason, Reason::Refused("X: its parser panicked".to_owned()));
     let reason = text(Format::Trial, b"abort".to_vec()).unwrap_err().detail();
     assert!(reason.starts_with("X: its parser crashed"), "{reason}");
     let reason = text(Format::Trial, b"fail".to_vec()).unwrap_err().detail();
@@ -108,4 +110,15 @@ fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
     for _ in 0..=MEMORY_MAX / MEMORY_OF_SMALL {
         within(&mut request("abort", MEMORY_OF_SMALL, SECONDS), None).unwrap_err();
     }
+}
+
+#[test]
+fn a_faster_program_is_named_where_it_is_installed_and_would_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = std::env::join_paths([Path::new("/nowhere"), folder.path()]).unwrap();
+    assert_eq!(pdf::faster_than(pdf::LONG * 9, &path), None);
+    crate::scratch::create(&folder.path().join("pdftotext")).unwrap();
+    assert_eq!(pdf::faster_than(pdf::LONG / 2, &path), None);
+    let advice = pdf::faster_than(pdf::LONG * 9, &path).unwrap();
+    assert!(advice.contains("45 s") && advice.contains("--pdf-command pdftotext"), "{advice}");
 }

@@ -6,14 +6,18 @@ mod objects;
 #[cfg(feature = "pdf")]
 mod pages;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use super::format::failed;
+#[cfg(feature = "pdf")]
+use super::format::refused;
 use crate::raw::{DOCUMENT_BYTES_MAX, Reason};
 
 const BEGIN: &[u8] = b"%PDF-";
@@ -53,6 +57,40 @@ const LOST: &str = "a part of the file is lost";
 pub(crate) fn read_by(command: OsString) {
     // This is called once per process, before any file is read.
     let _ = COMMAND.set(command);
+}
+
+/// Milliseconds that threads waited for texts of PDF files.
+static MILLIS: AtomicU64 = AtomicU64::new(0);
+
+/// Time from which another program is suggested.
+pub(super) const LONG: Duration = Duration::from_secs(5);
+
+/// Counts the time that reading a PDF took.
+pub(super) fn count_time(took: Duration) {
+    MILLIS.fetch_add(u64::try_from(took.as_millis()).unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Advice for the next run if reading PDF took long, and a program that is usually faster is
+/// installed.
+pub(crate) fn faster() -> Option<String> {
+    let took = Duration::from_millis(MILLIS.load(Ordering::Relaxed));
+    if command().is_some() {
+        return None;
+    }
+    faster_than(took, &std::env::var_os("PATH")?)
+}
+
+/// The same for this time and these folders of programs.
+pub(super) fn faster_than(took: Duration, path: &OsStr) -> Option<String> {
+    let is_there = |folder: PathBuf| folder.join("pdftotext").is_file();
+    if took < LONG || !std::env::split_paths(path).any(is_there) {
+        return None;
+    }
+    let seconds = took.as_secs();
+    Some(format!(
+        "reading PDF took {seconds} s of the threads' time; pdftotext, which is installed, usually \
+         takes half: --pdf-command pdftotext in every run (the first one reads all PDF again)"
+    ))
 }
 
 /// The user's program for reading PDF, if one was given.
@@ -118,19 +156,19 @@ fn built_in(bytes: Vec<u8>) -> Result<String, Reason> {
     let mut document = match Document::load_mem(&bytes) {
         Ok(document) if document.get_pages().is_empty() => mended(&bytes)?.unwrap_or(document),
         Ok(document) => document,
-        Err(error) => mended(&bytes)?.ok_or_else(|| failed("PDF", error))?,
+        Err(error) => mended(&bytes)?.ok_or_else(|| refused("PDF", error))?,
     };
     // The parsed document has its own copy of the bytes.
     drop(bytes);
     if document.is_encrypted() {
-        document.decrypt("").map_err(|error| failed("PDF", error))?;
+        document.decrypt("").map_err(|error| refused("PDF", error))?;
     }
     if !pages::are_whole(&document) {
-        return Err(failed("PDF", LOST));
+        return Err(refused("PDF", LOST));
     }
     let mut text = String::new();
     let read = output_doc(&document, &mut pages::Separated::new(&mut text));
-    read.map(|()| text).map_err(|error| failed("PDF", error))
+    read.map(|()| text).map_err(|error| refused("PDF", error))
 }
 
 /// A document whose table of objects is lost or wrong: makes a table of the objects that are there.
@@ -144,7 +182,7 @@ fn mended(bytes: &[u8]) -> Result<Option<pdf_extract::Document>, Reason> {
         return Ok(None);
     }
     if objects::is_cut(bytes) {
-        return Err(failed("PDF", LOST));
+        return Err(refused("PDF", LOST));
     }
     Ok(Some(document))
 }

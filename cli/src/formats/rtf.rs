@@ -22,7 +22,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Reason> {
     let document = rtf_parser::RtfDocument::try_from(spaced(&text).as_str());
     document
         .map(|document| document.get_text())
-        .map_err(|error| super::format::failed("RTF", error))
+        .map_err(|error| super::format::refused("RTF", error))
 }
 
 /// Control words that separate words of the text. The parser omits them.

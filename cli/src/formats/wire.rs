@@ -70,6 +70,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Result<Decoded, Reason>) 
         Err(Reason::Format(why)) => (2, why.as_str()),
         Err(Reason::Failed(why)) => (3, why.as_str()),
         Err(Reason::TooLarge) => (4, ""),
+        Err(Reason::Refused(why)) => (6, why.as_str()),
         Err(_) => (5, ""),
     };
     to.write_all(MARK)?;
@@ -114,6 +115,7 @@ pub(super) fn read_reply(from: &mut impl BufRead) -> io::Result<Result<Decoded, 
         3 => Err(Reason::Failed(text)),
         4 => Err(Reason::TooLarge),
         5 => Err(Reason::Empty),
+        6 => Err(Reason::Refused(text)),
         _ => return Err(damaged("the kind")),
     })
 }

@@ -105,14 +105,22 @@ fn against_a_folder_whose_files_stay() {
 fn files_without_text_are_counted_and_named() {
     let scratch = with_copies();
     scratch.write("d/broken.txt.gz", b"\x1f\x8b\x08\0broken");
-    let expected = "6 files not compared by text: 3 binary, 2 empty, 1 parser failed";
-    scratch.run("dups d").ends_with(0).says(&[expected]);
+    scratch.write("d/old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1of Word");
+    let expected = [
+        "7 files not compared by text: 3 binary, 2 empty, 1 unparsable, 1 unread format",
+        "  1 file: gzip: ",
+        "  1 file: a Word 97 document (.doc) is not read: save it as .docx",
+    ];
+    scratch.run("dups d").ends_with(0).says(&expected);
     // The second run reads the reasons from the cache and reports the same.
-    scratch.run("dups d").ends_with(0).says(&[expected]);
+    scratch.run("dups d").ends_with(0).says(&expected);
     let ran = scratch.run("dups d --no-cache --verbose").ends_with(0);
-    ran.says(&["d/broken.txt.gz: parser failed", "b.png: binary"]);
+    ran.says(&["d/broken.txt.gz: unparsable", "b.png: binary"]);
     let (_, totals) = dups(&scratch, "d");
-    assert_eq!(totals["texts_not_read"]["parser failed"], 1);
+    assert_eq!(totals["texts_not_read"]["unparsable"], 1);
+    let advice = &totals["texts_not_read_advice"];
+    assert!(advice[1]["advice"].as_str().unwrap().contains("save it as .docx"), "{advice}");
+    assert_eq!(advice[1]["files"], 1);
     let ran = scratch.run("dups d --exact").ends_with(0);
     assert!(!ran.stderr.contains("not compared by text"), "{}", ran.stderr);
 }

@@ -5,7 +5,6 @@
     reason = "sets the time of a folder, opens no file of an index"
 )]
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::input::opened;
 use crate::output;
+use crate::raw::Reasons;
 use crate::scratch::Scratch;
 
 /// An index that was not used for this long is deleted.
@@ -36,7 +36,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// A result, and the number of files without a text by kind of reason.
-type Done<T> = (T, BTreeMap<&'static str, u64>);
+type Done<T> = (T, Reasons);
 
 /// Does some work with an index of the texts of all files, as they are now. The index is the cached
 /// one; a temporary one if the cache folder is not writable or another run uses it. A damaged one

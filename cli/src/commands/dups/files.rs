@@ -1,7 +1,7 @@
 //! The files that were found, in the order in which they are kept.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::on_disk::{self, FileId};
-use crate::raw::key_of;
+use crate::raw::{Reasons, key_of};
 
 /// A path to a file.
 #[derive(Debug)]
@@ -119,8 +119,8 @@ pub(super) struct Files {
     /// Ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
-    /// Number of files whose texts were not compared, by kind of reason.
-    pub(super) skipped: BTreeMap<&'static str, u64>,
+    /// Number of files whose texts were not compared.
+    pub(super) skipped: Reasons,
 }
 
 impl Files {

@@ -11,6 +11,10 @@ use crate::failure::Failure;
 use crate::input::doubts;
 use crate::input::doubts::Doubts;
 use crate::output::{self, JsonBytes, Output, counted, grouped, visible};
+use crate::raw::{self, Reasons};
+
+/// Maximum number of reasons to print without `--verbose`.
+const ADVICE_MAX: usize = 5;
 
 #[derive(Serialize)]
 struct FileObject<'a> {
@@ -44,7 +48,9 @@ struct TotalsObject<'a> {
     near_copies: u64,
     near_bytes_freed: u64,
     /// Number of files whose texts were not compared, by kind of reason.
-    texts_not_read: &'a BTreeMap<&'static str, u64>,
+    texts_not_read: BTreeMap<&'static str, u64>,
+    /// What may be done about some of them, with their number.
+    texts_not_read_advice: Vec<AdviceObject<'a>>,
     /// Doubts about the texts that this run has read.
     #[serde(flatten)]
     doubts: Doubts,
@@ -80,7 +86,8 @@ pub(super) fn show(
             near_groups: near.len() as u64,
             near_copies,
             near_bytes_freed: near_bytes,
-            texts_not_read: &files.skipped,
+            texts_not_read: raw::by_kind(&files.skipped),
+            texts_not_read_advice: advice(&files.skipped).collect(),
             doubts: doubts::counts(),
         })?;
     }
@@ -103,17 +110,48 @@ pub(super) fn show(
     note_unlinked(groups);
     if !args.exact {
         line(near_copies, "near-copy", "near-copies", near, near_bytes);
-        let unread: u64 = files.skipped.values().sum();
-        if unread > 0 {
-            let kinds = files.skipped.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
-            let kinds = kinds.collect::<Vec<_>>().join(", ");
-            let unread = counted(unread, "file");
-            output::note(format!(
-                "{unread} not compared by text: {kinds} (--no-cache --verbose names them)"
-            ));
-        }
+        note_unread(&files.skipped);
     }
     Ok(())
+}
+
+#[derive(Serialize)]
+struct AdviceObject<'a> {
+    files: u64,
+    advice: &'a str,
+}
+
+/// What may be done about files that were not read, the most files first.
+fn advice(skipped: &Reasons) -> impl Iterator<Item = AdviceObject<'_>> {
+    let mut some: Vec<_> = skipped.iter().filter(|((_, advice), _)| !advice.is_empty()).collect();
+    some.sort_by_key(|(_, files)| std::cmp::Reverse(**files));
+    some.into_iter().map(|((_, advice), files)| AdviceObject { files: *files, advice })
+}
+
+/// Says how many files were not compared by their texts, and what may be done about them.
+fn note_unread(skipped: &Reasons) {
+    let unread: u64 = skipped.values().sum();
+    if unread == 0 {
+        return;
+    }
+    let kinds = raw::by_kind(skipped);
+    let kinds = kinds.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let unread = counted(unread, "file");
+    output::note(format!(
+        "{unread} not compared by text: {kinds} (--no-cache --verbose names them)"
+    ));
+    let mut left = 0;
+    for (number, AdviceObject { files, advice }) in advice(skipped).enumerate() {
+        if number < ADVICE_MAX || output::is_verbose() {
+            output::note(format!("  {}: {advice}", counted(files, "file")));
+        } else {
+            left += 1;
+        }
+    }
+    if left > 0 {
+        output::note(format!("  {} (--verbose says them)", counted(left, "more reason")));
+    }
 }
 
 /// With `--link`: copies that the script does not link, and why.

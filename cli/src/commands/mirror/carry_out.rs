@@ -103,8 +103,8 @@ impl Run<'_> {
         let Plan { to_read, gone, unchanged, skipped_before, skipped, waiting, .. } = plan;
         self.counts.unchanged += unchanged;
         self.counts.waiting += waiting;
-        for (kind, files) in skipped_before {
-            self.counts.skip_kind(kind, files);
+        for (reason, files) in skipped_before {
+            self.counts.skip_all(reason, files);
         }
         for one in &skipped {
             self.counts.skip(one);
@@ -279,11 +279,10 @@ impl Run<'_> {
         outcomes: &mut Vec<Outcome>,
     ) -> Batch {
         let ours = matches!(file.known, Known::Ours { .. });
-        let kind = skipped.reason.kind();
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
         if steady && file.settled {
             let mark = skip_cache::mark(&file.key, file.place, &file.stat);
-            self.skip_cache.record(mark, kind, file.failures, memo::now_s());
+            self.skip_cache.record(mark, &skipped.reason, file.failures, memo::now_s());
         }
         let gone = is_gone(after) || matches!(skipped.reason, Reason::NotAFile(_));
         self.counts.waiting += u64::from(!gone && matches!(skipped.reason, Reason::Failed(_)));
@@ -293,7 +292,7 @@ impl Run<'_> {
             outcomes.push(Outcome::Kept { key });
             return batch;
         }
-        let why = if gone { Gone::NoFile.why() } else { kind };
+        let why = if gone { Gone::NoFile.why() } else { skipped.reason.kind() };
         let batch = batch.remove(&key);
         outcomes.push(Outcome::Removed { key, why: why.to_owned() });
         batch

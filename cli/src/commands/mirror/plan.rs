@@ -2,7 +2,7 @@
 //!
 //! Decides only by names, sizes and times. Reads no contents of files, and writes nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::formats;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{counted, visible};
-use crate::raw::{Origin, Reason, Skipped, key_of, path_of};
+use crate::raw::{Origin, Reason, Reasons, Skipped, key_of, path_of};
 
 /// What the index holds under the key of a file.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ pub(crate) struct Plan {
     pub(crate) gone: Vec<(Vec<u8>, Gone)>,
     pub(crate) unchanged: u64,
     /// Number of unchanged files that earlier runs have skipped, by kind of reason.
-    pub(crate) skipped_before: BTreeMap<&'static str, u64>,
+    pub(crate) skipped_before: Reasons,
     /// Files that this pass skips without reading them.
     pub(crate) skipped: Vec<Skipped>,
     /// Number of documents that are kept although their files gave no text.
@@ -314,7 +314,7 @@ impl Planning<'_> {
         let place = self.folder.place(&key).unwrap_or_default();
         let mark = skip_cache::mark(&key, place, stat);
         if self.before(mark).is_none() {
-            self.skip_cache.record(mark, reason.kind(), 0, self.now);
+            self.skip_cache.record(mark, &reason, 0, self.now);
             self.skip(path, key, reason);
         }
     }
@@ -323,9 +323,9 @@ impl Planning<'_> {
     /// result. Counts the file as skipped, unless a retry is due.
     fn before(&mut self, mark: u128) -> Option<Before> {
         let before = self.skip_cache.before(mark, self.now)?;
-        if let Before::Answer(kind) | Before::Waits(kind) = before {
-            *self.plan.skipped_before.entry(kind).or_default() += 1;
-            self.plan.waiting += u64::from(matches!(before, Before::Waits(_)));
+        if let Before::Answer(kind, detail) | Before::Waits(kind, detail) = &before {
+            *self.plan.skipped_before.entry((*kind, detail.clone())).or_default() += 1;
+            self.plan.waiting += u64::from(matches!(before, Before::Waits(..)));
         }
         Some(before)
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::input::doubts::Doubts;
 use crate::output::{Output, counted, grouped, lossy, visible};
-use crate::raw::Skipped;
+use crate::raw::{self, Reasons, Skipped};
 
 /// Counts of files and documents by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -38,7 +38,7 @@ pub(crate) struct FileCounts {
     #[serde(flatten)]
     pub(crate) doubts: Doubts,
     #[serde(skip)]
-    pub(crate) kinds: BTreeMap<&'static str, u64>,
+    pub(crate) reasons: Reasons,
     /// Number of changes of each kind, to limit how many are named.
     #[serde(skip)]
     pub(crate) changes: BTreeMap<&'static str, u64>,
@@ -46,12 +46,13 @@ pub(crate) struct FileCounts {
 
 impl FileCounts {
     pub(crate) fn skip(&mut self, skipped: &Skipped) {
-        self.skip_kind(skipped.reason.kind(), 1);
+        self.skip_all((skipped.reason.kind(), skipped.reason.advice()), 1);
     }
 
-    pub(crate) fn skip_kind(&mut self, kind: &'static str, files: u64) {
+    /// Counts files that are skipped for the same reason: its kind and its detail.
+    pub(crate) fn skip_all(&mut self, reason: (&'static str, String), files: u64) {
         self.skipped += files;
-        *self.kinds.entry(kind).or_default() += files;
+        *self.reasons.entry(reason).or_default() += files;
     }
 
     /// Whether anything has changed.
@@ -73,9 +74,9 @@ impl fmt::Display for FileCounts {
         }
         write!(f, ", ")?;
         write!(f, "{} unchanged, {} skipped", grouped(self.unchanged), grouped(self.skipped))?;
-        if !self.kinds.is_empty() {
-            let kinds: Vec<_> =
-                self.kinds.iter().map(|(k, n)| format!("{} {k}", grouped(*n))).collect();
+        if !self.reasons.is_empty() {
+            let kinds = raw::by_kind(&self.reasons);
+            let kinds: Vec<_> = kinds.iter().map(|(k, n)| format!("{} {k}", grouped(*n))).collect();
             write!(f, " ({})", kinds.join(", "))?;
         }
         if self.left_out > 0 {

@@ -19,22 +19,29 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 use super::memo::Stat;
 use crate::checkpoint::NoteFolder;
 use crate::formats;
+use crate::raw::Reason;
 use crate::scratch;
 
 /// Name of the cache file.
 const NAME: &str = "mirror.skipped";
 
 /// Magic number and version.
-const MAGIC: [u8; 8] = *b"NKSKIP\0\x02";
+const MAGIC: [u8; 8] = *b"NKSKIP\0\x03";
 
 /// The kinds of reasons that can be stored. An entry holds the position in this list.
-const KINDS: [&str; 7] =
-    ["binary", "unread format", "empty", "too large", "not a file", "bad key", FAILED];
+const KINDS: [&str; 8] = [
+    "binary",
+    "unread format",
+    "empty",
+    "too large",
+    "not a file",
+    "bad key",
+    FAILED,
+    "unparsable",
+];
 
 /// The kind of [`crate::raw::Reason::Failed`]: the file is read again after a while.
 const FAILED: &str = "parser failed";
-
-const ENTRY_BYTES: usize = 8 + 16 + 1 + 1 + 8;
 
 /// Back-off after failures. The first retry is made by the next run, without waiting. Then the wait
 /// is this many seconds, and four times as long after each further failure.
@@ -44,7 +51,7 @@ const WAIT_FIRST: u64 = 60;
 const WAIT_MAX: u64 = 24 * 60 * 60;
 
 /// The stored result of reading a file in a certain state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     /// Index into [`KINDS`].
     kind: u8,
@@ -52,15 +59,17 @@ struct Entry {
     failures: u8,
     /// Time of the next attempt, in seconds since 1970; 0 if the result is final.
     again: u64,
+    /// What the user may do about it, or empty.
+    detail: String,
 }
 
 /// Why an unchanged file was skipped before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Final: the bytes of the file have no text. Holds the kind of reason.
-    Answer(&'static str),
-    /// Reading has failed, and the next attempt is not due. Holds the kind of reason.
-    Waits(&'static str),
+    /// Final: the bytes of the file have no text. Holds the kind of reason and the detail.
+    Answer(&'static str, String),
+    /// Reading has failed, and the next attempt is not due. Holds the same.
+    Waits(&'static str, String),
     /// Reading has failed, and the next attempt is due. Holds the number of failures.
     TryAgain(u8),
 }
@@ -97,18 +106,24 @@ impl SkipCache {
     /// Looks up why an unchanged file was skipped in an earlier run. Unless a retry is due, keeps
     /// the entry for the next run.
     pub(crate) fn before(&mut self, mark: u128, now: u64) -> Option<Before> {
-        let entry = *self.before.get(&mark).or_else(|| self.now.get(&mark))?;
+        let entry = self.before.get(&mark).or_else(|| self.now.get(&mark))?.clone();
+        let detail = entry.detail.clone();
         let kind = *KINDS.get(usize::from(entry.kind))?;
         if kind == FAILED && entry.again <= now {
             return Some(Before::TryAgain(entry.failures));
         }
         self.now.insert(mark, entry);
-        Some(if kind == FAILED { Before::Waits(kind) } else { Before::Answer(kind) })
+        Some(if kind == FAILED {
+            Before::Waits(kind, detail)
+        } else {
+            Before::Answer(kind, detail)
+        })
     }
 
-    /// Records that a file was skipped for this kind of reason. If reading has failed, computes the
+    /// Records that a file was skipped for this reason. If reading has failed, computes the
     /// time of the next attempt.
-    pub(crate) fn record(&mut self, mark: u128, kind: &str, failures_before: u8, now: u64) {
+    pub(crate) fn record(&mut self, mark: u128, reason: &Reason, failures_before: u8, now: u64) {
+        let kind = reason.kind();
         let Some(at) = KINDS.iter().position(|known| *known == kind) else { return };
         let kind_of = u8::try_from(at).unwrap_or(u8::MAX);
         let (failures, again) = if kind == FAILED {
@@ -116,7 +131,8 @@ impl SkipCache {
         } else {
             (0, 0)
         };
-        self.now.insert(mark, Entry { kind: kind_of, failures, again });
+        let detail = reason.advice();
+        self.now.insert(mark, Entry { kind: kind_of, failures, again, detail });
     }
 
     /// Whether a retry of any failed file is due.
@@ -136,8 +152,8 @@ impl SkipCache {
         if !changed || !self.index.is_there() {
             return Ok(());
         }
-        let ours = self.before.iter().map(|(mark, entry)| (self.folder, *mark, *entry));
-        let mut entries: Vec<_> = ours.chain(self.others.iter().copied()).collect();
+        let ours = self.before.iter().map(|(mark, entry)| (self.folder, *mark, entry.clone()));
+        let mut entries: Vec<_> = ours.chain(self.others.iter().cloned()).collect();
         entries.sort_unstable_by_key(|(folder, mark, _)| (*folder, *mark));
         // The file is not synced. If power loss tears it, the checksum detects this.
         let path = self.index.file(NAME);
@@ -166,11 +182,14 @@ fn wait(failures_before: u8) -> u64 {
 
 fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    for (folder, mark, Entry { kind, failures, again }) in entries {
+    for (folder, mark, Entry { kind, failures, again, detail }) in entries {
         bytes.extend(folder.to_le_bytes());
         bytes.extend(mark.to_le_bytes());
         bytes.extend([*kind, *failures]);
         bytes.extend(again.to_le_bytes());
+        let length = u16::try_from(detail.len()).unwrap_or(0);
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(detail.bytes().take(usize::from(length)));
     }
     bytes.extend(xxh3_64(&bytes).to_le_bytes());
     bytes
@@ -179,19 +198,25 @@ fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
 /// Returns `None` unless the data is complete and valid.
 fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, Entry)>> {
     let (content, sum) = bytes.split_last_chunk()?;
-    let entries = content.strip_prefix(&MAGIC)?;
-    if xxh3_64(content) != u64::from_le_bytes(*sum) || entries.len() % ENTRY_BYTES != 0 {
+    let mut rest = content.strip_prefix(&MAGIC)?;
+    if xxh3_64(content) != u64::from_le_bytes(*sum) {
         return None;
     }
-    let entry = |bytes: &[u8]| {
-        let (folder, rest) = bytes.split_first_chunk()?;
-        let (mark, rest) = rest.split_first_chunk()?;
-        let ([kind, failures], again) = rest.split_first_chunk()?;
-        let again = u64::from_le_bytes(again.try_into().ok()?);
-        let entry = Entry { kind: *kind, failures: *failures, again };
-        Some((u64::from_le_bytes(*folder), u128::from_le_bytes(*mark), entry))
-    };
-    entries.chunks_exact(ENTRY_BYTES).map(entry).collect()
+    let mut entries = Vec::new();
+    while !rest.is_empty() {
+        let (folder, mark, again, length);
+        (folder, rest) = rest.split_first_chunk()?;
+        (mark, rest) = rest.split_first_chunk()?;
+        let (&[kind, failures], after) = rest.split_first_chunk()?;
+        (again, rest) = after.split_first_chunk()?;
+        (length, rest) = rest.split_first_chunk()?;
+        let detail;
+        (detail, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        let detail = str::from_utf8(detail).ok()?.to_owned();
+        let entry = Entry { kind, failures, again: u64::from_le_bytes(*again), detail };
+        entries.push((u64::from_le_bytes(*folder), u128::from_le_bytes(*mark), entry));
+    }
+    Some(entries)
 }
 
 #[cfg(test)]
@@ -203,8 +228,12 @@ mod tests {
     #[test]
     fn every_damaged_bit_and_every_cut_is_noticed() {
         let entries = [
-            (1, 2, Entry { kind: 3, failures: 0, again: 0 }),
-            (4, u128::MAX, Entry { kind: 6, failures: 7, again: u64::MAX - 1 }),
+            (1, 2, Entry { kind: 3, failures: 0, again: 0, detail: String::new() }),
+            (
+                4,
+                u128::MAX,
+                Entry { kind: 6, failures: 7, again: u64::MAX - 1, detail: "why".to_owned() },
+            ),
         ];
         let bytes = encode(&entries);
         assert_eq!(decode(&bytes).unwrap(), entries);
@@ -224,27 +253,27 @@ mod tests {
 
     #[test]
     fn other_folders_are_kept_and_what_is_gone_is_not() {
-        const BINARY: Option<Before> = Some(Before::Answer("binary"));
-        const EMPTY: Option<Before> = Some(Before::Answer("empty"));
+        const BINARY: Option<Before> = Some(Before::Answer("binary", String::new()));
+        const EMPTY: Option<Before> = Some(Before::Answer("empty", String::new()));
         let dir = tempfile::tempdir().unwrap();
         let read = |folder: &[u8]| SkipCache::read(dir.path(), folder);
         let mut a = read(b"a");
-        a.record(1, "binary", 0, NOW);
-        a.record(2, "empty", 0, NOW);
-        a.record(3, "unreadable", 0, NOW);
+        a.record(1, &Reason::Binary("a NUL".to_owned()), 0, NOW);
+        a.record(2, &Reason::Empty, 0, NOW);
+        a.record(3, &Reason::Unreadable("?".to_owned()), 0, NOW);
         a.write(true).unwrap();
         let mut b = read(b"b");
         assert_eq!(answer(&mut b, 1), None);
-        b.record(9, "binary", 0, NOW);
+        b.record(9, &Reason::Binary("a NUL".to_owned()), 0, NOW);
         b.write(true).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 2, 3].map(|mark| answer(&mut a, mark)), [BINARY, EMPTY, None]);
-        a.record(4, "empty", 0, NOW);
+        a.record(4, &Reason::Empty, 0, NOW);
         a.write(false).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 4].map(|mark| answer(&mut a, mark)), [BINARY, EMPTY]);
         let mut a = read(b"a");
-        a.record(1, "binary", 0, NOW);
+        a.record(1, &Reason::Binary("a NUL".to_owned()), 0, NOW);
         a.write(true).unwrap();
         let mut a = read(b"a");
         assert_eq!([1, 2, 4].map(|mark| answer(&mut a, mark)), [BINARY, None, None]);
@@ -259,12 +288,12 @@ mod tests {
             let mut skipped = SkipCache::read(dir.path(), b"a");
             let before = skipped.before(1, now);
             assert_eq!(before, (failures > 0).then_some(Before::TryAgain(failures)));
-            skipped.record(1, FAILED, failures, now);
+            skipped.record(1, &Reason::Failed("slow".to_owned()), failures, now);
             // Alternates between passes over the whole folder and passes over a part of it.
             skipped.write(failures % 2 == 0).unwrap();
             let mut skipped = SkipCache::read(dir.path(), b"a");
             let began = now;
-            while skipped.before(1, now) == Some(Before::Waits(FAILED)) {
+            while skipped.before(1, now) == Some(Before::Waits(FAILED, "slow".to_owned())) {
                 assert!(!skipped.is_time_to_try_again(now));
                 now += 1;
             }

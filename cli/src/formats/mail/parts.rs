@@ -22,9 +22,9 @@ const SAYING_NOTHING: [&str; 6] =
 pub(crate) fn text(bytes: &[u8]) -> Result<Decoded, Reason> {
     let message = MessageParser::default()
         .parse(bytes)
-        .ok_or_else(|| crate::formats::format::failed("e-mail", "no message"))?;
+        .ok_or_else(|| crate::formats::format::refused("e-mail", "no message"))?;
     if is_cut_wrongly(&message) {
-        return Err(crate::formats::format::failed("e-mail", "its parts are not found"));
+        return Err(crate::formats::format::refused("e-mail", "its parts are not found"));
     }
     let mut whole = subject(&message)?;
     for part in texts(&message) {
