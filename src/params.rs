@@ -325,7 +325,7 @@ impl Params {
         } else if f.rows * f.lane_bits < 24 {
             warnings.push(format!(
                 "bands of {} bits: {} in {} unrelated documents share one by accident and are \
-                 compared for nothing; use 16-bit lanes",
+                 compared for nothing; 16-bit lanes, which need the texts again, avoid it",
                 f.rows * f.lane_bits,
                 f.bands,
                 2f64.powf(f64::from(f.rows * f.lane_bits))

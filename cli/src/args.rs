@@ -48,6 +48,9 @@ pub(crate) use tune::Tune;
 pub(crate) use values::{Order, Stays};
 use values::{order, similarity};
 
+/// Heading of the options of all commands; they follow those of the command.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Finds near-duplicates with an on-disk index of MinHash signatures
 ///
 /// INDEX is a folder that nearkin creates and manages. Results go to stdout, everything else to
@@ -65,19 +68,20 @@ pub(crate) struct Args {
     /// Print one JSON object per line instead of text
     ///
     /// Keys are bytes; invalid UTF-8 is printed as U+FFFD, in JSON and in tables.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 
     /// Print only results and errors
-    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     pub(crate) quiet: bool,
 
     /// Name every file and line that is skipped, added or removed
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub(crate) verbose: bool,
 
     /// Threads that sketch and compare [default: one per processor]
     #[arg(long, global = true, value_name = "N", env = "NEARKIN_THREADS")]
+    #[arg(help_heading = EVERYWHERE)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 
@@ -351,7 +355,8 @@ pub(crate) struct Clusters {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Minimum similarity that connects two documents, 0 to 1 [default: the index's own]
+    /// Minimum similarity that connects two documents, 0 to 1 or in percent [default: the
+    /// index's own]
     #[arg(long, short, value_name = "T", value_parser = similarity)]
     pub(crate) threshold: Option<f64>,
 

@@ -31,8 +31,8 @@ pub(crate) struct Admit {
     #[arg(value_name = "PATH", required_unless_present = "jsonl", conflicts_with = "jsonl")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Reject a document whose similarity to a stored one is at least this, 0 to 1 [default: 0.9,
-    /// with --contained 0]
+    /// Reject a document whose similarity to a stored one is at least this, 0 to 1 or in
+    /// percent [default: 0.9, with --contained 0]
     #[arg(long, value_name = "T", value_parser = similarity)]
     pub(crate) reject: Option<f64>,
 

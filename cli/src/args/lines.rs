@@ -30,8 +30,9 @@ pub(crate) struct ExactGiven {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) from_field: Option<String>,
 
-    /// Minimum exact similarity to print, 0 to 1; the index is searched from three standard errors
-    /// below it, or from --threshold. Stale and missing documents are always printed
+    /// Minimum exact similarity to print, 0 to 1 or in percent; the index is searched from three
+    /// standard errors below it, or from --threshold. Stale and missing documents are always
+    /// printed
     #[arg(long, value_name = "T", value_parser = super::values::similarity, requires = "exact")]
     pub(crate) at_least: Option<f64>,
 }

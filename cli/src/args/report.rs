@@ -26,7 +26,8 @@ pub(crate) struct Report {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Minimum similarity that connects two documents, 0 to 1 [default: the index's own]
+    /// Minimum similarity that connects two documents, 0 to 1 or in percent [default: the
+    /// index's own]
     #[arg(long, short, value_name = "T", value_parser = super::values::similarity)]
     pub(crate) threshold: Option<f64>,
 

@@ -285,7 +285,8 @@ pub(crate) fn warn_if_contained_are_missed(params: &Params, contained: f64) {
     if chance < FOUND_MIN {
         output::note(format!(
             "warning: this index misses about {:.0} % of texts contained to {contained} in one \
-             twice as long (similarity {similarity:.2}); create one with --threshold {:.1}",
+             twice as long (similarity {similarity:.2}); `nearkin rebuild INDEX NEW --threshold \
+             {:.1}` makes one of the same documents that finds them",
             100.0 * (1.0 - chance),
             (similarity - 0.1).max(0.1)
         ));

@@ -128,5 +128,8 @@ fn an_index_that_finds_few_of_them_says_so() {
     scratch.write("docs/whole.txt", words(0, 400));
     scratch.run("add ix docs --shingles words:1 --threshold 0.9").ends_with(0);
     let told = scratch.run("pairs ix --contained 0.8").ends_with(0).stderr;
-    assert!(told.contains("warning") && told.contains("create one with --threshold 0.3"), "{told}");
+    assert!(
+        told.contains("warning") && told.contains("rebuild INDEX NEW --threshold 0.3"),
+        "{told}"
+    );
 }
