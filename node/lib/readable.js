@@ -4,6 +4,7 @@ const { call, settled } = require('./call.js');
 const { documentOf, keyOf, listOf, termsOf } = require('./given.js');
 const { natives, of } = require('./load.js');
 const { paramsOf } = require('./params.js');
+const { answerOf, pairsOf } = require('./shapes.js');
 const { Sketcher, signatureOf } = require('./sketcher.js');
 const { Walk, walkSync } = require('./walk.js');
 
@@ -99,7 +100,7 @@ class Readable {
   async query(document, options = {}) {
     const [given, terms] = [documentOf(document), termsOf('query', options)];
     const run = (/** @type {any} */ stop) => of(this).query(false, given, terms, stop);
-    return call(options.signal, run, true);
+    return answerOf(await call(options.signal, run, true));
   }
 
   /**
@@ -109,7 +110,7 @@ class Readable {
    * @returns {Answer<K>}
    */
   querySync(document, options = {}) {
-    return settled(of(this).query(true, documentOf(document), termsOf('query', options)));
+    return answerOf(settled(of(this).query(true, documentOf(document), termsOf('query', options))));
   }
 
   /**
@@ -141,7 +142,7 @@ class Readable {
   async queryKeys(keys, options = {}) {
     const [given, terms] = [listOf(keys, 'keys', (key) => keyOf(key)), termsOf('query', options)];
     const run = (/** @type {any} */ stop) => of(this).queryKeys(false, given, terms, stop);
-    return call(options.signal, run, true);
+    return answerOf(await call(options.signal, run, true));
   }
 
   /**
@@ -152,7 +153,7 @@ class Readable {
    */
   queryKeysSync(keys, options = {}) {
     const given = listOf(keys, 'keys', (key) => keyOf(key));
-    return settled(of(this).queryKeys(true, given, termsOf('query', options)));
+    return answerOf(settled(of(this).queryKeys(true, given, termsOf('query', options))));
   }
 
   /**
@@ -162,7 +163,7 @@ class Readable {
    * @returns {AsyncIterableIterator<Pair<K>>}
    */
   pairs(options = {}) {
-    return new Walk(pagesOf(this, 'pairs', options), options.signal);
+    return new Walk(pagesOf(this, 'pairs', options), options.signal, pairsOf);
   }
 
   /**
@@ -171,7 +172,7 @@ class Readable {
    * @returns {Generator<Pair<K>, void, void>}
    */
   pairsSync(options = {}) {
-    return walkSync(pagesOf(this, 'pairs', options));
+    return walkSync(pagesOf(this, 'pairs', options), pairsOf);
   }
 
   /**

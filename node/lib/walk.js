@@ -14,6 +14,7 @@ class Walk {
   /** @type {any} */
   #pages;
   #signal;
+  #shape;
   /** @type {T[]} */
   #page = [];
   #at = 0;
@@ -23,10 +24,12 @@ class Walk {
   /**
    * @param {any} pages
    * @param {AbortSignal | undefined} signal
+   * @param {(page: any[]) => T[]} [shape] Makes values of a page as the native part gives it.
    */
-  constructor(pages, signal) {
+  constructor(pages, signal, shape = (page) => page) {
     this.#pages = pages;
     this.#signal = signal;
+    this.#shape = shape;
   }
 
   [Symbol.asyncIterator]() {
@@ -57,7 +60,8 @@ class Walk {
   async #turn() {
     const pages = this.#pages;
     try {
-      this.#page = await call(this.#signal, (stop) => pages.next(false, stop), true);
+      const run = (/** @type {any} */ stop) => pages.next(false, stop);
+      this.#page = this.#shape(await call(this.#signal, run, true));
     } catch (error) {
       this.#end();
       throw error;
@@ -81,11 +85,12 @@ class Walk {
 
 /**
  * @param {any} pages
+ * @param {(page: any[]) => any[]} [shape]
  * @returns {Generator<any, void, void>}
  */
-function* walkSync(pages) {
+function* walkSync(pages, shape = (page) => page) {
   for (;;) {
-    const page = settled(pages.next(true));
+    const page = shape(settled(pages.next(true)));
     if (page.length === 0) return;
     yield* page;
   }

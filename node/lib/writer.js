@@ -5,6 +5,7 @@ const { bytesOf, editOf, insertOf, keyOf, listOf, msOf, termsOf } = require('./g
 const { of } = require('./load.js');
 const { opened } = require('./opening.js');
 const { OpenHandle } = require('./open_handle.js');
+const { admissionsOf } = require('./shapes.js');
 
 /**
  * @import {
@@ -202,7 +203,7 @@ class Index extends OpenHandle {
    */
   async admitAll(newcomers, options = {}) {
     const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
-    return call(options.signal, (stop) => of(this).admit(false, given, terms, stop));
+    return admissionsOf(await call(options.signal, (stop) => of(this).admit(false, given, terms, stop)));
   }
 
   /**
@@ -212,7 +213,8 @@ class Index extends OpenHandle {
    * @returns {Admission<K>[]}
    */
   admitAllSync(newcomers, options = {}) {
-    return settled(of(this).admit(true, newcomersOf(newcomers), termsOf('admit', options)));
+    const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
+    return admissionsOf(settled(of(this).admit(true, given, terms)));
   }
 
   /**

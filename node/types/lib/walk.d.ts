@@ -8,8 +8,9 @@ export class Walk<T> implements AsyncIterableIterator<T> {
     /**
      * @param {any} pages
      * @param {AbortSignal | undefined} signal
+     * @param {(page: any[]) => T[]} [shape] Makes values of a page as the native part gives it.
      */
-    constructor(pages: any, signal: AbortSignal | undefined);
+    constructor(pages: any, signal: AbortSignal | undefined, shape?: (page: any[]) => T[]);
     /**
      * The next value. Calls that do not wait for each other get the values in their order.
      * @returns {Promise<IteratorResult<T, undefined>>}
@@ -22,6 +23,7 @@ export class Walk<T> implements AsyncIterableIterator<T> {
 }
 /**
  * @param {any} pages
+ * @param {(page: any[]) => any[]} [shape]
  * @returns {Generator<any, void, void>}
  */
-export function walkSync(pages: any): Generator<any, void, void>;
+export function walkSync(pages: any, shape?: (page: any[]) => any[]): Generator<any, void, void>;
