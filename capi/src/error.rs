@@ -157,7 +157,8 @@ pub(crate) fn guarded(
     };
     let status = failure.status;
     if let Ok(error) = Out::required(error, "error") {
-        error.put(table::make(failure));
+        // Without a place in the table, the status has to do.
+        error.put(table::make(failure).unwrap_or(std::ptr::null_mut()));
     }
     status
 }
@@ -168,7 +169,7 @@ pub(crate) fn making<H: Handle>(
     out: *mut *mut H,
     work: impl FnOnce() -> Result<H::Object, Failure>,
 ) -> nk_status {
-    giving(error, out, || work().map(table::make))
+    giving(error, out, || table::make(work()?))
 }
 
 /// Runs a function that has one result.

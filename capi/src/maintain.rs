@@ -94,7 +94,7 @@ pub unsafe extern "C" fn nk_verify(
                 json!({ "kind": problem.kind().as_str(), "message": problem.to_string() })
             });
             let told = json!({ "documents": documents, "problems": told.collect::<Vec<_>>() });
-            report.put(table::make(Text::json(&told)?));
+            report.put(table::make(Text::json(&told)?)?);
         }
         is_intact.put(problems.is_empty());
         Ok(())

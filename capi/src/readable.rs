@@ -206,6 +206,6 @@ pub unsafe extern "C" fn nk_get(
 ) -> nk_status {
     giving(error, document, || {
         let found = view(of)?.get(bytes(key, key_len, "key")?)?;
-        Ok(found.map_or(std::ptr::null_mut(), |found| table::make(Stored(found))))
+        found.map_or(Ok(std::ptr::null_mut()), |found| table::make(Stored(found)))
     })
 }

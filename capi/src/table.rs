@@ -50,8 +50,9 @@ const CHUNK: usize = 64;
 const MARK: usize = 1 << (usize::BITS - 1);
 /// Bits of a handle that say the place; those between them and the mark say the generation.
 const PLACE_BITS: u32 = usize::BITS / 2 + if usize::BITS < 64 { 8 } else { 0 };
-const PLACES_MAX: usize = (1 << PLACE_BITS) / SHARDS - 1;
-const CHUNKS: usize = (PLACES_MAX / CHUNK).ilog2() as usize + 1;
+const CHUNKS: usize = (PLACE_BITS - SHARDS.ilog2() - CHUNK.ilog2()) as usize;
+/// As many places as the chunks of a shard have.
+const PLACES_MAX: usize = CHUNK * ((1 << CHUNKS) - 1);
 pub(crate) const GENERATION_BITS: u32 = usize::BITS - 1 - PLACE_BITS;
 pub(crate) const GENERATION_MAX: usize = (1 << GENERATION_BITS) - 1;
 
@@ -74,14 +75,16 @@ impl Shard {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// Takes a free slot, or a new one, of the shard with this index.
+    /// Takes a free slot, or a new one, of the shard with this index; `None` if all are taken.
     fn take(&self, shard: usize) -> Option<&Slot> {
         let mut free = self.free();
         if let Some(number) = free.places.pop() {
             return self.slot(number);
         }
         let number = free.next;
-        assert!(number < PLACES_MAX, "too many handles: free those that are not needed");
+        if number >= PLACES_MAX {
+            return None;
+        }
         free.next += 1;
         let (chunk, at) = chunk_of(number);
         let first = number - at;
@@ -153,11 +156,15 @@ pub(crate) fn give_back(place: usize) {
     }
 }
 
-/// Makes a handle for an object.
-pub(crate) fn make<H: Handle>(object: H::Object) -> *mut H {
-    let Some(slot) = take() else { return std::ptr::null_mut() };
+/// Makes a handle for an object. Fails if there are too many already.
+pub(crate) fn make<H: Handle>(object: H::Object) -> Result<*mut H, Failure> {
+    let slot = take().ok_or_else(|| {
+        let message = "there are too many handles: free those that are not needed";
+        Failure::new(nk_status::NK_OTHER, message)
+    })?;
     let generation = slot.fill(Box::new(object));
-    std::ptr::without_provenance_mut(MARK | (generation << PLACE_BITS) | (slot.place + 1))
+    let handle = MARK | (generation << PLACE_BITS) | (slot.place + 1);
+    Ok(std::ptr::without_provenance_mut(handle))
 }
 
 /// The slot and the generation of a handle.

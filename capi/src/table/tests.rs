@@ -26,7 +26,7 @@ handle!(Other, String, "other");
 
 fn count(number: usize, drops: &Arc<AtomicUsize>) -> *mut Counted {
     let (is_dropped, drops) = (AtomicBool::new(false), Arc::clone(drops));
-    make::<Counted>(Count { number, is_dropped, drops })
+    make::<Counted>(Count { number, is_dropped, drops }).ok().expect("there is a place")
 }
 
 #[test]
@@ -46,6 +46,21 @@ fn a_handle_that_is_null_freed_wrong_or_made_up_is_told() {
     assert!(next != handle, "another generation, or another place");
     assert!(get(handle).is_err() && free(handle.addr()).is_err());
     assert!(free(next.addr()).is_ok() && free(0).is_ok());
+}
+
+#[test]
+fn each_place_has_one_slot_in_one_chunk() {
+    assert_eq!(chunk_of(0), (0, 0));
+    for chunk in 0..CHUNKS {
+        let (first, slots) = (CHUNK * ((1 << chunk) - 1), CHUNK << chunk);
+        assert_eq!(
+            (chunk_of(first), chunk_of(first + slots - 1)),
+            ((chunk, 0), (chunk, slots - 1))
+        );
+    }
+    assert_eq!(chunk_of(PLACES_MAX - 1).0, CHUNKS - 1, "the last place is in the last chunk");
+    let last = (PLACES_MAX - 1) * SHARDS + SHARDS;
+    assert!(last < 1 << PLACE_BITS, "places fit into a handle");
 }
 
 #[test]
