@@ -3,6 +3,7 @@
 // Iterations over pages, which the native part computes one at a time.
 
 const { call, settled } = require('./call.js');
+const { AbortError } = require('./errors.js');
 
 /**
  * An iteration whose pages are computed on the pool, each when the one before it is used up. It is
@@ -42,6 +43,10 @@ class Walk {
    */
   next() {
     if (this.#waiting) return this.#waiting.then(() => this.next());
+    if (this.#pages && this.#signal?.aborted) {
+      this.#end();
+      return Promise.reject(new AbortError(this.#signal.reason));
+    }
     if (this.#at < this.#page.length || !this.#pages) return Promise.resolve(this.#take());
     const turned = this.#turn();
     const settle = () => {

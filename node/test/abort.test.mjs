@@ -87,7 +87,8 @@ test('an iteration ends when it is aborted', async () => {
     }
   };
   await assert.rejects(walk, { name: 'AbortError' });
-  assert.ok(seen >= 1_000 && seen < 2_000, `${seen} pairs of 1,999,000`);
+  // Not even the rest of the page is told.
+  assert.equal(seen, 1_000);
 });
 
 test('breaking off an iteration frees it', async () => {
