@@ -125,6 +125,7 @@ fn plain(printed: &mut Printed) {
     printed.add("Alike", &Alike::contained(0.8));
     printed.add("Containment", &params.containment(64, 200, 400).unwrap());
     printed.add("Item", &Item::from(&text.join(" ")));
+    printed.add("ItemHash", &sketcher.hash_item("an item"));
     printed.add("Exact", &Exact::Similarity(0.5));
     let overlap = Overlap::of(2, 3, 4);
     printed.add("Overlap", &overlap);
