@@ -6,9 +6,11 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 
 use nearkin::Event;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -21,8 +23,22 @@ static WAITING: Mutex<VecDeque<(u8, String)>> = Mutex::new(VecDeque::new());
 static MAY_WAIT: AtomicBool = AtomicBool::new(false);
 static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-fn waiting() -> MutexGuard<'static, VecDeque<(u8, String)>> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+/// How often the lock is tried. It is held for a push or a pop; a thread that holds it for longer
+/// was left behind by a fork, and no longer exists.
+const TRIES: usize = 10_000;
+
+/// The events that wait; `None` in a child whose parent had the lock at the fork.
+fn waiting() -> Option<MutexGuard<'static, VecDeque<(u8, String)>>> {
+    for _ in 0..TRIES {
+        match WAITING.try_lock() {
+            Ok(waiting) => return Some(waiting),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                return Some(PoisonError::into_inner(poisoned));
+            }
+            Err(TryLockError::WouldBlock) => thread::yield_now(),
+        }
+    }
+    None
 }
 
 /// The listener of the index at `path`.
@@ -34,9 +50,11 @@ pub(crate) fn listener(path: &Path) -> impl Fn(&Event) + Send + Sync + 'static {
             Event::Recovered { .. } | Event::WriterStalled { .. } => 30,
             _ => 20,
         };
-        let mut waiting = waiting();
-        if waiting.len() < WAITING_MAX {
-            waiting.push_back((level, format!("{}: {event}", path.display())));
+        let message = format!("{}: {event}", path.display());
+        if let Some(mut waiting) = waiting()
+            && waiting.len() < WAITING_MAX
+        {
+            waiting.push_back((level, message));
             MAY_WAIT.store(true, Ordering::Release);
         }
     }
@@ -48,10 +66,15 @@ pub(crate) fn log(py: Python<'_>) {
         return;
     }
     // A handler may call the package, so the lock is not held.
-    while let Some((level, message)) = { waiting().pop_front() } {
+    while let Some((level, message)) = waiting().and_then(|mut waiting| waiting.pop_front()) {
         let logged = logger(py).and_then(|logger| logger.call_method1("log", (level, message)));
-        if let Err(error) = logged {
-            error.write_unraisable(py, None);
+        match logged {
+            Ok(_) => {}
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                error.write_unraisable(py, None);
+            }
+            // Ctrl-C came while a handler ran: it is raised at the next check for signals.
+            Err(_) => interrupt(py),
         }
     }
 }
@@ -65,4 +88,11 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
         Ok::<_, PyErr>(logger.unbind())
     });
     logger.map(|logger| logger.bind(py))
+}
+
+fn interrupt(py: Python<'_>) {
+    let interrupted = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+    if let Err(error) = interrupted {
+        error.write_unraisable(py, None);
+    }
 }

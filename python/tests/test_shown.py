@@ -120,6 +120,27 @@ def test_a_handler_that_calls_the_package_or_fails_ends_nothing(tmp_path, monkey
     assert "flushed 1" in seen[0][0] and isinstance(seen[1], RuntimeError)
 
 
+def test_an_interrupt_within_a_handler_is_not_lost(tmp_path):
+    class Interrupted(logging.Handler):
+        def emit(self, record):
+            raise KeyboardInterrupt
+
+    logger, handler = logging.getLogger("nearkin"), Interrupted()
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    index = nk.Index(tmp_path / "x", nk.Params())
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            index.insert("a", TEXT)
+            index.flush()
+            index.query_many([TEXT])
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    index.close()
+
+
 def test_events_are_silent_unless_logging_is_configured(tmp_path):
     program = f"""
 import os, sys
