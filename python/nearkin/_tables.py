@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -107,7 +106,7 @@ def answer_to_html(answer: Any) -> str:
 
 def params_to_html(params: Any) -> str:
     """The parameters as a table of HTML; what has its usual value is left out, as in ``repr``."""
-    return _facts(_of_params(params))
+    return _facts(dict(params._shown()))
 
 
 def readable_to_html(readable: Any) -> str:
@@ -117,14 +116,7 @@ def readable_to_html(readable: Any) -> str:
         facts = {kind: readable.path, "documents": f"{len(readable):,}", "change": readable.change}
     except ClosedError:
         facts = {kind: f"{readable.path} (closed)"}
-    return _facts({**facts, **_of_params(readable.params)})
-
-
-def _of_params(params: Any) -> dict[str, str]:
-    inner = repr(params)[len("Params(") : -1]
-    # A comma within parentheses does not separate.
-    parts = re.split(r", (?![^(]*\))", inner)
-    return {name: value for name, _, value in (part.partition("=") for part in parts)}
+    return _facts({**facts, **dict(readable.params._shown())})
 
 
 def _facts(facts: Mapping[str, object]) -> str:

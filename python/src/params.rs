@@ -294,44 +294,44 @@ impl Params {
     }
 
     pub(crate) fn __repr__(&self) -> String {
+        let shown = self.shown().into_iter().map(|(name, value)| format!("{name}={value}"));
+        format!("Params({})", shown.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The names and values that are shown; some of those that are usual are left out.
+    #[pyo3(name = "_shown")]
+    fn shown(&self) -> Vec<(&'static str, String)> {
         let p = &self.inner;
-        let mut shown = format!(
-            "Params(threshold={}, shingles='{}', hashes={}, bands=({}, {}), lane_bits={}",
-            p.threshold(),
-            p.shingles(),
-            p.hashes(),
-            p.bands(),
-            p.rows_per_band(),
-            p.lane_bits()
-        );
+        let mut shown = vec![
+            ("threshold", p.threshold().to_string()),
+            ("shingles", format!("'{}'", p.shingles())),
+            ("hashes", p.hashes().to_string()),
+            ("bands", format!("({}, {})", p.bands(), p.rows_per_band())),
+            ("lane_bits", p.lane_bits().to_string()),
+        ];
         let count = p.stop_words().count();
-        let mut add = |more: String| {
-            shown.push_str(", ");
-            shown.push_str(&more);
-        };
         if count > 0 {
-            add(format!("stop_words=<{count} words>"));
+            shown.push(("stop_words", format!("<{count} words>")));
         }
         if let Some(windows) = p.passages() {
-            add(format!("passages='{windows}'"));
+            shown.push(("passages", format!("'{windows}'")));
         }
         let items = p.shingles() == nearkin::Shingles::Items;
         let usual = if items { nearkin::Normalise::Case } else { nearkin::Normalise::FOLD };
         if p.normalise() != usual {
-            add(format!("normalise='{}'", p.normalise()));
+            shown.push(("normalise", format!("'{}'", p.normalise())));
         }
         let options = [("bag", p.bag()), ("keep_space", p.keep_space())];
         for (name, _) in options.into_iter().filter(|(_, is_set)| *is_set) {
-            add(format!("{name}=True"));
+            shown.push((name, "True".to_owned()));
         }
         if p.scheme() != nearkin::Scheme::Fast {
-            add(format!("scheme='{}'", p.scheme()));
+            shown.push(("scheme", format!("'{}'", p.scheme())));
         }
         // The seed's value is left out: it may be secret, and reprs end up in logs.
         if p.seed() != 0 {
-            shown.push_str(", seed=...");
+            shown.push(("seed", "...".to_owned()));
         }
-        shown.push(')');
         shown
     }
 }
