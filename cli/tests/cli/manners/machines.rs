@@ -40,6 +40,9 @@ fn variables_stand_for_options() {
     };
     scratch.write("docs/old.txt", b"caf\xe9 and some more words of a text");
     ran("NEARKIN_ENCODING", "windows-1251", "add i docs").ends_with(0);
+    scratch.write("told.txt", "caf\u{439} and some more words of a text");
+    let found = scratch.run("query i told.txt").ends_with(0).stdout;
+    assert!(found.contains("1.000") && found.contains("docs/old.txt"), "{found}");
     ran("NEARKIN_ENCODING", "no such", "add i docs").ends_with(2);
     let wrong = ran("NEARKIN_THREADS", "0", "add i docs").ends_with(2);
     assert!(wrong.stderr.contains("--threads"), "{}", wrong.stderr);
