@@ -240,8 +240,9 @@ fn comments_that_begin_without_a_noun_are_found() {
 }
 
 fn unwraps(file: &Source) -> Vec<String> {
-    let of_a_package =
-        ["src/", "capi/src/", "cli/src/"].iter().any(|folder| file.path.starts_with(folder));
+    let of_a_package = ["src/", "capi/src/", "cli/src/", "node/src/"]
+        .iter()
+        .any(|folder| file.path.starts_with(folder));
     if !of_a_package || layers::is_test(&file.path) {
         return Vec::new();
     }
@@ -330,7 +331,8 @@ fn a_document_with_another_number_of_titles_is_found() {
 
 /// Backticked paths that do not exist in the repository. Patterns are ignored.
 fn stale_paths(file: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    let folders = ["src/", "capi/", "cli/", "docs/", "tests/", "benches/", "examples/", "fuzz/"];
+    let folders =
+        ["src/", "capi/", "cli/", "node/", "docs/", "tests/", "benches/", "examples/", "fuzz/"];
     let mut found = Vec::new();
     for (at, line) in prose(&file.text) {
         for span in line.split('`').skip(1).step_by(2) {
@@ -397,7 +399,7 @@ fn every_dependency_has_its_reason() {
     if packaged() {
         return;
     }
-    for manifest in ["Cargo.toml", "capi/Cargo.toml", "cli/Cargo.toml"] {
+    for manifest in ["Cargo.toml", "capi/Cargo.toml", "cli/Cargo.toml", "node/Cargo.toml"] {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         assert_eq!(unexplained(&text), Vec::<String>::new(), "{manifest}");
     }

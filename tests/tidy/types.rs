@@ -58,6 +58,7 @@ fn no_two_types_share_a_name() {
     ];
     found.extend(shared_names(&files, "cli/src/", &without_features));
     found.extend(shared_names(&files, "capi/src/", &[]));
+    found.extend(shared_names(&files, "node/src/", &[]));
     assert!(found.is_empty(), "rename one of each:\n{}", found.join("\n"));
 }
 
