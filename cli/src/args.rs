@@ -27,6 +27,7 @@ mod transfer;
 mod ttl;
 mod tune;
 pub(crate) mod values;
+mod variables;
 mod version;
 
 pub(crate) use admit::Admit;
@@ -79,22 +80,21 @@ pub(crate) struct Args {
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub(crate) verbose: bool,
 
-    /// Threads that sketch and compare [default: one per processor]
-    #[arg(long, global = true, value_name = "N", env = "NEARKIN_THREADS")]
-    #[arg(help_heading = EVERYWHERE)]
-    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    /// Threads that sketch and compare [default: one per processor] [env: NEARKIN_THREADS]
+    #[arg(long, global = true, value_name = "N", help_heading = EVERYWHERE)]
+    #[arg(value_parser = values::threads)]
     pub(crate) threads: Option<usize>,
 
     /// Read PDF with this program, which gets the file on stdin and prints the text, such as
-    /// pdftotext; use the same program in every run, or all PDF files are read again
+    /// pdftotext; use the same program in every run, or all PDF files are read again [env:
+    /// NEARKIN_PDF_COMMAND]
     #[arg(long, global = true, value_name = "COMMAND", help_heading = "Formats")]
-    #[arg(env = "NEARKIN_PDF_COMMAND")]
     pub(crate) pdf_command: Option<OsString>,
 
     /// Read all text files, pages, messages and rows in this encoding, such as windows-1251,
-    /// whatever they declare [default: detected for each file]
+    /// whatever they declare [default: detected for each file] [env: NEARKIN_ENCODING]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Formats")]
-    #[arg(value_parser = values::encoding, env = "NEARKIN_ENCODING")]
+    #[arg(value_parser = values::encoding)]
     pub(crate) encoding: Option<&'static encoding_rs::Encoding>,
 
     #[command(subcommand)]

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Args, Command};
+use ended::Ended;
 use failure::Failure;
 use formats::decode;
 use input::doubts;
@@ -40,22 +41,10 @@ fn main() -> ExitCode {
     if matches!(args.command, Command::Mirror(_) | Command::Dups(_)) {
         allocator::give_back_at_once();
     }
-    if let Some(command) = args.pdf_command {
-        formats::read_pdf_by(command);
-    }
-    if let Some(encoding) = args.encoding {
-        decode::force(encoding);
-    }
-    if let Some(threads) = args.threads {
-        threads::limit(threads);
-    }
     output::set_level(args.quiet, args.verbose);
     output::set_json_errors(args.json);
     let mut output = Output::new(args.json);
-    let ended = commands::run(args.command, &mut output).and_then(|ended| {
-        output.flush()?;
-        Ok(ended)
-    });
+    let ended = run(args, &mut output);
     doubts::tell();
     if let Some(advice) = formats::faster_pdf() {
         output::note(advice);
@@ -73,6 +62,22 @@ fn main() -> ExitCode {
             ExitCode::from(status)
         }
     }
+}
+
+fn run(args: Args, output: &mut Output) -> Result<Ended, Failure> {
+    let Args { pdf_command, encoding, threads, command, .. } = args.with_variables()?;
+    if let Some(command) = pdf_command {
+        formats::read_pdf_by(command);
+    }
+    if let Some(encoding) = encoding {
+        decode::force(encoding);
+    }
+    if let Some(threads) = threads {
+        threads::limit(threads);
+    }
+    let ended = commands::run(command, output)?;
+    output.flush()?;
+    Ok(ended)
 }
 
 /// Ends the program: the arguments ask for the help or the version, or are refused.

@@ -29,6 +29,15 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     hundredth.parse().map_err(|_| wrong())
 }
 
+/// Maximum number of threads.
+const THREADS_MAX: usize = 1_024;
+
+/// Parses a number of threads.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=THREADS_MAX).contains(number));
+    number.ok_or_else(|| format!("must be a number from 1 to {THREADS_MAX}"))
+}
+
 /// Parses the name of an encoding, as web pages spell it.
 pub(crate) fn encoding(text: &str) -> Result<&'static Encoding, String> {
     decode::by_label(text)

@@ -43,9 +43,15 @@ fn variables_stand_for_options() {
     scratch.write("told.txt", "caf\u{439} and some more words of a text");
     let found = scratch.run("query i told.txt").ends_with(0).stdout;
     assert!(found.contains("1.000") && found.contains("docs/old.txt"), "{found}");
-    ran("NEARKIN_ENCODING", "no such", "add i docs").ends_with(2);
     let wrong = ran("NEARKIN_THREADS", "0", "add i docs").ends_with(2);
-    assert!(wrong.stderr.contains("--threads"), "{}", wrong.stderr);
+    wrong.says(&["the variable NEARKIN_THREADS is \"0\": must be a number from 1", "unset it"]);
+    let error = error_of(&ran("NEARKIN_ENCODING", "no such", "add i docs --json").ends_with(2));
+    assert!(error["error"].as_str().unwrap().contains("NEARKIN_ENCODING"), "{error}");
+    // An option counts more than a variable, and an empty variable is none.
+    ran("NEARKIN_THREADS", "0", "add i docs --threads 2").ends_with(0);
+    for name in ["NEARKIN_THREADS", "NEARKIN_ENCODING", "NEARKIN_PDF_COMMAND"] {
+        ran(name, "", "add i docs").ends_with(0);
+    }
     scratch.write("docs/a.pdf", b"%PDF-1.4\ngarbage");
     let ran = ran("NEARKIN_PDF_COMMAND", "nearkin-no-such-program", "add j docs").ends_with(0);
     assert!(ran.stderr.contains("nearkin-no-such-program"), "{}", ran.stderr);
