@@ -177,10 +177,10 @@ pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Veri
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
-    Comparisons, Decision, Document, Documents, Durability, Edit, Event, Exact, Fetch, Imported,
-    Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer, Options, Outcome, Pair,
-    Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot, Stats, Verification,
-    VerifiedAdmit, Written,
+    Comparisons, Decision, Document, DocumentView, Documents, Durability, Edit, Event, Exact,
+    Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer,
+    Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot,
+    Stats, Verification, VerifiedAdmit, Written,
 };
 pub use params::{
     Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,

@@ -36,9 +36,9 @@ pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};
 pub(crate) use read::check_threshold;
 pub use read::{
-    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document, Documents,
-    Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress, Queries, Query, Recovery,
-    Snapshot, Stats, Verification,
+    Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document,
+    DocumentView, Documents, Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress,
+    Queries, Query, Recovery, Snapshot, Stats, Verification,
 };
 pub use state::event::Event;
 pub use state::key::Key;

@@ -56,6 +56,13 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     printed.add("Queries", &snapshot.queries(&signatures).limit(3));
     let answer = index.query(&signature).limit(1).run().unwrap();
     printed.add("Answer", &answer);
+    let view = std::sync::Mutex::new(String::new());
+    let look = |seen: nearkin::DocumentView<'_>| {
+        *view.lock().unwrap() = format!("{seen:?}");
+        true
+    };
+    index.query(&signature).filter_document(look).run().unwrap();
+    printed.0.insert("DocumentView", view.into_inner().unwrap());
     let document = index.get("p0").unwrap().unwrap();
     let matches = index.query(&signature).run().unwrap().matches;
     printed.add("Match", matches.iter().find(|found| found.key == b"p0").unwrap());

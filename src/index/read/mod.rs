@@ -41,3 +41,4 @@ pub use listing::{Documents, Keys};
 pub use pairs::{CollapsedPairs, Pairs};
 pub use queries::Queries;
 pub use query::Query;
+pub use terms::DocumentView;

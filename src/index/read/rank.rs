@@ -6,7 +6,7 @@
 
 use super::alike::Alike;
 use super::candidate::Found;
-use super::terms::Stop;
+use super::terms::{DocumentView, Filter, Stop};
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::params::Containment;
@@ -69,7 +69,7 @@ impl Snapshot {
     pub(super) fn keep_passing(
         &self,
         found: &mut [Found],
-        filter: &dyn Fn(&[u8], &[u8]) -> bool,
+        filter: &Filter<'_>,
         stop: &Stop<'_>,
     ) -> Result<(usize, bool)> {
         let mut kept = 0;
@@ -94,21 +94,23 @@ impl Snapshot {
     fn passes(
         &self,
         Place { source, ordinal }: Place,
-        filter: &dyn Fn(&[u8], &[u8]) -> bool,
+        filter: &Filter<'_>,
         copied: &mut Vec<u8>,
     ) -> Result<bool> {
         if let Some(live) = self.state.segments.get(source) {
             let stored = live.segment.document(ordinal)?;
-            return Ok(filter(&stored.key, &stored.payload));
+            let (key, payload) = (&*stored.key, &*stored.payload);
+            return Ok(filter(DocumentView { key, payload, time: live.segment.time(ordinal)? }));
         }
         copied.clear();
         let content = self.state.memtable.read();
         copied.extend_from_slice(content.key(ordinal));
         let key_end = copied.len();
         copied.extend_from_slice(content.payload(ordinal));
+        let time = content.time(ordinal);
         drop(content);
         let (key, payload) = copied.split_at(key_end);
-        Ok(filter(key, payload))
+        Ok(filter(DocumentView { key, payload, time }))
     }
 
     /// The first `limit` matches by equal rows, then by key. Keys are read only for documents that

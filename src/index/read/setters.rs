@@ -3,6 +3,7 @@
 use crate::index::read::alike::Alike;
 use crate::index::read::queries::Queries;
 use crate::index::read::query::Query;
+use crate::index::read::terms::DocumentView;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -112,9 +113,34 @@ macro_rules! setters {
             /// # Ok(())
             /// # }
             /// ```
-            pub fn filter(
+            pub fn filter(self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+                self.filter_document(move |seen| filter(seen.key, seen.payload))
+            }
+
+            /// Same as [`Query::filter`](crate::Query::filter), for a filter that also sees the
+            /// time: only what is new, or was stored before a date. Replaces the other filter.
+            /// Costs reading the time, too.
+            ///
+            /// ```
+            /// # fn main() -> nearkin::Result<()> {
+            /// # let folder = tempfile::tempdir().unwrap();
+            /// # let dir = folder.path().join("news.nearkin");
+            /// use nearkin::{Batch, Edit, Index, Options, Params};
+            ///
+            /// # let params = Params::for_threshold(0.7).build()?;
+            /// # let index = Index::create(&dir, &params, Options::default())?;
+            /// let story = index.sketcher().text("the ferry was cancelled after a storm")?;
+            /// for (key, time) in [("monday", 1_000), ("friday", 5_000)] {
+            ///     index.write(Batch::from_iter([Edit::insert(key, &story).time(time)]))?;
+            /// }
+            /// let answer = index.query(&story).filter_document(|seen| seen.time >= 2_000).run()?;
+            /// assert_eq!((answer.found, answer.matches[0].key.as_slice()), (1, &b"friday"[..]));
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn filter_document(
                 mut self,
-                filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a,
+                filter: impl Fn(DocumentView<'_>) -> bool + Send + Sync + 'a,
             ) -> Self {
                 self.terms.filter = Some(Arc::new(filter));
                 self

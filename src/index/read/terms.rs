@@ -4,13 +4,36 @@
 
 use crate::Result;
 use crate::index::read::alike::Alike;
+use crate::index::state::excerpt::Excerpt;
 use crate::index::state::versions::Snapshot;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Decides from key and payload whether a document may be in the answer.
-pub(crate) type Filter<'a> = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a;
+/// A stored document as a filter sees it: see
+/// [`Query::filter_document`](crate::Query::filter_document).
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DocumentView<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The payload; may be empty.
+    pub payload: &'a [u8],
+    /// Time of insertion or last replacement, in milliseconds since 1970, UTC.
+    pub time: u64,
+}
+
+/// The key and the payload are shortened.
+impl fmt::Debug for DocumentView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut seen = f.debug_struct("DocumentView");
+        seen.field("key", &Excerpt(self.key)).field("payload", &Excerpt(self.payload));
+        seen.field("time", &self.time).finish()
+    }
+}
+
+/// Decides whether a document may be in the answer.
+pub(crate) type Filter<'a> = dyn Fn(DocumentView<'_>) -> bool + Send + Sync + 'a;
 
 /// The conditions of a query, whether it is about a signature or about keys.
 #[derive(Clone)]

@@ -3,7 +3,10 @@
 use super::copies::{self, DIR, disk, options, params};
 use crate::sketch::Signature;
 use crate::testing::sim::Sim;
-use crate::{Admit, Alike, Decision, ErrorKind, Index, Keep, Newcomer, Outcome, Params, Shingles};
+use crate::{
+    Admit, Alike, Batch, Decision, DocumentView, Edit, ErrorKind, Index, Keep, Newcomer, Outcome,
+    Params, Shingles,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -176,4 +179,49 @@ fn tenants_at_once_are_decided_as_if_each_were_alone() {
     let admitted = admitted.into_inner().expect("whole");
     assert!(admitted.values().all(|count| *count == 1), "{admitted:?}");
     assert_eq!((admitted.len(), index.len()), (16, 16));
+}
+
+/// In a segment and in the memtable, of one query and of several.
+#[test]
+fn filters_see_key_payload_and_time_of_every_document() {
+    let index = index();
+    let time = |number: u64| 1_000 + number * 7 % 40;
+    for number in 0..60_u64 {
+        let (key, signature) =
+            (format!("k{number}"), signature(u8::try_from(number % 3).expect("small")));
+        let payload = number.to_le_bytes();
+        let edit = Edit::insert(&key, &signature).payload(&payload).time(time(number));
+        index.write(Batch::from_iter([edit])).expect("written");
+        if number == 30 {
+            index.flush().expect("flushed");
+        }
+    }
+    let passes = |seen: DocumentView<'_>| {
+        let number = u64::from_le_bytes(seen.payload.try_into().expect("a number"));
+        assert_eq!(seen.key, format!("k{number}").as_bytes());
+        assert_eq!(seen.time, time(number));
+        seen.time >= 1_020
+    };
+    for value in 0..3 {
+        let mut expected: Vec<_> = (0..60_u64)
+            .filter(|number| number % 3 == u64::from(value) && time(*number) >= 1_020)
+            .map(|number| format!("k{number}").into_bytes())
+            .collect();
+        expected.sort();
+        let asked = [signature(value)];
+        let keys = |answer: &crate::Answer| -> Vec<_> {
+            answer.matches.iter().map(|found| found.key.clone()).collect()
+        };
+        let one = index.query(&asked[0]).threshold(0.9).filter_document(passes);
+        let one = one.run().expect("found");
+        assert_eq!((keys(&one), one.found), (expected.clone(), expected.len() as u64));
+        let several = index.queries(&asked).threshold(0.9).filter_document(passes);
+        assert_eq!(keys(&several.run().expect("found")[0]), expected);
+    }
+    // What is old rejects nobody.
+    for (least, is_admitted) in [(1_020, false), (1_040, true)] {
+        let admit = Admit::at(0.9).filter_document(|seen| seen.time >= least);
+        let admission = index.admit("new", &signature(1), &admit).expect("decided");
+        assert_eq!(admission.is_admitted(), is_admitted, "{least}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use nearkin::{Alike, Answer, Exact, Match, Original, Params, Signature, Snapshot};
+use nearkin::{Alike, Answer, DocumentView, Exact, Match, Original, Params, Signature, Snapshot};
 
 use super::answers::{Answered, Answers, Found, QueryAnswer};
 use super::bodies::{self, Blob, Body, Query};
@@ -167,28 +167,24 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Runs a query. If times or texts decide later which matches stay, the limit applies later,
-    /// too.
+    /// Runs a query. If texts decide later which matches stay, the limit applies later, too.
     fn found(&self, query: nearkin::Query<'_>) -> Result<Answer, ErrorResponse> {
         let Query { prefix, after, before, max_candidates, .. } = self.request;
-        let by_time = after.is_some() || before.is_some();
-        let is_decided_later = by_time || self.originals.is_some();
+        let is_decided_later = self.originals.is_some();
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike =
             if self.originals.is_some() { self.alike.for_verification() } else { self.alike };
         let query = query.alike(alike).limit(limit);
         let query = query.max_candidates(max_candidates.unwrap_or(usize::MAX));
-        let mut answer = match prefix {
-            Some(prefix) => query.filter(|key, _| key.starts_with(&prefix.0)).run()?,
-            None => query.run()?,
-        };
+        let times = after.unwrap_or(0)..before.unwrap_or(u64::MAX);
+        let prefix = prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
+        let passes =
+            |seen: DocumentView<'_>| seen.key.starts_with(prefix) && times.contains(&seen.time);
+        let is_filtered = !prefix.is_empty() || after.is_some() || before.is_some();
+        let mut answer =
+            if is_filtered { query.filter_document(passes).run()? } else { query.run()? };
         if is_decided_later {
             answer.complete &= answer.found <= LOOKED_AT_MAX as u64;
-        }
-        if by_time {
-            let times = after.unwrap_or(0)..before.unwrap_or(u64::MAX);
-            answer.matches.retain(|found| times.contains(&found.time));
-            answer.found = answer.matches.len() as u64;
         }
         Ok(answer)
     }

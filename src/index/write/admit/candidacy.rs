@@ -8,7 +8,7 @@ use super::Admission;
 use super::conditions::{Admit, AdmitTerms};
 use super::judged::Judged;
 use crate::index::read::candidate::Found;
-use crate::index::read::terms::Stop;
+use crate::index::read::terms::{DocumentView, Stop};
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
@@ -41,8 +41,9 @@ pub(super) enum Verdict {
 struct SeenDocument {
     signature: Vec<u8>,
     shingle_count: u32,
-    /// Empty if there is no filter.
+    /// What only a filter looks at; empty and 0 if there is none.
     payload: Vec<u8>,
+    time: u64,
     verdict: Verdict,
 }
 
@@ -158,14 +159,21 @@ impl<'a> Candidacy<'a> {
         }
         let signature = before.signature_bytes(found.place)?.into_owned();
         let shingle_count = before.shingle_count(found.place)?;
-        let mut payload = Vec::new();
-        if self.admit.filter.is_some() {
-            before.payload_onto(found.place, &mut payload)?;
-        }
-        let passes = self.admit.passes(&key, &payload);
+        let (payload, time) = self.filtered(before, found.place)?;
+        let passes = self.admit.passes(DocumentView { key: &key, payload: &payload, time });
         let verdict = if passes { compare(before, found, &key)? } else { Verdict::Hidden };
-        self.looks.insert(key, SeenDocument { signature, shingle_count, payload, verdict });
+        self.looks.insert(key, SeenDocument { signature, shingle_count, payload, time, verdict });
         Ok(())
+    }
+
+    /// What only a filter looks at: the payload and the time of a document.
+    fn filtered(&self, before: &Snapshot, place: Place) -> Result<(Vec<u8>, u64)> {
+        let mut payload = Vec::new();
+        if self.admit.filter.is_none() {
+            return Ok((payload, 0));
+        }
+        before.payload_onto(place, &mut payload)?;
+        Ok((payload, before.time(place)?))
     }
 
     /// Whether this version of each candidate was looked at.
@@ -182,13 +190,11 @@ impl<'a> Candidacy<'a> {
     /// What was seen of this version of a document, if it was looked at.
     fn look_of(&self, before: &Snapshot, place: Place, key: &[u8]) -> Result<Option<Verdict>> {
         let Some(look) = self.looks.get(key) else { return Ok(None) };
-        let mut payload = Vec::new();
-        if self.admit.filter.is_some() {
-            before.payload_onto(place, &mut payload)?;
-        }
+        let (payload, time) = self.filtered(before, place)?;
         let is_same = *before.signature_bytes(place)? == *look.signature
             && before.shingle_count(place)? == look.shingle_count
-            && payload == look.payload;
+            && payload == look.payload
+            && time == look.time;
         Ok(is_same.then_some(look.verdict))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::index::read::Alike;
 use crate::index::read::candidate::Found;
-use crate::index::read::terms::{Filter, Stop};
+use crate::index::read::terms::{DocumentView, Filter, Stop};
 use crate::index::state::versions::Snapshot;
 use crate::index::write::batch::Operation;
 use crate::{Error, Result};
@@ -167,7 +167,18 @@ impl<'a> Admit<'a> {
     /// # }
     /// ```
     #[must_use]
-    pub fn filter(mut self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+    pub fn filter(self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
+        self.filter_document(move |seen| filter(seen.key, seen.payload))
+    }
+
+    /// Same as [`Admit::filter`], for a filter that also sees the time of stored documents, as
+    /// [`Query::filter_document`](crate::Query::filter_document) does: only documents of the last
+    /// week may reject a newcomer. Replaces the other filter.
+    #[must_use]
+    pub fn filter_document(
+        mut self,
+        filter: impl Fn(DocumentView<'_>) -> bool + Send + Sync + 'a,
+    ) -> Self {
         self.filter = Some(Arc::new(filter));
         self
     }
@@ -203,9 +214,9 @@ impl<'a> Admit<'a> {
     }
 
     /// Whether a document counts.
-    pub(super) fn passes(&self, key: &[u8], payload: &[u8]) -> bool {
+    pub(super) fn passes(&self, seen: DocumentView<'_>) -> bool {
         let Self { filter, prefix, .. } = self;
-        key.starts_with(prefix) && filter.as_ref().is_none_or(|filter| filter(key, payload))
+        seen.key.starts_with(prefix) && filter.as_ref().is_none_or(|filter| filter(seen))
     }
 
     /// Whether some documents may not count.
