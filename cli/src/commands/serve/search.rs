@@ -22,7 +22,7 @@ const TEXTS_MAX: usize = 1_000;
 /// Maximum number of matches that the answers to several texts may hold together.
 const MATCHES_MAX: usize = 20_000;
 
-/// Maximum number of matches that are looked at if times or texts decide which of them stay.
+/// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
 pub(super) async fn query(
