@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use self::params::Given;
-use crate::time;
 
 mod admit;
 mod contained;
@@ -19,6 +18,7 @@ mod lines;
 mod list;
 mod manual;
 mod mirror;
+mod remove;
 mod report;
 mod rows;
 mod serve;
@@ -38,6 +38,7 @@ pub(crate) use lines::{ExactGiven, LinesGiven};
 pub(crate) use list::{Get, List};
 pub(crate) use manual::{Completions, Man};
 pub(crate) use mirror::Mirror;
+pub(crate) use remove::Remove;
 pub(crate) use report::Report;
 pub(crate) use rows::RowsGiven;
 pub(crate) use serve::{LogFormat, Serve};
@@ -46,8 +47,8 @@ pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
 
-pub(crate) use values::{Order, Stays};
-use values::{order, similarity};
+pub(crate) use values::{Order, PairColumn, Stays};
+use values::{column, order, similarity};
 
 /// Heading of the options of all commands; they follow those of the command.
 const EVERYWHERE: &str = "Options of every command";
@@ -265,44 +266,10 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
-/// Remove documents by key, by key prefix, or by age
-///
-/// Missing keys give exit status 1; the other documents are removed all the same.
-#[derive(Debug, clap::Args)]
-#[command(override_usage = "nearkin remove [OPTIONS] <INDEX> <KEY>... [--from <FILE>]\n       \
-    nearkin remove [OPTIONS] <INDEX> --prefix <PREFIX>\n       \
-    nearkin remove [OPTIONS] <INDEX> --before <TIME>")]
-#[command(after_help = "Examples:\n  nearkin remove my.nearkin docs/mit.txt docs/isc.txt\n  \
-    nearkin remove papers.nearkin --from keys.txt\n  \
-    nearkin remove papers.nearkin --prefix drafts/\n  \
-    nearkin remove papers.nearkin --before 2024-12-31")]
-pub(crate) struct Remove {
-    /// Folder of the index
-    pub(crate) index: PathBuf,
-
-    /// Keys to remove, exactly as stored
-    #[arg(value_name = "KEY", required_unless_present_any = ["from", "prefix", "before"])]
-    pub(crate) keys: Vec<OsString>,
-
-    /// Read more keys from FILE, one per line; `-` is stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) from: Option<PathBuf>,
-
-    /// Remove every document whose key starts with PREFIX
-    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["keys", "from"])]
-    pub(crate) prefix: Option<OsString>,
-
-    /// Remove documents added or last replaced before TIME: a day (2024-12-31) or a second
-    /// (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    #[arg(conflicts_with_all = ["keys", "from", "prefix"])]
-    pub(crate) before: Option<u64>,
-}
-
 /// Print all pairs of similar documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
-    nearkin pairs my.nearkin --exact --at-least 0.7\n  \
+    nearkin pairs my.nearkin --exact --at-least 0.7 --sort=exact\n  \
     nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index
@@ -315,12 +282,15 @@ pub(crate) struct Pairs {
     #[command(flatten)]
     pub(crate) contained: ContainedGiven,
 
-    /// Print the most similar pairs first, equal ones by key
+    /// Print the most similar pairs first, equal ones by key; `--sort=exact` and `--sort=contained`
+    /// sort by these columns
     ///
     /// Holds all pairs in memory, about 100 bytes plus two keys each. Without this option pairs are
     /// printed as they are found, in no particular order, and memory stays small.
-    #[arg(long)]
-    pub(crate) sort: bool,
+    #[arg(long, value_name = "BY", value_parser = column(), num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "similarity")]
+    #[arg(requires_if("exact", "exact"), requires_if("contained", "contained"))]
+    pub(crate) sort: Option<PairColumn>,
 
     /// Maximum pairs to print; with --sort the most similar ones [default: all]
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "collapse")]

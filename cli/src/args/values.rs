@@ -60,6 +60,25 @@ pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     })
 }
 
+/// PairColumn by which pairs are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PairColumn {
+    Similarity,
+    Exact,
+    Contained,
+}
+
+/// Parses the column by which pairs are sorted.
+pub(super) fn column() -> impl TypedValueParser<Value = PairColumn> {
+    PossibleValuesParser::new(["similarity", "exact", "contained"]).map(|name| {
+        match name.as_str() {
+            "exact" => PairColumn::Exact,
+            "contained" => PairColumn::Contained,
+            _ => PairColumn::Similarity,
+        }
+    })
+}
+
 /// Parses the address to listen on: address and port, name and port, or a port of this machine.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {

@@ -2,12 +2,12 @@
 //!
 //! This module prints and sorts. The library finds the pairs.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
-use nearkin::{Alike, Collapsed, Containment, Exact, Pair, Reader};
+use nearkin::{Alike, Collapsed, Containment, Exact, Overlap, Pair, Reader};
 use serde::Serialize;
 
-use crate::args::{Likeness, Pairs};
+use crate::args::{Likeness, PairColumn, Pairs};
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
@@ -46,7 +46,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     };
     let doing = "finding pairs";
     let total = Some(index.len());
-    let progress = if args.sort {
+    let progress = if args.sort.is_some() {
         Progress::start(doing, Unit::Documents, total)
     } else {
         Progress::unless_results_are_on_the_terminal(doing, Unit::Documents, total)
@@ -61,8 +61,8 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
         interrupt::check().map_err(unfinished)?;
-        if args.sort {
-            sorted.push(pair?);
+        if let Some(by) = args.sort {
+            sorted.extend(printer.ranked(pair?, by)?);
         } else if printer.count < limit {
             printer.pair(&pair?, output)?;
         } else {
@@ -70,13 +70,12 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
         }
     }
     drop(progress);
-    sorted.sort_unstable_by(|left: &Pair, right| {
-        let similarity = right.similarity.total_cmp(&left.similarity);
-        similarity.then_with(|| left.a.cmp(&right.a)).then_with(|| left.b.cmp(&right.b))
-    });
-    for pair in &sorted {
-        if printer.count < limit {
-            printer.pair(pair, output)?;
+    sorted.sort_unstable_by(Ranked::compare);
+    for Ranked { pair, exact, .. } in &sorted {
+        match exact {
+            _ if printer.count >= limit => break,
+            Some(exact) => printer.print(pair, Some(*exact), output)?,
+            None => printer.pair(pair, output)?,
         }
     }
     let count = printer.finish(output)?;
@@ -132,7 +131,7 @@ fn collapsed(
             Collapsed::Crowd { .. } => crowds += 1,
             Collapsed::Pair { .. } => pairs += 1,
         }
-        if args.sort {
+        if args.sort.is_some() {
             sorted.push(one);
         } else {
             print_collapsed(&one, &mut table, output)?;
@@ -141,7 +140,9 @@ fn collapsed(
     let order = |one: &Collapsed| match one {
         Collapsed::Crowd { key, .. } => (0, Reverse(0), key.clone(), Vec::new()),
         Collapsed::Pair { pair, .. } => {
-            (1, Reverse(pair.equal_rows), pair.a.clone(), pair.b.clone())
+            // The bits of numbers that are not negative have the order of the numbers.
+            let rank = column(pair, None, args.sort.unwrap_or(PairColumn::Similarity)).to_bits();
+            (1, Reverse(rank), pair.a.clone(), pair.b.clone())
         }
     };
     sorted.sort_by_cached_key(order);
@@ -199,6 +200,37 @@ pub(crate) fn contained(containment: Option<Containment>) -> String {
     })
 }
 
+/// The value of a pair in a column. If the documents were compared, -1 where that was not possible.
+fn column(pair: &Pair, exact: Option<Exact>, by: PairColumn) -> f64 {
+    match (by, exact) {
+        (PairColumn::Similarity, _) | (PairColumn::Exact, None) => pair.similarity,
+        (PairColumn::Contained, None) => pair.containment.map_or(0.0, |one| one.estimate.max(0.0)),
+        (PairColumn::Contained, Some(Exact::Contained(Overlap { containment, .. }))) => containment,
+        (
+            PairColumn::Exact,
+            Some(Exact::Similarity(similarity) | Exact::Contained(Overlap { similarity, .. })),
+        ) => similarity,
+        _ => -1.0,
+    }
+}
+
+/// A pair that waits to be sorted.
+struct Ranked {
+    rank: f64,
+    pair: Pair,
+    /// The result of comparing the documents, if the rank depends on it.
+    exact: Option<Exact>,
+}
+
+impl Ranked {
+    /// Orders by rank, highest first, then by key.
+    fn compare(&self, other: &Self) -> Ordering {
+        let rank = other.rank.total_cmp(&self.rank);
+        rank.then_with(|| self.pair.a.cmp(&other.pair.a))
+            .then_with(|| self.pair.b.cmp(&other.pair.b))
+    }
+}
+
 /// Prints pairs one by one, and counts them.
 struct Printer<'a> {
     index: &'a Reader,
@@ -228,18 +260,35 @@ impl<'a> Printer<'a> {
         Self { index, originals, verified: likeness.verified, table, count: 0 }
     }
 
+    /// Compares the documents of a pair, with `--exact`.
+    fn exact(&self, pair: &Pair) -> Result<Option<Exact>, Failure> {
+        let Some(originals) = self.originals else { return Ok(None) };
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        Ok(Some(self.index.snapshot().exact_pair(pair, self.verified, fetch)?))
+    }
+
+    /// A pair to be sorted. Documents are compared now only if the rank depends on it: otherwise
+    /// only those that are printed are compared. `None` if the documents are not similar enough.
+    fn ranked(&self, pair: Pair, by: PairColumn) -> Result<Option<Ranked>, Failure> {
+        let exact = if by == PairColumn::Similarity { None } else { self.exact(&pair)? };
+        let rank = column(&pair, exact, by);
+        Ok((exact != Some(Exact::Below)).then_some(Ranked { rank, pair, exact }))
+    }
+
     fn pair(&mut self, pair: &Pair, output: &mut Output) -> Result<(), Failure> {
-        let exact = match self.originals {
-            None => None,
-            Some(originals) => {
-                let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
-                let snapshot = self.index.snapshot();
-                Some(snapshot.exact_pair(pair, self.verified, fetch)?)
-            }
-        };
+        let exact = self.exact(pair)?;
         if exact == Some(Exact::Below) {
             return Ok(());
         }
+        self.print(pair, exact, output)
+    }
+
+    fn print(
+        &mut self,
+        pair: &Pair,
+        exact: Option<Exact>,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
         self.count += 1;
         let similarity = pair.similarity;
         let Some(table) = &mut self.table else {

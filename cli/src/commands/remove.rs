@@ -2,6 +2,7 @@
 //!
 //! This module reads the keys and reports missing ones.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use nearkin::passages::PassageIndex;
@@ -43,12 +44,16 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     let bytes = args.from.as_deref().map(files::length).transpose()?.flatten();
     let from = args.from.as_deref().map(files::open).transpose()?;
     let index = opened::to_change(&args.index)?;
+    if args.if_similar.is_some() {
+        opened::check_of_documents(index.params(), "remove --if-similar")?;
+    }
     let target = Target::new(index)?;
     let progress = Progress::start("removing", Unit::Bytes, bytes);
     let mut removing = Removing {
         index: &target,
         progress: &progress,
         keys: Vec::new(),
+        waiting: args.if_similar.map(|_| HashSet::new()),
         counts: Counts::default(),
     };
     let ended = args
@@ -59,7 +64,11 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
             Some((name, reader)) => removing.lines(Lines::new(&name, reader)),
             None => Ok(()),
         })
-        .and_then(|()| removing.write());
+        .and_then(|()| removing.write())
+        .and_then(|()| match args.if_similar {
+            Some(threshold) => removing.replaceable(threshold),
+            None => Ok(()),
+        });
     let counts = removing.counts;
     drop(progress);
     opened::close(ended, || target.close()).map_err(|failure| {
@@ -69,9 +78,12 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
         output.object(&counts)?;
     } else {
         let removed = counted(counts.removed, "document");
-        output.line(format_args!("{removed} removed, {} missing", grouped(counts.missing)))?;
+        let kept = counts.kept.map(|kept| format!(", {} kept", grouped(kept))).unwrap_or_default();
+        output
+            .line(format_args!("{removed} removed, {} missing{kept}", grouped(counts.missing)))?;
     }
-    Ok(if counts.missing == 0 { Ended::Well } else { Ended::Amiss })
+    let all = counts.missing == 0 && counts.kept.unwrap_or(0) == 0;
+    Ok(if all { Ended::Well } else { Ended::Amiss })
 }
 
 /// Removes by prefix or age; the library finds the documents.
@@ -85,7 +97,7 @@ fn remove_at_once(
     interrupt::end_at_once(advice.to_owned());
     let index = opened::to_change(dir)?;
     opened::check_of_documents(index.params(), command)?;
-    let counts = Counts { removed: remove(&index)?, missing: 0 };
+    let counts = Counts { removed: remove(&index)?, ..Counts::default() };
     index.close()?;
     if output.json() {
         output.object(&counts)?;
@@ -95,11 +107,13 @@ fn remove_at_once(
     Ok(Ended::Well)
 }
 
-/// Counts of a run: removed and missing keys.
+/// Counts of a run: removed and missing keys, and with `--if-similar` those kept.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     removed: u64,
     missing: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<u64>,
 }
 
 /// The kind of index that keys are removed from.
@@ -134,6 +148,16 @@ impl Target {
         }
     }
 
+    /// Whether a document of this similarity would stay if all the named ones were removed. True
+    /// for a missing key, which is reported later.
+    fn has_other(&self, key: &[u8], named: &HashSet<Vec<u8>>, least: f64) -> nearkin::Result<bool> {
+        let Self::Documents(index) = self else { return Ok(false) };
+        let Some(signature) = index.signature(key)? else { return Ok(true) };
+        let stays = |other: &[u8], _: &[u8]| !named.contains(other);
+        let found = index.query(&signature).threshold(least).filter(stays).limit(1).run()?;
+        Ok(!found.matches.is_empty())
+    }
+
     fn contains(&self, key: &[u8]) -> nearkin::Result<bool> {
         match self {
             Self::Documents(index) => index.contains(key),
@@ -154,6 +178,8 @@ struct Removing<'a> {
     index: &'a Target,
     progress: &'a Progress,
     keys: Vec<Vec<u8>>,
+    /// With `--if-similar`: all named keys. Nothing is removed before the last one is read.
+    waiting: Option<HashSet<Vec<u8>>>,
     counts: Counts,
 }
 
@@ -192,6 +218,15 @@ impl Removing<'_> {
         if keys.is_empty() {
             return Ok(());
         }
+        if let Some(waiting) = &mut self.waiting {
+            for key in keys {
+                if let Some(twice) = waiting.replace(key) {
+                    self.counts.missing += 1;
+                    self.progress.note(format!("{} is named twice", visible(&twice)));
+                }
+            }
+            return Ok(());
+        }
         for (key, outcome) in keys.iter().zip(self.index.remove(&keys)?) {
             match outcome {
                 Outcome::Removed => self.counts.removed += 1,
@@ -206,6 +241,31 @@ impl Removing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Removes those of the waiting documents that have a similar one among the documents that are
+    /// not named. Documents that are named do not count even if they are kept, so the result does
+    /// not depend on the order of the keys. This process is the only one that writes to the index,
+    /// so what was found is still there when the document is removed.
+    fn replaceable(&mut self, threshold: f64) -> Result<(), Failure> {
+        let named = self.waiting.take().unwrap_or_default();
+        let mut kept = 0;
+        let mut sorted: Vec<_> = named.iter().collect();
+        sorted.sort_unstable();
+        for key in sorted {
+            interrupt::check()?;
+            if self.index.has_other(key, &named, threshold)? {
+                self.key(key.clone())?;
+            } else {
+                kept += 1;
+                self.progress.note(format!(
+                    "{} stays: no document that stays is {threshold} or more similar to it",
+                    visible(key)
+                ));
+            }
+        }
+        self.counts.kept = Some(kept);
+        self.write()
     }
 
     /// Suggests the key under which a path was stored, if the argument looks like a path.

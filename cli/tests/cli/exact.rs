@@ -49,6 +49,34 @@ fn files_are_read_again_and_what_changed_is_stale() {
     assert!(d.is_some_and(|line| line.trim_start().starts_with("0.950")), "{table}");
 }
 
+#[test]
+fn pairs_are_sorted_by_either_column() {
+    let scratch = Scratch::new();
+    for (name, from) in [("a", 0), ("b", 1), ("c", 3), ("d", 6), ("e", 9)] {
+        scratch.write(&format!("docs/{name}.txt"), words(from, from + 100));
+    }
+    scratch.run("add ix docs --shingles words:1 --threshold 0.5").ends_with(0);
+    let sorted = |by: &str, column: &str| {
+        let rows = scratch.run(&format!("pairs ix {by} --json")).ends_with(0).objects();
+        let values: Vec<_> = rows.iter().map(|row| row[column].as_f64().unwrap()).collect();
+        (values.is_sorted_by(|one, next| one >= next), values.len())
+    };
+    assert_eq!(sorted("--exact --sort", "similarity"), (true, 10));
+    assert_eq!(sorted("--exact --sort=similarity", "similarity"), (true, 10));
+    assert_eq!(sorted("--exact --sort=exact", "exact"), (true, 10));
+    assert!(!sorted("--exact --sort", "exact").0, "the two orders differ");
+    assert_eq!(sorted("--contained 0.5 --sort=contained", "contained"), (true, 10));
+    assert_eq!(sorted("--contained 0.5 --exact --sort=contained", "exact_contained"), (true, 10));
+    assert_eq!(sorted("--exact --sort=exact -n 3", "exact"), (true, 3));
+    // What cannot be compared comes last.
+    fs::remove_file(scratch.path("docs/a.txt")).unwrap();
+    let rows = scratch.run("pairs ix --exact --sort=exact --json").ends_with(0).objects();
+    assert!(rows[6..].iter().all(|row| row["missing"] == true), "{rows:?}");
+    scratch.run("pairs ix --sort=exact").ends_with(2).says(&["--exact"]);
+    scratch.run("pairs ix --sort=contained").ends_with(2).says(&["--contained"]);
+    scratch.run("pairs ix --sort=size").ends_with(2);
+}
+
 /// One more word in a long text often leaves its signature unchanged.
 #[test]
 fn a_longer_text_of_equal_signature_is_stale() {

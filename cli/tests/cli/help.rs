@@ -42,6 +42,7 @@ fn every_example_works() {
     scratch.write("pairs.tsv", "3.11/about.rst\t3.13/about.rst\n");
     fs::create_dir(scratch.path("man1")).unwrap();
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
+    scratch.write("removals.txt", "3.11/c-api/abstract.rst\n");
     for command in COMMANDS {
         let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;
         let (_, examples) = help.split_once("\nExample").expect(command);

@@ -27,6 +27,43 @@ fn keys_to_remove_come_from_lines() {
 }
 
 #[test]
+fn a_document_stays_if_no_similar_one_would() {
+    let scratch = Scratch::new();
+    let words = |changed: usize| {
+        let word = |at: usize| format!("w{}", if at < 100 - changed { at } else { at + 1_000 });
+        (0..100).map(word).collect::<Vec<_>>().join(" ")
+    };
+    // `a`, `b` and `c` are copies, `d` is similar to them, `z` to none.
+    for (name, changed) in [("a", 0), ("b", 0), ("c", 0), ("d", 5), ("z", 99)] {
+        scratch.write(&format!("docs/{name}"), words(changed));
+    }
+    let keys = |scratch: &Scratch| {
+        let listed = scratch.run("list i").ends_with(0).stdout;
+        listed.lines().map(|line| line.replace("docs/", "")).collect::<String>()
+    };
+    scratch.run("add i docs").ends_with(0);
+    // If all copies are named, none goes, because none would stay.
+    let ran = scratch.run("remove i docs/a docs/b docs/c docs/d --if-similar 0.7").ends_with(1);
+    assert_eq!(ran.stdout, "0 documents removed, 0 missing, 4 kept\n");
+    ran.says(&["docs/d stays: no document that stays is 0.7 or more similar to it"]);
+    assert_eq!(keys(&scratch), "abcdz");
+    // What is not named is what is looked for, at the given similarity.
+    scratch.write("list", "docs/b\ndocs/z\ndocs/d\n");
+    let ran = scratch.run("remove i --from list --if-similar 0.99 --json").ends_with(1);
+    assert_eq!(ran.stdout, "{\"removed\":1,\"missing\":0,\"kept\":2}\n");
+    assert_eq!(keys(&scratch), "acdz");
+    // The index has changed since the list was made: a line that is gone is told, and named once.
+    let ran = scratch.run("remove i --from list docs/d docs/a --if-similar 0.7").ends_with(1);
+    assert_eq!(ran.stdout, "2 documents removed, 2 missing, 1 kept\n");
+    ran.says(&["docs/d is named twice", "no document has the key docs/b", "docs/z stays"]);
+    assert_eq!(keys(&scratch), "cz");
+    scratch.run("remove i docs/z --if-similar 2").ends_with(2);
+    scratch.run("remove i --prefix docs --if-similar 0.7").ends_with(2);
+    scratch.run("add quotes docs --passages 50:25").ends_with(0);
+    scratch.run("remove quotes docs/a --if-similar 0.7").ends_with(2).says(&["passages"]);
+}
+
+#[test]
 fn documents_are_removed_by_their_age() {
     let scratch = Scratch::with_licences();
     let ran = scratch.run("remove i --before 2020-01-01").ends_with(0);
