@@ -173,6 +173,71 @@ impl Given {
         filled
     }
 
+    /// Whether no option was given at all.
+    pub(crate) fn is_nothing(&self) -> bool {
+        let numbers = [self.hashes, self.bands, self.rows_per_band];
+        let others = self.passages.is_none() && numbers.iter().all(Option::is_none);
+        others && self.threshold.is_none() && self.shingles.is_none() && self.spelled().is_empty()
+    }
+
+    /// The command-line options that create an index with these parameters, which were chosen for
+    /// the given options.
+    pub(crate) fn command_line(&self, params: &Params) -> Vec<String> {
+        let bare = Self {
+            threshold: None,
+            shingles: None,
+            hashes: None,
+            bands: None,
+            rows_per_band: None,
+            ..self.clone()
+        };
+        let mut options = self.spelled();
+        let standard = bare.params().ok();
+        let as_before = |same: &dyn Fn(&Params) -> bool| standard.as_ref().is_some_and(same);
+        let mut with = bare.with_threshold(params.threshold());
+        if self.preset.is_none() || !as_before(&|one| one.threshold() == params.threshold()) {
+            options.push(format!("--threshold {}", params.threshold()));
+        }
+        if !as_before(&|one| one.shingles() == params.shingles()) {
+            options.push(format!("--shingles {}", params.shingles()));
+        }
+        with.shingles = Some(params.shingles());
+        let bands = |params: &Params| (params.hashes(), params.bands(), params.rows_per_band());
+        if with.params().is_ok_and(|chosen| bands(&chosen) == bands(params)) {
+            return options;
+        }
+        let (hashes, count, rows) = bands(params);
+        if !with.params().is_ok_and(|chosen| chosen.hashes() == hashes) {
+            options.push(format!("--hashes {hashes}"));
+            with.hashes = Some(hashes);
+        }
+        if !with.params().is_ok_and(|chosen| bands(&chosen) == bands(params)) {
+            options.push(format!("--bands {count} --rows-per-band {rows}"));
+        }
+        options
+    }
+
+    /// The given options as they are written, without those of threshold, shingles, rows and bands.
+    fn spelled(&self) -> Vec<String> {
+        let option = |name: &str, value: Option<String>| Some(format!("--{name} {}", value?));
+        let flag = |name: &str, given: bool| given.then(|| format!("--{name}"));
+        let all = [
+            option("for", self.preset.map(|preset| preset.to_string())),
+            option("recall", self.recall.map(|recall| recall.to_string())),
+            // The path of the list and the seed, which may be secret, are not repeated.
+            option("stop", self.stop.as_ref().map(|_| "FILE".to_owned())),
+            option("normalise", self.normalise.map(|normalise| normalise.to_string())),
+            option("lane-bits", self.lane_bits.map(|bits| bits.to_string())),
+            option("scheme", self.scheme.map(|scheme| scheme.to_string())),
+            option("seed", self.seed.map(|_| "N".to_owned())),
+            flag("bag", self.bag),
+            flag("keep-case", self.keep_case),
+            flag("keep-space", self.keep_space),
+            flag("no-nfc", self.no_nfc),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// Sets the threshold.
     pub(crate) fn with_threshold(mut self, threshold: f64) -> Self {
         self.threshold = Some(threshold);

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::Path;
 
-use nearkin::{Comparisons, Params, Shingles, Sketcher};
+use nearkin::{Comparisons, Params, Sketcher};
 use serde::Serialize;
 
 use super::exchange::{Target, writing};
@@ -80,8 +80,14 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     } else {
         findings.print(recommended, output)?;
     }
-    if let Some(measured) = measured {
-        advised::print(&measured, shingles, findings.copies(recommended), output)?;
+    if let Some(measured) = &measured {
+        advised::print(measured, shingles, findings.copies(recommended), output)?;
+    }
+    if !output.json() {
+        let chosen = &findings.choices[recommended].params;
+        let preset = measured.as_ref().map(|measured| measured.advice().preset);
+        let preset = preset.filter(|_| args.given.is_nothing() && args.known.is_none());
+        advised::command(&args.given, chosen, preset, output)?;
     }
     output.flush()?;
     findings.advise(recommended);
@@ -359,10 +365,9 @@ impl Findings {
             output.line(line)?;
         }
         output.line(format_args!(
-            "        * {} bands: compared   o returned at {threshold}   : the threshold\n",
+            "        * {} bands: compared   o returned at {threshold}   : the threshold",
             chosen.name()
-        ))?;
-        output.line(format_args!("nearkin create my.nearkin {}", options(&chosen.params)))
+        ))
     }
 
     fn print_table(&self, recommended: usize, output: &mut Output) -> Result<(), Failure> {
@@ -462,24 +467,6 @@ fn rate(rate: f64) -> String {
     #[expect(clippy::cast_sign_loss, reason = "never below zero")]
     let whole = rate.round() as u64;
     if rate > 0.0 && rate < 10.0 { format!("{rate:.1}") } else { grouped(whole) }
-}
-
-/// The command-line options that create an index with these parameters.
-fn options(params: &Params) -> String {
-    let standard = Params::for_threshold(params.threshold()).build();
-    let mut options = vec![format!("--threshold {}", params.threshold())];
-    if params.shingles() != Shingles::Words(3) {
-        options.push(format!("--shingles {}", params.shingles()));
-    }
-    if params.hashes() != 128 {
-        options.push(format!("--hashes {}", params.hashes()));
-    }
-    let bands = |params: &Params| (params.bands(), params.rows_per_band(), params.lane_bits());
-    if !standard.is_ok_and(|standard| bands(&standard) == bands(params)) {
-        let (bands, rows, _) = bands(params);
-        options.push(format!("--bands {bands} --rows-per-band {rows}"));
-    }
-    options.join(" ")
 }
 
 fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(), Failure> {

@@ -123,6 +123,38 @@ fn tune_recommends_a_preset_by_the_texts() {
 }
 
 #[test]
+fn the_last_line_is_the_one_command_to_use() {
+    let scratch = Scratch::new();
+    fs::copy(data("pydocs.jsonl"), scratch.path("docs.jsonl")).unwrap();
+    let last = |arguments: &str| {
+        let out = scratch.run(&format!("tune {arguments}")).ends_with(0).stdout;
+        assert_eq!(out.matches("nearkin create").count(), 1, "one choice is named: {out}");
+        let (_, command) = out.split_once("\nuse this:\nnearkin create my.nearkin ").unwrap();
+        assert_eq!(command.lines().count(), 1, "{out}");
+        command.trim_end().to_owned()
+    };
+    // Without options the texts decide; options that are given are kept.
+    for (arguments, expected) in [
+        ("--jsonl docs.jsonl", "--for documents"),
+        ("--jsonl docs.jsonl --for archive", "--for archive"),
+        ("--jsonl docs.jsonl --for archive --threshold 0.5", "--for archive --threshold 0.5"),
+        ("--jsonl docs.jsonl --threshold 0.8", "--threshold 0.8"),
+        ("--keep-space", "--keep-space --threshold 0.7"),
+        ("--normalise nfc --hashes 256", "--normalise nfc --threshold 0.7 --hashes 256"),
+        ("--for training --shingles words:4", "--for training --shingles words:4"),
+        (
+            "--threshold 0.5 --bands 32 --rows-per-band 3",
+            "--threshold 0.5 --bands 32 --rows-per-band 3",
+        ),
+    ] {
+        assert_eq!(last(arguments), expected, "{arguments}");
+        // The command makes an index with the parameters that were looked at.
+        let _ = fs::remove_dir_all(scratch.path("my.nearkin"));
+        scratch.run(&format!("create my.nearkin {expected}")).ends_with(0);
+    }
+}
+
+#[test]
 fn texts_that_differ_only_by_signs_are_noticed() {
     let scratch = Scratch::new();
     let adverts = |languages: [&str; 2]| {
@@ -137,7 +169,8 @@ fn texts_that_differ_only_by_signs_are_noticed() {
     scratch.write("signs.jsonl", adverts(["C++", "C#"]));
     let ran = scratch.run("tune --jsonl signs.jsonl").ends_with(0);
     let unseen = "unseen: 60 of 60 texts differ from another only by signs (C++ and C#, -5 and 5), \
-                  and words:3 take them for equal; use --shingles tokens:2, which see signs\n";
+                  and words:3 take them for equal; if that matters: --shingles tokens:2, which see \
+                  signs\n";
     assert!(ran.stdout.contains(unseen), "{}", ran.stdout);
     let last = |command: &str| scratch.run(command).ends_with(0).objects().last().unwrap().clone();
     let told = last("tune --jsonl signs.jsonl --json");
@@ -155,7 +188,10 @@ fn texts_that_differ_only_by_signs_are_noticed() {
     // Program text, in which signs carry much.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let ran = scratch.run_split(&["tune", source.to_str().unwrap()]).ends_with(0);
-    assert!(ran.stdout.contains(" for 100 words, which words:3 do not see; use --for code"));
+    assert!(
+        ran.stdout
+            .contains(" for 100 words, which words:3 do not see; if that matters: --for code")
+    );
 }
 
 /// A file of a corpus; `None` if the corpora are not installed.

@@ -1,9 +1,10 @@
 //! Prints the recommended preset: the measurements, the conclusion and how certain it is.
 
-use nearkin::{Preset, Shingles};
+use nearkin::{Params, Preset, Shingles};
 use serde::Serialize;
 
 use super::advice::Measured;
+use crate::args::params::Given;
 use crate::failure::Failure;
 use crate::output::{Output, grouped};
 
@@ -80,7 +81,7 @@ pub(super) fn print(
     }
     output.line(format_args!("preset: --for {}, because {}", advice.preset, advice.because))?;
     if let Some(unsure) = &advice.unsure {
-        output.line(format_args!("unsure: {unsure}; try both on texts that you know"))?;
+        output.line(format_args!("unsure: {unsure}; compare the two on texts that you know"))?;
     }
     if let Some(unseen) = unseen {
         // `chars` see signs, too, but with the threshold of a preset tolerate one.
@@ -89,10 +90,34 @@ pub(super) fn print(
             Preset::Short => "--shingles tokens:2",
             _ => "--shingles tokens:3",
         };
-        output.line(format_args!("unseen: {unseen}; use {instead}, which see signs"))?;
+        output
+            .line(format_args!("unseen: {unseen}; if that matters: {instead}, which see signs"))?;
     }
     if words >= LONG {
         output.line("for quotations within such long texts: --for quotes")?;
     }
     Ok(())
+}
+
+/// Prints the one command to use, as the last lines. `preset` is the recommended one, if no option
+/// was given that decides otherwise.
+pub(super) fn command(
+    given: &Given,
+    chosen: &Params,
+    preset: Option<Preset>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let options = match preset {
+        None => given.command_line(chosen),
+        Some(preset) => {
+            let shingles = chosen.shingles();
+            output.line(format_args!(
+                "the table above is that of the default, {shingles} at {}; `nearkin tune --for \
+                 {preset} PATH` shows that of the preset",
+                chosen.threshold()
+            ))?;
+            vec![format!("--for {preset}")]
+        }
+    };
+    output.line(format_args!("\nuse this:\nnearkin create my.nearkin {}", options.join(" ")))
 }
