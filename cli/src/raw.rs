@@ -118,6 +118,27 @@ pub(crate) fn by_kind(reasons: &Reasons) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
+/// Names of skipped files by the kind of reason: [`NAMES_MAX`] of each, or all with `--verbose`.
+pub(crate) type Names = BTreeMap<&'static str, Vec<Vec<u8>>>;
+
+/// Maximum number of names of a kind without `--verbose`.
+const NAMES_MAX: usize = 3;
+
+/// Adds the name of a skipped file, unless there are enough.
+pub(crate) fn add_name(names: &mut Names, kind: &'static str, name: &[u8]) {
+    let names = names.entry(kind).or_default();
+    if names.len() < NAMES_MAX || output::is_verbose() {
+        names.push(name.to_vec());
+    }
+}
+
+/// The files that were skipped: how many and why, and the names of some.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SkippedFiles {
+    pub(crate) reasons: Reasons,
+    pub(crate) names: Names,
+}
+
 /// Maximum number of characters of a detail that are kept.
 const ADVICE_CHARS_MAX: usize = 200;
 

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
             near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
         });
         (groups.near, files.skipped) = near?;
+        files.skipped.names.values_mut().flatten().for_each(|name| folder::spell(name, &folders));
     }
     groups.of_exact(&exact);
     if !args.against.is_empty() {

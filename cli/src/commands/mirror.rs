@@ -40,7 +40,7 @@ use crate::input::opened;
 use crate::input::opened::Load;
 use crate::interrupt;
 use crate::output::{self, Output};
-use crate::raw::{self, Reasons};
+use crate::raw::{self, SkippedFiles};
 use carry_out::Run;
 use folder::Folder;
 use mounts::Mounts;
@@ -133,9 +133,9 @@ pub(crate) fn follow(
     place: &Path,
     folders: &[&Path],
     selection: &Selection,
-) -> Result<(Index, Reasons), Failure> {
+) -> Result<(Index, SkippedFiles), Failure> {
     let params = index.params().clone();
-    let mut skipped = Reasons::new();
+    let mut skipped = SkippedFiles::default();
     let index_folder = fs::canonicalize(place).ok();
     let store = Store::Index(index);
     for path in folders {
@@ -156,7 +156,10 @@ pub(crate) fn follow(
         };
         carry_out(run, planned, &params)?;
         for (reason, files) in counts.reasons {
-            *skipped.entry(reason).or_default() += files;
+            *skipped.reasons.entry(reason).or_default() += files;
+        }
+        for (kind, names) in counts.names {
+            names.iter().for_each(|name| raw::add_name(&mut skipped.names, kind, name));
         }
         // This is only a cache: if it cannot be written, the next run reads the skipped files
         // again.

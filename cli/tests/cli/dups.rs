@@ -111,9 +111,25 @@ fn files_without_text_are_counted_and_named() {
         "  1 file: gzip: ",
         "  1 file: a Word 97 document (.doc) is not read: save it as .docx",
     ];
-    scratch.run("dups d").ends_with(0).says(&expected);
-    // The second run reads the reasons from the cache and reports the same.
-    scratch.run("dups d").ends_with(0).says(&expected);
+    let named = ["  unparsable: d/broken.txt.gz", "  unread format: d/old.doc", "  binary: d/"];
+    scratch.run("dups d").ends_with(0).says(&expected).says(&named);
+    // Once the files have not changed for a while, a run keeps the reasons in the cache, and the
+    // next one reads them from there and reports the same.
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    scratch.run("dups d").ends_with(0);
+    let ran = scratch.run("dups d").ends_with(0).says(&expected).says(&named);
+    assert!(!ran.stderr.contains("--verbose names all"), "{}", ran.stderr);
+    let ran = scratch.run("dups d --verbose").ends_with(0);
+    ran.says(&["d/broken.txt.gz: unparsable (as before)", "d/b.png: binary (as before)"]);
+    for at in 0..9 {
+        scratch.write(&format!("d/{at}.jpg"), [&[at, 0, 255][..], b"picture"].concat());
+    }
+    let ran = scratch.run("dups d").ends_with(0);
+    ran.says(&["16 files not compared by text: 12 binary", "(--verbose names all)", ", 9 more"]);
+    scratch.run("dups d").ends_with(0).says(&[", 9 more"]);
+    let ran = scratch.run("dups d --verbose").ends_with(0);
+    assert_eq!(ran.stderr.matches(".jpg: binary").count(), 9, "{}", ran.stderr);
+    (0..9).for_each(|at| fs::remove_file(scratch.path(&format!("d/{at}.jpg"))).unwrap());
     let ran = scratch.run("dups d --no-cache --verbose").ends_with(0);
     ran.says(&["d/broken.txt.gz: unparsable", "b.png: binary"]);
     let (_, totals) = dups(&scratch, "d");

@@ -19,7 +19,7 @@ use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::input::opened;
 use crate::output;
-use crate::raw::Reasons;
+use crate::raw::SkippedFiles;
 use crate::scratch::Scratch;
 
 /// An index that was not used for this long is deleted.
@@ -35,8 +35,8 @@ pub(super) struct Wanted<'a> {
     pub(super) selection: &'a Selection,
 }
 
-/// A result, and the number of files without a text by kind of reason.
-type Done<T> = (T, Reasons);
+/// A result, and the files without a text.
+type Done<T> = (T, SkippedFiles);
 
 /// Does some work with an index of the texts of all files, as they are now. The index is the cached
 /// one; a temporary one if the cache folder is not writable or another run uses it. A damaged one

@@ -12,7 +12,7 @@ use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::on_disk::{self, FileId};
-use crate::raw::{Reasons, key_of};
+use crate::raw::{SkippedFiles, key_of};
 
 /// A path to a file.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ pub(super) struct Files {
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
     /// Number of files whose texts were not compared.
-    pub(super) skipped: Reasons,
+    pub(super) skipped: SkippedFiles,
 }
 
 impl Files {

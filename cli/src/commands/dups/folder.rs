@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::args::Dups;
 use crate::failure::Failure;
 use crate::on_disk;
+use crate::raw;
 
 /// A folder to search.
 pub(super) struct SearchedFolder {
@@ -33,6 +34,14 @@ impl SearchedFolder {
         path.starts_with(&self.path)
             || self.path.starts_with(path)
             || id(path).is_some_and(|one| id(&self.path) == Some(one))
+    }
+}
+
+/// Changes the key of a file to its path in the user's spelling.
+pub(super) fn spell(key: &mut Vec<u8>, folders: &[SearchedFolder]) {
+    let path = raw::path_of(key);
+    if let Some(folder) = folders.iter().find(|folder| path.starts_with(&folder.path)) {
+        *key = raw::key_of(&folder.shown(&path));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::doubts;
 use crate::input::doubts::Doubts;
 use crate::output::{self, JsonBytes, Output, counted, grouped, visible};
-use crate::raw::{self, Reasons};
+use crate::raw::{self, Reasons, SkippedFiles};
 
 /// Maximum number of reasons to print without `--verbose`.
 const ADVICE_MAX: usize = 5;
@@ -86,8 +86,8 @@ pub(super) fn show(
             near_groups: near.len() as u64,
             near_copies,
             near_bytes_freed: near_bytes,
-            texts_not_read: raw::by_kind(&files.skipped),
-            texts_not_read_advice: advice(&files.skipped).collect(),
+            texts_not_read: raw::by_kind(&files.skipped.reasons),
+            texts_not_read_advice: advice(&files.skipped.reasons).collect(),
             doubts: doubts::counts(),
         })?;
     }
@@ -128,21 +128,30 @@ fn advice(skipped: &Reasons) -> impl Iterator<Item = AdviceObject<'_>> {
     some.into_iter().map(|((_, advice), files)| AdviceObject { files: *files, advice })
 }
 
-/// Says how many files were not compared by their texts, and what may be done about them.
-fn note_unread(skipped: &Reasons) {
-    let unread: u64 = skipped.values().sum();
+/// Says how many files were not compared by their texts, which, and what may be done about them.
+fn note_unread(skipped: &SkippedFiles) {
+    let unread: u64 = skipped.reasons.values().sum();
     if unread == 0 {
         return;
     }
-    let kinds = raw::by_kind(skipped);
-    let kinds = kinds.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
+    let of_kind = raw::by_kind(&skipped.reasons);
+    let kinds = of_kind.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let unread = counted(unread, "file");
-    output::note(format!(
-        "{unread} not compared by text: {kinds} (--no-cache --verbose names them)"
-    ));
+    let named: u64 = skipped.names.values().map(|names| names.len() as u64).sum();
+    let unnamed = unread > named && !output::is_verbose();
+    let hint = if unnamed { " (--verbose names all)" } else { "" };
+    output::note(format!("{} not compared by text: {kinds}{hint}", counted(unread, "file")));
+    for (kind, names) in &skipped.names {
+        let all = of_kind.get(kind).copied().unwrap_or(0);
+        let mut shown: Vec<_> = names.iter().map(|name| visible(name)).collect();
+        shown.sort_unstable();
+        if all > shown.len() as u64 {
+            shown.push(format!("{} more", grouped(all - shown.len() as u64)));
+        }
+        output::note(format!("  {kind}: {}", shown.join(", ")));
+    }
     let mut left = 0;
-    for (number, AdviceObject { files, advice }) in advice(skipped).enumerate() {
+    for (number, AdviceObject { files, advice }) in advice(&skipped.reasons).enumerate() {
         if number < ADVICE_MAX || output::is_verbose() {
             output::note(format!("  {}: {advice}", counted(files, "file")));
         } else {

@@ -29,8 +29,8 @@ use crate::input::pipeline::Pace;
 use crate::input::skips::Skips;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
-use crate::output::{self, Output, grouped};
-use crate::raw::{Origin, Raw, Reason, Skipped};
+use crate::output::{self, Output, grouped, visible};
+use crate::raw::{self, Names, Origin, Raw, Reason, Skipped};
 
 /// Maximum size of a batch, well below the library's default maximum of 16 MiB.
 const BATCH_BYTES_MAX: usize = 8 << 20;
@@ -101,6 +101,7 @@ impl Run<'_> {
         self.counts.left_out += plan.left_out;
         self.counts.kept += plan.kept + plan.absent;
         let Plan { to_read, gone, unchanged, skipped_before, skipped, waiting, .. } = plan;
+        let names = plan.names_before;
         self.counts.unchanged += unchanged;
         self.counts.waiting += waiting;
         for (reason, files) in skipped_before {
@@ -118,6 +119,7 @@ impl Run<'_> {
         if !self.silent || output::is_verbose() {
             skips.note(&skipped, &progress);
         }
+        self.name_before(names, &progress);
         self.remove(&gone)?;
         if to_read.is_empty() {
             skips.finish();
@@ -266,6 +268,19 @@ impl Run<'_> {
         let change = if matches!(file.known, Known::Nothing) { "added" } else { "replaced" };
         outcomes.push(Outcome::Put { change, key, signature });
         Ok(batch)
+    }
+
+    /// Names unchanged files that an earlier run has skipped, or keeps the names of some.
+    fn name_before(&mut self, before: Names, progress: &Progress) {
+        for (kind, names) in before {
+            for name in names {
+                if output::is_verbose() {
+                    progress.note(format!("skipped {}: {kind} (as before)", visible(&name)));
+                } else {
+                    raw::add_name(&mut self.counts.names, kind, &name);
+                }
+            }
+        }
     }
 
     /// Handles a file without a text. Its document is removed only if the file is empty, has been

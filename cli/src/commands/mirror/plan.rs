@@ -19,7 +19,7 @@ use crate::formats;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{counted, visible};
-use crate::raw::{Origin, Reason, Reasons, Skipped, key_of, path_of};
+use crate::raw::{self, Names, Origin, Reason, Reasons, Skipped, key_of, path_of};
 
 /// What the index holds under the key of a file.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +84,8 @@ pub(crate) struct Plan {
     pub(crate) unchanged: u64,
     /// Number of unchanged files that earlier runs have skipped, by kind of reason.
     pub(crate) skipped_before: Reasons,
+    /// The names of some of them.
+    pub(crate) names_before: Names,
     /// Files that this pass skips without reading them.
     pub(crate) skipped: Vec<Skipped>,
     /// Number of documents that are kept although their files gave no text.
@@ -297,7 +299,7 @@ impl Planning<'_> {
             }
             _ => {}
         }
-        let failures = match self.before(skip_cache::mark(&key, place, &stat)) {
+        let failures = match self.before(skip_cache::mark(&key, place, &stat), &key) {
             Some(Before::TryAgain(failures)) => failures,
             None => 0,
             Some(_) => {
@@ -313,7 +315,7 @@ impl Planning<'_> {
         let key = key_of(&path);
         let place = self.folder.place(&key).unwrap_or_default();
         let mark = skip_cache::mark(&key, place, stat);
-        if self.before(mark).is_none() {
+        if self.before(mark, &key).is_none() {
             self.skip_cache.record(mark, &reason, 0, self.now);
             self.skip(path, key, reason);
         }
@@ -321,10 +323,11 @@ impl Planning<'_> {
 
     /// Looks up whether an earlier run skipped the file in its present state, and with which
     /// result. Counts the file as skipped, unless a retry is due.
-    fn before(&mut self, mark: u128) -> Option<Before> {
+    fn before(&mut self, mark: u128, key: &[u8]) -> Option<Before> {
         let before = self.skip_cache.before(mark, self.now)?;
         if let Before::Answer(kind, detail) | Before::Waits(kind, detail) = &before {
             *self.plan.skipped_before.entry((*kind, detail.clone())).or_default() += 1;
+            raw::add_name(&mut self.plan.names_before, kind, key);
             self.plan.waiting += u64::from(matches!(before, Before::Waits(..)));
         }
         Some(before)

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::input::doubts::Doubts;
-use crate::output::{Output, counted, grouped, lossy, visible};
-use crate::raw::{self, Reasons, Skipped};
+use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::raw::{self, Names, Reasons, Skipped};
 
 /// Counts of files and documents by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -39,6 +39,9 @@ pub(crate) struct FileCounts {
     pub(crate) doubts: Doubts,
     #[serde(skip)]
     pub(crate) reasons: Reasons,
+    /// Names of some skipped files. With `--verbose` each is named when it is met, and none here.
+    #[serde(skip)]
+    pub(crate) names: Names,
     /// Number of changes of each kind, to limit how many are named.
     #[serde(skip)]
     pub(crate) changes: BTreeMap<&'static str, u64>,
@@ -47,6 +50,9 @@ pub(crate) struct FileCounts {
 impl FileCounts {
     pub(crate) fn skip(&mut self, skipped: &Skipped) {
         self.skip_all((skipped.reason.kind(), skipped.reason.advice()), 1);
+        if let Some(name) = skipped.key.as_deref().filter(|_| !output::is_verbose()) {
+            raw::add_name(&mut self.names, skipped.reason.kind(), name);
+        }
     }
 
     /// Counts files that are skipped for the same reason: its kind and its detail.
