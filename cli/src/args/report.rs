@@ -13,7 +13,8 @@ use super::lines::ExactGiven;
 /// 30 documents of each, and about 12 MiB of texts, and says what it omits.
 ///
 /// Texts are read again from files, whose keys are their paths, or from `--from`. A text is shown
-/// only if it still has the stored signature; others are marked as changed.
+/// only if it still has the stored signature; others are marked as changed. A page that lies in the
+/// current folder, or below it, links to the files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin report my.nearkin --out report.html\n  \
     nearkin report papers.nearkin --from papers.jsonl --out papers.html\n  \
@@ -50,8 +51,8 @@ pub(crate) struct Report {
     #[arg(long, value_name = "NAME", requires = "from")]
     pub(crate) from_field: Option<String>,
 
-    /// Omit the texts, for a page to share
-    #[arg(long, conflicts_with = "from")]
+    /// Omit the texts, for a page to share; sizes stay, and `--from` gives only these
+    #[arg(long)]
     pub(crate) no_texts: bool,
 
     /// Title of the page [default: name of the folder]

@@ -6,6 +6,7 @@
 mod data;
 mod folders;
 mod gather;
+mod links;
 mod page;
 mod settings;
 mod texts;
@@ -30,6 +31,7 @@ use crate::interrupt;
 use crate::output::{self, Output, bytes, counted, grouped, visible};
 
 use data::Data;
+pub(crate) use links::Links;
 pub(crate) use settings::PageSettings;
 
 /// A finished page, and the data shown on it.
@@ -38,7 +40,8 @@ pub(crate) struct Made {
     data: Data,
 }
 
-/// Makes the page for a snapshot. With `originals`, the page also shows texts.
+/// Makes the page for a snapshot. With `originals`, the page also shows sizes and, if the settings
+/// say so, texts.
 ///
 /// Finds all clusters and all pairs, and walks over all documents. Memory use: 8 bytes per
 /// document, 8 more per redundant document, and the page, whose size is bounded. Fails for an index
@@ -88,6 +91,8 @@ pub(crate) fn run(args: &Report, output: &mut Output) -> Result<Ended, Failure> 
         threshold: args.threshold.unwrap_or_else(|| index.params().threshold()),
         clusters_max: args.clusters,
         made: now_ms(),
+        texts: !args.no_texts,
+        links: Links::from_page(&args.out),
     };
     // Created before the work starts, so that a wrong path fails at once.
     let mut target = Target::create(&args.out)?;
@@ -114,10 +119,9 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
-/// Where the texts can be read. `None` if there is no source of texts, or if the user does not want
-/// texts.
+/// Where the documents can be read again, for their sizes and texts. `None` if there is no source.
 fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure> {
-    if args.no_texts || (args.from.is_empty() && !are_files(index.params())) {
+    if args.from.is_empty() && !are_files(index.params()) {
         return Ok(None);
     }
     let given = args.originals();

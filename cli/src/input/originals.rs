@@ -225,6 +225,11 @@ impl Originals {
         (files.values().map(freed).fold(0, u64::saturating_add), known)
     }
 
+    /// Whether documents are read from files, and the one with this key is there.
+    pub(crate) fn is_file(&self, key: &[u8]) -> bool {
+        self.files.is_empty() && self.metadata(key).is_some()
+    }
+
     fn read(&self, key: &[u8]) -> Option<Original> {
         let (name, original) = self.reading.original(self.raw(key)?).ok()?;
         (name == key).then_some(original)

@@ -184,6 +184,12 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Sets whether the device is touched, as a phone.
+    pub(crate) fn touch(&mut self, touched: bool) {
+        let touch = json!({"enabled": touched, "maxTouchPoints": 5});
+        self.call("Emulation.setTouchEmulationEnabled", &touch);
+    }
+
     /// Presses a key; it goes to the focused element.
     pub(crate) fn press(&mut self, key: &str) {
         let text = match key {

@@ -12,6 +12,8 @@
 mod checks;
 mod devtools;
 mod pages;
+mod phone;
+mod removals;
 mod report;
 #[cfg(feature = "serve")]
 mod serve;

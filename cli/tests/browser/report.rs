@@ -9,8 +9,7 @@ use crate::checks;
 use crate::devtools::Browser;
 use crate::pages::Scratch;
 
-const WINDOW: (u32, u32) = (1_200, 900);
-const PHONE: (u32, u32) = (360, 740);
+pub(crate) const WINDOW: (u32, u32) = (1_200, 900);
 const FOCUS: &str = "document.activeElement.id || document.activeElement.className";
 
 #[test]
@@ -133,25 +132,6 @@ fn the_theme_is_the_systems_until_somebody_changes_it() {
 }
 
 #[test]
-fn a_page_fits_a_phone() {
-    let Some(mut browser) = Browser::start() else { return };
-    let scratch = Scratch::new();
-    let page = scratch.archive();
-    browser.open(&page, PHONE, "light");
-    browser.value("document.querySelector('button.row').click()");
-    checks::page(&mut browser);
-    // Charts are redrawn when the width changes.
-    let box_of = |browser: &mut Browser| {
-        browser.text("document.querySelector('#curve svg').getAttribute('viewBox')")
-    };
-    let narrow = box_of(&mut browser);
-    browser.resize(WINDOW);
-    browser.wait_for(&format!(
-        "document.querySelector('#curve svg').getAttribute('viewBox') !== '{narrow}'"
-    ));
-}
-
-#[test]
 fn hostile_keys_and_texts_are_only_shown() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
@@ -176,7 +156,7 @@ fn hostile_keys_and_texts_are_only_shown() {
     assert!(members.contains(hostile[0]) && members.contains(hostile[1]), "{members}");
     assert!(members.contains("\\u{202e}<!--"), "{members}");
     assert!(browser.shown(".texts").contains("window.harmed"), "texts are shown");
-    let saved = saved(&mut browser);
+    let saved = saved(&mut browser, "csv");
     let line = r#"1","3","<img src=x onerror=""window.harmed = 2"">","#;
     assert!(saved.contains(line), "quotes are doubled: {saved}");
     checks::page(&mut browser);
@@ -233,14 +213,14 @@ fn pages_of_little_say_so() {
     checks::page(&mut browser);
 }
 
-/// The content of the CSV file that the button saves.
+/// The content of the file that a button saves.
 #[track_caller]
-fn saved(browser: &mut Browser) -> String {
-    browser.value(
-        "(() => { window.saved = null; URL.createObjectURL = (blob) => { \
-         blob.text().then((text) => { window.saved = text; }); return '#'; }; \
-         document.getElementById('csv').click(); })()",
-    );
+pub(crate) fn saved(browser: &mut Browser, button: &str) -> String {
+    browser.value(&format!(
+        "(() => {{ window.saved = null; URL.createObjectURL = (blob) => {{ \
+         blob.text().then((text) => {{ window.saved = text; }}); return '#'; }}; \
+         document.getElementById('{button}').click(); }})()"
+    ));
     browser.wait_for("window.saved !== null");
     browser.text("window.saved")
 }
@@ -273,7 +253,7 @@ fn very_different_texts_are_marked_without_alignment() {
 }
 
 /// `count` lines of ten different words.
-fn lines_of(count: usize) -> Vec<String> {
+pub(crate) fn lines_of(count: usize) -> Vec<String> {
     let line = |at: usize| (0..10).map(|word| format!("w{at}x{word}")).collect::<Vec<_>>();
     (0..count).map(|at| line(at).join(" ")).collect()
 }
@@ -343,51 +323,12 @@ fn clusters_are_stepped_through_and_downloaded() {
     );
     assert!(browser.text(bytes).ends_with("KiB"), "{}", browser.text(bytes));
     // The saved table has a line per document, with doubled quotes.
-    let saved = saved(&mut browser);
+    let saved = saved(&mut browser, "csv");
     let lines: Vec<_> = saved.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 402, "a head and 401 documents");
     assert_eq!(lines[0], "\"cluster\",\"documents\",\"key\",\"similarity_to_first\",\"added_utc\"");
     assert!(lines[1].contains("\"1.000\""), "{}", lines[1]);
     assert_eq!(browser.complaints(), Vec::<String>::new());
-}
-
-#[test]
-fn long_keys_and_texts_fit_a_phone() {
-    let Some(mut browser) = Browser::start() else { return };
-    let scratch = Scratch::new();
-    let text = lines_of(4).join("\n");
-    let key = |end: &str| format!("{}/{end}", ["a long folder"; 12].join("/"));
-    let lines = [
-        json!({"id": key("one.txt"), "text": text}),
-        json!({"id": key("two.txt"), "text": format!("{text}\nand \"more\"")}),
-    ];
-    scratch.lines("a.jsonl", &lines);
-    scratch.run("add a --jsonl a.jsonl --threshold 0.5");
-    scratch.run("report a --from a.jsonl --out a.html");
-    browser.open(&scratch.path("a.html"), PHONE, "light");
-    browser.value("document.querySelector('button.row').click()");
-    checks::page(&mut browser);
-    // The end of a long key stays inside its row.
-    let inside = r#"(() => {
-      const [row, end] = ["button.row", "button.row .key span:last-child"]
-        .map((name) => document.querySelector(name).getBoundingClientRect());
-      return end.width > 50 && end.left >= row.left && end.right <= row.right + 0.5;
-    })()"#;
-    assert_eq!(browser.value(inside), true);
-    assert!(browser.text("document.querySelector('button.row').textContent").ends_with("one.txt"));
-    let option = browser.text("document.querySelector('#left option').textContent");
-    assert!(option.contains("...") && option.ends_with("/one.txt"), "{option}");
-    // Stacked view: both texts at full width, common parts shown once.
-    let stacked = r#"(() => {
-      const [left, right] = [".left", ".right"]
-        .map((name) => document.querySelector(".differs " + name).getBoundingClientRect());
-      return right.top >= left.bottom - 1 && Math.abs(left.width - right.width) < 1;
-    })()"#;
-    assert_eq!(browser.value(stacked), true);
-    let equal = "document.querySelector('.texts .equal .right').getClientRects().length";
-    assert_eq!(browser.value(equal), 0);
-    browser.resize(WINDOW);
-    browser.wait_for(&format!("{equal} === 1"));
 }
 
 #[test]

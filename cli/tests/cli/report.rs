@@ -191,6 +191,51 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
 }
 
 #[test]
+fn a_page_without_texts_has_the_bytes() {
+    let scratch = Scratch::new();
+    for name in ["a", "b"] {
+        scratch.write(&format!("docs/{name}.txt"), words(0));
+    }
+    scratch.run("add i docs").ends_with(0);
+    let data = scratch.report("i --no-texts");
+    assert_eq!(data["totals"]["free"], on_disk(&scratch.path("docs/b.txt")));
+    assert_eq!(data["totals"]["free_known"], 1);
+    assert!(!scratch.page("r.html").contains("word1 "));
+    let line = |id: u32| serde_json::json!({"id": id, "text": words(0)}).to_string() + "\n";
+    scratch.write("all.jsonl", line(1) + &line(2));
+    scratch.run("add j --jsonl all.jsonl").ends_with(0);
+    let data = scratch.report("j --no-texts --from all.jsonl");
+    assert_eq!(data["totals"]["free"], line(2).len());
+    assert!(!scratch.page("r.html").contains("word1 "));
+    let data = scratch.report("j --no-texts");
+    assert_eq!((&data["totals"]["free_known"], &data["texts"]), (&0.into(), &Value::Array(vec![])));
+}
+
+#[test]
+fn documents_are_linked_and_listed_where_that_is_possible() {
+    let scratch = Scratch::new();
+    let long = "x".repeat(240);
+    for name in ["a", "b", &long] {
+        scratch.write(&format!("docs/{name}.txt"), words(0));
+    }
+    scratch.run("add i docs").ends_with(0);
+    fs::remove_file(scratch.path("docs/b.txt")).unwrap();
+    let field = |data: &Value, name: &str| {
+        let documents = data["clusters"][0]["documents"].as_array().unwrap().iter();
+        documents.map(|one| one[name] == true).collect::<Vec<_>>()
+    };
+    let data = scratch.report("i");
+    assert_eq!(data["files"], "");
+    assert_eq!(field(&data, "file"), [true, false, false], "one is gone, one is shown shortened");
+    assert_eq!(field(&data, "unlisted"), [false, false, true]);
+    // Lines are no files.
+    let line = |id: &str| serde_json::json!({"id": id, "text": words(0)}).to_string() + "\n";
+    scratch.write("all.jsonl", line("docs/a.txt") + &line("docs/b.txt"));
+    scratch.run("add j --jsonl all.jsonl").ends_with(0);
+    assert_eq!(field(&scratch.report("j --from all.jsonl"), "file"), [false, false]);
+}
+
+#[test]
 fn lines_hold_texts_and_only_very_long_ones_are_cut() {
     let scratch = Scratch::new();
     // A cut at a fixed byte could split a two-byte character.
@@ -242,7 +287,7 @@ fn folders_that_share_documents_are_counted() {
         row("new", "new/sub", [1, 1, 2, 1, 1]),
     ];
     assert_eq!(data["folders"], serde_json::json!({"rows": expected, "cut": false}));
-    assert!(data["totals"]["free_known"] == 0, "without texts nothing is looked for");
+    assert_eq!(data["totals"]["free_known"], 3, "sizes are known without texts, too");
     let one = Scratch::with_licences();
     assert_eq!(one.report("i")["folders"]["rows"], serde_json::json!([]), "one folder");
 }

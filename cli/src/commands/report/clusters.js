@@ -70,6 +70,7 @@ function row(place) {
       "th",
       { scope: "row" },
       open,
+      removalsOf(place),
       match ? make("small", null, "holds ", keyOnOneLine(match.key)) : null,
     ),
     make(
@@ -247,6 +248,7 @@ function openCluster(place) {
       tabindex: "0",
       "aria-label": "Documents of this cluster",
     }),
+    removalButtons(),
     make(
       "div",
       { class: "choices", role: "group", "aria-label": "Documents to compare" },
@@ -292,9 +294,10 @@ function csv() {
   return lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
 }
 
-function download() {
-  const url = URL.createObjectURL(new Blob([csv()], { type: "text/csv;charset=utf-8" }));
-  const link = make("a", { href: url, download: "clusters.csv" });
+// Saves a text as a file.
+function save(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: type + ";charset=utf-8" }));
+  const link = make("a", { href: url, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10 * SECOND);
 }
@@ -338,7 +341,8 @@ function browse() {
   });
   at("order").addEventListener("change", search);
   if (!data.totals.free_known) at("order").querySelector("[value=free]").remove();
-  at("csv").addEventListener("click", download);
+  at("csv").addEventListener("click", () => save("clusters.csv", "text/csv", csv()));
+  removalStrip();
   at("search").addEventListener("keydown", walk);
   at("list").addEventListener("keydown", walk);
   at("list").addEventListener("click", (event) => {

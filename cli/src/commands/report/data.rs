@@ -32,6 +32,9 @@ pub(crate) struct Data {
     pub(super) curve: Curve,
     pub(super) growth: Growth,
     pub(super) folders: FoldersShown,
+    /// The way from the page to the files whose paths are relative keys; see `links.rs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) files: Option<String>,
 }
 
 /// Counts over the whole index.
@@ -107,6 +110,12 @@ pub(crate) struct ClusterShown {
 #[derive(Serialize)]
 pub(super) struct DocumentShown {
     pub(super) key: String,
+    /// Whether the key cannot be a line of a list, because it is not shown as it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unlisted: bool,
+    /// Whether the document is a file that the page can link to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) file: bool,
     pub(super) time: u64,
     #[serde(skip_serializing_if = "TextState::is_unknown")]
     pub(super) text: TextState,

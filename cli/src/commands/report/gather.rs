@@ -11,6 +11,7 @@ use super::data::{
     ClusterShown, Curve, Data, DocumentShown, Growth, PairCounts, Shown, Size, TextState, Totals,
 };
 use super::folders::Folders;
+use super::links;
 use super::settings::PageSettings;
 use super::texts;
 use crate::failure::Failure;
@@ -77,19 +78,19 @@ pub(super) fn gather(
     largest.sort_unstable();
     let mut clusters = Vec::with_capacity(largest.len());
     for Reverse(candidate) in &largest {
-        clusters.push(shown(snapshot, candidate)?);
+        clusters.push(shown(snapshot, settings, originals, candidate)?);
     }
     let mut shown = Shown {
         documents: largest.iter().map(|Reverse(one)| one.members.len() as u64).sum(),
         members_max,
         text_bytes_max: texts::TEXT_BYTES_MAX,
-        texts_asked: originals.is_some(),
+        texts_asked: originals.is_some() && settings.texts,
         texts_possible: !matches!(params.scheme(), Scheme::External(_)),
         sets: params.shingles() == Shingles::Items,
         ..Shown::default()
     };
     let mut texts = Vec::new();
-    if let Some(originals) = originals {
+    if let Some(originals) = originals.filter(|_| settings.texts) {
         let keys: Vec<_> = largest.into_iter().map(|Reverse(one)| one.members).collect();
         texts = texts::read(snapshot, originals, &keys, &mut clusters, &mut shown)?;
     }
@@ -112,6 +113,7 @@ pub(super) fn gather(
         curve: curve(params, settings.threshold),
         growth,
         folders: found.folders.shown(),
+        files: settings.links.base.clone(),
     })
 }
 
@@ -259,7 +261,12 @@ fn key_shown(key: &[u8]) -> String {
     format!("{head}...{tail}")
 }
 
-fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Failure> {
+fn shown(
+    snapshot: &Snapshot,
+    settings: &PageSettings,
+    originals: Option<&Originals>,
+    candidate: &Candidate,
+) -> Result<ClusterShown, Failure> {
     let members = &candidate.members;
     let mut signatures = Vec::with_capacity(members.len());
     for (key, _) in members {
@@ -274,10 +281,16 @@ fn shown(snapshot: &Snapshot, candidate: &Candidate) -> Result<ClusterShown, Fai
             rows.push(equal.between(one, other));
         }
     }
-    let document = |(key, time): &(Vec<u8>, u64)| DocumentShown {
-        key: key_shown(key),
-        time: *time,
-        text: TextState::Unknown,
+    let document = |(key, time): &(Vec<u8>, u64)| {
+        let shown = key_shown(key);
+        DocumentShown {
+            unlisted: !links::can_be_listed(key, &shown),
+            file: settings.links.reach(key, &shown)
+                && originals.is_some_and(|originals| originals.is_file(key)),
+            key: shown,
+            time: *time,
+            text: TextState::Unknown,
+        }
     };
     Ok(ClusterShown {
         size: candidate.size,

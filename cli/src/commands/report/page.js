@@ -135,7 +135,7 @@ function folders() {
   at("folders").hidden = false;
   const name = (folder) => (folder === "" ? "(no folder)" : folder);
   const side = (folder, some, all) => [
-    make("td", { class: "folder" }, keyOnOneLine(name(folder))),
+    make("td", { class: "folder" }, keyOf(name(folder))),
     make("td", { class: "number" }, `${whole(some)} of ${whole(all)}`),
   ];
   const body = rows.map((row) =>

@@ -10,15 +10,16 @@ use crate::output::web;
 
 const TEMPLATE: &str = include_str!("page.html");
 const OWN_STYLE: &str = include_str!("page.css");
-const OWN_SCRIPT: [&str; 4] = [
+const OWN_SCRIPT: [&str; 5] = [
     include_str!("charts.js"),
     include_str!("pair.js"),
     include_str!("clusters.js"),
+    include_str!("removals.js"),
     include_str!("page.js"),
 ];
 const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
-const STYLE_SHA256: &str = "CnQ43rSUP0GZS9p17J0/snuXAkExCG7NlWEt9kZpbXw=";
-const SCRIPT_SHA256: &str = "wa8Yu1VYOQX8jEgAvmWeOU/irEvae6nHVfwUVHJWpNU=";
+const STYLE_SHA256: &str = "VSFZZ2AgpGLlVWmhRrEwcGcD1k/NQJEmkImN06BvM1E=";
+const SCRIPT_SHA256: &str = "qxAK0EQSRlSN0DnuSlZ+ANcEdcw+0AGWkBv5wMTcMqg=";
 
 fn style() -> String {
     [web::STYLE, OWN_STYLE].concat()

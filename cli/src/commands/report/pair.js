@@ -36,22 +36,37 @@ function members() {
       },
       "Compare",
     );
+    const file = fileOf(document);
+    const name = keyOf(document.key);
     const alike = place === left ? "left side" : similar(estimate(equalRows(cluster, left, place)));
     return make(
       "tr",
       { class: place === left || place === right ? "current" : null },
       make("td", { class: "number" }, alike),
-      make("th", { scope: "row" }, keyOf(document.key)),
+      make("th", { scope: "row" }, file ? make("a", { href: file, ...ELSEWHERE }, name) : name),
       make("td", { class: "number" }, time(document.time, SECOND)),
       make("td", null, compare),
+      make("td", { class: "tick" }, removalBox(place)),
     );
   });
-  const heads = [["Similarity", true], ["Document"], ["Added (UTC)", true], ["Compare"]];
+  const heads = [["Similarity", true], ["Document"], ["Added (UTC)", true], ["Compare"], ["Remove"]];
   const caption = unseenCaption(
     "Documents of this cluster, and their similarity to the one on the left side",
   );
   const body = make("tbody", null, rows);
   at("members").replaceChildren(tableOf({ class: "members" }, caption, heads, body));
+  showRemovals();
+}
+
+// A link that opens beside the page, and does not say from where.
+const ELSEWHERE = { target: "_blank", rel: "noopener noreferrer", title: "Open the file" };
+
+// The address of the file of a document: only where this page itself was opened from a disk. Each
+// part of the path is encoded, so that no key can lead to another host or kind of address.
+function fileOf({ key, file }) {
+  if (!file || location.protocol !== "file:") return null;
+  const base = key.startsWith("/") ? "file:///" : data.files;
+  return base + key.split("/").filter(Boolean).map(encodeURIComponent).join("/");
 }
 
 // Why a text is not here.

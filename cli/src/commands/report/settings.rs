@@ -1,5 +1,7 @@
 //! The settings of a report page.
 
+use super::links::Links;
+
 /// The settings of a page.
 pub(crate) struct PageSettings {
     /// Title of the page and of the browser window.
@@ -10,4 +12,7 @@ pub(crate) struct PageSettings {
     pub(crate) clusters_max: usize,
     /// Time shown on the page, in milliseconds UTC.
     pub(crate) made: u64,
+    /// Whether the page shows texts, where they can be read.
+    pub(crate) texts: bool,
+    pub(crate) links: Links,
 }

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
 use crate::commands::report;
-use crate::commands::report::{Made, PageSettings};
+use crate::commands::report::{Links, Made, PageSettings};
 
 /// Maximum number of clusters on the page (the largest ones). The page then has one or two
 /// megabytes.
@@ -34,6 +34,8 @@ fn page(shared: &Shared) -> Result<String, ErrorResponse> {
         threshold: snapshot.params().threshold(),
         clusters_max: CLUSTERS_MAX,
         made: report::now_ms(),
+        texts: true,
+        links: Links::none(),
     };
     let Made { html, .. } =
         report::make(&snapshot, &settings, shared.originals.as_ref()).map_err(|failure| {

@@ -88,21 +88,26 @@ function byteCount(number) {
   return number.toFixed(1) + "\u00a0" + UNITS[unit];
 }
 
-// A key, isolated so that its letters cannot change the direction of those around them.
-const keyOf = (text) => make("bdi", { class: "key" }, text);
+// A text that may wrap behind each separator of a path or a name, but not within a number.
+const SEPARATED = /(?<=[/\\_-])(?=[^/\\_.-])|(?<=\.)(?=[^/\\_.\d-])/u;
+const wrapping = (text) =>
+  text.split(SEPARATED).flatMap((part, place) => (place ? [make("wbr"), part] : part));
 
-// Keys differ at both ends: what does not fit is left out in the middle.
+// A key, isolated so that its letters cannot change the direction of those around them.
+const keyOf = (text) => make("bdi", { class: "key" }, wrapping(text));
+
+// Keys differ at both ends: what does not fit is left out in the middle. On a phone keys wrap.
 const KEY_TAIL = 20;
 
 // A key on one line: its end is always shown, its beginning as far as there is room.
 function keyOnOneLine(text) {
   const letters = Array.from(text);
-  if (letters.length <= KEY_TAIL + 6) return make("bdi", { class: "key line", title: text }, text);
+  const end = letters.length <= KEY_TAIL + 6 ? 0 : letters.length - KEY_TAIL;
   return make(
     "bdi",
     { class: "key line", title: text },
-    make("span", { class: "head" }, letters.slice(0, -KEY_TAIL).join("")),
-    make("span", null, letters.slice(-KEY_TAIL).join("")),
+    end ? make("span", { class: "head" }, wrapping(letters.slice(0, end).join(""))) : null,
+    make("span", null, wrapping(letters.slice(end).join(""))),
   );
 }
 
