@@ -42,6 +42,7 @@ Ticket = _shards.Ticket
 are_stars = _shards.are_stars
 band_entries = _shards.band_entries
 components = _shards.components
+connect_buckets = _shards.connect_buckets
 dropped = _shards.dropped
 large_star = _shards.large_star
 seal = _shards.seal
@@ -59,6 +60,7 @@ __all__ = [
     "are_stars",
     "band_entries",
     "components",
+    "connect_buckets",
     "dropped",
     "fetch",
     "large_star",

@@ -95,6 +95,14 @@ def verify_buckets(
     signatures: Any,
     threshold: float,
 ) -> Table: ...
+def connect_buckets(
+    params: Params,
+    bands: Any,
+    band_keys: Any,
+    documents: Any,
+    signatures: Any,
+    threshold: float,
+) -> Table: ...
 def verify_between(
     params: Params,
     band: int,

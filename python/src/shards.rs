@@ -5,16 +5,15 @@
 #![expect(clippy::doc_link_with_quotes, reason = "the examples are in Python")]
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
-use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
-use crate::columns::{Column, Role, Rows, chunk_at};
+use crate::columns::{Column, Role};
 use crate::error::{InvalidError, engine, unlocked};
+use crate::graph::table;
+use crate::integers::{check_rows, integers};
 use crate::params::Params;
-use crate::queries::key_kind;
 use crate::signatures::Signatures;
 use crate::table::Table;
 
@@ -34,25 +33,6 @@ const VERIFIED: [Field; 3] = [
     Field::new("equal_rows", Kind::Integer),
     Field::new("similarity", Kind::Float),
 ];
-
-/// A column of 64-bit integers; a null is an error.
-fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
-    let rows = Rows::of(object, name)?;
-    let null = |row| InvalidError::new_err(format!("{name}[{row}] is null"));
-    let Rows::Arrow(chunks) = &rows else {
-        return (0..rows.len()).map(|row| rows.object(row)?.extract()).collect();
-    };
-    if chunks.iter().any(|(_, chunk)| !chunk.is_of_integers()) {
-        return Err(PyTypeError::new_err(format!("{name} must be integers")));
-    }
-    let integer = |row| {
-        let number = chunk_at(chunks, row).and_then(|(chunk, row)| chunk.integer(row));
-        let number = number.ok_or_else(|| null(row))?;
-        i64::try_from(number)
-            .map_err(|_| InvalidError::new_err(format!("{name}[{row}] needs more than 63 bits")))
-    };
-    (0..rows.len()).map(integer).collect()
-}
 
 fn bands_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     let bands = integers(object, "bands")?;
@@ -97,15 +77,6 @@ fn all_signatures(object: &Bound<'_, PyAny>, bytes: usize, rows: usize) -> PyRes
         Some(row) => Err(InvalidError::new_err(format!("signatures[{row}] is null"))),
         None => Ok(data),
     }
-}
-
-fn check_rows(rows: usize, other: usize, name: &str) -> PyResult<()> {
-    if rows == other {
-        return Ok(());
-    }
-    Err(InvalidError::new_err(format!(
-        "{name} must have one value per row: {rows} rows, but {other} values"
-    )))
 }
 
 /// The rows of the band join: one per document and band. Documents without a signature (null) have
@@ -166,6 +137,55 @@ fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
     Table::new(&PAIRS, builder.finish())
 }
 
+/// The documents of complete buckets.
+struct Buckets {
+    rows: BTreeMap<(u16, i64), Vec<usize>>,
+    documents: Vec<i64>,
+    data: Vec<u8>,
+    bytes: usize,
+}
+
+impl Buckets {
+    fn of(
+        params: &nearkin::Params,
+        bands: &Bound<'_, PyAny>,
+        band_keys: &Bound<'_, PyAny>,
+        documents: &Bound<'_, PyAny>,
+        signatures: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let bytes = params.signature_bytes();
+        let documents = integers(documents, "documents")?;
+        let (bands, keys) = (bands_of(bands)?, integers(band_keys, "band_keys")?);
+        check_rows(documents.len(), bands.len(), "bands")?;
+        check_rows(documents.len(), keys.len(), "band_keys")?;
+        let data = all_signatures(signatures, bytes, documents.len())?;
+        let mut rows: BTreeMap<(u16, i64), Vec<usize>> = BTreeMap::new();
+        for (row, bucket) in bands.into_iter().zip(keys).enumerate() {
+            rows.entry(bucket).or_default().push(row);
+        }
+        Ok(Self { rows, documents, data, bytes })
+    }
+
+    /// Calls `visit` with the band, the documents and the signatures of each bucket.
+    fn each(
+        &self,
+        mut visit: impl FnMut(u16, &[i64], &[u8]) -> nearkin::Result<()>,
+    ) -> nearkin::Result<()> {
+        let (mut documents, mut together) = (Vec::new(), Vec::new());
+        for ((band, _), rows) in &self.rows {
+            documents.clear();
+            together.clear();
+            for row in rows {
+                let signature = self.data.get(row * self.bytes..(row + 1) * self.bytes);
+                together.extend_from_slice(signature.unwrap_or_default());
+                documents.extend(self.documents.get(*row));
+            }
+            visit(*band, &documents, &together)?;
+        }
+        Ok(())
+    }
+}
+
 /// The pairs among the documents of complete buckets: rows of (band, BandKey, document, signature),
 /// in any order. All rows of a bucket must be in the batch. A pair counts only at the first band
 /// that it shares, so over all buckets each pair is found once.
@@ -180,36 +200,57 @@ fn verify_buckets(
     threshold: f64,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let bytes = params.signature_bytes();
-    let documents = integers(documents, "documents")?;
-    let (bands, keys) = (bands_of(bands)?, integers(band_keys, "band_keys")?);
-    check_rows(documents.len(), bands.len(), "bands")?;
-    check_rows(documents.len(), keys.len(), "band_keys")?;
-    let data = all_signatures(signatures, bytes, documents.len())?;
+    let buckets = Buckets::of(params, bands, band_keys, documents, signatures)?;
     let pairs = engine(py, || {
         let verifier = Verifier::new(params, threshold)?;
-        let mut buckets: BTreeMap<(u16, i64), Vec<usize>> = BTreeMap::new();
-        for (row, bucket) in bands.iter().copied().zip(keys.iter().copied()).enumerate() {
-            buckets.entry(bucket).or_default().push(row);
-        }
         let mut pairs = Vec::new();
-        let mut together = Vec::new();
-        for ((band, _), rows) in &buckets {
-            together.clear();
-            for row in rows {
-                let signature = data.get(row * bytes..(row + 1) * bytes);
-                together.extend_from_slice(signature.unwrap_or_default());
-            }
-            let document = |at: usize| rows.get(at).and_then(|row| documents.get(*row));
-            for pair in verifier.bucket(*band, &together)? {
-                if let (Some(a), Some(b)) = (document(pair.a), document(pair.b)) {
+        buckets.each(|band, documents, together| {
+            for pair in verifier.bucket(band, together)? {
+                if let (Some(a), Some(b)) = (documents.get(pair.a), documents.get(pair.b)) {
                     pairs.push((*a, *b, pair));
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(pairs)
     })?;
     Ok(table_of_pairs(pairs))
+}
+
+/// Edges that connect the documents of complete buckets, as all their pairs do, for
+/// :func:`components`: a crowd of n similar documents costs about n comparisons and n edges. An
+/// edge may be found in several buckets. All rows of a bucket must be in the batch.
+///
+/// >>> import nearkin as nk
+/// >>> from nearkin import shards
+/// >>> p = nk.Params(shingles="words:1", hashes=16, bands=(2, 4))
+/// >>> s = [bytes(16), bytes(16), bytes(15) + b"x"]
+/// >>> shards.connect_buckets(p, [0, 0, 0], [4, 4, 4], [10, 12, 11], s, 0.5).rows()
+/// [(10, 12), (10, 11)]
+#[pyfunction]
+fn connect_buckets(
+    py: Python<'_>,
+    params: &Bound<'_, Params>,
+    bands: &Bound<'_, PyAny>,
+    band_keys: &Bound<'_, PyAny>,
+    documents: &Bound<'_, PyAny>,
+    signatures: &Bound<'_, PyAny>,
+    threshold: f64,
+) -> PyResult<Table> {
+    let params = &params.get().inner;
+    let buckets = Buckets::of(params, bands, band_keys, documents, signatures)?;
+    let edges = engine(py, || {
+        let verifier = Verifier::new(params, threshold)?;
+        let mut edges = Vec::new();
+        buckets.each(|_, documents, together| {
+            let named = |(a, b): (usize, usize)| Some((*documents.get(a)?, *documents.get(b)?));
+            edges.extend(verifier.connect(together)?.into_iter().filter_map(named));
+            Ok(())
+        })?;
+        Ok(edges)
+    })?;
+    let fields = ["a", "b"].map(|name| Field::new(name, Kind::Integer));
+    Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
 }
 
 /// The pairs between two parts of a bucket that is too large for one task. The parts have no
@@ -276,167 +317,6 @@ fn verify(
     Ok(Table::new(&VERIFIED, builder.finish()))
 }
 
-/// Nodes of a graph: numbers, or keys.
-enum Nodes {
-    Numbers(Vec<i64>),
-    Keys(Vec<Vec<u8>>),
-}
-
-fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
-    let rows = Rows::of(object, name)?;
-    let of_numbers = match &rows {
-        Rows::Arrow(chunks) => chunks.iter().all(|(_, chunk)| chunk.is_of_integers()),
-        rows if rows.len() == 0 => true,
-        rows => rows.object(0)?.extract::<i64>().is_ok(),
-    };
-    if of_numbers {
-        return integers(object, name).map(Nodes::Numbers);
-    }
-    let column = Column::new(object, Role::Keys)?;
-    let held = column.hold(0..column.len())?;
-    let keys = held.bytes(0)?.into_iter().enumerate();
-    let null = |row| InvalidError::new_err(format!("{name}[{row}] is null"));
-    let key = |(row, key): (usize, Option<&[u8]>)| key.map(<[u8]>::to_vec).ok_or_else(|| null(row));
-    keys.map(key).collect::<PyResult<Vec<_>>>().map(Nodes::Keys)
-}
-
-/// An operation on edges that returns pairs of nodes.
-#[derive(Clone, Copy)]
-enum Step {
-    Components,
-    Dropped,
-    LargeStar,
-    SmallStar,
-}
-
-impl Step {
-    fn of<N: Ord + Clone>(self, edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
-        match self {
-            Self::Components => shards::components(edges),
-            Self::Dropped => shards::dropped(edges),
-            Self::LargeStar => shards::large_star(edges),
-            Self::SmallStar => shards::small_star(edges),
-        }
-    }
-
-    fn run(
-        self,
-        a: &Bound<'_, PyAny>,
-        b: &Bound<'_, PyAny>,
-        keys: &str,
-        names: [&'static str; 2],
-    ) -> PyResult<Table> {
-        let py = a.py();
-        let keys = crate::options::key_type(keys)?;
-        let ends = (nodes(a, "a")?, nodes(b, "b")?);
-        match ends {
-            (Nodes::Numbers(a), Nodes::Numbers(b)) => {
-                check_rows(a.len(), b.len(), "b")?;
-                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
-                let fields = names.map(|name| Field::new(name, Kind::Integer));
-                Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
-            }
-            (Nodes::Keys(a), Nodes::Keys(b)) => {
-                check_rows(a.len(), b.len(), "b")?;
-                if keys == KeyType::Text {
-                    a.iter().chain(&b).try_for_each(|key| keys.check(py, key))?;
-                }
-                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
-                let fields = names.map(|name| Field::new(name, key_kind(keys)));
-                Ok(table(&fields, edges, |column, node| column.bytes(Some(node))))
-            }
-            _ => Err(PyTypeError::new_err("a and b must both be numbers, or both be keys")),
-        }
-    }
-}
-
-fn table<N>(
-    fields: &[Field; 2],
-    edges: Vec<(N, N)>,
-    push: impl Fn(&mut crate::arrow::ArrowColumn, &N),
-) -> Table {
-    let mut builder = Builder::new(fields);
-    for (one, other) in edges {
-        if let [a, b] = builder.columns.as_mut_slice() {
-            push(a, &one);
-            push(b, &other);
-        }
-        builder.row_ended();
-    }
-    Table::new(fields, builder.finish())
-}
-
-/// The connected components of a graph of edges: a table of (node, component). The smallest node
-/// represents a component. Nodes are integers, or keys (``str``, or ``bytes`` with
-/// ``keys="bytes"``). The edges can be processed in parts: another call combines the results.
-///
-/// >>> from nearkin import shards
-/// >>> shards.components([5, 1, 8], [3, 5, 9]).rows()
-/// [(1, 1), (3, 1), (5, 1), (8, 8), (9, 8)]
-#[pyfunction]
-#[pyo3(signature = (a, b, *, keys="str"))]
-fn components(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<Table> {
-    Step::Components.run(a, b, keys, ["node", "component"])
-}
-
-/// The nodes that deduplication drops. In the order of the nodes, a node is dropped if it has an
-/// edge to a node that was kept before it. Returns a table of (node, kept), in which ``kept`` is
-/// the smallest such node. All other nodes are kept. The batch must contain complete components.
-///
-/// >>> from nearkin import shards
-/// >>> shards.dropped([1, 3, 4], [2, 2, 3]).rows()
-/// [(2, 1), (4, 3)]
-#[pyfunction]
-#[pyo3(signature = (a, b, *, keys="str"))]
-fn dropped(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, keys: &str) -> PyResult<Table> {
-    Step::Dropped.run(a, b, keys, ["node", "kept"])
-}
-
-/// The first half of a round that finds connected components (large-star): connects each larger
-/// neighbour of a node to the smallest node among the node and its neighbours. A batch must contain
-/// all neighbours of a node, and each edge in both directions. Returns edges (node, neighbour), the
-/// larger node first.
-#[pyfunction]
-#[pyo3(signature = (nodes, neighbours, *, keys="str"))]
-fn large_star(
-    nodes: &Bound<'_, PyAny>,
-    neighbours: &Bound<'_, PyAny>,
-    keys: &str,
-) -> PyResult<Table> {
-    Step::LargeStar.run(nodes, neighbours, keys, ["node", "neighbour"])
-}
-
-/// The second half of a round that finds connected components (small-star): connects a node and its
-/// smaller neighbours to the smallest of those neighbours. For each node, one batch must contain
-/// all edges to smaller nodes, as :func:`large_star` returns them. Returns edges (node, neighbour),
-/// the larger node first.
-#[pyfunction]
-#[pyo3(signature = (nodes, neighbours, *, keys="str"))]
-fn small_star(
-    nodes: &Bound<'_, PyAny>,
-    neighbours: &Bound<'_, PyAny>,
-    keys: &str,
-) -> PyResult<Table> {
-    Step::SmallStar.run(nodes, neighbours, keys, ["node", "neighbour"])
-}
-
-/// Whether edges (node, centre) are stars around their smallest nodes: then no further round is
-/// needed.
-#[pyfunction]
-fn are_stars(nodes: &Bound<'_, PyAny>, centres: &Bound<'_, PyAny>) -> PyResult<bool> {
-    match (self::nodes(nodes, "nodes")?, self::nodes(centres, "centres")?) {
-        (Nodes::Numbers(a), Nodes::Numbers(b)) => {
-            check_rows(a.len(), b.len(), "centres")?;
-            Ok(shards::are_stars(&a.into_iter().zip(b).collect::<Vec<_>>()))
-        }
-        (Nodes::Keys(a), Nodes::Keys(b)) => {
-            check_rows(a.len(), b.len(), "centres")?;
-            Ok(shards::are_stars(&a.into_iter().zip(b).collect::<Vec<_>>()))
-        }
-        _ => Err(PyTypeError::new_err("nodes and centres must both be numbers, or both be keys")),
-    }
-}
-
 /// The shard that each key belongs to, from 0 to ``shards - 1``: a table of one column.
 #[pyfunction]
 fn shard_of(py: Python<'_>, keys: &Bound<'_, PyAny>, shards: u32) -> PyResult<Table> {
@@ -463,14 +343,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let own = PyModule::new(module.py(), "shards")?;
     own.add_function(wrap_pyfunction!(band_entries, &own)?)?;
     own.add_function(wrap_pyfunction!(verify_buckets, &own)?)?;
+    own.add_function(wrap_pyfunction!(connect_buckets, &own)?)?;
     own.add_function(wrap_pyfunction!(verify_between, &own)?)?;
     own.add_function(wrap_pyfunction!(verify, &own)?)?;
-    own.add_function(wrap_pyfunction!(components, &own)?)?;
-    own.add_function(wrap_pyfunction!(dropped, &own)?)?;
-    own.add_function(wrap_pyfunction!(large_star, &own)?)?;
-    own.add_function(wrap_pyfunction!(small_star, &own)?)?;
-    own.add_function(wrap_pyfunction!(are_stars, &own)?)?;
     own.add_function(wrap_pyfunction!(shard_of, &own)?)?;
+    crate::graph::register(&own)?;
     crate::sealing::register(&own)?;
     crate::sharded::register(&own)?;
     module.add_submodule(&own)

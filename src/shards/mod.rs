@@ -12,7 +12,8 @@
 //! 4. [`Verifier`]: compare the documents of each group; a pair counts only at the first band that
 //!    it shares, so the results need not be deduplicated;
 //! 5. for clusters, [`components`] of the pairs: on one machine as long as the pairs fit there,
-//!    otherwise by rounds of [`large_star`] and [`small_star`];
+//!    otherwise by rounds of [`large_star`] and [`small_star`]. [`Verifier::connect`] connects a
+//!    bucket without all its pairs;
 //! 6. for deduplication, [`dropped`]: computes from the pairs of whole components which documents
 //!    to drop.
 //!
@@ -54,6 +55,7 @@
 //! ```
 
 mod bands;
+mod connect;
 mod keep;
 mod stars;
 #[cfg(test)]

@@ -14,8 +14,8 @@ use std::ops::Range;
 /// Pure and `Sync`.
 #[derive(Debug, Clone)]
 pub struct Verifier {
-    params: Params,
-    equal_rows_min: u32,
+    pub(super) params: Params,
+    pub(super) equal_rows_min: u32,
 }
 
 /// A pair of documents that [`Verifier::bucket`] or [`Verifier::between`] found.

@@ -13,9 +13,9 @@ batches (:mod:`nearkin.shards`). Needs ``pip install "nearkin[spark]"``, on the 
 
 Keys are strings, bytes or integers. As in an index, an integer is the same key as its digits, and
 keys are sorted by their bytes ("10" before "9"). Documents that have nothing to compare are in no
-pair and no cluster. A key that is null, or that two documents have, is an error. Intermediate
-results are stored under ``work``, a folder that all machines see. They stay there, because the
-results of a call read them.
+pair and no cluster. A document without a key, and a key that two rows have, are errors, even if
+one of the two rows has nothing to compare. Intermediate results are stored under ``work``, a folder
+that all machines see. They stay there, because the results of a call read them.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def clusters(
     documents = _documents.documents(
         df, params, columns, order=_dedup.order_of("first"), work=work, partitions=partitions
     )
-    found = _pairs.pairs_of_signatures(documents, least, block)
+    found = _pairs.edges_of_signatures(documents, least, block)
     components = _clusters.components_of(documents, found, one_task)
     result: DataFrame = _clusters.clusters_of(documents, components)
     return result
@@ -183,13 +183,12 @@ def dedup(
     if place is not None:
         like = _matches.like_documents(documents, place, least)
         rest = _matches.without(documents, like)
-    found = _pairs.pairs_of_signatures(rest, least, block)
-    found = _dedup.stored_pairs(rest, found)
-    gone = _dedup.dropped_keys(rest, found, keep, one_task)
+    edges = _pairs.edges_of_signatures(rest, least, block)
+    gone = _dedup.dropped_keys(rest, edges, keep, least, one_task)
     if like is not None:
         gone = gone.unionByName(_matches.keys_of(documents, like))
-    gone = documents.keys(gone, "key").withColumnRenamed("key", "nearkin_gone")
-    condition: Any = df[key] == gone["nearkin_gone"]
+    gone = gone.withColumnRenamed("key", "nearkin_gone")
+    condition: Any = _documents.key_column(df, key) == gone["nearkin_gone"]
     result: DataFrame = df.join(gone, condition, "left_anti")
     return result
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from .. import shards
+from .. import Params
+from .. import dedup as dedup_rows
 from ._clusters import components_of
-from ._documents import Documents
+from ._documents import Documents, signatures_of
 from ._groups import whole_groups
-from ._work import stored
 
 #: The sort order of documents for ``keep``, preferred ones first: columns, and if they descend.
 ORDERS = {
@@ -28,42 +28,30 @@ def order_of(keep: str) -> list[Any]:
     return [F.col(name).desc() if down else F.col(name).asc() for name, down in ORDERS[keep]]
 
 
-def stored_pairs(documents: Documents, pairs: Any) -> Any:
-    """Stores the pairs in files: they are read twice, for the components and for the decisions."""
-    return stored(pairs, f"{documents.path}/pairs")
-
-
-def dropped_keys(documents: Documents, pairs: Any, keep: str, one_task: int) -> Any:
+def dropped_keys(
+    documents: Documents, edges: Any, keep: str, threshold: float, one_task: int
+) -> Any:
     """The keys of dropped documents. The preferred document of each signature must represent it in
     ``documents``. The copies are dropped in any case: they are duplicates of their representative,
     or of the document for which it is dropped."""
-    components = components_of(documents, pairs, one_task)
-    edges = pairs.select("a", "b").join(components.withColumnRenamed("node", "a"), "a")
-    for end in ("a", "b"):
-        names = [F.col("document").alias(end), F.col("key").alias(f"{end}_key")]
-        names.append(F.col("shingle_count").alias(f"{end}_shingle_count"))
-        edges = edges.join(documents.representatives.select(*names), end)
-    edges = documents.spread(edges, "component").sortWithinPartitions("component", "a", "b")
-    gone = edges.mapInArrow(partial(dropped_batches, order=ORDERS[keep]), "document long")
+    components = components_of(documents, edges, one_task).withColumnRenamed("node", "document")
+    members = documents.representatives.join(components, "document")
+    members = documents.spread(members, "component")
+    members = members.sortWithinPartitions("component", *order_of(keep))
+    step = partial(dropped_batches, params=documents.params, threshold=threshold)
+    columns = ["component", "document", "signature"]
+    gone = members.select(*columns).mapInArrow(step, "document long")
     of_representatives = documents.representatives.join(gone, "document", "left_semi").select("key")
     return of_representatives.unionByName(documents.copies.select("key"))
 
 
-def dropped_batches(batches: Iterable[Any], order: list[tuple[str, bool]]) -> Iterator[Any]:
-    columns = ["key", "shingle_count"]
+def dropped_batches(batches: Iterable[Any], params: Params, threshold: float) -> Iterator[Any]:
+    """Decides whole components, preferred documents first. Documents of different components are
+    not similar, so several components can be decided at once."""
     for table in whole_groups(batches, ["component"]):
-        ends = [
-            table.select([end, *(f"{end}_{name}" for name in columns)]).rename_columns(
-                ["document", *columns]
-            )
-            for end in ("a", "b")
-        ]
-        nodes = pa.concat_tables(ends).group_by(["document", *columns]).aggregate([])
-        by = [(name, "descending" if down else "ascending") for name, down in order]
-        ranked = nodes.sort_by(by).column("document").combine_chunks()
-        ranks = [
-            pc.index_in(table.column(end), value_set=ranked).cast(pa.int64()) for end in ("a", "b")
-        ]
-        found = pa.table(shards.dropped(*ranks))
-        gone = ranked.take(found.column("node").combine_chunks())
+        signatures = signatures_of(table.column("signature"), params)
+        kept = dedup_rows(signatures, threshold=threshold, params=params, threads=1)
+        is_gone = np.ones(table.num_rows, dtype=bool)
+        is_gone[kept] = False
+        gone = table.column("document").combine_chunks().filter(pa.array(is_gone))
         yield pa.RecordBatch.from_arrays([gone], names=["document"])

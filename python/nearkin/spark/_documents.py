@@ -117,9 +117,10 @@ def sketch_batches(
 def key_column(df: Any, name: str) -> Any:
     """The keys in the form of an index: text or bytes. An integer becomes its digits."""
     kind = field(df, name).dataType
-    if isinstance(kind, (T.StringType, T.BinaryType)):
+    if isinstance(kind, T.BinaryType):
         return F.col(name)
-    if isinstance(kind, _INTEGERS):
+    if isinstance(kind, (T.StringType, *_INTEGERS)):
+        # Without a collation: keys are compared by their bytes.
         return F.col(name).cast("string")
     raise TypeError(f"the key {name!r} must be string, binary or an integer, not {kind.simpleString()}")
 
@@ -167,10 +168,14 @@ def documents(
     partitions: int | None,
 ) -> Documents:
     """Stores one row per document that can be compared. Of the documents with the same signature,
-    the first one in ``order`` represents the others."""
+    the first one in ``order`` represents the others. Fails if two rows have the same key, even if
+    one of them cannot be compared."""
     key_type = field(df, columns.key).dataType
-    rows = signed(df, params, columns, {}).where(F.col("signature").isNotNull())
-    sorted_rows = spread(rows, partitions, "signature").sortWithinPartitions("signature", *order)
+    # Rows without a signature are spread, too.
+    place = F.coalesce("signature", F.col("key").cast("binary"))
+    rows = signed(df, params, columns, {}).withColumn("place", place)
+    sorted_rows = spread(rows, partitions, "place").sortWithinPartitions("signature", *order)
+    sorted_rows = sorted_rows.drop("place")
     kind = rows.schema["key"].dataType
     schema = T.StructType(
         [
@@ -183,18 +188,27 @@ def documents(
     path = folder(df.sparkSession, work)
     rows = stored(sorted_rows.mapInArrow(number_batches, schema), f"{path}/documents")
     _check_keys(rows, columns.key)
+    rows = rows.where(F.col("document").isNotNull())
     return Documents(rows, params, key_type, path, partitions)
 
 
 def number_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """Numbers the distinct signatures, anew in each partition; copies get a null signature.
+    """Numbers the distinct signatures, anew in each partition; copies get a null signature. Rows
+    without a signature come first; they get no number.
 
     Any unique numbers will do: answers do not depend on them.
     """
     context = TaskContext.get()
     number = ((context.partitionId() if context else 0) << 40) - 1
+    names = ["key", "shingle_count", "signature", "document"]
     last = None
     for batch in batches:
+        blank = batch.column("signature").null_count
+        if blank:
+            columns = [column.slice(0, blank) for column in batch.columns]
+            columns.append(pa.nulls(blank, pa.int64()))
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+            batch = batch.slice(blank)
         if not batch.num_rows:
             continue
         signature = batch.column("signature")
@@ -204,7 +218,6 @@ def number_batches(batches: Iterable[Any]) -> Iterator[Any]:
         number, last = int(numbers[-1]), signature[-1].as_py()
         of_first = pc.if_else(pa.array(first), signature, pa.scalar(None, signature.type))
         columns = [batch.column("key"), batch.column("shingle_count"), of_first, pa.array(numbers)]
-        names = ["key", "shingle_count", "signature", "document"]
         yield pa.RecordBatch.from_arrays(columns, names=names)
 
 
@@ -218,8 +231,12 @@ def _check_signatures(df: Any, params: Params, name: str) -> None:
 
 
 def _check_keys(rows: Any, name: str) -> None:
-    """Fails if a key is null or has two rows: without an order, neither row is the last one."""
-    counted = rows.groupBy("key").count().where("key is null or count > 1")
+    """Fails if a document has no key, or a key has two rows: without an order, neither row is the
+    last one. A row that cannot be compared needs no key."""
+    counted = rows.groupBy("key").agg(
+        F.count(F.lit(1)).alias("rows"), F.count("document").alias("documents")
+    )
+    counted = counted.where("case when key is null then documents > 0 else rows > 1 end")
     bad = [row["key"] for row in counted.limit(3).collect()]
     if None in bad:
         raise InvalidError(f"a document has no key: {name!r} is null")

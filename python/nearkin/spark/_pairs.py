@@ -29,6 +29,18 @@ _OF_SIGNATURES, _OF_CANDIDATES = 0, 1
 
 def pairs_of_signatures(documents: Documents, threshold: float, block: int) -> Any:
     """The pairs (a, b, similarity) among the representatives, as document numbers."""
+    step: Any = partial(pair_batches, params=documents.params, threshold=threshold)
+    return _buckets(documents, block).mapInArrow(step, _PAIRS)
+
+
+def edges_of_signatures(documents: Documents, threshold: float, block: int) -> Any:
+    """Edges (a, b) that connect the representatives as their pairs do, without all pairs."""
+    step: Any = partial(edge_batches, params=documents.params, threshold=threshold)
+    return _buckets(documents, block).mapInArrow(step, "a long, b long")
+
+
+def _buckets(documents: Documents, block: int) -> Any:
+    """Packed rows of the buckets of two and more documents, with signatures."""
     params, slots = documents.params, documents.slots
     one_each = documents.representatives.select("document", "signature")
     entries = one_each.mapInArrow(partial(entry_batches, params=params, slots=slots), PACKED)
@@ -37,9 +49,7 @@ def pairs_of_signatures(documents: Documents, threshold: float, block: int) -> A
     step = partial(signature_batches, params=params, slots=slots)
     rows = candidates.unionByName(one_each.mapInArrow(step, PACKED))
     step = partial(signed_batches, params=params, slots=slots)
-    parts = exchanged(documents, rows).mapInArrow(step, PACKED)
-    step = partial(pair_batches, params=params, threshold=threshold)
-    return exchanged(documents, parts).mapInArrow(step, _PAIRS)
+    return exchanged(documents, exchanged(documents, rows).mapInArrow(step, PACKED))
 
 
 def _record_with_signature(fields: list[Any], params: Params) -> Any:
@@ -185,6 +195,21 @@ def pair_batches(batches: Iterable[Any], params: Params, threshold: float) -> It
                 threshold,
             )
             yield from _batches_of(found)
+
+
+def edge_batches(batches: Iterable[Any], params: Params, threshold: float) -> Iterator[Any]:
+    dtype = _record_with_signature(_CANDIDATE, params)
+    columns = [*_BUCKET, "document", "signature"]
+    for rows in by_slot(batches):
+        table = _table_of(unpacked(rows, 0, dtype))
+        is_whole = pc.less(table.column("left"), 0)
+        # The two blocks of a part are connected like one bucket.
+        parts = [table.filter(is_whole), *groups_of(table.filter(pc.invert(is_whole)), _PART)]
+        for part in parts:
+            if part.num_rows:
+                inputs = [part.column(name) for name in columns]
+                found = shards.connect_buckets(params, *inputs, threshold)
+                yield from pa.table(found).to_batches()
 
 
 def _verified(table: Any, params: Params, threshold: float) -> Iterator[Any]:

@@ -114,9 +114,9 @@ def part_batches(batches: Iterable[Any], folder: str, job: int) -> Iterator[Any]
         for group in groups_of(table, ["shard"]):
             shard = group.column("shard")[0].as_py()
             documents = group.filter(pc.is_valid(group.column("signature")))
-            sealed, problem = None, None
+            sealed, problem = None, _twice(group)
             try:
-                if documents.num_rows:
+                if documents.num_rows and problem is None:
                     sealed = sealed_shard(lake, job, shard, documents).to_bytes()
             except InvalidError as error:
                 # Returned as data: the driver raises the error, and Spark does not retry the task.
@@ -130,6 +130,16 @@ def part_batches(batches: Iterable[Any], folder: str, job: int) -> Iterator[Any]
             types = [pa.int32(), pa.binary(), pa.int64(), pa.string()]
             arrays = [pa.array([value], kind) for value, kind in zip(row.values(), types)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(row))
+
+
+def _twice(rows: Any) -> str | None:
+    """What is wrong if a row that cannot be compared has the key of another row. (Two documents
+    with the same key are found when they are sealed.)"""
+    if not rows.column("signature").null_count:
+        return None
+    counts = pc.value_counts(rows.column("key").drop_null())
+    several = counts.filter(pc.greater(counts.field("counts"), 1))
+    return f"two rows have the key {several[0]['values']}" if len(several) else None
 
 
 def sealed_shard(lake: shards.Shards, job: int, shard: int, documents: Any) -> shards.Sealed:

@@ -32,9 +32,9 @@ def stored(df: Any, path: str) -> Any:
     """Computes ``df`` once: writes it to ``path`` and reads it from there.
 
     Spark may compute a data frame twice (a lost executor, a second action) and then number the
-    documents differently. A file does not change.
+    documents differently. A file does not change. Signatures do not compress.
     """
-    df.write.parquet(path)
+    df.write.option("compression", "uncompressed").parquet(path)
     return df.sparkSession.read.schema(df.schema).parquet(path)
 
 

@@ -74,6 +74,34 @@ def test_keys_must_be_there_once(spark):
     assert rows_of(nks.pairs(no_text, PARAMS)) == []
 
 
+def test_a_key_is_found_twice_even_if_a_row_cannot_be_compared(spark, tmp_path):
+    """`dedup` dropped the row without a text together with the copy that has the same key."""
+    text = "one two three four"
+    for blank in (None, ""):
+        rows = [("a", text), ("b", text), ("b", blank)]
+        df = spark.createDataFrame(rows, "id string, text string")
+        for call in (nks.dedup, nks.pairs, nks.clusters):
+            with pytest.raises(nk.InvalidError, match="same key.*'b'"):
+                call(df, PARAMS)
+    with pytest.raises(nk.InvalidError, match="two rows have the key b.*Nothing was committed"):
+        nks.build(df, tmp_path / "lake", PARAMS, shards=2)
+    # Rows without a key are no documents; none is dropped.
+    rows = [("a", text), ("b", text), ("c", None), (None, None), (None, "")]
+    df = spark.createDataFrame(rows, "id string, text string")
+    kept = [tuple(row) for row in nks.dedup(df, PARAMS).collect()]
+    assert sorted(kept, key=str) == sorted([row for row in rows if row[0] != "b"], key=str)
+
+
+def test_keys_of_a_collation_are_compared_by_their_bytes(spark):
+    """'A' and 'a' were the same key, and the smaller of 'B' and 'a' was 'a'."""
+    rows = [("a", "one two three four"), ("B", "one two three four"), ("A", "x y z")]
+    df = spark.createDataFrame(rows, "id string, text string")
+    df = df.selectExpr("id collate UTF8_LCASE as id", "text")
+    assert rows_of(nks.pairs(df, PARAMS)) == [("B", "a", 1.0)]
+    assert rows_of(nks.clusters(df, PARAMS)) == [("B", "B"), ("a", "B")]
+    assert sorted(row["id"] for row in nks.dedup(df, PARAMS).collect()) == ["A", "B"]
+
+
 def test_what_does_not_fit_is_refused(spark):
     df = spark.createDataFrame([("a", "t", 0.5)], "id string, text string, x double")
     with pytest.raises(KeyError, match="'body'; there are 'id', 'text', 'x'"):
