@@ -38,6 +38,7 @@ __all__ = [
     "append",
     "build",
     "clusters",
+    "compact",
     "dedup",
     "match",
     "pairs",
@@ -209,7 +210,7 @@ def build(
     partitions: int | None = None,
 ) -> Committed:
     """Makes a sharded index of the rows of ``df`` at ``path``, a folder that the driver and all
-    executors see. :class:`nearkin.Reader` and the command line can read it.
+    executors see. An index of at most a million documents needs no more than 4 shards. :class:`nearkin.Reader` and the command line can read it.
 
     Each shard is sealed by one task, with its documents in memory. The driver lists all segments
     in one commit. Until then, the index has no documents; if the build fails, the same call starts
@@ -262,6 +263,21 @@ def remove(df: DataFrame, path: str | os.PathLike[str], *, key: str = "id") -> i
     lake = shards.Shards(_stored.local(path))
     keys: Any = df.select(_documents.key_column(df, key).alias("key")).distinct()
     return _stored.removed(lake, [row["key"] for row in keys.collect()])
+
+
+def compact(
+    path: str | os.PathLike[str], *, segments: int = 1, sweep: bool = False
+) -> int:
+    """Merges the files of each shard that has more than ``segments`` segments, or documents that
+    were removed. Returns the number of shards that were merged. A query looks into every segment,
+    and each append adds one to every shard that it touches.
+
+    Runs on the driver, one shard and one commit after the other; appends may go on meanwhile.
+    ``sweep`` then deletes the files that are no longer listed. Ask for it only while no job writes
+    to the index and no reader opens an older generation: the files of a job that has not committed
+    are not listed either.
+    """
+    return _stored.compacted(shards.Shards(_stored.local(path)), segments, sweep)
 
 
 def match(

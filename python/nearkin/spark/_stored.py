@@ -94,7 +94,8 @@ def parts_of(
     rows = signed(df, lake.params, columns, extra)
     schema = T.StructType([*rows.schema.fields, T.StructField("shard", T.IntegerType())])
     rows = rows.mapInArrow(partial(shard_batches, count=lake.shards), schema)
-    rows = spread(rows, partitions or lake.shards, "shard").sortWithinPartitions("shard")
+    # Without a number, Spark coalesces small partitions: few rows do not need a task per shard.
+    rows = spread(rows, partitions, "shard").sortWithinPartitions("shard")
     step = partial(part_batches, folder=os.fspath(lake.path), job=job)
     return rows.mapInArrow(step, _PARTS)
 
@@ -248,3 +249,34 @@ def removed(lake: shards.Shards, keys: Any) -> int:
         except UnsettledError:
             lake.refresh()
     raise UnsettledError(f"{lake.path}: {_COMMITS_MAX} times another commit was first: try again")
+
+
+def compacted(lake: shards.Shards, segments: int, sweep: bool) -> int:
+    merged = 0
+    for shard in range(lake.shards):
+        for _ in range(_COMMITS_MAX):
+            if shard not in _to_merge(lake, segments):
+                break
+            try:
+                merged += lake.compact(shard)
+                break
+            except UnsettledError:
+                lake.refresh()
+        else:
+            raise UnsettledError(f"{lake.path}: other commits were first: try again")
+    if sweep:
+        lake.sweep()
+    return merged
+
+
+def _to_merge(lake: shards.Shards, segments: int) -> set[int]:
+    """The shards with more than ``segments`` segments, or with a dead file."""
+    name = f"manifest/{lake.generation:010}.manifest"
+    manifest = shards.Manifest((Path(lake.path) / name).read_bytes())
+    found: set[int] = set()
+    counts: dict[int, int] = {}
+    for path, _, shard in manifest.files().rows():
+        if path.endswith(".dead"):
+            found.add(shard)
+        counts[shard] = counts.get(shard, 0) + path.endswith(".seg")
+    return found | {shard for shard, count in counts.items() if count > segments}
