@@ -66,7 +66,7 @@ def write_texts(rows: int, path: str, files: int) -> None:
         offsets = pa.array(np.arange(0, count * WORDS + 1, WORDS, dtype=np.int32))
         texts = pc.binary_join(pa.ListArray.from_arrays(offsets, names.take(drawn.ravel())), " ")
         table = pa.table({"id": np.arange(first, first + count), "text": texts})
-        pq.write_table(table, f"{path}/part-{part:03}.parquet")
+        pq.write_table(table, f"{path}/part-{part:03}.parquet", compression="zstd")
 
 
 def session_of(cores: int, folder: str) -> Any:
@@ -145,7 +145,7 @@ def signatures_of(rows: int, folder: str) -> str:
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(128), rows, [None, pa.py_buffer(drawn)])
     table = pa.table({"id": np.arange(rows), "signature": column.cast(pa.binary())})
     path = f"{folder}/signatures.parquet"
-    pq.write_table(table, path, row_group_size=rows // 8 + 1)
+    pq.write_table(table, path, row_group_size=rows // 8 + 1, compression="none")
     return path
 
 
@@ -231,17 +231,20 @@ def rival(df: Any) -> int:
     return int(join.where("datasetA.id < datasetB.id").count())
 
 
-def processes(session: int) -> dict[int, tuple[float, int]]:
-    """Seconds of processor and resident bytes of the processes of a session."""
+def processes(session: int) -> dict[int, tuple[float, int, bool]]:
+    """Seconds of processor and resident bytes of the processes of a session, and whether it is
+    Java."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
+            fields = rest.split()
         except OSError:
             continue
         if int(fields[3]) == session:
             seconds = (int(fields[11]) + int(fields[12])) / TICKS
-            found[int(folder.name)] = (seconds, int(fields[21]) * PAGE)
+            resident = int(fields[21]) * PAGE
+            found[int(folder.name)] = (seconds, resident, name.endswith("(java"))
     return found
 
 
@@ -252,38 +255,55 @@ class Sampler(threading.Thread):
         super().__init__(daemon=True)
         self.session = session
         self.seconds: dict[int, float] = {}
+        self.java: set[int] = set()
         self.peak = 0
         self.ended = threading.Event()
 
     def sample(self) -> float:
         now = processes(self.session)
-        self.seconds.update({pid: seconds for pid, (seconds, _) in now.items()})
-        self.peak = max(self.peak, sum(resident for _, resident in now.values()))
+        self.seconds.update({pid: seconds for pid, (seconds, _, _) in now.items()})
+        self.java |= {pid for pid, (_, _, is_java) in now.items() if is_java}
+        self.peak = max(self.peak, sum(resident for _, resident, _ in now.values()))
         return sum(self.seconds.values())
+
+    def of_java(self) -> float:
+        return sum(self.seconds[pid] for pid in self.java)
 
     def run(self) -> None:
         while not self.ended.wait(0.25):
             self.sample()
 
 
-def shuffled(folder: str) -> tuple[int, int]:
-    """Bytes and rows that tasks wrote for others."""
-    size = rows = 0
+class Stage:
+    """What the event log says of a stage: sums over its tasks."""
+
+    def __init__(self) -> None:
+        self.tasks = self.size = self.rows = 0
+        #: Seconds of processor of Java's task threads, and of waiting, mostly for Python.
+        self.java = self.run = 0.0
+
+
+def stages(folder: str) -> dict[int, Stage]:
+    found: dict[int, Stage] = {}
     for file in Path(folder, "log").rglob("*"):
         for line in file.open() if file.is_file() else ():
             event = json.loads(line)
             if event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
-                written = event["Task Metrics"]["Shuffle Write Metrics"]
-                size += written["Shuffle Bytes Written"]
-                rows += written["Shuffle Records Written"]
-    return size, rows
+                stage, told = found.setdefault(event["Stage ID"], Stage()), event["Task Metrics"]
+                written = told["Shuffle Write Metrics"]
+                stage.tasks += 1
+                stage.size += written["Shuffle Bytes Written"]
+                stage.rows += written["Shuffle Records Written"]
+                stage.java += told["Executor CPU Time"] / 1e9
+                stage.run += told["Executor Run Time"] / 1e3
+    return found
 
 
 def measure(step: str, rows: int, cores: int, folder: str) -> None:
     own = tempfile.mkdtemp(prefix=f"{step}-", dir=folder)
     command = [sys.executable, __file__, "--child", step, "--rows", str(rows)]
     command += ["--cores", str(cores), "--work", own]
-    begun = spent = 0.0
+    begun = spent = java = 0.0
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -291,19 +311,30 @@ def measure(step: str, rows: int, cores: int, folder: str) -> None:
         sampler.start()
         for line in process.stdout or ():
             if line.startswith("begin"):
-                begun, spent = time.perf_counter(), sampler.sample()
+                begun, spent, java = time.perf_counter(), sampler.sample(), sampler.of_java()
             if line.startswith("end"):
                 wall, used = time.perf_counter() - begun, sampler.sample() - spent
+                java = sampler.of_java() - java
                 found = line.split()[1]
         sampler.ended.set()
     if process.returncode:
         raise SystemExit(f"{step} of {rows:,} rows failed with status {process.returncode}")
-    size, count = shuffled(own)
+    of_stages = stages(own)
+    size, count = (sum(getattr(one, name) for one in of_stages.values()) for name in ("size", "rows"))
     print(
         f"| {step} | {rows:,} | {found} | {wall:.1f} | {used:.1f} | {1e6 * used / rows:.0f} |"
         f" {size / rows:.0f} | {count / rows:.1f} | {sampler.peak / 2**20:,.0f} |",
         flush=True,
     )
+    # The rest of Java is its compiler, the planner, and the collector of garbage.
+    tasks = sum(one.java for one in of_stages.values())
+    print(f"  Python {used - java:.1f} s, tasks in Java {tasks:.1f} s, the rest of Java {java - tasks:.1f} s")
+    for number, one in sorted(of_stages.items()):
+        print(
+            f"  stage {number}: {one.tasks} tasks, Java {one.java:.2f} s, run {one.run:.1f} s,"
+            f" {one.size / rows:.0f} bytes a row shuffled",
+            flush=True,
+        )
     shutil.rmtree(own)
 
 

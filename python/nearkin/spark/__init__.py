@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import Params, shards
 from .._nearkin import dedup_params
-from . import _clusters, _dedup, _documents, _matches, _pairs, _stored
-from ._documents import Columns
+from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored
+from ._columns import Columns
 from ._stored import Committed
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def sketch(
     computed only once.
     """
     columns = Columns("", text, items)
-    result: DataFrame = _documents.sketched(df, params, columns, signature, shingle_count)
+    result: DataFrame = _columns.sketched(df, params, columns, signature, shingle_count)
     return result
 
 
@@ -97,11 +97,8 @@ def pairs(
     """
     least = _least(params, threshold)
     columns = Columns(key, text, items, signature)
-    documents = _documents.documents(
-        df, params, columns, order=_dedup.order_of("first"), work=work, partitions=partitions
-    )
-    found = _pairs.pairs_of_signatures(documents, least, block)
-    result: DataFrame = _pairs.pairs_of_documents(documents, found)
+    documents = _documents.documents(df, params, columns, work=work, partitions=partitions)
+    result: DataFrame = _pairs.pairs_of(documents, least, block)
     return result
 
 
@@ -127,11 +124,9 @@ def clusters(
     """
     least = _least(params, threshold)
     columns = Columns(key, text, items, signature)
-    documents = _documents.documents(
-        df, params, columns, order=_dedup.order_of("first"), work=work, partitions=partitions
-    )
-    found = _pairs.edges_of_signatures(documents, least, block)
-    components = _clusters.components_of(documents, found, one_task)
+    documents = _documents.documents(df, params, columns, work=work, partitions=partitions)
+    edges = _pairs.edges_of(documents, least, block)
+    components = _clusters.components_of(documents, edges, one_task)
     result: DataFrame = _clusters.clusters_of(documents, components)
     return result
 
@@ -178,18 +173,18 @@ def dedup(
     chosen = dedup_params(params, least, signature is not None or against is not None)
     columns = Columns(key, text, items, signature, shingle_count)
     documents = _documents.documents(
-        df, chosen, columns, order=_dedup.order_of(keep), work=work, partitions=partitions
+        df,
+        chosen,
+        columns,
+        work=work,
+        partitions=partitions,
+        detailed=True,
+        against=None if place is None else (place, least),
     )
-    rest, like = documents, None
-    if place is not None:
-        like = _matches.like_documents(documents, place, least)
-        rest = _matches.without(documents, like)
-    edges = _pairs.edges_of_signatures(rest, least, block)
-    gone = _dedup.dropped_keys(rest, edges, keep, least, one_task)
-    if like is not None:
-        gone = gone.unionByName(_matches.keys_of(documents, like))
+    edges = _pairs.edges_of(documents, least, block)
+    gone = _dedup.dropped_keys(documents, edges, keep, least, one_task)
     gone = gone.withColumnRenamed("key", "nearkin_gone")
-    condition: Any = _documents.key_column(df, key) == gone["nearkin_gone"]
+    condition: Any = _columns.key_column(df, key) == gone["nearkin_gone"]
     result: DataFrame = df.join(gone, condition, "left_anti")
     return result
 
@@ -261,7 +256,7 @@ def remove(df: DataFrame, path: str | os.PathLike[str], *, key: str = "id") -> i
     """Removes the documents with the keys of ``df`` from the sharded index at ``path`` in one
     commit. Returns their number. All these keys must fit into the driver's memory."""
     lake = shards.Shards(_stored.local(path))
-    keys: Any = df.select(_documents.key_column(df, key).alias("key")).distinct()
+    keys: Any = df.select(_columns.key_column(df, key).alias("key")).distinct()
     return _stored.removed(lake, [row["key"] for row in keys.collect()])
 
 
@@ -298,12 +293,12 @@ def match(
     to compare has no match. Every task reads the index at the generation that is current at the
     call. Nothing is shuffled.
     """
-    place, params = _matches.place_of(_stored.local(path), None, _documents.keys_of_index(df, key))
+    place, params = _matches.place_of(_stored.local(path), None, _columns.keys_of_index(df, key))
     _least(params, threshold)
     columns = Columns(key, text, items, signature)
-    rows: Any = _documents.signed(df, params, columns, {})
+    rows: Any = _columns.signed(df, params, columns, {})
     found: Any = _matches.matches_of(rows, place, threshold, limit)
-    kind = _documents.field(df, key).dataType
+    kind = _columns.field(df, key).dataType
     result: DataFrame = found.withColumns({name: found[name].cast(kind) for name in ("key", "match")})
     return result
 

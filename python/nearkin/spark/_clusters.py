@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from .. import BugError, shards
 from ._documents import Documents
 from ._groups import whole_groups
+from ._homes import Home, Layout, home_of, slots_of_numbers
+from ._packed import PACKED, packed, records_of
 from ._work import stored
+
+_OF_COMPONENT = np.dtype([("node", "<i8"), ("component", "<i8")])
 
 _STARS = "node long, component long"
 _EDGES = "node long, neighbour long"
@@ -20,10 +26,10 @@ _EDGES = "node long, neighbour long"
 _ROUNDS_MAX = 100
 
 
-def components_of(documents: Documents, pairs: Any, one_task: int) -> Any:
-    """(node, component) of all numbers in a pair. Any member may represent a component."""
+def components_of(documents: Documents, edges: Any, one_task: int) -> Any:
+    """(node, component) of all ids in an edge. Any member may represent a component."""
     step = partial(star_batches, together=4_000_000)
-    stars = pairs.select("a", "b").mapInArrow(step, _STARS)
+    stars = edges.mapInArrow(step, _STARS)
     stars = stored(stars, f"{documents.path}/stars")
     if stars.count() <= one_task:
         edges = stars.select(F.col("node").alias("a"), F.col("component").alias("b"))
@@ -97,13 +103,47 @@ def _are_stars(edges: Any) -> bool:
     return bool(edges.join(centres, "node", "left_semi").isEmpty())
 
 
+def component_batches(batches: Iterable[Any], slots: int) -> Iterator[Any]:
+    """Messages to the homes of nodes: their components."""
+    for batch in batches:
+        records = np.empty(batch.num_rows, dtype=_OF_COMPONENT)
+        for name in ("node", "component"):
+            records[name] = batch.column(name).to_numpy()
+        yield packed(0, records, slots_of_numbers(records["node"], slots), slots)
+
+
+def at_home(documents: Documents, components: Any, step: Any, schema: str) -> Any:
+    """Applies ``step`` to the documents and components of each home slot."""
+    send: Any = partial(component_batches, slots=documents.layout.slots)
+    return documents.met(components.mapInArrow(send, PACKED), step, schema)
+
+
+def components_at(home: Home, messages: Any) -> tuple[Any, Any]:
+    """For each signature its component (or its own id), and whether it is in a component."""
+    components, is_in = home.ids.copy(), np.zeros(len(home.ids), dtype=bool)
+    told = records_of(messages.column("data"), _OF_COMPONENT)
+    at = np.searchsorted(home.ids, told["node"])
+    components[at], is_in[at] = told["component"], True
+    return components, is_in
+
+
 def clusters_of(documents: Documents, components: Any) -> Any:
     """(key, cluster) of all documents that are not alone. The smallest key represents a cluster."""
-    named = documents.rows.join(
-        components.withColumnRenamed("node", "document"), "document", "left"
-    ).select("key", F.coalesce("component", "document").alias("component"))
-    least = named.groupBy("component").agg(
-        F.min("key").alias("cluster"), F.count(F.lit(1)).alias("members")
-    )
-    several = least.where("members > 1").select("component", "cluster")
-    return documents.keys(named.join(several, "component").select("key", "cluster"), "key", "cluster")
+    layout = documents.layout
+
+    def step(homes: Any, messages: Any) -> Any:
+        return named_table(homes, messages, layout)
+
+    named = at_home(documents, components, step, f"component long, key {layout.key_kind}")
+    least = F.min("key").over(Window.partitionBy("component"))
+    return documents.keys(named.select("key", least.alias("cluster")), "key", "cluster")
+
+
+def named_table(homes: Any, messages: Any, layout: Layout) -> Any:
+    """(component, key) of documents in components, and of documents with equal signatures."""
+    home = home_of(homes, layout)
+    components, is_in = components_at(home, messages)
+    sizes = np.diff(home.keys.offsets.to_numpy())
+    shown = (is_in | (sizes > 1))[home.group_of]
+    keys = home.keys.values.filter(pa.array(shown)).cast(layout.key_type)
+    return pa.table([pa.array(components[home.group_of[shown]]), keys], names=["component", "key"])

@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from .. import Params
 from .. import dedup as dedup_rows
-from ._clusters import components_of
-from ._documents import Documents, signatures_of
+from ._clusters import at_home, components_at, components_of
+from ._columns import signatures_of
+from ._documents import Documents
 from ._groups import whole_groups
+from ._homes import Layout, arrow_of, home_of
+
+ORDER_COLUMNS = ["shingle_count", "key"]
 
 #: The sort order of documents for ``keep``, preferred ones first: columns, and if they descend.
 ORDERS = {
@@ -28,30 +33,51 @@ def order_of(keep: str) -> list[Any]:
     return [F.col(name).desc() if down else F.col(name).asc() for name, down in ORDERS[keep]]
 
 
-def dropped_keys(
-    documents: Documents, edges: Any, keep: str, threshold: float, one_task: int
-) -> Any:
-    """The keys of dropped documents. The preferred document of each signature must represent it in
-    ``documents``. The copies are dropped in any case: they are duplicates of their representative,
-    or of the document for which it is dropped."""
-    components = components_of(documents, edges, one_task).withColumnRenamed("node", "document")
-    members = documents.representatives.join(components, "document")
-    members = documents.spread(members, "component")
+def dropped_keys(documents: Documents, edges: Any, keep: str, threshold: float, one_task: int) -> Any:
+    """The keys of dropped documents: those that are like a document of the index, all but the
+    preferred one of each signature, and those that a component drops."""
+    components = components_of(documents, edges, one_task)
+    layout = documents.layout
+
+    def step(homes: Any, messages: Any) -> Any:
+        return decided_table(homes, messages, layout, keep)
+
+    schema = f"component long, shingle_count long, key {layout.key_kind}, signature binary"
+    members = documents.spread(at_home(documents, components, step, schema), "component")
     members = members.sortWithinPartitions("component", *order_of(keep))
-    step = partial(dropped_batches, params=documents.params, threshold=threshold)
-    columns = ["component", "document", "signature"]
-    gone = members.select(*columns).mapInArrow(step, "document long")
-    of_representatives = documents.representatives.join(gone, "document", "left_semi").select("key")
-    return of_representatives.unionByName(documents.copies.select("key"))
+    last: Any = partial(dropped_batches, params=layout.params, threshold=threshold)
+    return members.mapInArrow(last, f"key {layout.key_kind}")
+
+
+def decided_table(homes: Any, messages: Any, layout: Layout, keep: str) -> Any:
+    """The preferred document of each signature that is in a component, with its signature. Then,
+    without a signature, the documents that are dropped in any case."""
+    home = home_of(homes, layout)
+    components, is_in = components_at(home, messages)
+    counts, is_like = home.documents["count"].astype(np.int64), home.documents["is_like"]
+    table = pa.table([home.group_of, counts, home.keys.values], names=["group", *ORDER_COLUMNS])
+    by = [(name, "descending" if down else "ascending") for name, down in ORDERS[keep]]
+    order = pc.sort_indices(table, sort_keys=[("group", "ascending"), *by]).to_numpy()
+    first = np.zeros(len(order), dtype=bool)
+    first[order[np.flatnonzero(np.diff(home.group_of, prepend=-1))]] = True
+    asked = first & is_in[home.group_of] & ~is_like
+    rows = np.flatnonzero(asked | ~first | is_like)
+    groups = home.group_of[rows]
+    signatures = arrow_of(home.signatures[groups]).cast(pa.binary())
+    signatures = pc.if_else(pa.array(asked[rows]), signatures, pa.scalar(None, pa.binary()))
+    columns = [pa.array(components[groups]), pa.array(counts[rows])]
+    columns += [home.keys.values.take(pa.array(rows)).cast(layout.key_type), signatures]
+    return pa.table(columns, names=["component", *ORDER_COLUMNS, "signature"])
 
 
 def dropped_batches(batches: Iterable[Any], params: Params, threshold: float) -> Iterator[Any]:
     """Decides whole components, preferred documents first. Documents of different components are
     not similar, so several components can be decided at once."""
     for table in whole_groups(batches, ["component"]):
-        signatures = signatures_of(table.column("signature"), params)
+        asked = pc.is_valid(table.column("signature")).to_numpy()
+        signatures = signatures_of(table.column("signature").drop_null(), params)
         kept = dedup_rows(signatures, threshold=threshold, params=params, threads=1)
         is_gone = np.ones(table.num_rows, dtype=bool)
-        is_gone[kept] = False
-        gone = table.column("document").combine_chunks().filter(pa.array(is_gone))
-        yield pa.RecordBatch.from_arrays([gone], names=["document"])
+        is_gone[np.flatnonzero(asked)[kept]] = False
+        gone = table.column("key").combine_chunks().filter(pa.array(is_gone))
+        yield pa.RecordBatch.from_arrays([gone], names=["key"])

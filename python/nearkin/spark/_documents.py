@@ -1,161 +1,74 @@
-"""Documents: turns the rows of a data frame into one document per signature."""
+"""Documents: sketches the rows of a data frame, and stores what the later steps read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from .. import InvalidError, MismatchError, Params, Signatures, Sketcher
-from ._groups import begins
-from ._packed import SLOTS_PER_PARTITION
+from .. import InvalidError, Params, Sketcher
+from ._buckets import entries_of
+from ._columns import Columns, check_signatures, field, key_column
+from ._homes import KeyKind, Layout, arrow_of, distinct, numbers_of, slots_of_numbers
+from ._matches import Place, is_like
+from ._packed import SLOTS_PER_PARTITION, blobs, by_slot, lists_of, records_of, values_of
 from ._work import folder, spread, stored
 
-#: Metadata of a signature column: the id of the parameters with which it was made.
-SIGNATURE_ID = "nearkin.signature_id"
-_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-
-
-class Columns(NamedTuple):
-    """The columns of a data frame that are read."""
-
-    key: str
-    text: str
-    items: str | None = None
-    signature: str | None = None
-    shingle_count: str | None = None
+#: What is stored: for each batch and slot the hashes of keys, the documents of homes, and the
+#: entries of buckets. ``keyless`` counts documents without a key.
+_STORED = (
+    "slot int, keyless long, key_hashes binary, data binary, sizes binary, keys binary, entries binary"
+)
+_NAMES = ["slot", "keyless", "key_hashes", "data", "sizes", "keys", "entries"]
+#: Number of documents that are packed at once; more if there are many slots, for longer blobs.
+_ROWS, _ROWS_MAX = 50_000, 500_000
+#: Maximum number of repeated keys of a slot that are told to the driver.
+_REPEATED_MAX = 1_000
 
 
 class Documents(NamedTuple):
     """Stored documents, and what the later steps need to know."""
 
-    #: key, shingle_count, document (its number), signature (null for the copies of a document).
-    rows: Any
-    params: Params
+    stored: Any
+    layout: Layout
     #: The type of the keys in the data frame.
     key_type: Any
     path: str
     partitions: int | None
 
     @property
-    def slots(self) -> int:
-        """The number of slots for packed records."""
-        conf = self.rows.sparkSession.conf
-        partitions = self.partitions or int(conf.get("spark.sql.shuffle.partitions"))
-        return SLOTS_PER_PARTITION * partitions
+    def homes(self) -> Any:
+        """The documents by home slot."""
+        return self._spread(self.stored.select("slot", "data", "sizes", "keys").where("data is not null"))
 
     @property
-    def representatives(self) -> Any:
-        """One document per signature."""
-        return self.rows.where(F.col("signature").isNotNull())
+    def entries(self) -> Any:
+        return self.stored.select("slot", F.col("entries").alias("data")).where("entries is not null")
 
-    @property
-    def copies(self) -> Any:
-        """The documents that have the same signature as another one, which represents them."""
-        return self.rows.where(F.col("signature").isNull())
+    def met(self, messages: Any, step: Any, schema: Any) -> Any:
+        """Applies ``step`` to the documents and the messages of each home slot."""
+        homes = self.homes.groupBy("slot")
+        return homes.cogroup(self._spread(messages).groupBy("slot")).applyInArrow(step, schema)
+
+    def exchanged(self, rows: Any) -> Any:
+        """All rows of a slot in one partition, one slot after the other."""
+        return spread(rows, self.partitions, "slot").sortWithinPartitions("slot")
+
+    def _spread(self, rows: Any) -> Any:
+        return spread(rows, self.partitions, "slot") if self.partitions else rows
+
+    def spread(self, rows: Any, *columns: str) -> Any:
+        return spread(rows, self.partitions, *columns)
 
     def keys(self, df: Any, *columns: str) -> Any:
         """``df`` with these key columns converted to the type of the caller's keys."""
-        cast = {name: F.col(name).cast(self.key_type) for name in columns}
-        return df.withColumns(cast)
-
-    def spread(self, df: Any, *columns: str) -> Any:
-        return spread(df, self.partitions, *columns)
-
-
-def field(df: Any, name: str) -> Any:
-    """A column of the schema. If it does not exist, the error lists the existing columns."""
-    if name not in df.columns:
-        raise KeyError(f"no column is named {name!r}; there are {', '.join(map(repr, df.columns))}")
-    return df.schema[name]
-
-
-def sketched(df: Any, params: Params, columns: Columns, signature: str, count: str | None) -> Any:
-    """``df`` with a column of signatures, and a column of shingle counts if ``count`` names it."""
-    source = columns.items or columns.text
-    field(df, source)
-    for name in (signature, count):
-        if name in df.columns:
-            raise ValueError(f"there is a column {name!r} already: give another name")
-    made = [T.StructField(signature, T.BinaryType())]
-    if count is not None:
-        made.append(T.StructField(count, T.LongType()))
-    step = partial(
-        sketch_batches,
-        params=params,
-        source=source,
-        of_items=columns.items is not None,
-        made=[field.name for field in made],
-    )
-    result = df.mapInArrow(step, T.StructType([*df.schema.fields, *made]))
-    return result.withMetadata(signature, {SIGNATURE_ID: f"{params.signature_id:016x}"})
-
-
-def sketch_batches(
-    batches: Iterable[Any], params: Params, source: str, of_items: bool, made: list[str]
-) -> Iterator[Any]:
-    # Spark gives each task one core.
-    sketcher = Sketcher(params, threads=1)
-    for batch in batches:
-        column = batch.column(source)
-        signatures = sketcher.items(column) if of_items else sketcher.texts(column)
-        columns = [
-            pa.array(signatures).cast(pa.binary()),
-            pa.array(signatures.shingle_counts, pa.int64()),
-        ][: len(made)]
-        names = [*batch.schema.names, *made]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *columns], names=names)
-
-
-def key_column(df: Any, name: str) -> Any:
-    """The keys in the form of an index: text or bytes. An integer becomes its digits."""
-    kind = field(df, name).dataType
-    if isinstance(kind, T.BinaryType):
-        return F.col(name)
-    if isinstance(kind, (T.StringType, *_INTEGERS)):
-        # Without a collation: keys are compared by their bytes.
-        return F.col(name).cast("string")
-    raise TypeError(f"the key {name!r} must be string, binary or an integer, not {kind.simpleString()}")
-
-
-def keys_of_index(df: Any, name: str) -> Literal["str", "bytes"]:
-    """The Python type in which an index returns keys of this column's type."""
-    return "bytes" if isinstance(field(df, name).dataType, T.BinaryType) else "str"
-
-
-def signed(df: Any, params: Params, columns: Columns, extra: dict[str, Any]) -> Any:
-    """The columns key, those of ``extra``, shingle_count (0 if it is unknown) and signature (null
-    if there is nothing to compare)."""
-    key = key_column(df, columns.key)
-    others = [column.alias(name) for name, column in extra.items()]
-    if columns.signature is None:
-        source = columns.items or columns.text
-        field(df, source)
-        narrow = df.select(key.alias("key"), *others, F.col(source).alias("source"))
-        read = Columns("key", "source", "source" if columns.items else None)
-        made = sketched(narrow, params, read, "signature", "shingle_count")
-        return made.select("key", *extra, "shingle_count", "signature")
-    _check_signatures(df, params, columns.signature)
-    count = F.col(columns.shingle_count) if columns.shingle_count else F.lit(0)
-    signature = F.col(columns.signature).alias("signature")
-    count = count.cast("long").alias("shingle_count")
-    return df.select(key.alias("key"), *others, count, signature)
-
-
-def signatures_of(column: Any, params: Params, counts: list[int] | None = None) -> Signatures:
-    """A column of signature bytes as :class:`Signatures`."""
-    rows = column.to_pylist()
-    zeros = bytes(params.signature_bytes)
-    data = b"".join(zeros if row is None else row for row in rows)
-    nulls = [at for at, row in enumerate(rows) if row is None]
-    return Signatures.from_bytes(params, data, counts, nulls)
+        return df.withColumns({name: F.col(name).cast(self.key_type) for name in columns})
 
 
 def documents(
@@ -163,86 +76,168 @@ def documents(
     params: Params,
     columns: Columns,
     *,
-    order: list[Any],
     work: str | None,
     partitions: int | None,
+    detailed: bool = False,
+    against: tuple[Place, float] | None = None,
 ) -> Documents:
-    """Stores one row per document that can be compared. Of the documents with the same signature,
-    the first one in ``order`` represents the others. Fails if two rows have the same key, even if
-    one of them cannot be compared."""
+    """Sketches the rows, and stores them and their bucket entries. Fails if a document has no key,
+    or two rows have the same key, even if one of them cannot be compared."""
+    conf = df.sparkSession.conf
+    slots = SLOTS_PER_PARTITION * (partitions or int(conf.get("spark.sql.shuffle.partitions")))
     key_type = field(df, columns.key).dataType
-    # Rows without a signature are spread, too.
-    place = F.coalesce("signature", F.col("key").cast("binary"))
-    rows = signed(df, params, columns, {}).withColumn("place", place)
-    sorted_rows = spread(rows, partitions, "place").sortWithinPartitions("signature", *order)
-    sorted_rows = sorted_rows.drop("place")
-    kind = rows.schema["key"].dataType
-    schema = T.StructType(
-        [
-            T.StructField("key", kind),
-            T.StructField("shingle_count", T.LongType()),
-            T.StructField("signature", T.BinaryType()),
-            T.StructField("document", T.LongType()),
-        ]
-    )
+    key_kind: KeyKind = "binary" if isinstance(key_type, T.BinaryType) else "string"
+    layout = Layout(params, slots, key_kind, detailed)
+    key = key_column(df, columns.key)
+    narrow = [key.alias("key"), _hash_of(key).alias("key_hash")]
+    if columns.signature is None:
+        source = columns.items or columns.text
+        field(df, source)
+    else:
+        source = columns.signature
+        check_signatures(df, params, source)
+        if columns.shingle_count:
+            narrow.append(F.col(columns.shingle_count).cast("long").alias("shingle_count"))
+    narrow.append(F.col(source).alias("source"))
+    kind = "signatures" if columns.signature else "items" if columns.items else "texts"
+    step = partial(stored_batches, layout=layout, kind=kind, against=against)
     path = folder(df.sparkSession, work)
-    rows = stored(sorted_rows.mapInArrow(number_batches, schema), f"{path}/documents")
-    _check_keys(rows, columns.key)
-    rows = rows.where(F.col("document").isNotNull())
-    return Documents(rows, params, key_type, path, partitions)
+    rows = stored(df.select(*narrow).mapInArrow(step, _STORED), f"{path}/documents")
+    made = Documents(rows, layout, key_type, path, partitions)
+    _check_keys(df, made, columns.key)
+    return made
 
 
-def number_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """Numbers the distinct signatures, anew in each partition; copies get a null signature. Rows
-    without a signature come first; they get no number.
+def _hash_of(key: Any) -> Any:
+    return F.xxhash64(key.cast("binary"))
 
-    Any unique numbers will do: answers do not depend on them.
-    """
-    context = TaskContext.get()
-    number = ((context.partitionId() if context else 0) << 40) - 1
-    names = ["key", "shingle_count", "signature", "document"]
-    last = None
+
+class _Pending:
+    """Documents that are packed together."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.hashes: list[Any] = []
+        self.documents: list[Any] = []
+        self.keys: list[Any] = []
+        self.rows = self.keyless = 0
+
+    def packed(self) -> Any:
+        slots = self.layout.slots
+        hashes, documents = np.concatenate(self.hashes), np.concatenate(self.documents)
+        keys = pa.concat_arrays(self.keys).cast(pa.large_binary())
+        lists = lists_of(keys, np.arange(len(keys) + 1))
+        signatures = np.ascontiguousarray(documents["signature"])
+        numbers = numbers_of(signatures)
+        home = blobs(documents, slots_of_numbers(numbers, slots), slots, lists)
+        is_new = ~documents["is_like"] if self.layout.detailed else np.ones(len(keys), dtype=bool)
+        # Equal signatures have equal entries.
+        rows = np.flatnonzero(is_new)
+        rows = rows[distinct(signatures[rows], numbers[rows])]
+        entries = entries_of(self.layout.params, signatures[rows], numbers[rows], slots)
+        of_keys = blobs(hashes, (hashes.view(np.uint64) % np.uint64(slots)).astype(np.int32), slots)
+        at = np.arange(slots, dtype=np.int32)
+        made = [(of_keys.slots, of_keys.data)]
+        made += [(home.slots, column) for column in (home.data, home.sizes, home.keys)]
+        made.append((entries.slots, entries.data))
+        columns = [pa.array(at), pa.array(np.where(at == 0, self.keyless, 0))]
+        columns += [_of_slots(there, column, slots) for there, column in made]
+        return pa.RecordBatch.from_arrays(columns, names=_NAMES)
+
+
+def _of_slots(there: Any, column: Any, slots: int) -> Any:
+    """A value or null for every slot, from the values of those that are there."""
+    at = np.full(slots, -1, dtype=np.int64)
+    at[there] = np.arange(len(there))
+    return column.take(pa.array(at, mask=at < 0))
+
+
+def stored_batches(
+    batches: Iterable[Any], layout: Layout, kind: str, against: tuple[Place, float] | None
+) -> Iterator[Any]:
+    # Spark gives each task one core.
+    sketcher = Sketcher(layout.params, threads=1)
+    pending = _Pending(layout)
+    together = min(max(_ROWS, 64 * layout.slots), _ROWS_MAX)
     for batch in batches:
-        blank = batch.column("signature").null_count
-        if blank:
-            columns = [column.slice(0, blank) for column in batch.columns]
-            columns.append(pa.nulls(blank, pa.int64()))
-            yield pa.RecordBatch.from_arrays(columns, names=names)
-            batch = batch.slice(blank)
         if not batch.num_rows:
             continue
-        signature = batch.column("signature")
-        first = begins(batch, ["signature"])
-        first[0] = signature[0].as_py() != last
-        numbers = np.cumsum(first, dtype=np.int64) + number
-        number, last = int(numbers[-1]), signature[-1].as_py()
-        of_first = pc.if_else(pa.array(first), signature, pa.scalar(None, signature.type))
-        columns = [batch.column("key"), batch.column("shingle_count"), of_first, pa.array(numbers)]
-        yield pa.RecordBatch.from_arrays(columns, names=names)
+        signatures, valid, counts = _signed(batch, sketcher, layout.params, kind)
+        keys = batch.column("key")
+        has_key = pc.is_valid(keys).to_numpy(zero_copy_only=False)
+        pending.keyless += int((valid & ~has_key).sum())
+        pending.hashes.append(batch.column("key_hash").filter(pc.is_valid(keys)).to_numpy())
+        chosen = valid & has_key
+        documents = np.empty(int(chosen.sum()), dtype=layout.home)
+        documents["signature"] = signatures[chosen]
+        if layout.detailed:
+            documents["count"] = np.minimum(counts[chosen], 2**32 - 1)
+            documents["is_like"] = False
+            if against is not None and len(documents):
+                given = arrow_of(np.ascontiguousarray(documents["signature"]))
+                documents["is_like"] = is_like(given, *against)
+        pending.documents.append(documents)
+        pending.keys.append(keys.filter(pa.array(chosen)))
+        pending.rows += batch.num_rows
+        if pending.rows >= together:
+            yield pending.packed()
+            pending = _Pending(layout)
+    if pending.rows:
+        yield pending.packed()
 
 
-def _check_signatures(df: Any, params: Params, name: str) -> None:
-    made = field(df, name)
-    if not isinstance(made.dataType, T.BinaryType):
-        raise TypeError(f"{name!r} must be a column of signatures (binary), as sketch() makes it")
-    made_with = made.metadata.get(SIGNATURE_ID)
-    if made_with is not None and made_with != f"{params.signature_id:016x}":
-        raise MismatchError(f"the signatures of {name!r} were made with other parameters")
+def _signed(batch: Any, sketcher: Sketcher, params: Params, kind: str) -> tuple[Any, Any, Any]:
+    """The signatures as records, which rows have one, and the shingle counts."""
+    column = batch.column("source")
+    dtype = f"V{params.signature_bytes}"
+    if kind == "signatures":
+        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        sizes = pc.unique(pc.binary_length(column.drop_null())).to_pylist()
+        if sizes not in ([], [params.signature_bytes]):
+            raise InvalidError(f"a signature has {sizes} bytes, not {params.signature_bytes}")
+        signatures = np.zeros(len(column), dtype=dtype)
+        signatures[valid] = np.frombuffer(values_of(column.drop_null()), dtype=dtype)
+        counts = np.zeros(len(column), dtype=np.int64)
+        if "shingle_count" in batch.schema.names:
+            counts = pc.fill_null(batch.column("shingle_count"), 0).to_numpy()
+        return signatures, valid, counts
+    made = sketcher.items(column) if kind == "items" else sketcher.texts(column)
+    valid = np.ones(len(column), dtype=bool)
+    valid[made.nulls] = False
+    signatures = np.ascontiguousarray(np.asarray(made)).view(dtype).reshape(-1)
+    return signatures, valid, np.asarray(made.shingle_counts, dtype=np.int64)
 
 
-def _check_keys(rows: Any, name: str) -> None:
+def _check_keys(df: Any, made: Documents, name: str) -> None:
     """Fails if a document has no key, or a key has two rows: without an order, neither row is the
-    last one. A row that cannot be compared needs no key."""
-    counted = rows.groupBy("key").agg(
-        F.count(F.lit(1)).alias("rows"), F.count("document").alias("documents")
-    )
-    counted = counted.where("case when key is null then documents > 0 else rows > 1 end")
-    bad = [row["key"] for row in counted.limit(3).collect()]
-    if None in bad:
+    last one."""
+    hashes = made.stored.select("slot", "keyless", F.col("key_hashes").alias("data"))
+    found = made.exchanged(hashes).mapInArrow(repeated_batches, "keyless long, key_hash long").collect()
+    if any(row["keyless"] for row in found):
         raise InvalidError(f"a document has no key: {name!r} is null")
+    repeated = [row["key_hash"] for row in found if row["key_hash"] is not None]
+    if not repeated:
+        return
+    # Different keys can have the same hash: count the keys themselves.
+    key = key_column(df, name)
+    rows = df.select(key.alias("key")).where(_hash_of(key).isin(repeated[:_REPEATED_MAX]))
+    counted = rows.groupBy("key").count().where("count > 1").limit(3)
+    bad = [row["key"] for row in counted.collect()]
     if bad:
         shown = ", ".join(repr(bytes(key) if isinstance(key, bytearray) else key) for key in bad)
         raise InvalidError(
-            f"several documents have the same key ({name!r}: {shown}): keep one row per key, for"
-            f" instance by dropDuplicates([{name!r}])"
+            f"several rows have the same key ({name!r}: {shown}): keep one row per key, for instance"
+            f" by dropDuplicates([{name!r}])"
         )
+
+
+def repeated_batches(batches: Iterable[Any]) -> Iterator[Any]:
+    """The hashes that several keys have, and how many documents have no key."""
+    for rows in by_slot(batches):
+        keyless = pc.sum(rows.column("keyless")).as_py()
+        hashes = np.sort(records_of(rows.column("data"), "<i8"))
+        repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[:_REPEATED_MAX]
+        if keyless or len(repeated):
+            counts = [keyless] + [0] * len(repeated)
+            columns = [pa.array(counts, pa.int64()), pa.array([None, *repeated.tolist()], pa.int64())]
+            yield pa.RecordBatch.from_arrays(columns, names=["keyless", "key_hash"])

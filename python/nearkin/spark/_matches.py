@@ -10,13 +10,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from .. import MismatchError, Params, Reader, shards
-from ._documents import Documents, signatures_of
-from ._work import stored
+from ._columns import signatures_of
 
 
 class Place(NamedTuple):
@@ -68,36 +67,22 @@ def match_batches(
     batches: Iterable[Any], place: Place, threshold: float | None, limit: int | None
 ) -> Iterator[Any]:
     for batch in batches:
-        found = _found(batch, place, threshold, limit)
+        found = _found(batch.column("signature"), place, threshold, limit)
         keys = batch.column("key").take(found.column("row").combine_chunks())
         columns = [keys, found.column("key"), found.column("similarity")]
         yield from pa.table(columns, names=["key", "match", "similarity"]).to_batches()
 
 
-def like_documents(documents: Documents, place: Place, threshold: float) -> Any:
-    """The numbers of the documents that are similar to a document of the index."""
-    step = partial(like_batches, place=place, threshold=threshold)
-    found = documents.representatives.select("document", "signature").mapInArrow(step, "document long")
-    return stored(found, f"{documents.path}/against")
+def is_like(signatures: Any, place: Place, threshold: float) -> Any:
+    """Whether each signature is similar to a document of the index."""
+    found = np.zeros(len(signatures), dtype=bool)
+    # One match is enough; with this limit there is one row per document.
+    rows = _found(signatures, place, threshold, 1).column("row")
+    found[rows.to_numpy()] = True
+    return found
 
 
-def like_batches(batches: Iterable[Any], place: Place, threshold: float) -> Iterator[Any]:
-    for batch in batches:
-        # One match is enough; with this limit there is one row per document.
-        rows = _found(batch, place, threshold, 1).column("row").combine_chunks()
-        column = batch.column("document").take(rows)
-        yield pa.RecordBatch.from_arrays([column], names=["document"])
-
-
-def _found(batch: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
+def _found(column: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
     reader = reader_of(place)
-    signatures = signatures_of(batch.column("signature"), reader.params)
+    signatures = signatures_of(column, reader.params)
     return pa.table(reader.query_many(signatures, threshold=threshold, limit=limit, threads=1))
-
-
-def without(documents: Documents, like: Any) -> Documents:
-    return documents._replace(rows=documents.rows.join(like, "document", "left_anti"))
-
-
-def keys_of(documents: Documents, like: Any) -> Any:
-    return documents.rows.join(like, "document", "left_semi").select(F.col("key"))

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from .. import ExistsError, InvalidError, NotFoundError, Params, UnsettledError, shards
-from ._documents import Columns, field, signatures_of, signed
+from ._columns import Columns, field, signatures_of, signed
 from ._groups import groups_of, whole_groups
 from ._work import spread
 

@@ -1,0 +1,159 @@
+"""The home of a signature: the slot where its documents are together."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from .. import BugError, Params
+from ._packed import keys_of, lists_of, records_of
+
+#: Low bits of a signature's number, which are 0. Different signatures with the same number get
+#: different ids by them.
+_RANK_BITS = 8
+KeyKind = Literal["binary", "string"]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Layout(NamedTuple):
+    """How a document is stored at its home."""
+
+    params: Params
+    slots: int
+    #: The type of keys.
+    key_kind: KeyKind = "string"
+    #: Whether the shingle count is stored, and whether the document is like one of an index.
+    detailed: bool = False
+
+    @property
+    def key_type(self) -> Any:
+        return pa.binary() if self.key_kind == "binary" else pa.string()
+
+    @property
+    def home(self) -> Any:
+        """The record of a document."""
+        more = [("count", "<u4"), ("is_like", "?")] if self.detailed else []
+        return np.dtype([("signature", f"V{self.params.signature_bytes}"), *more])
+
+
+def numbers_of(signatures: Any) -> Any:
+    """The number of each signature: a hash, so that it does not depend on partitions. ``signatures``
+    is an array of fixed-size records."""
+    width = signatures.dtype.itemsize
+    words = np.zeros((len(signatures), -(-width // 8) * 8), dtype=np.uint8)
+    words[:, :width] = np.ascontiguousarray(signatures).view(np.uint8).reshape(-1, width)
+    mixed = np.full(len(signatures), width, dtype=np.uint64)
+    for word in words.view("<u8").T:
+        mixed ^= word
+        mixed *= _ODD
+        mixed ^= mixed >> np.uint64(29)
+    mixed *= _ODD
+    mixed ^= mixed >> np.uint64(32)
+    return (mixed << np.uint64(_RANK_BITS)).view(np.int64)
+
+
+def slots_of_numbers(numbers: Any, slots: int) -> Any:
+    """The home slot of each number or id."""
+    mixed = np.ascontiguousarray(numbers).view(np.uint64) >> np.uint64(_RANK_BITS)
+    return (mixed % np.uint64(slots)).astype(np.int32)
+
+
+def of_one_number(a: Any, b: Any) -> Any:
+    """Whether the ids are of signatures with the same number."""
+    return (a ^ b) >> _RANK_BITS == 0
+
+
+class Home(NamedTuple):
+    """The distinct signatures of one slot, in ascending order of ``ids``."""
+
+    #: The numbers. Different signatures can have the same number.
+    numbers: Any
+    #: A number for each signature that no other signature has.
+    ids: Any
+    signatures: Any
+    #: An Arrow list of keys for each signature.
+    keys: Any
+    #: For each document, the index of its signature, in the order of ``keys.values``.
+    group_of: Any
+    #: The records of the documents in the same order.
+    documents: Any
+
+    @property
+    def is_shared(self) -> Any:
+        """Whether another signature has the same number."""
+        same = self.numbers[1:] == self.numbers[:-1]
+        return (np.append(same, False) | np.append(False, same))[: len(self.numbers)]
+
+    def places(self, numbers: Any) -> tuple[Any, Any]:
+        """For each wanted number, the indexes of its signatures: (index of the wanted number,
+        index of the signature)."""
+        first = np.searchsorted(self.numbers, numbers, "left")
+        counts = np.searchsorted(self.numbers, numbers, "right") - first
+        if not counts.all():
+            raise BugError("a document of a bucket has no signature: please report this")
+        wanted = np.repeat(np.arange(len(numbers)), counts)
+        within = np.arange(len(wanted)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return wanted, first[wanted] + within
+
+
+def home_of(rows: Any, layout: Layout) -> Home:
+    """Collapses equal signatures. The result depends only on the set of documents."""
+    documents = records_of(rows.column("data"), layout.home)
+    keys = keys_of(rows, np.ones(len(documents), dtype=np.int64)).values
+    signatures = np.ascontiguousarray(documents["signature"])
+    numbers = numbers_of(signatures)
+    order = np.argsort(numbers, kind="stable")
+    numbers, signatures = numbers[order], signatures[order]
+    same_number = numbers[1:] == numbers[:-1]
+    differ = _differ(signatures, np.flatnonzero(same_number))
+    if differ.any():
+        # Different signatures with the same number: sort these by their bytes, too.
+        rank = np.unique(_bytes_of(signatures), return_inverse=True)[1].reshape(-1)
+        again = np.lexsort((rank, numbers))
+        order, numbers, signatures = order[again], numbers[again], signatures[again]
+        differ = _differ(signatures, np.flatnonzero(same_number))
+    first = np.ones(len(numbers), dtype=bool)
+    first[1:] = ~same_number
+    begins_number = first.copy()
+    first[1:][np.flatnonzero(same_number)[differ]] = True
+    group_of = np.cumsum(first) - 1
+    starts = np.flatnonzero(first)
+    lists = lists_of(keys.take(pa.array(order)), np.append(starts, len(numbers)))
+    # The rank of a signature among those with the same number.
+    begin_of = np.maximum.accumulate(np.where(begins_number, group_of, 0))[starts]
+    ranks = np.arange(len(starts)) - begin_of
+    if len(ranks) and ranks.max() >> _RANK_BITS:
+        raise BugError("too many signatures have the same number: please report this")
+    distinct = numbers[starts]
+    return Home(distinct, distinct + ranks, signatures[starts], lists, group_of, documents[order])
+
+
+def distinct(signatures: Any, numbers: Any) -> Any:
+    """Indexes of all different signatures, nearly each once."""
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    is_new = np.ones(len(order), dtype=bool)
+    same = np.flatnonzero(numbers[1:] == numbers[:-1])
+    is_new[same + 1] = _differ(signatures[order], same)
+    return order[is_new]
+
+
+def _bytes_of(signatures: Any) -> Any:
+    return np.char.asarray(np.array([bytes(one).hex() for one in signatures]))
+
+
+def _differ(signatures: Any, rows: Any) -> Any:
+    """Whether each of these rows has another signature than the next row."""
+    width = signatures.dtype.itemsize
+    matrix = signatures.view(np.uint8).reshape(-1, width)
+    return (matrix[rows] != matrix[rows + 1]).any(axis=1)
+
+
+def arrow_of(signatures: Any) -> Any:
+    """An array of fixed-size records as an Arrow column."""
+    width = signatures.dtype.itemsize
+    ends = np.arange(0, width * len(signatures) + 1, width, dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(signatures))]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(signatures), buffers)
