@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from .. import MismatchError, Params, Signatures, Sketcher
+from ._work import check_workers
 
 #: Metadata of a signature column: the id of the parameters with which it was made.
 SIGNATURE_ID = "nearkin.signature_id"
@@ -38,6 +39,7 @@ def sketched(df: Any, params: Params, columns: Columns, signature: str, count: s
     """``df`` with a column of signatures, and a column of shingle counts if ``count`` names it."""
     source = columns.items or columns.text
     field(df, source)
+    check_workers(df.sparkSession)
     for name in (signature, count):
         if name in df.columns:
             raise ValueError(f"there is a column {name!r} already: give another name")
@@ -91,6 +93,7 @@ def signed(df: Any, params: Params, columns: Columns, extra: dict[str, Any]) -> 
     """The columns key, those of ``extra``, shingle_count (0 if it is unknown) and signature (null
     if there is nothing to compare)."""
     key = key_column(df, columns.key)
+    check_workers(df.sparkSession)
     others = [column.alias(name) for name, column in extra.items()]
     if columns.signature is None:
         source = columns.items or columns.text

@@ -18,7 +18,7 @@ from ._columns import Columns, check_signatures, field, key_column
 from ._homes import KeyKind, Layout, arrow_of, distinct, numbers_of, slots_of_numbers
 from ._matches import Place, is_like
 from ._packed import SLOTS_PER_PARTITION, blobs, by_slot, lists_of, records_of, values_of
-from ._work import folder, spread, stored
+from ._work import check_workers, folder, spread, stored
 
 #: What is stored: for each batch and slot the hashes of keys, the documents of homes, and the
 #: entries of buckets. ``keyless`` counts documents without a key.
@@ -89,6 +89,7 @@ def documents(
     key_kind: KeyKind = "binary" if isinstance(key_type, T.BinaryType) else "string"
     layout = Layout(params, slots, key_kind, detailed)
     key = key_column(df, columns.key)
+    check_workers(df.sparkSession)
     narrow = [key.alias("key"), _hash_of(key).alias("key_hash")]
     if columns.signature is None:
         source = columns.items or columns.text

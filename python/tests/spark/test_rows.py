@@ -118,6 +118,21 @@ def test_what_does_not_fit_is_refused(spark):
         nks.pairs(df, PARAMS, threshold=1.5)
 
 
+def test_executors_with_another_python_are_named_at_the_first_call(spark, monkeypatch, tmp_path):
+    from nearkin.spark import _work
+
+    df = spark.createDataFrame([("a", "one two three")], "id string, text string")
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    monkeypatch.setattr(_work, "_checked", set())
+    for call in (nks.pairs, nks.sketch):
+        with pytest.raises(RuntimeError, match="PYSPARK_PYTHON before the session") as raised:
+            call(df, PARAMS)
+        assert len(str(raised.value).splitlines()) == 1
+
+
 def test_groups_stay_whole_however_batches_are_cut():
     from nearkin.spark._groups import groups_of, whole_groups
 
