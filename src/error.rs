@@ -137,6 +137,19 @@ impl Error {
         self.inner.kind
     }
 
+    /// The message with all causes, on one line: what `Display` prints, and then each
+    /// [`source`](std::error::Error::source). For programs that pass errors on as text.
+    pub fn full_message(&self) -> String {
+        let mut message = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(source) = cause {
+            message.push_str(": ");
+            message.push_str(&source.to_string());
+            cause = source.source();
+        }
+        message
+    }
+
     /// Wraps an error of the caller's own closure, such as [`Fetch`](crate::Fetch). The call that
     /// runs the closure returns the wrapped error, with the kind [`ErrorKind::Other`].
     ///

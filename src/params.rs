@@ -15,6 +15,7 @@ mod normalise;
 mod pieces;
 mod preset;
 mod scheme_name;
+pub(crate) mod settings;
 mod shape;
 mod stop;
 mod stored;

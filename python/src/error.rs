@@ -52,14 +52,7 @@ pub(crate) fn from_engine(py: Python<'_>, error: &Error) -> PyErr {
 
 /// The message of an error, followed by those of its causes.
 pub(crate) fn message_of(error: &Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(source) = cause {
-        message.push_str(": ");
-        message.push_str(&source.to_string());
-        cause = source.source();
-    }
-    message
+    error.full_message()
 }
 
 /// Like [`from_engine`], but "not found" means a missing key, not a missing path: a `KeyError`.

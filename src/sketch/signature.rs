@@ -129,6 +129,37 @@ impl Signature {
         self.bytes.chunks_exact(lane_bytes).map(lane::number)
     }
 
+    /// The number of rows that are equal in two signatures, of which
+    /// [`Params::similarity`](crate::Params::similarity) makes the estimate.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// use nearkin::{Params, Sketcher};
+    ///
+    /// let params = Params::for_threshold(0.7).build()?;
+    /// let sketch = Sketcher::new(&params);
+    /// let (a, b) = (sketch.text("one two three four")?, sketch.text("One  two three, four!")?);
+    /// assert_eq!(params.similarity(a.equal_rows(&b)?), 1.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Mismatch`: the signatures have different ids.
+    pub fn equal_rows(&self, other: &Self) -> Result<u32> {
+        self.check_same(other)?;
+        let equal = self.rows().zip(other.rows()).filter(|(a, b)| a == b).count();
+        Ok(u32::try_from(equal).unwrap_or(u32::MAX))
+    }
+
+    fn check_same(&self, other: &Self) -> Result<()> {
+        if self.id == other.id {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Mismatch, "the two signatures have different parameters"))
+    }
+
     /// The signature of the union of two sets: the minimum of each row.
     ///
     /// Exact if each row is the minimum of a hash over the set, as in MinHash; this cannot be
@@ -152,12 +183,7 @@ impl Signature {
     /// # }
     /// ```
     pub fn union(&self, other: &Self) -> Result<Self> {
-        if self.id != other.id {
-            return Err(Error::new(
-                ErrorKind::Mismatch,
-                "the two signatures have different parameters",
-            ));
-        }
+        self.check_same(other)?;
         if !lane::is_whole(self.lane_bits) {
             return Err(Error::invalid(format!(
                 "a union needs whole rows, but these have {} bits; make the signatures with 32 or \

@@ -427,6 +427,21 @@ pub enum Outcome {
     Superseded,
 }
 
+impl Outcome {
+    /// The outcome as one word, for logs and protocols: `inserted`, `replaced`, `unchanged`,
+    /// `removed`, `missing` or `superseded`. The word of an outcome never changes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inserted => "inserted",
+            Self::Replaced => "replaced",
+            Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
+            Self::Missing => "missing",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
 /// The result of writing a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

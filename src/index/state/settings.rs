@@ -1,0 +1,128 @@
+//! Options of an opening as text: see `src/params/settings.rs`.
+
+use super::options::{Durability, Maintenance, Options};
+use crate::params::settings::{parse, unknown, value};
+use crate::segment::ReadMode;
+use crate::{Error, Result};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The names of the settings of options.
+const KNOWN: &str = "durability, maintenance, read_mode, memtable_bytes, batch_bytes, merge_bytes, \
+                     ttl_ms, merge_when_idle, keep_mapped";
+
+fn milliseconds(name: &str, text: &str) -> Result<Duration> {
+    let seconds = value::<f64>(name, text)? / 1_000.0;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| Error::invalid(format!("{name}={text}: no milliseconds: {error}")))
+}
+
+/// The value with this name among some.
+fn among<T: Copy>(name: &str, text: &str, values: &[(&str, T)]) -> Result<T> {
+    let found = values.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = values.iter().map(|(word, _)| *word).collect();
+        Error::invalid(format!("{name}={text}: there are {}", words.join(", ")))
+    })
+}
+
+impl Options {
+    fn set(self, name: &str, text: &str) -> Result<Self> {
+        let maintenance = [
+            ("shared", Maintenance::Shared),
+            ("background", Maintenance::Background),
+            ("inline", Maintenance::Inline),
+        ];
+        let read_modes = [("mmap", ReadMode::Mmap), ("pread", ReadMode::Pread)];
+        Ok(match name {
+            "durability" => self.durability(match text {
+                "sync" => Durability::Sync,
+                "os" => Durability::OsBuffer,
+                text => Durability::Interval(milliseconds(name, text).map_err(|_| {
+                    Error::invalid(format!(
+                        "durability={text}: it is sync, os, or a number of milliseconds"
+                    ))
+                })?),
+            }),
+            "maintenance" => self.maintenance(among(name, text, &maintenance)?),
+            "read_mode" => self.read_mode(among(name, text, &read_modes)?),
+            "memtable_bytes" => self.memtable_bytes_max(value(name, text)?),
+            "batch_bytes" => self.batch_bytes_max(value(name, text)?),
+            "merge_bytes" => self.merge_bytes_max(value(name, text)?),
+            "ttl_ms" => self.ttl(milliseconds(name, text)?),
+            "merge_when_idle" => self.merge_when_idle(value(name, text)?),
+            "keep_mapped" => self.keep_mapped(value(name, text)?),
+            _ => return Err(unknown(name, KNOWN)),
+        })
+    }
+    /// Options from settings, each with its name and its value as text: `durability` (`sync`, `os`,
+    /// or the number of milliseconds that a power cut may cost), `maintenance` (`shared`,
+    /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memtable_bytes`, `batch_bytes`,
+    /// `merge_bytes`, `ttl_ms`, `merge_when_idle`, `keep_mapped` (`true` or `false`). Their meaning
+    /// is that of the methods of these names.
+    ///
+    /// ```
+    /// use nearkin::Options;
+    ///
+    /// let options: Options = "durability=os,ttl_ms=86400000".parse()?;
+    /// let same = Options::from_settings([("durability", "os"), ("ttl_ms", "86400000")])?;
+    /// assert_eq!(format!("{options:?}"), format!("{same:?}"));
+    /// assert!("durability=often".parse::<Options>().is_err());
+    /// # Ok::<(), nearkin::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` names the setting: there is none of this name, or the text is none of its values.
+    pub fn from_settings<N, V>(settings: impl IntoIterator<Item = (N, V)>) -> Result<Self>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut options = Self::default();
+        for (name, text) in settings {
+            options = options.set(name.as_ref(), text.as_ref())?;
+        }
+        Ok(options)
+    }
+}
+
+/// Settings of [`Options::from_settings`], separated by commas. An empty text gives the defaults.
+impl FromStr for Options {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::from_settings(parse(text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_parsed_and_named_by_the_error_for_an_unknown_one() {
+        let all = [
+            ("durability", "250"),
+            ("maintenance", "inline"),
+            ("read_mode", "pread"),
+            ("memtable_bytes", "1000000"),
+            ("batch_bytes", "1000000"),
+            ("merge_bytes", "1000000"),
+            ("ttl_ms", "0.5"),
+            ("merge_when_idle", "false"),
+            ("keep_mapped", "false"),
+        ];
+        for (name, text) in all {
+            assert!(KNOWN.contains(name), "{name}");
+            Options::default().set(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(Options::default().set(name, "-1").is_err(), "{name}");
+        }
+        assert_eq!(KNOWN.split(", ").count(), all.len());
+        let options: Options = "ttl_ms=0.5, durability = os".parse().unwrap();
+        assert_eq!(options.ttl, Some(Duration::from_micros(500)));
+        assert_eq!(options.durability, Durability::OsBuffer);
+        let error = Options::default().set("ttl", "5").unwrap_err().to_string();
+        assert!(error.contains("\"ttl\"") && error.contains("ttl_ms"), "{error}");
+    }
+}
