@@ -7,13 +7,16 @@
 use engine::{
     Batch, Edit, Index, Maintenance, Options, Params, Reader, Shingles, Signature, Sketcher,
 };
-use nearkin::{
-    nk_answer, nk_answer_view, nk_batch, nk_batch_clear, nk_batch_insert, nk_batch_new,
-    nk_find_signature, nk_find_text, nk_free, nk_index, nk_index_temporary, nk_index_write,
-    nk_options, nk_options_from_text, nk_params, nk_params_from_text, nk_query, nk_query_limit,
-    nk_query_new, nk_query_threshold, nk_readable, nk_reader, nk_reader_open, nk_signature,
-    nk_sketch_text, nk_status,
-};
+use nearkin::batch::{nk_batch, nk_batch_clear, nk_batch_insert, nk_batch_new};
+use nearkin::error::nk_status;
+use nearkin::find::{nk_find_signature, nk_find_text};
+use nearkin::index::{nk_index, nk_index_temporary, nk_index_write};
+use nearkin::nk_free;
+use nearkin::params::{nk_options, nk_options_from_text, nk_params, nk_params_from_text};
+use nearkin::query::{nk_condition, nk_query, nk_query_new, nk_query_set};
+use nearkin::readable::{nk_readable, nk_reader, nk_reader_open};
+use nearkin::results::{nk_answer, nk_answer_view};
+use nearkin::sketch::{nk_signature, nk_sketch_text};
 use std::hint::black_box;
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};
@@ -138,7 +141,7 @@ impl Documents {
 
     fn fill_by_c(&self, index: *mut nk_index) -> Duration {
         // Through a pointer, as a program calls a library.
-        let insert: unsafe extern "C" fn(_, _, _, _, _) -> _ = black_box(nk_batch_insert);
+        let insert: unsafe extern "C" fn(_, _, _, _, _, _, _, _) -> _ = black_box(nk_batch_insert);
         let mut batch: *mut nk_batch = null_mut();
         // SAFETY: as above.
         ok(unsafe { nk_batch_new(&raw mut batch, null_mut()) });
@@ -147,7 +150,16 @@ impl Documents {
             for (key, signature) in keys.iter().zip(handles) {
                 // SAFETY: as above.
                 ok(unsafe {
-                    insert(batch, key.as_ptr().cast(), key.len(), *signature, null_mut())
+                    insert(
+                        batch,
+                        key.as_ptr().cast(),
+                        key.len(),
+                        *signature,
+                        null(),
+                        0,
+                        0,
+                        null_mut(),
+                    )
                 });
             }
             // SAFETY: as above; the results that are not wanted are null.
@@ -244,10 +256,12 @@ fn ask(documents: &Documents, index: &Reader, of: *mut nk_readable) -> engine::R
     let mut query: *mut nk_query = null_mut();
     // SAFETY: a pointer to a variable of this function.
     ok(unsafe { nk_query_new(&raw mut query, null_mut()) });
-    // SAFETY: a live handle.
-    ok(unsafe { nk_query_threshold(query, THRESHOLD, null_mut()) });
-    // SAFETY: as above.
-    ok(unsafe { nk_query_limit(query, 10, null_mut()) });
+    for (condition, value) in
+        [(nk_condition::NK_THRESHOLD, THRESHOLD), (nk_condition::NK_LIMIT, 10.0)]
+    {
+        // SAFETY: a live handle.
+        ok(unsafe { nk_query_set(query, condition as i32, value, null_mut()) });
+    }
     let sketcher = index.sketcher();
     let step = count / QUERIES.min(count);
     let some = || (0..count).step_by(step).take(QUERIES);

@@ -32,7 +32,7 @@ static char *read_file(const char *path, size_t *len) {
   return content;
 }
 
-static void look_at(nk_index *index, const nk_admit *admit, const char *name, const char *text,
+static void look_at(nk_index *index, const nk_query *near_copies, const char *name, const char *text,
                     size_t len) {
   nk_error *error = NULL;
   nk_signature *signature = NULL;
@@ -45,7 +45,8 @@ static void look_at(nk_index *index, const nk_admit *admit, const char *name, co
     return;
   }
   check(status, error, name);
-  check(nk_index_admit(index, name, strlen(name), signature, NULL, 0, admit, &admission, &error),
+  check(nk_index_admit(index, name, strlen(name), signature, NULL, 0, near_copies, &admission,
+                       &error),
         error, name);
   check(nk_admission_get(admission, &view, &error), error, name);
   if (view.is_admitted) {
@@ -64,7 +65,7 @@ int main(int argc, char **argv) {
   nk_error *error = NULL;
   nk_params *params = NULL;
   nk_index *index = NULL;
-  nk_admit *admit = NULL;
+  nk_query *near_copies = NULL;
   struct dirent **entries = NULL;
   int count, at;
   if (argc != 3) {
@@ -74,8 +75,9 @@ int main(int argc, char **argv) {
   check(nk_params_from_text(settings, strlen(settings), &params, &error), error, settings);
   check(nk_index_open_or_create(argv[1], strlen(argv[1]), params, NULL, &index, &error), error,
         argv[1]);
-  check(nk_admit_new(0.8, -1.0, &admit, &error), error, "admit");
-  check(nk_admit_limit(admit, 1, &error), error, "admit");
+  check(nk_query_new(&near_copies, &error), error, "query");
+  check(nk_query_set(near_copies, NK_THRESHOLD, 0.8, &error), error, "threshold");
+  check(nk_query_set(near_copies, NK_LIMIT, 1, &error), error, "limit");
   count = scandir(argv[2], &entries, NULL, alphasort);
   if (count < 0) {
     perror(argv[2]);
@@ -88,14 +90,14 @@ int main(int argc, char **argv) {
     int length = snprintf(path, sizeof path, "%s/%s", argv[2], entries[at]->d_name);
     if (entries[at]->d_name[0] != '.' && length > 0 && (size_t)length < sizeof path) {
       text = read_file(path, &len);
-      if (text != NULL) look_at(index, admit, entries[at]->d_name, text, len);
+      if (text != NULL) look_at(index, near_copies, entries[at]->d_name, text, len);
     }
     free(text);
     free(entries[at]);
   }
   free(entries);
   check(nk_index_close(index, &error), error, argv[1]);
-  nk_free(admit);
+  nk_free(near_copies);
   nk_free(index);
   nk_free(params);
   return 0;

@@ -36,7 +36,7 @@ func lent(text string) (*C.char, C.size_t) {
 
 type index struct {
 	handle *C.nk_index
-	admit  *C.nk_admit
+	query  *C.nk_query
 }
 
 func open(path string) (*index, error) {
@@ -53,7 +53,10 @@ func open(path string) (*index, error) {
 	if e := failure(status, err); e != nil {
 		return nil, e
 	}
-	return opened, failure(C.nk_admit_new(0.8, -1, &opened.admit, &err), err)
+	if e := failure(C.nk_query_new(&opened.query, &err), err); e != nil {
+		return nil, e
+	}
+	return opened, failure(C.nk_query_set(opened.query, C.NK_THRESHOLD, 0.8, &err), err)
 }
 
 // Whether a text is new, and stored now. A blank one is not.
@@ -74,7 +77,7 @@ func (i *index) add(key, text string) (bool, error) {
 	}
 	defer C.nk_free(unsafe.Pointer(signature))
 	data, size = lent(key)
-	status = C.nk_index_admit(i.handle, unsafe.Pointer(data), size, signature, nil, 0, i.admit,
+	status = C.nk_index_admit(i.handle, unsafe.Pointer(data), size, signature, nil, 0, i.query,
 		&admission, &err)
 	if e := failure(status, err); e != nil {
 		return false, e
@@ -87,7 +90,7 @@ func (i *index) add(key, text string) (bool, error) {
 func (i *index) close() error {
 	var err *C.nk_error
 	defer C.nk_free(unsafe.Pointer(i.handle))
-	defer C.nk_free(unsafe.Pointer(i.admit))
+	defer C.nk_free(unsafe.Pointer(i.query))
 	return failure(C.nk_index_close(i.handle, &err), err)
 }
 

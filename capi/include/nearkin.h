@@ -111,6 +111,36 @@ typedef enum {
   NK_EVENT_LOCK_LOST = 9,
 } nk_event_kind;
 
+// A condition that is a number. Values are checked when they are used, unless it says otherwise.
+typedef enum {
+  // Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
+  // the index.
+  NK_THRESHOLD = 0,
+  // Only documents count of which the smaller one is contained in the larger one by this share,
+  // from 0 to 1. The threshold is 0 then, unless it is set, too.
+  NK_CONTAINED = 1,
+  // Returns at most this many documents, the most similar ones. Documents that an admission
+  // replaced are always returned.
+  NK_LIMIT = 2,
+  // Compares at most this many candidates; the answer says whether that was enough.
+  NK_MAX_CANDIDATES = 3,
+  // Stops after this many milliseconds. The answer of a query has what was found, and says that
+  // it is not complete; an admission fails with `NK_CANCELLED` and writes nothing.
+  NK_DEADLINE_MS = 4,
+  // Only documents count that were inserted or last replaced at this time or later, in
+  // milliseconds since 1970.
+  NK_AFTER = 5,
+  // Only documents count that were inserted or last replaced before this time, in milliseconds
+  // since 1970.
+  NK_BEFORE = 6,
+  // For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
+  // this similarity.
+  NK_RELATE = 7,
+  // For `nk_index_admit`: which of a newcomer and its duplicates stays, a number of `nk_keep`.
+  // Checked when it is set.
+  NK_KEEP = 8,
+} nk_condition;
+
 // Which of a newcomer and its duplicates stays.
 typedef enum {
   // The stored document: a newcomer with a duplicate is rejected. The default.
@@ -123,9 +153,6 @@ typedef enum {
 
 // What became of a newcomer.
 typedef struct nk_admission nk_admission;
-
-// The conditions under which newcomers are admitted: set once, used for any number of them.
-typedef struct nk_admit nk_admit;
 
 // The answer of a query.
 typedef struct nk_answer nk_answer;
@@ -158,8 +185,8 @@ typedef struct nk_pairs nk_pairs;
 // Chosen once. Immutable.
 typedef struct nk_params nk_params;
 
-// The conditions of queries: set once, used for any number of them. A null handle in its place
-// means: the threshold of the index, no limit.
+// The conditions of queries and admissions: set once, used for any number of them. A null handle
+// in its place means: the threshold of the index, no limit, all documents.
 typedef struct nk_query nk_query;
 
 // An index, a reader or a snapshot, which `NK_READ` passes to functions that read. It is the same
@@ -180,18 +207,6 @@ typedef struct nk_snapshot nk_snapshot;
 
 // A text that the library made, such as JSON.
 typedef struct nk_text nk_text;
-
-// Decides by key and payload whether a stored document counts: any number but 0 means that it
-// does. Called from any thread, by several at once if several calls run; it may call the library,
-// but may not throw.
-typedef int (*nk_filter)(void *user_data,
-                         const void *key,
-                         size_t key_len,
-                         const void *payload,
-                         size_t payload_len);
-
-// Called once with the data that came with a callback, when no further call can come. May be null.
-typedef void (*nk_release)(void *user_data);
 
 // Bytes: in a result, they belong to the handle that was asked; in an argument, to the caller.
 typedef struct {
@@ -241,22 +256,6 @@ typedef struct {
   bool complete;
 } nk_admission_view;
 
-// An event. It and its bytes are valid until the listener returns.
-typedef struct {
-  // Which event it is.
-  nk_event_kind kind;
-  // One line for a log, in UTF-8.
-  nk_bytes message;
-  // All that is known of the event, as JSON.
-  nk_bytes json;
-} nk_event;
-
-// Receives the events of an index, one at a time, on a thread that calls the index or on a thread
-// of maintenance, which waits for it. It may call the index, but may not throw, nor close the
-// index.
-typedef void (*nk_listener)(void *user_data,
-                            const nk_event *event);
-
 // What an answer says.
 typedef struct {
   // The matches, most similar first, ties by key. They belong to the answer.
@@ -273,6 +272,34 @@ typedef struct {
   // matches may be missing.
   bool complete;
 } nk_answer_view;
+
+// An event. It and its bytes are valid until the listener returns.
+typedef struct {
+  // Which event it is.
+  nk_event_kind kind;
+  // One line for a log, in UTF-8.
+  nk_bytes message;
+  // All that is known of the event, as JSON.
+  nk_bytes json;
+} nk_event;
+
+// Receives the events of an index, one at a time, on a thread that calls the index or on a thread
+// of maintenance, which waits for it. It may call the index, but may not throw, nor close the
+// index.
+typedef void (*nk_listener)(void *user_data,
+                            const nk_event *event);
+
+// Called once with the data that came with a callback, when no further call can come. May be null.
+typedef void (*nk_release)(void *user_data);
+
+// Decides by key and payload whether a stored document counts: any number but 0 means that it
+// does. Called from any thread, by several at once if several calls run; it may call the library,
+// but may not throw.
+typedef int (*nk_filter)(void *user_data,
+                         const void *key,
+                         size_t key_len,
+                         const void *payload,
+                         size_t payload_len);
 
 // What a document is. Its bytes belong to the document.
 typedef struct {
@@ -330,55 +357,19 @@ nk_status nk_free(void *handle);
 // at the end finds forgotten handles.
 size_t nk_handles_live(void);
 
-// Makes conditions that reject a newcomer if a stored document of another key has at least this
-// similarity and, unless `contained` is negative, the smaller of the two is contained in the
-// larger one by at least this share. Both are checked by `nk_index_admit`.
-nk_status nk_admit_new(double similarity,
-                       double contained,
-                       nk_admit **admit,
-                       nk_error **error);
-
-// For an admitted newcomer, also returns stored documents of at least this similarity.
-nk_status nk_admit_relate(const nk_admit *admit,
-                          double similarity,
-                          nk_error **error);
-
-// Sets which of a newcomer and its duplicates stays: a number of `nk_keep`.
-nk_status nk_admit_keep(const nk_admit *admit,
-                        int32_t keep,
-                        nk_error **error);
-
-// Returns at most this many duplicates or related documents. Replaced ones are always returned.
-nk_status nk_admit_limit(const nk_admit *admit,
-                         size_t limit,
-                         nk_error **error);
-
-// Lets only documents whose keys begin with this prefix count, and refuses newcomers with another
-// key: a tenant's part of the index.
-nk_status nk_admit_prefix(const nk_admit *admit,
-                          const void *prefix,
-                          size_t prefix_len,
-                          nk_error **error);
-
-// Lets only documents count that a function of the caller lets pass. Its data are released when
-// the conditions are freed or get another filter, and no call uses this one. If the call fails,
-// they are not released.
-nk_status nk_admit_filter(const nk_admit *admit,
-                          nk_filter filter,
-                          void *user_data,
-                          nk_release release,
-                          nk_error **error);
-
-// Inserts a document unless a stored one is too similar: one atomic step, also among threads. The
-// payload may be null; a stored one is kept then. Free the admission. Errors: those of
-// `nk_index_insert`, and `NK_INVALID` if the conditions contradict each other.
+// Inserts a document unless a stored one of another key is too similar: one atomic step, also
+// among threads. `payload` may be null: a stored one is kept then. `query` (may be null) says
+// which documents are duplicates: those that reach its threshold, or the index's own. Free the
+// admission. Errors: those of `nk_index_insert`; `NK_INVALID` if the conditions contradict each
+// other; `NK_EXISTS` if the newcomer's key belongs to a document that does not count;
+// `NK_CANCELLED`.
 nk_status nk_index_admit(const nk_index *index,
                          const void *key,
                          size_t key_len,
                          const nk_signature *signature,
-                         const void *payload,
+                         const void *payload_data,
                          size_t payload_len,
-                         const nk_admit *admit,
+                         const nk_query *query,
                          nk_admission **admission,
                          nk_error **error);
 
@@ -387,25 +378,21 @@ nk_status nk_admission_get(const nk_admission *admission,
                            nk_admission_view *view,
                            nk_error **error);
 
-// Makes an empty batch.
+// Makes an empty batch. Free it.
 nk_status nk_batch_new(nk_batch **batch,
                        nk_error **error);
 
-// Adds an insert, which keeps a stored payload. Keys and sizes are checked by `nk_index_write`.
+// Adds an insert. `payload` (up to 64 KiB) may be null: a stored one is kept then. `time` is in
+// milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
+// `nk_index_write`.
 nk_status nk_batch_insert(const nk_batch *batch,
                           const void *key,
                           size_t key_len,
                           const nk_signature *signature,
+                          const void *payload_data,
+                          size_t payload_len,
+                          uint64_t time,
                           nk_error **error);
-
-// Adds an insert with a payload.
-nk_status nk_batch_insert_with_payload(const nk_batch *batch,
-                                       const void *key,
-                                       size_t key_len,
-                                       const nk_signature *signature,
-                                       const void *payload,
-                                       size_t payload_len,
-                                       nk_error **error);
 
 // Adds a change of the payload of a stored document.
 nk_status nk_batch_set_payload(const nk_batch *batch,
@@ -446,6 +433,38 @@ const char *nk_status_name(int32_t status);
 // What to do about errors of this status, in one line. Static, never null; for a number that is no
 // status, the line says so.
 const char *nk_status_advice(int32_t status);
+
+// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
+// (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
+// `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+nk_status nk_find_text(const nk_readable *of,
+                       const char *text_data,
+                       size_t text_len,
+                       const nk_query *query,
+                       nk_answer **answer,
+                       nk_answer_view *shown,
+                       nk_error **error);
+
+// Finds the documents similar to a signature. `query` may be null. Free the answer; `shown` (may
+// be null) receives what `nk_answer_get` gives. Errors: `NK_MISMATCH` if the signature has other
+// parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+nk_status nk_find_signature(const nk_readable *of,
+                            const nk_signature *signature,
+                            const nk_query *query,
+                            nk_answer **answer,
+                            nk_answer_view *shown,
+                            nk_error **error);
+
+// Finds the documents similar to the stored one with this key, which is not in the answer itself.
+// `query` may be null. Free the answer; `shown` (may be null) receives what `nk_answer_get` gives.
+// Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+nk_status nk_find_key(const nk_readable *of,
+                      const void *key,
+                      size_t key_len,
+                      const nk_query *query,
+                      nk_answer **answer,
+                      nk_answer_view *shown,
+                      nk_error **error);
 
 // Whether there is an index in the folder `path`. Errors: `NK_INVALID` if it has other content.
 nk_status nk_index_exists(const char *path_data,
@@ -491,26 +510,19 @@ nk_status nk_index_temporary(const nk_params *params,
 nk_status nk_index_close(const nk_index *index,
                          nk_error **error);
 
-// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). A stored payload is
-// kept. `NK_OK` means that it survives a power cut (see durability in `nk_options_from_text`), and
-// that queries see it. `outcome` may be null. Errors: `NK_MISMATCH` if the signature has other
-// parameters, `NK_IO`, `NK_UNKNOWN`, `NK_POISONED`, `NK_CLOSED`.
+// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). `payload` (up to 64
+// KiB) replaces a stored one; null keeps it. `NK_OK` means that the document survives a power cut
+// (see durability in `nk_options_from_text`), and that queries see it. `outcome` may be null.
+// Errors: `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`,
+// `NK_POISONED`, `NK_CLOSED`.
 nk_status nk_index_insert(const nk_index *index,
                           const void *key,
                           size_t key_len,
                           const nk_signature *signature,
+                          const void *payload_data,
+                          size_t payload_len,
                           nk_outcome *outcome,
                           nk_error **error);
-
-// Like `nk_index_insert`, with a payload of up to 64 KiB, which replaces a stored one.
-nk_status nk_index_insert_with_payload(const nk_index *index,
-                                       const void *key,
-                                       size_t key_len,
-                                       const nk_signature *signature,
-                                       const void *payload,
-                                       size_t payload_len,
-                                       nk_outcome *outcome,
-                                       nk_error **error);
 
 // Replaces the payload of a stored document. The outcome is `NK_MISSING` if there is none with
 // this key. Errors: those of `nk_index_insert`.
@@ -600,9 +612,9 @@ nk_status nk_params_for_threshold(double threshold,
 
 // Makes parameters from settings, such as "threshold=0.7,shingles=words:3". The settings are those
 // of the command `nearkin create`: preset, threshold, shingles, hashes, bands (17x5), recall,
-// lane_bits, normalise, stop_words (separated by spaces), bag, keep_case, keep_space, no_nfc
-// (true or false), scheme, seed. A preset is applied first. Errors: `NK_INVALID` names the
-// setting.
+// lane_bits, normalise, stop_words (separated by spaces), passages, bag, keep_case, keep_space,
+// no_nfc (true or false), scheme, seed. A preset is applied first. Free the parameters. Errors:
+// `NK_INVALID` names the setting.
 nk_status nk_params_from_text(const char *settings,
                               size_t settings_len,
                               nk_params **params,
@@ -632,77 +644,32 @@ nk_status nk_options_on_event(const nk_options *options,
                               nk_release release,
                               nk_error **error);
 
-// Makes conditions for queries, of which none is set.
+// Makes conditions for queries and admissions, of which none is set. Free them.
 nk_status nk_query_new(nk_query **query,
                        nk_error **error);
 
-// Returns only documents of at least this similarity, from 0 to 1. Checked by the search.
-nk_status nk_query_threshold(const nk_query *query,
-                             double threshold,
-                             nk_error **error);
+// Sets the condition with this number of `nk_condition`. Errors: `NK_INVALID` if there is no such
+// condition, or if the value is not a whole number of 0 or more where it counts or is a time.
+nk_status nk_query_set(const nk_query *query,
+                       int32_t condition,
+                       double value,
+                       nk_error **error);
 
-// Returns only documents of which the smaller one is contained in the larger one by this share,
-// from 0 to 1. The threshold is 0 then, unless it is set, too.
-nk_status nk_query_contained(const nk_query *query,
-                             double contained,
-                             nk_error **error);
+// Lets only documents count whose keys begin with this prefix: a tenant's part of the index. An
+// admission refuses newcomers with another key. An empty prefix removes the condition.
+nk_status nk_query_prefix(const nk_query *query,
+                          const void *prefix,
+                          size_t prefix_len,
+                          nk_error **error);
 
-// Returns at most this many matches, the most similar ones.
-nk_status nk_query_limit(const nk_query *query,
-                         size_t limit,
-                         nk_error **error);
-
-// Compares at most this many candidates; the answer says whether that was enough.
-nk_status nk_query_max_candidates(const nk_query *query,
-                                  size_t candidates,
-                                  nk_error **error);
-
-// Stops a search after this many milliseconds; the answer has what was found, and says that it is
-// not complete.
-nk_status nk_query_deadline_ms(const nk_query *query,
-                               uint64_t milliseconds,
-                               nk_error **error);
-
-// Returns only documents that a function of the caller lets pass; null removes it. Their data are
-// released when the query is freed or gets another filter, and no search uses this one. If the
-// call fails, they are not released.
+// Lets only documents count that a function of the caller lets pass; null removes it. Its data are
+// released when the query is freed or gets another filter, and no call uses this one. If the call
+// fails, they are not released.
 nk_status nk_query_filter(const nk_query *query,
                           nk_filter filter,
                           void *user_data,
                           nk_release release,
                           nk_error **error);
-
-// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
-// (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
-// `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-nk_status nk_find_text(const nk_readable *of,
-                       const char *text_data,
-                       size_t text_len,
-                       const nk_query *query,
-                       nk_answer **answer,
-                       nk_answer_view *shown,
-                       nk_error **error);
-
-// Finds the documents similar to a signature. `query` may be null. Free the answer; `shown` (may
-// be null) receives what `nk_answer_get` gives. Errors: `NK_MISMATCH` if the signature has other
-// parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-nk_status nk_find_signature(const nk_readable *of,
-                            const nk_signature *signature,
-                            const nk_query *query,
-                            nk_answer **answer,
-                            nk_answer_view *shown,
-                            nk_error **error);
-
-// Finds the documents similar to the stored one with this key, which is not in the answer itself.
-// `query` may be null. Free the answer; `shown` (may be null) receives what `nk_answer_get` gives.
-// Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-nk_status nk_find_key(const nk_readable *of,
-                      const void *key,
-                      size_t key_len,
-                      const nk_query *query,
-                      nk_answer **answer,
-                      nk_answer_view *shown,
-                      nk_error **error);
 
 // Opens an index for reading. It writes nothing, needs no lock, and sees the state of now until
 // `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,
@@ -819,7 +786,7 @@ nk_status nk_keys_begin(const nk_readable *of,
                         nk_error **error);
 
 // The next key, which belongs to the iterator and is valid until its next step. `has_key` is false
-// at the end.
+// at the end, and `key` is as before then.
 nk_status nk_keys_next(const nk_keys *keys,
                        nk_bytes *key,
                        bool *has_key,

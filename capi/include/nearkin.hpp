@@ -67,15 +67,6 @@ inline int filter(void *data, const void *key, std::size_t key_len, const void *
 
 inline void release_filter(void *data) noexcept { delete static_cast<Filter *>(data); }
 
-// Hands a filter over to a function of the header; it is deleted here if the call fails.
-template <typename Function, typename Object>
-void set_filter(Function function, Object *object, Filter filter) {
-  std::unique_ptr<Filter> owned(new Filter(std::move(filter)));
-  call(function, static_cast<const Object *>(object), &detail::filter,
-       static_cast<void *>(owned.get()), &release_filter);
-  owned.release();
-}
-
 }  // namespace detail
 
 using detail::Filter;
@@ -176,7 +167,8 @@ inline std::vector<Match> matches_of(const nk_match *matches, std::size_t len) {
 }
 }  // namespace detail
 
-// The conditions of queries: Query().threshold(0.8).limit(10). Used for any number of them.
+// The conditions of queries and admissions: Query().threshold(0.8).limit(10). Used for any number
+// of them.
 class Query {
  public:
   Query() {
@@ -184,55 +176,39 @@ class Query {
     detail::call(&nk_query_new, &query);
     owned_.reset(query);
   }
-  Query &threshold(double least) { return set(&nk_query_threshold, least); }
-  Query &contained(double least) { return set(&nk_query_contained, least); }
-  Query &limit(std::size_t most) { return set(&nk_query_limit, most); }
-  Query &max_candidates(std::size_t most) { return set(&nk_query_max_candidates, most); }
-  Query &deadline_ms(uint64_t time) { return set(&nk_query_deadline_ms, time); }
+  Query &threshold(double least) { return set(NK_THRESHOLD, least); }
+  Query &contained(double least) { return set(NK_CONTAINED, least); }
+  Query &limit(std::size_t most) { return set(NK_LIMIT, static_cast<double>(most)); }
+  Query &max_candidates(std::size_t most) {
+    return set(NK_MAX_CANDIDATES, static_cast<double>(most));
+  }
+  Query &deadline_ms(uint64_t time) { return set(NK_DEADLINE_MS, static_cast<double>(time)); }
+  // Only documents inserted or last replaced at a time or later, or before it, in ms since 1970.
+  Query &after(uint64_t time) { return set(NK_AFTER, static_cast<double>(time)); }
+  Query &before(uint64_t time) { return set(NK_BEFORE, static_cast<double>(time)); }
+  // For admissions: what is told besides, and which document stays.
+  Query &relate(double least) { return set(NK_RELATE, least); }
+  Query &keep(nk_keep keep) { return set(NK_KEEP, static_cast<double>(keep)); }
+  Query &prefix(const std::string &prefix) {
+    detail::call(&nk_query_prefix, get(), prefix.data(), prefix.size());
+    return *this;
+  }
   // The filter must not throw, and may be called by several threads at once.
   Query &filter(Filter filter) {
-    detail::set_filter(&nk_query_filter, owned_.get(), std::move(filter));
+    std::unique_ptr<Filter> owned(new Filter(std::move(filter)));
+    detail::call(&nk_query_filter, get(), &detail::filter, static_cast<void *>(owned.get()),
+                 &detail::release_filter);
+    owned.release();
     return *this;
   }
   const nk_query *get() const { return owned_.get(); }
 
  private:
-  template <typename Function, typename Value>
-  Query &set(Function function, Value value) {
-    detail::call(function, get(), value);
+  Query &set(nk_condition condition, double value) {
+    detail::call(&nk_query_set, get(), static_cast<int32_t>(condition), value);
     return *this;
   }
   detail::Owned<nk_query> owned_;
-};
-
-// The conditions of admissions: Admit(0.8).keep(NK_KEEP_NEWEST).
-class Admit {
- public:
-  explicit Admit(double similarity, double contained = -1.0) {
-    nk_admit *admit = nullptr;
-    detail::call(&nk_admit_new, similarity, contained, &admit);
-    owned_.reset(admit);
-  }
-  Admit &relate(double least) { return set(&nk_admit_relate, least); }
-  Admit &keep(nk_keep keep) { return set(&nk_admit_keep, static_cast<int32_t>(keep)); }
-  Admit &limit(std::size_t most) { return set(&nk_admit_limit, most); }
-  Admit &prefix(const std::string &prefix) {
-    detail::call(&nk_admit_prefix, get(), prefix.data(), prefix.size());
-    return *this;
-  }
-  Admit &filter(Filter filter) {
-    detail::set_filter(&nk_admit_filter, owned_.get(), std::move(filter));
-    return *this;
-  }
-  const nk_admit *get() const { return owned_.get(); }
-
- private:
-  template <typename Function, typename Value>
-  Admit &set(Function function, Value value) {
-    detail::call(function, get(), value);
-    return *this;
-  }
-  detail::Owned<nk_admit> owned_;
 };
 
 // What an index, a reader and a snapshot can do.
@@ -416,14 +392,15 @@ class Index : public Readable<nk_index> {
 
   nk_outcome insert(const std::string &key, const Signature &signature) {
     nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_insert, owned_.get(), key.data(), key.size(), signature.get(), &outcome);
+    detail::call(&nk_index_insert, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
+                 std::size_t(0), &outcome);
     return outcome;
   }
   nk_outcome insert(const std::string &key, const Signature &signature,
                     const std::string &payload) {
     nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_insert_with_payload, owned_.get(), key.data(), key.size(),
-                 signature.get(), payload.data(), payload.size(), &outcome);
+    detail::call(&nk_index_insert, owned_.get(), key.data(), key.size(), signature.get(),
+                 static_cast<const void *>(payload.data()), payload.size(), &outcome);
     return outcome;
   }
   nk_outcome remove(const std::string &key) {
@@ -431,10 +408,10 @@ class Index : public Readable<nk_index> {
     detail::call(&nk_index_remove, owned_.get(), key.data(), key.size(), &outcome);
     return outcome;
   }
-  Admission admit(const std::string &key, const Signature &signature, const Admit &admit) {
+  Admission admit(const std::string &key, const Signature &signature, const Query &query) {
     nk_admission *admission = nullptr;
     detail::call(&nk_index_admit, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
-                 std::size_t(0), admit.get(), &admission);
+                 std::size_t(0), query.get(), &admission);
     const detail::Owned<nk_admission> owned(admission);
     nk_admission_view view;
     detail::call(&nk_admission_get, admission, &view);
@@ -461,12 +438,15 @@ class Batch {
     owned_.reset(batch);
   }
   Batch &insert(const std::string &key, const Signature &signature) {
-    detail::call(&nk_batch_insert, owned_.get(), key.data(), key.size(), signature.get());
+    detail::call(&nk_batch_insert, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
+                 std::size_t(0), uint64_t(0));
     return *this;
   }
-  Batch &insert(const std::string &key, const Signature &signature, const std::string &payload) {
-    detail::call(&nk_batch_insert_with_payload, owned_.get(), key.data(), key.size(),
-                 signature.get(), payload.data(), payload.size());
+  // `time` is in milliseconds since 1970; 0 means the time of the write.
+  Batch &insert(const std::string &key, const Signature &signature, const std::string &payload,
+                uint64_t time = 0) {
+    detail::call(&nk_batch_insert, owned_.get(), key.data(), key.size(), signature.get(),
+                 static_cast<const void *>(payload.data()), payload.size(), time);
     return *this;
   }
   Batch &remove(const std::string &key) {

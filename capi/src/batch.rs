@@ -1,19 +1,19 @@
 //! Batches: operations that are written together.
 
-use crate::bytes::{Out, bytes};
+use crate::bytes::{bytes, payload, tell};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
 use crate::sketch::nk_signature;
-use crate::table::{self, handle};
+use crate::table::{self, handle, lock};
 use engine::{Batch, Edit};
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Operations that are written together, by `nk_index_write`. A batch is locked during a call.
 pub struct nk_batch(());
 
 handle!(nk_batch, Mutex<Batch>, "batch");
 
-/// Makes an empty batch.
+/// Makes an empty batch. Free it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_batch_new(
     batch: *mut *mut nk_batch,
@@ -22,42 +22,32 @@ pub unsafe extern "C" fn nk_batch_new(
     making(error, batch, || Ok(Mutex::new(Batch::new())))
 }
 
-fn change(batch: *const nk_batch, change: impl FnOnce(&mut Batch)) -> Result<(), Failure> {
-    let batch = table::get(batch)?;
-    change(&mut batch.lock().unwrap_or_else(PoisonError::into_inner));
+fn push(batch: *const nk_batch, edit: Edit<'_>) -> Result<(), Failure> {
+    lock(&*table::get(batch)?).push(edit);
     Ok(())
 }
 
-/// Adds an insert, which keeps a stored payload. Keys and sizes are checked by `nk_index_write`.
+/// Adds an insert. `payload` (up to 64 KiB) may be null: a stored one is kept then. `time` is in
+/// milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
+/// `nk_index_write`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_batch_insert(
     batch: *const nk_batch,
     key: *const c_void,
     key_len: usize,
     signature: *const nk_signature,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    guarded(error, || {
-        let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
-        change(batch, |batch| batch.push(Edit::insert(key, &signature)))
-    })
-}
-
-/// Adds an insert with a payload.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_batch_insert_with_payload(
-    batch: *const nk_batch,
-    key: *const c_void,
-    key_len: usize,
-    signature: *const nk_signature,
-    payload: *const c_void,
+    payload_data: *const c_void,
     payload_len: usize,
+    time: u64,
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || {
         let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
-        let payload = bytes(payload, payload_len, "payload")?;
-        change(batch, |batch| batch.push(Edit::insert(key, &signature).payload(payload)))
+        let mut edit = Edit::insert(key, &signature);
+        if let Some(payload) = payload(payload_data, payload_len)? {
+            edit = edit.payload(payload);
+        }
+        push(batch, if time == 0 { edit } else { edit.time(time) })
     })
 }
 
@@ -72,9 +62,8 @@ pub unsafe extern "C" fn nk_batch_set_payload(
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || {
-        let key = bytes(key, key_len, "key")?;
-        let payload = bytes(payload, payload_len, "payload")?;
-        change(batch, |batch| batch.push(Edit::set_payload(key, payload)))
+        let (key, payload) = (bytes(key, key_len, "key")?, bytes(payload, payload_len, "payload")?);
+        push(batch, Edit::set_payload(key, payload))
     })
 }
 
@@ -86,10 +75,7 @@ pub unsafe extern "C" fn nk_batch_remove(
     key_len: usize,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let key = bytes(key, key_len, "key")?;
-        change(batch, |batch| batch.push(Edit::remove(key)))
-    })
+    guarded(error, || push(batch, Edit::remove(bytes(key, key_len, "key")?)))
 }
 
 /// Empties a batch, and keeps its memory for the next operations.
@@ -98,7 +84,10 @@ pub unsafe extern "C" fn nk_batch_clear(
     batch: *const nk_batch,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || change(batch, Batch::clear))
+    guarded(error, || {
+        lock(&*table::get(batch)?).clear();
+        Ok(())
+    })
 }
 
 /// The number of operations of a batch, and its length in bytes of the log. Either result may be
@@ -111,13 +100,10 @@ pub unsafe extern "C" fn nk_batch_size(
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || {
-        change(batch, |batch| {
-            if let Some(operations) = Out::optional(operations) {
-                operations.put(batch.len());
-            }
-            if let Some(log_bytes) = Out::optional(log_bytes) {
-                log_bytes.put(batch.bytes());
-            }
-        })
+        let batch = table::get(batch)?;
+        let batch = lock(&batch);
+        tell(operations, batch.len());
+        tell(log_bytes, batch.bytes());
+        Ok(())
     })
 }

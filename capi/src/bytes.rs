@@ -30,9 +30,6 @@ impl nk_bytes {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
-
-    /// No bytes.
-    pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 }
 
 /// A place for a result: a pointer of the caller that is not null.
@@ -42,12 +39,7 @@ impl<T> Out<T> {
     /// A place that must be given.
     pub(crate) fn required(place: *mut T, name: &str) -> Result<Self, Failure> {
         let place = NonNull::new(place);
-        place.map(Self).ok_or_else(|| Failure::invalid(&format!("{name}: the pointer is null")))
-    }
-
-    /// A place that may be null.
-    pub(crate) fn optional(place: *mut T) -> Option<Self> {
-        NonNull::new(place).map(Self)
+        place.map(Self).ok_or_else(|| Failure::invalid(format!("{name}: the pointer is null")))
     }
 
     pub(crate) fn put(self, value: T) {
@@ -57,18 +49,24 @@ impl<T> Out<T> {
     }
 }
 
+/// Stores a result where the caller wants it: a null pointer asks for none.
+pub(crate) fn tell<T>(place: *mut T, value: T) {
+    if let Some(place) = NonNull::new(place) {
+        Out(place).put(value);
+    }
+}
+
 /// The elements of an argument; `name` is for the message if the pointer is null.
 pub(crate) fn lent<'a, T>(data: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
     if len == 0 {
         return Ok(&[]);
     }
     if data.is_null() {
-        return Err(Failure::invalid(&format!("{name}: the pointer is null, the length {len}")));
+        return Err(Failure::invalid(format!("{name}: the pointer is null, the length {len}")));
     }
     if len > isize::MAX.unsigned_abs() / size_of::<T>().max(1) {
-        return Err(Failure::invalid(&format!(
-            "{name}: the length {len} is negative or too large"
-        )));
+        let message = format!("{name}: the length {len} is negative or too large");
+        return Err(Failure::invalid(message));
     }
     // SAFETY: not null, of a length that memory can have, and by the contract of the header
     // readable and unchanged during the call. No caller keeps the slice beyond the call.
@@ -91,10 +89,16 @@ pub(crate) fn bytes<'a>(data: *const c_void, len: usize, name: &str) -> Result<&
     lent(data.cast(), len, name)
 }
 
+/// The payload of an argument, for which null is allowed: the stored one is kept.
+pub(crate) fn payload<'a>(data: *const c_void, len: usize) -> Result<Option<&'a [u8]>, Failure> {
+    let payload = bytes(data, len, "payload")?;
+    Ok((!data.is_null()).then_some(payload))
+}
+
 /// The text of an argument.
 pub(crate) fn text<'a>(data: *const c_char, len: usize, name: &str) -> Result<&'a str, Failure> {
     str::from_utf8(lent(data.cast(), len, name)?)
-        .map_err(|error| Failure::invalid(&format!("{name}: not UTF-8: {error}")))
+        .map_err(|error| Failure::invalid(format!("{name}: not UTF-8: {error}")))
 }
 
 /// The path of an argument: on Unix any bytes but zero, elsewhere UTF-8.

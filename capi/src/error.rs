@@ -1,8 +1,7 @@
 //! Errors: a status for the caller's code, a message and an advice for people. Panics end here.
 
-use crate::bytes::Out;
+use crate::bytes::{Out, tell};
 use crate::table::{self, Handle, handle};
-use engine::ErrorKind;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -63,72 +62,55 @@ pub(crate) struct Failure {
 handle!(nk_error, Failure, "error");
 
 impl Failure {
-    pub(crate) fn new(status: nk_status, message: &str) -> Self {
-        let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-        Self { status, message }
+    pub(crate) fn new(status: nk_status, message: impl Into<String>) -> Self {
+        Self { status, message: c_text(message) }
     }
 
-    pub(crate) fn invalid(message: &str) -> Self {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(nk_status::NK_INVALID, message)
     }
 }
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Self {
-        let mut message = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(source) = cause {
-            message.push_str(": ");
-            message.push_str(&source.to_string());
-            cause = source.source();
-        }
-        Self::new(status_of(error.kind()), &message)
+        let kind = error.kind().as_str().as_bytes();
+        let status = STATUSES.iter().find(|(_, name, _)| name.to_bytes() == kind);
+        let status = status.map_or(nk_status::NK_OTHER, |(status, ..)| *status);
+        Self::new(status, error.full_message())
     }
 }
 
-/// The status for a kind of error.
-fn status_of(kind: ErrorKind) -> nk_status {
-    match kind {
-        ErrorKind::Invalid => nk_status::NK_INVALID,
-        ErrorKind::Empty => nk_status::NK_EMPTY,
-        ErrorKind::NotFound => nk_status::NK_NOT_FOUND,
-        ErrorKind::NoSuchKey => nk_status::NK_NO_SUCH_KEY,
-        ErrorKind::Exists => nk_status::NK_EXISTS,
-        ErrorKind::Mismatch => nk_status::NK_MISMATCH,
-        ErrorKind::Locked => nk_status::NK_LOCKED,
-        ErrorKind::Unsettled => nk_status::NK_UNSETTLED,
-        ErrorKind::Unsupported => nk_status::NK_UNSUPPORTED,
-        ErrorKind::Corrupt => nk_status::NK_CORRUPT,
-        ErrorKind::Io => nk_status::NK_IO,
-        ErrorKind::Unknown => nk_status::NK_UNKNOWN,
-        ErrorKind::Poisoned => nk_status::NK_POISONED,
-        ErrorKind::Closed => nk_status::NK_CLOSED,
-        ErrorKind::Cancelled => nk_status::NK_CANCELLED,
-        _ => nk_status::NK_OTHER,
-    }
+/// A text for C. A zero byte in it would end it, and is replaced.
+pub(crate) fn c_text(text: impl Into<String>) -> CString {
+    CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
-/// Name and advice of each status, by its number.
-const STATUSES: [(&CStr, &CStr); 19] = [
-    (c"ok", c"nothing to do"),
-    (c"invalid", c"fix the arguments of the call"),
-    (c"empty", c"skip this text or set"),
-    (c"not_found", c"create the index, or correct the path"),
-    (c"no_such_key", c"insert the document, or treat it as absent"),
-    (c"exists", c"open the index, or choose another path or key"),
-    (c"mismatch", c"use the parameters of the index, or rebuild it"),
-    (c"locked", c"wait, close the other handle, or open a reader"),
-    (c"unsettled", c"try again"),
-    (c"unsupported", c"upgrade, or set read_mode=pread if the message says so"),
-    (c"corrupt", c"restore a backup, or rebuild the index"),
-    (c"io", c"remove the cause, often a full disk, and try again"),
-    (c"unknown", c"reopen the index and check the last change"),
-    (c"poisoned", c"reopen the index"),
-    (c"closed", c"open the index again"),
-    (c"cancelled", c"try again with more time"),
-    (c"other", c"see the message"),
-    (c"bad_handle", c"pass a live handle of the right kind"),
-    (c"bug", c"report the message as a bug of nearkin"),
+/// Name and advice of each status, in the order of their numbers. The names are those of the
+/// engine's kinds of errors.
+const STATUSES: [(nk_status, &CStr, &CStr); 19] = [
+    (nk_status::NK_OK, c"ok", c"nothing to do"),
+    (nk_status::NK_INVALID, c"invalid", c"fix the arguments of the call"),
+    (nk_status::NK_EMPTY, c"empty", c"skip this text or set"),
+    (nk_status::NK_NOT_FOUND, c"not_found", c"create the index, or correct the path"),
+    (nk_status::NK_NO_SUCH_KEY, c"no_such_key", c"insert the document, or treat it as absent"),
+    (nk_status::NK_EXISTS, c"exists", c"open the index, or choose another path or key"),
+    (nk_status::NK_MISMATCH, c"mismatch", c"use the parameters of the index, or rebuild it"),
+    (nk_status::NK_LOCKED, c"locked", c"wait, close the other handle, or open a reader"),
+    (nk_status::NK_UNSETTLED, c"unsettled", c"try again"),
+    (
+        nk_status::NK_UNSUPPORTED,
+        c"unsupported",
+        c"upgrade, or set read_mode=pread if the message says so",
+    ),
+    (nk_status::NK_CORRUPT, c"corrupt", c"restore a backup, or rebuild the index"),
+    (nk_status::NK_IO, c"io", c"remove the cause, often a full disk, and try again"),
+    (nk_status::NK_UNKNOWN, c"unknown", c"reopen the index and check the last change"),
+    (nk_status::NK_POISONED, c"poisoned", c"reopen the index"),
+    (nk_status::NK_CLOSED, c"closed", c"open the index again"),
+    (nk_status::NK_CANCELLED, c"cancelled", c"try again with more time"),
+    (nk_status::NK_OTHER, c"other", c"see the message"),
+    (nk_status::NK_BAD_HANDLE, c"bad_handle", c"pass a live handle of the right kind"),
+    (nk_status::NK_BUG, c"bug", c"report the message as a bug of nearkin"),
 ];
 
 /// The message of a panic.
@@ -152,7 +134,7 @@ pub(crate) fn guarded(
         Ok(Err(failure)) => failure,
         Err(panic) => {
             let text = panic_text(&*panic);
-            Failure::new(nk_status::NK_BUG, &format!("nearkin panicked: {text}"))
+            Failure::new(nk_status::NK_BUG, format!("nearkin panicked: {text}"))
         }
     };
     let status = failure.status;
@@ -170,6 +152,15 @@ pub(crate) fn making<H: Handle>(
     work: impl FnOnce() -> Result<H::Object, Failure>,
 ) -> nk_status {
     giving(error, out, || table::make(work()?))
+}
+
+/// Runs a function that has one result, which the caller may not want.
+pub(crate) fn telling<T>(
+    error: *mut *mut nk_error,
+    out: *mut T,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> nk_status {
+    guarded(error, || work().map(|value| tell(out, value)))
 }
 
 /// Runs a function that has one result.
@@ -199,9 +190,9 @@ pub extern "C" fn nk_error_message(error: *const nk_error) -> *const c_char {
 }
 
 fn of_status(status: i32) -> (&'static CStr, &'static CStr) {
-    let place = usize::try_from(status).ok();
-    let found = place.and_then(|place| STATUSES.get(place)).copied();
-    found.unwrap_or((c"unknown_status", c"no status of this library"))
+    let found = STATUSES.iter().find(|(known, ..)| *known as i32 == status);
+    let unknown = (c"unknown_status", c"no status of this library");
+    found.map_or(unknown, |(_, name, advice)| (*name, *advice))
 }
 
 /// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number
@@ -235,15 +226,13 @@ mod tests {
 
     #[test]
     fn every_kind_of_error_has_its_status_name_and_advice() {
-        for (number, (name, advice)) in (0..).zip(STATUSES) {
-            let (told_name, told_advice) = of_status(number);
-            assert_eq!((told_name, told_advice), (name, advice));
+        for (number, (status, name, advice)) in (0..).zip(STATUSES) {
+            assert_eq!(status as i32, number);
+            assert_eq!(of_status(number), (name, advice));
         }
-        let kinds = [ErrorKind::Invalid, ErrorKind::NoSuchKey, ErrorKind::Io, ErrorKind::Cancelled];
-        for kind in kinds {
-            let (name, _) = of_status(status_of(kind) as i32);
-            assert_eq!(name.to_str(), Ok(kind.as_str()));
-        }
+        let missing =
+            Failure::from(engine::Index::open("/none", engine::Options::default()).unwrap_err());
+        assert_eq!(missing.status, nk_status::NK_NOT_FOUND);
         assert_eq!(of_status(19).0, c"unknown_status");
     }
 }

@@ -1,20 +1,22 @@
 //! An index for writing: opening and closing, single writes, batches.
 
 use crate::batch::nk_batch;
-use crate::bytes::{Out, bytes, fill, path};
-use crate::error::{Failure, giving, guarded, making, nk_error, nk_status};
+use crate::bytes::{bytes, fill, path, payload, tell};
+use crate::error::{Failure, giving, guarded, making, nk_error, nk_status, telling};
 use crate::params::{nk_options, nk_params, options_of};
-use crate::readable::Kept;
+use crate::readable::{Readable, Source};
 use crate::sketch::nk_signature;
-use crate::table::{self, handle};
+use crate::table::{self, handle, lock};
 use engine::{Index, Outcome, Params};
 use std::ffi::{c_char, c_void};
-use std::sync::PoisonError;
 
 /// An open index, the one writer of its folder. Threads share it.
 pub struct nk_index(());
 
-handle!(nk_index, Kept<Index>, "index");
+handle!(nk_index, Readable, "index", Index, |readable| match &readable.source {
+    Source::Index(index) => Some(index),
+    _ => None,
+});
 
 /// What a write did with a document. Later versions may add numbers.
 #[repr(C)]
@@ -56,7 +58,10 @@ fn creating(
     error: *mut *mut nk_error,
     create: impl FnOnce(&Params, engine::Options) -> Result<Index, Failure>,
 ) -> nk_status {
-    making(error, index, || create(&*table::get(params)?, options_of(options)?).map(Kept::new))
+    making(error, index, || {
+        let index = create(&*table::get(params)?, options_of(options)?)?;
+        Ok(Readable::new(Source::Index(index)))
+    })
 }
 
 /// Whether there is an index in the folder `path`. Errors: `NK_INVALID` if it has other content.
@@ -97,7 +102,8 @@ pub unsafe extern "C" fn nk_index_open(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, index, || {
-        Ok(Kept::new(Index::open(path(path_data, path_len)?, options_of(options)?)?))
+        let index = Index::open(path(path_data, path_len)?, options_of(options)?)?;
+        Ok(Readable::new(Source::Index(index)))
     })
 }
 
@@ -141,55 +147,30 @@ pub unsafe extern "C" fn nk_index_close(
     guarded(error, || Ok(table::get(index)?.shutdown()?))
 }
 
-/// Runs a single write and tells its outcome, if the caller asks for it.
-fn written(
-    index: *const nk_index,
-    outcome: *mut nk_outcome,
-    write: impl FnOnce(&Index) -> Result<Outcome, Failure>,
-) -> Result<(), Failure> {
-    let index = table::get(index)?;
-    let written = write(&index)?;
-    if let Some(outcome) = Out::optional(outcome) {
-        outcome.put(outcome_of(written));
-    }
-    Ok(())
-}
-
-/// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). A stored payload is
-/// kept. `NK_OK` means that it survives a power cut (see durability in `nk_options_from_text`), and
-/// that queries see it. `outcome` may be null. Errors: `NK_MISMATCH` if the signature has other
-/// parameters, `NK_IO`, `NK_UNKNOWN`, `NK_POISONED`, `NK_CLOSED`.
+/// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). `payload` (up to 64
+/// KiB) replaces a stored one; null keeps it. `NK_OK` means that the document survives a power cut
+/// (see durability in `nk_options_from_text`), and that queries see it. `outcome` may be null.
+/// Errors: `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`,
+/// `NK_POISONED`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_insert(
     index: *const nk_index,
     key: *const c_void,
     key_len: usize,
     signature: *const nk_signature,
-    outcome: *mut nk_outcome,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    guarded(error, || {
-        let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
-        written(index, outcome, |index| Ok(index.insert(key, &signature)?))
-    })
-}
-
-/// Like `nk_index_insert`, with a payload of up to 64 KiB, which replaces a stored one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_index_insert_with_payload(
-    index: *const nk_index,
-    key: *const c_void,
-    key_len: usize,
-    signature: *const nk_signature,
-    payload: *const c_void,
+    payload_data: *const c_void,
     payload_len: usize,
     outcome: *mut nk_outcome,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
+    telling(error, outcome, || {
         let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
-        let payload = bytes(payload, payload_len, "payload")?;
-        written(index, outcome, |index| Ok(index.insert_with_payload(key, &signature, payload)?))
+        let index = table::get(index)?;
+        let outcome = match payload(payload_data, payload_len)? {
+            Some(payload) => index.insert_with_payload(key, &signature, payload)?,
+            None => index.insert(key, &signature)?,
+        };
+        Ok(outcome_of(outcome))
     })
 }
 
@@ -205,10 +186,10 @@ pub unsafe extern "C" fn nk_index_set_payload(
     outcome: *mut nk_outcome,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
+    telling(error, outcome, || {
         let key = bytes(key, key_len, "key")?;
         let payload = bytes(payload, payload_len, "payload")?;
-        written(index, outcome, |index| Ok(index.set_payload(key, payload)?))
+        Ok(outcome_of(table::get(index)?.set_payload(key, payload)?))
     })
 }
 
@@ -222,9 +203,9 @@ pub unsafe extern "C" fn nk_index_remove(
     outcome: *mut nk_outcome,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
+    telling(error, outcome, || {
         let key = bytes(key, key_len, "key")?;
-        written(index, outcome, |index| Ok(index.remove(key)?))
+        Ok(outcome_of(table::get(index)?.remove(key)?))
     })
 }
 
@@ -238,13 +219,9 @@ pub unsafe extern "C" fn nk_index_remove_prefix(
     removed: *mut u64,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let (index, prefix) = (table::get(index)?, bytes(prefix, prefix_len, "prefix")?);
-        let count = index.remove_prefix(prefix)?;
-        if let Some(removed) = Out::optional(removed) {
-            removed.put(count);
-        }
-        Ok(())
+    telling(error, removed, || {
+        let prefix = bytes(prefix, prefix_len, "prefix")?;
+        Ok(table::get(index)?.remove_prefix(prefix)?)
     })
 }
 
@@ -262,16 +239,10 @@ pub unsafe extern "C" fn nk_index_write(
 ) -> nk_status {
     guarded(error, || {
         let (index, batch) = (table::get(index)?, table::get(batch)?);
-        let batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = index.write(&*batch)?;
-        drop(batch);
-        if !outcomes.is_null() {
-            let told: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
-            fill(outcomes, outcomes_len, &told);
-        }
-        if let Some(change) = Out::optional(change) {
-            change.put(written.change);
-        }
+        let written = index.write(&*lock(&batch))?;
+        let told: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
+        fill(outcomes, outcomes_len, &told);
+        tell(change, written.change);
         Ok(())
     })
 }

@@ -8,38 +8,25 @@
 #![expect(non_camel_case_types, reason = "types are named as C code names them")]
 #![expect(unsafe_code, reason = "the boundary to C; each block says what it relies on")]
 
+use error::nk_status;
 use std::ffi::{c_char, c_void};
 
-mod admit;
-mod batch;
-mod bytes;
-mod callback;
-mod error;
-mod index;
-mod maintain;
-mod params;
-mod query;
-mod readable;
-mod results;
-mod settings;
-mod sketch;
+pub mod admit;
+pub mod batch;
+pub mod bytes;
+pub mod callback;
+pub mod error;
+pub mod find;
+pub mod index;
+pub mod maintain;
+pub mod params;
+pub mod query;
+pub mod readable;
+pub mod results;
+pub mod sketch;
 mod slot;
-mod sweep;
+pub mod sweep;
 mod table;
-
-pub use admit::*;
-pub use batch::*;
-pub use bytes::nk_bytes;
-pub use callback::*;
-pub use error::*;
-pub use index::*;
-pub use maintain::*;
-pub use params::*;
-pub use query::*;
-pub use readable::*;
-pub use results::*;
-pub use sketch::*;
-pub use sweep::*;
 
 /// The version of the library, such as "0.1.0". Static; never null.
 #[unsafe(no_mangle)]

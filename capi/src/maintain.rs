@@ -1,9 +1,9 @@
 //! Care of an index: durability, maintenance, verification, copies, statistics.
 
-use crate::bytes::{Out, path};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::bytes::{Out, path, tell};
+use crate::error::{Failure, guarded, making, nk_error, nk_status, telling};
 use crate::index::nk_index;
-use crate::readable::{Readable, nk_readable};
+use crate::readable::{Source, nk_readable};
 use crate::results::{Text, nk_text};
 use crate::table;
 use engine::Verification;
@@ -19,13 +19,7 @@ pub unsafe extern "C" fn nk_index_sync(
     change: *mut u64,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let durable = table::get(index)?.sync()?;
-        if let Some(change) = Out::optional(change) {
-            change.put(durable);
-        }
-        Ok(())
-    })
+    telling(error, change, || Ok(table::get(index)?.sync()?))
 }
 
 /// Writes the memtable to a segment now. Blocks writers, not readers. Errors: `NK_IO`,
@@ -56,20 +50,12 @@ pub unsafe extern "C" fn nk_index_maintain(
     did_work: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let done = table::get(index)?.maintain()?;
-        if let Some(did_work) = Out::optional(did_work) {
-            did_work.put(done != engine::Maintained::Nothing);
-        }
-        Ok(())
-    })
+    telling(error, did_work, || Ok(table::get(index)?.maintain()? != engine::Maintained::Nothing))
 }
 
 fn no_snapshot(what: &str) -> Failure {
-    Failure::new(
-        nk_status::NK_BAD_HANDLE,
-        &format!("{what} takes an index or a reader, not a snapshot"),
-    )
+    let message = format!("{what} takes an index or a reader, not a snapshot");
+    Failure::new(nk_status::NK_BAD_HANDLE, message)
 }
 
 /// Reads and checks every byte of an index or a reader. `is_intact` says whether no damage was
@@ -84,17 +70,17 @@ pub unsafe extern "C" fn nk_verify(
 ) -> nk_status {
     guarded(error, || {
         let is_intact = Out::required(is_intact, "is_intact")?;
-        let Verification { documents, problems, .. } = match Readable::of(of)? {
-            Readable::Index(index) => index.verify()?,
-            Readable::Reader(reader) => reader.verify()?,
-            Readable::Snapshot(_) => return Err(no_snapshot("nk_verify")),
+        let Verification { documents, problems, .. } = match &table::get(of)?.source {
+            Source::Index(index) => index.verify()?,
+            Source::Reader(reader) => reader.verify()?,
+            Source::Snapshot(_) => return Err(no_snapshot("nk_verify")),
         };
-        if let Some(report) = Out::optional(report) {
-            let told = problems.iter().map(|problem| {
-                json!({ "kind": problem.kind().as_str(), "message": problem.to_string() })
-            });
-            let told = json!({ "documents": documents, "problems": told.collect::<Vec<_>>() });
-            report.put(table::make(Text::json(&told)?)?);
+        let told = problems.iter().map(
+            |problem| json!({ "kind": problem.kind().as_str(), "message": problem.to_string() }),
+        );
+        let told = json!({ "documents": documents, "problems": told.collect::<Vec<_>>() });
+        if !report.is_null() {
+            tell(report, table::make(Text::json(&told)?)?);
         }
         is_intact.put(problems.is_empty());
         Ok(())
@@ -112,10 +98,10 @@ pub unsafe extern "C" fn nk_backup(
 ) -> nk_status {
     guarded(error, || {
         let path = path(path_data, path_len)?;
-        match Readable::of(of)? {
-            Readable::Index(index) => index.backup(path)?,
-            Readable::Reader(reader) => reader.backup(path)?,
-            Readable::Snapshot(_) => return Err(no_snapshot("nk_backup")),
+        match &table::get(of)?.source {
+            Source::Index(index) => index.backup(path)?,
+            Source::Reader(reader) => reader.backup(path)?,
+            Source::Snapshot(_) => return Err(no_snapshot("nk_backup")),
         }
         Ok(())
     })
@@ -130,10 +116,10 @@ pub unsafe extern "C" fn nk_stats_json(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, json, || {
-        let stats = match Readable::of(of)? {
-            Readable::Index(index) => index.stats()?,
-            Readable::Reader(reader) => reader.stats()?,
-            Readable::Snapshot(_) => return Err(no_snapshot("nk_stats_json")),
+        let stats = match &table::get(of)?.source {
+            Source::Index(index) => index.stats()?,
+            Source::Reader(reader) => reader.stats()?,
+            Source::Snapshot(_) => return Err(no_snapshot("nk_stats_json")),
         };
         Text::json(&stats)
     })

@@ -1,35 +1,176 @@
-//! Queries: their conditions, kept in a handle, and the searches.
+//! The conditions of queries and admissions, which a handle keeps.
 
-use crate::bytes::{Out, bytes, text};
+use crate::bytes::bytes;
 use crate::callback::{Filter, nk_filter, nk_release};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
-use crate::readable::{Readable, nk_readable, view};
-use crate::results::{Answered, nk_answer, nk_answer_view};
-use crate::sketch::nk_signature;
 use crate::table::{self, handle};
-use engine::Query;
-use std::ffi::{c_char, c_void};
+use engine::{DocumentView, Keep};
+use std::ffi::c_void;
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The conditions of queries: set once, used for any number of them. A null handle in its place
-/// means: the threshold of the index, no limit.
+/// The conditions of queries and admissions: set once, used for any number of them. A null handle
+/// in its place means: the threshold of the index, no limit, all documents.
 pub struct nk_query(());
 
 handle!(nk_query, RwLock<Conditions>, "query");
 
-/// The conditions of a query.
+/// A condition that is a number. Values are checked when they are used, unless it says otherwise.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_condition {
+    /// Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
+    /// the index.
+    NK_THRESHOLD = 0,
+    /// Only documents count of which the smaller one is contained in the larger one by this share,
+    /// from 0 to 1. The threshold is 0 then, unless it is set, too.
+    NK_CONTAINED = 1,
+    /// Returns at most this many documents, the most similar ones. Documents that an admission
+    /// replaced are always returned.
+    NK_LIMIT = 2,
+    /// Compares at most this many candidates; the answer says whether that was enough.
+    NK_MAX_CANDIDATES = 3,
+    /// Stops after this many milliseconds. The answer of a query has what was found, and says that
+    /// it is not complete; an admission fails with `NK_CANCELLED` and writes nothing.
+    NK_DEADLINE_MS = 4,
+    /// Only documents count that were inserted or last replaced at this time or later, in
+    /// milliseconds since 1970.
+    NK_AFTER = 5,
+    /// Only documents count that were inserted or last replaced before this time, in milliseconds
+    /// since 1970.
+    NK_BEFORE = 6,
+    /// For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
+    /// this similarity.
+    NK_RELATE = 7,
+    /// For `nk_index_admit`: which of a newcomer and its duplicates stays, a number of `nk_keep`.
+    /// Checked when it is set.
+    NK_KEEP = 8,
+}
+use nk_condition::{
+    NK_AFTER, NK_BEFORE, NK_CONTAINED, NK_DEADLINE_MS, NK_KEEP, NK_LIMIT, NK_MAX_CANDIDATES,
+    NK_RELATE, NK_THRESHOLD,
+};
+
+/// Which of a newcomer and its duplicates stays.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_keep {
+    /// The stored document: a newcomer with a duplicate is rejected. The default.
+    NK_KEEP_FIRST = 0,
+    /// The newcomer: it replaces its duplicates.
+    NK_KEEP_NEWEST = 1,
+    /// The longer one.
+    NK_KEEP_LONGEST = 2,
+}
+
+/// By the numbers of `nk_keep`.
+const KEEPS: [Keep; 3] = [Keep::First, Keep::Newest, Keep::Longest];
+
+/// The object of a query handle.
 #[derive(Clone, Default)]
 pub(crate) struct Conditions {
-    threshold: Option<f64>,
-    contained: Option<f64>,
-    limit: Option<usize>,
-    candidates_max: Option<usize>,
-    time: Option<Duration>,
+    /// By the numbers of `nk_condition`.
+    numbers: [Option<f64>; 9],
+    prefix: Vec<u8>,
     filter: Option<Filter>,
 }
 
-/// Makes conditions for queries, of which none is set.
+/// Sets the conditions that a query and an admission have in common.
+macro_rules! restrict {
+    ($builder:ident, $conditions:ident) => {
+        if let Some(limit) = $conditions.count(NK_LIMIT) {
+            $builder = $builder.limit(limit);
+        }
+        if let Some(candidates) = $conditions.count(NK_MAX_CANDIDATES) {
+            $builder = $builder.max_candidates(candidates);
+        }
+        if let Some(deadline) = $conditions.deadline() {
+            $builder = $builder.deadline(deadline);
+        }
+        if $conditions.is_filtered() {
+            $builder = $builder.filter_document(|seen| $conditions.passes(seen));
+        }
+    };
+}
+
+impl Conditions {
+    /// The conditions of an argument that may be null.
+    pub(crate) fn of(query: *const nk_query) -> Result<Self, Failure> {
+        Ok(match table::get_if(query)? {
+            Some(query) => query.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            None => Self::default(),
+        })
+    }
+
+    fn number(&self, condition: nk_condition) -> Option<f64> {
+        self.numbers[condition as usize]
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole and not negative, as checked when it was set; too large is no bound"
+    )]
+    fn count(&self, condition: nk_condition) -> Option<usize> {
+        self.number(condition).map(|number| number as usize)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let seconds = self.number(NK_DEADLINE_MS)? / 1_000.0;
+        Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?)
+    }
+
+    fn is_filtered(&self) -> bool {
+        let times = self.number(NK_AFTER).or(self.number(NK_BEFORE));
+        times.is_some() || !self.prefix.is_empty() || self.filter.is_some()
+    }
+
+    /// Whether a stored document counts.
+    fn passes(&self, seen: DocumentView<'_>) -> bool {
+        let time = seen.time as f64;
+        self.number(NK_AFTER).is_none_or(|after| time >= after)
+            && self.number(NK_BEFORE).is_none_or(|before| time < before)
+            && seen.key.starts_with(&self.prefix)
+            && self.filter.as_ref().is_none_or(|filter| filter.passes(seen.key, seen.payload))
+    }
+
+    /// Applies them to a query of the engine.
+    pub(crate) fn query<'a>(&'a self, mut query: engine::Query<'a>) -> engine::Query<'a> {
+        if let Some(threshold) = self.number(NK_THRESHOLD) {
+            query = query.threshold(threshold);
+        }
+        if let Some(contained) = self.number(NK_CONTAINED) {
+            query = query.contained(contained);
+        }
+        restrict!(query, self);
+        query
+    }
+
+    /// The conditions of an admission to an index with this threshold.
+    pub(crate) fn admit(&self, own: f64) -> engine::Admit<'_> {
+        let (threshold, contained) = (self.number(NK_THRESHOLD), self.number(NK_CONTAINED));
+        let threshold = threshold.unwrap_or(if contained.is_some() { 0.0 } else { own });
+        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.prefix);
+        if let Some(relate) = self.number(NK_RELATE) {
+            admit = admit.relate(relate);
+        }
+        if let Some(keep) = self.count(NK_KEEP).and_then(|number| KEEPS.get(number)) {
+            admit = admit.keep(*keep);
+        }
+        restrict!(admit, self);
+        admit
+    }
+}
+
+/// A condition on two documents: a similarity, a containment, or both.
+pub(crate) fn alike(similarity: f64, contained: Option<f64>) -> engine::Alike {
+    match contained {
+        None => engine::Alike::similar(similarity),
+        Some(contained) => engine::Alike::contained(contained).and_similar(similarity),
+    }
+}
+
+/// Makes conditions for queries and admissions, of which none is set. Free them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_new(
     query: *mut *mut nk_query,
@@ -38,73 +179,61 @@ pub unsafe extern "C" fn nk_query_new(
     making(error, query, || Ok(RwLock::default()))
 }
 
-fn set(
+/// Changes the conditions of a handle.
+fn change<T>(
     query: *const nk_query,
+    change: impl FnOnce(&mut Conditions) -> T,
+) -> Result<T, Failure> {
+    let query = table::get(query)?;
+    Ok(change(&mut query.write().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Sets the condition with this number of `nk_condition`. Errors: `NK_INVALID` if there is no such
+/// condition, or if the value is not a whole number of 0 or more where it counts or is a time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_query_set(
+    query: *const nk_query,
+    condition: i32,
+    value: f64,
     error: *mut *mut nk_error,
-    set: impl FnOnce(&mut Conditions),
 ) -> nk_status {
     guarded(error, || {
-        let query = table::get(query)?;
-        set(&mut query.write().unwrap_or_else(PoisonError::into_inner));
-        Ok(())
+        let shares = [NK_THRESHOLD, NK_CONTAINED, NK_RELATE].map(|share| share as i32);
+        let is_whole = value >= 0.0 && value.fract() == 0.0;
+        if !is_whole && !shares.contains(&condition) {
+            let message = format!("condition {condition} takes a whole number, not {value}");
+            return Err(Failure::invalid(message));
+        }
+        if condition == NK_KEEP as i32 && value >= KEEPS.len() as f64 {
+            return Err(Failure::invalid(format!("{value} is not a number of nk_keep")));
+        }
+        let place = usize::try_from(condition).unwrap_or(usize::MAX);
+        let is_known = change(query, |conditions| {
+            conditions.numbers.get_mut(place).map(|number| *number = Some(value)).is_some()
+        })?;
+        let unknown = || Failure::invalid(format!("there is no condition {condition}"));
+        is_known.then_some(()).ok_or_else(unknown)
     })
 }
 
-/// Returns only documents of at least this similarity, from 0 to 1. Checked by the search.
+/// Lets only documents count whose keys begin with this prefix: a tenant's part of the index. An
+/// admission refuses newcomers with another key. An empty prefix removes the condition.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_threshold(
+pub unsafe extern "C" fn nk_query_prefix(
     query: *const nk_query,
-    threshold: f64,
+    prefix: *const c_void,
+    prefix_len: usize,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    set(query, error, |conditions| conditions.threshold = Some(threshold))
+    guarded(error, || {
+        let prefix = bytes(prefix, prefix_len, "prefix")?.to_vec();
+        change(query, |conditions| conditions.prefix = prefix)
+    })
 }
 
-/// Returns only documents of which the smaller one is contained in the larger one by this share,
-/// from 0 to 1. The threshold is 0 then, unless it is set, too.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_contained(
-    query: *const nk_query,
-    contained: f64,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    set(query, error, |conditions| conditions.contained = Some(contained))
-}
-
-/// Returns at most this many matches, the most similar ones.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_limit(
-    query: *const nk_query,
-    limit: usize,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    set(query, error, |conditions| conditions.limit = Some(limit))
-}
-
-/// Compares at most this many candidates; the answer says whether that was enough.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_max_candidates(
-    query: *const nk_query,
-    candidates: usize,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    set(query, error, |conditions| conditions.candidates_max = Some(candidates))
-}
-
-/// Stops a search after this many milliseconds; the answer has what was found, and says that it is
-/// not complete.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_deadline_ms(
-    query: *const nk_query,
-    milliseconds: u64,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    set(query, error, |conditions| conditions.time = Some(Duration::from_millis(milliseconds)))
-}
-
-/// Returns only documents that a function of the caller lets pass; null removes it. Their data are
-/// released when the query is freed or gets another filter, and no search uses this one. If the
-/// call fails, they are not released.
+/// Lets only documents count that a function of the caller lets pass; null removes it. Its data are
+/// released when the query is freed or gets another filter, and no call uses this one. If the call
+/// fails, they are not released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_filter(
     query: *const nk_query,
@@ -113,120 +242,13 @@ pub unsafe extern "C" fn nk_query_filter(
     release: nk_release,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    let mut before = None;
-    let status = set(query, error, |conditions| {
-        before = std::mem::replace(&mut conditions.filter, Filter::new(filter, user_data, release));
-    });
-    // The release of the former filter runs without the lock.
-    guarded(std::ptr::null_mut(), || {
+    guarded(error, || {
+        // The filter is made when the handle is known to be good: otherwise nothing is released.
+        let before = change(query, |conditions| {
+            std::mem::replace(&mut conditions.filter, Filter::new(filter, user_data, release))
+        })?;
+        // The release of the former filter runs without the lock.
         drop(before);
         Ok(())
-    });
-    status
-}
-
-/// Applies conditions to a query of the engine, and runs it.
-fn run(mut query: Query<'_>, conditions: &Conditions) -> Result<Answered, Failure> {
-    if let Some(threshold) = conditions.threshold {
-        query = query.threshold(threshold);
-    }
-    if let Some(contained) = conditions.contained {
-        query = query.contained(contained);
-    }
-    if let Some(limit) = conditions.limit {
-        query = query.limit(limit);
-    }
-    if let Some(candidates) = conditions.candidates_max {
-        query = query.max_candidates(candidates);
-    }
-    if let Some(at) = conditions.time.and_then(|time| Instant::now().checked_add(time)) {
-        query = query.deadline(at);
-    }
-    if let Some(filter) = conditions.filter.clone() {
-        query = query.filter(move |key, payload| filter.passes(key, payload));
-    }
-    Ok(Answered::new(query.run()?))
-}
-
-/// Makes the handle of an answer, and shows the answer if the caller asks for that.
-fn answering(
-    error: *mut *mut nk_error,
-    answer: *mut *mut nk_answer,
-    shown: *mut nk_answer_view,
-    work: impl FnOnce() -> Result<Answered, Failure>,
-) -> nk_status {
-    making(error, answer, || {
-        let answered = work()?;
-        if let Some(shown) = Out::optional(shown) {
-            // Its pointers lead into vectors, which stay where they are when the answer moves.
-            shown.put(answered.view());
-        }
-        Ok(answered)
-    })
-}
-
-fn conditions_of(query: *const nk_query) -> Result<Conditions, Failure> {
-    Ok(match table::get_if(query)? {
-        Some(query) => query.read().unwrap_or_else(PoisonError::into_inner).clone(),
-        None => Conditions::default(),
-    })
-}
-
-/// Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
-/// (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
-/// `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_find_text(
-    of: *const nk_readable,
-    text_data: *const c_char,
-    text_len: usize,
-    query: *const nk_query,
-    answer: *mut *mut nk_answer,
-    shown: *mut nk_answer_view,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    answering(error, answer, shown, || {
-        let (readable, conditions) = (Readable::of(of)?, conditions_of(query)?);
-        let signature = readable.sketcher().text(text(text_data, text_len, "text")?)?;
-        run(readable.snapshot().query(&signature), &conditions)
-    })
-}
-
-/// Finds the documents similar to a signature. `query` may be null. Free the answer; `shown` (may
-/// be null) receives what `nk_answer_get` gives. Errors: `NK_MISMATCH` if the signature has other
-/// parameters; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_find_signature(
-    of: *const nk_readable,
-    signature: *const nk_signature,
-    query: *const nk_query,
-    answer: *mut *mut nk_answer,
-    shown: *mut nk_answer_view,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    answering(error, answer, shown, || {
-        let signature = table::get(signature)?;
-        let (view, conditions) = (view(of)?, conditions_of(query)?);
-        run(view.query(&signature), &conditions)
-    })
-}
-
-/// Finds the documents similar to the stored one with this key, which is not in the answer itself.
-/// `query` may be null. Free the answer; `shown` (may be null) receives what `nk_answer_get` gives.
-/// Errors: `NK_NO_SUCH_KEY`; `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_find_key(
-    of: *const nk_readable,
-    key: *const c_void,
-    key_len: usize,
-    query: *const nk_query,
-    answer: *mut *mut nk_answer,
-    shown: *mut nk_answer_view,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    answering(error, answer, shown, || {
-        let key = bytes(key, key_len, "key")?;
-        let (view, conditions) = (view(of)?, conditions_of(query)?);
-        run(view.query_key(key), &conditions)
     })
 }

@@ -1,14 +1,12 @@
 //! What can be read: an index, a reader or a snapshot.
 
-use crate::bytes::{Out, bytes, path};
-use crate::error::{Failure, giving, guarded, making, nk_error, nk_status};
+use crate::bytes::{bytes, path, tell};
+use crate::error::{Failure, giving, guarded, making, nk_error, nk_status, telling};
 use crate::params::{nk_options, nk_params, options_of};
-use crate::results::{Stored, nk_document};
-use crate::slot::{Held, Used};
+use crate::results::nk_document;
 use crate::table::{self, handle};
 use engine::{Index, Reader, Sketcher, Snapshot};
 use std::ffi::{c_char, c_void};
-use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// An index, a reader or a snapshot, which `NK_READ` passes to functions that read. It is the same
@@ -18,89 +16,60 @@ pub struct nk_readable(());
 /// An index opened for reading, beside a writer in any process.
 pub struct nk_reader(());
 
-handle!(nk_reader, Kept<Reader>, "reader");
-
 /// An unchanging view of an index.
 pub struct nk_snapshot(());
 
-handle!(nk_snapshot, Kept<Snapshot>, "snapshot");
+handle!(nk_readable, Readable, "index, reader or snapshot");
+handle!(nk_snapshot, Readable, "snapshot");
+handle!(nk_reader, Readable, "reader", Reader, |readable| match &readable.source {
+    Source::Reader(reader) => Some(reader),
+    _ => None,
+});
 
-/// Something that can be read, with its sketcher, which is made when it is first needed.
-pub(crate) struct Kept<T> {
-    it: T,
+/// What can be read.
+pub(crate) enum Source {
+    Index(Index),
+    Reader(Reader),
+    Snapshot(Snapshot),
+}
+
+/// The object of the handle of an index, a reader or a snapshot.
+pub(crate) struct Readable {
+    pub(crate) source: Source,
+    /// Made when it is first needed.
     sketcher: OnceLock<Sketcher>,
 }
 
-impl<T> Kept<T> {
-    pub(crate) fn new(it: T) -> Self {
-        Self { it, sketcher: OnceLock::new() }
-    }
-}
-
-impl<T> Deref for Kept<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.it
-    }
-}
-
-/// What an argument of type `nk_readable` is.
-pub(crate) enum Readable {
-    Index(Held<'static, Kept<Index>>),
-    Reader(Held<'static, Kept<Reader>>),
-    Snapshot(Held<'static, Kept<Snapshot>>),
-}
-
 impl Readable {
-    pub(crate) fn of(handle: *const nk_readable) -> Result<Self, Failure> {
-        Self::from_object(table::object(handle.addr(), "index, reader or snapshot")?)
-    }
-
-    fn from_object(object: Used<'static>) -> Result<Self, Failure> {
-        let object = match object.downcast().map(Self::Index) {
-            Ok(index) => return Ok(index),
-            Err(other) => other,
-        };
-        let object = match object.downcast().map(Self::Reader) {
-            Ok(reader) => return Ok(reader),
-            Err(other) => other,
-        };
-        let snapshot = object.downcast().map(Self::Snapshot);
-        snapshot.map_err(|_| table::other_kind("an index, a reader or a snapshot"))
-    }
-
-    pub(crate) fn sketcher(&self) -> &Sketcher {
-        match self {
-            Self::Index(index) => index.sketcher.get_or_init(|| index.it.sketcher()),
-            Self::Reader(reader) => reader.sketcher.get_or_init(|| reader.it.sketcher()),
-            Self::Snapshot(snapshot) => {
-                snapshot.sketcher.get_or_init(|| Sketcher::new(snapshot.it.params()))
-            }
-        }
+    pub(crate) fn new(source: Source) -> Self {
+        Self { source, sketcher: OnceLock::new() }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
-        match self {
-            Self::Index(index) => index.snapshot(),
-            Self::Reader(reader) => reader.snapshot(),
-            Self::Snapshot(snapshot) => snapshot.it.clone(),
+        match &self.source {
+            Source::Index(index) => index.snapshot(),
+            Source::Reader(reader) => reader.snapshot(),
+            Source::Snapshot(snapshot) => snapshot.clone(),
         }
+    }
+
+    pub(crate) fn sketcher(&self) -> &Sketcher {
+        self.sketcher.get_or_init(|| Sketcher::new(self.snapshot().params()))
     }
 }
 
 /// The view of an argument that can be read.
 pub(crate) fn view(of: *const nk_readable) -> Result<Snapshot, Failure> {
-    Readable::of(of).map(|readable| readable.snapshot())
+    Ok(table::get(of)?.snapshot())
 }
 
 /// The sketcher of an argument that can be read, or that is a sketcher.
 pub(crate) fn sketcher_of(of: *const nk_readable) -> Result<Sketcher, Failure> {
     let object = table::object(of.addr(), "index, reader, snapshot or sketcher")?;
-    Ok(match object.downcast::<Sketcher>() {
-        Ok(sketcher) => Sketcher::clone(&sketcher),
-        Err(other) => Readable::from_object(other)?.sketcher().clone(),
-    })
+    match object.downcast::<Sketcher>() {
+        Ok(sketcher) => Ok(sketcher.clone()),
+        Err(_) => Ok(table::get(of)?.sketcher().clone()),
+    }
 }
 
 /// Opens an index for reading. It writes nothing, needs no lock, and sees the state of now until
@@ -116,7 +85,7 @@ pub unsafe extern "C" fn nk_reader_open(
 ) -> nk_status {
     making(error, reader, || {
         let options = options_of(options)?;
-        Ok(Kept::new(Reader::open(path(path_data, path_len)?, options)?))
+        Ok(Readable::new(Source::Reader(Reader::open(path(path_data, path_len)?, options)?)))
     })
 }
 
@@ -128,13 +97,7 @@ pub unsafe extern "C" fn nk_reader_refresh(
     is_later: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let refreshed = table::get(reader)?.refresh()?;
-        if let Some(is_later) = Out::optional(is_later) {
-            is_later.put(refreshed);
-        }
-        Ok(())
-    })
+    telling(error, is_later, || Ok(table::get(reader)?.refresh()?))
 }
 
 /// Takes an unchanging view of an index or a reader: cheap. It outlives them, and keeps the files
@@ -145,7 +108,7 @@ pub unsafe extern "C" fn nk_snapshot_take(
     snapshot: *mut *mut nk_snapshot,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, snapshot, || Ok(Kept::new(view(of)?)))
+    making(error, snapshot, || Ok(Readable::new(Source::Snapshot(view(of)?))))
 }
 
 /// The parameters of an index. Free them.
@@ -155,10 +118,7 @@ pub unsafe extern "C" fn nk_params_of(
     params: *mut *mut nk_params,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, params, || {
-        let view = view(of)?;
-        Ok(view.params().clone())
-    })
+    making(error, params, || Ok(view(of)?.params().clone()))
 }
 
 /// The number of documents, and the number of the last change that is seen. Either result may be
@@ -172,12 +132,8 @@ pub unsafe extern "C" fn nk_count(
 ) -> nk_status {
     guarded(error, || {
         let view = view(of)?;
-        if let Some(documents) = Out::optional(documents) {
-            documents.put(view.len());
-        }
-        if let Some(change) = Out::optional(change) {
-            change.put(view.change());
-        }
+        tell(documents, view.len());
+        tell(change, view.change());
         Ok(())
     })
 }
@@ -206,6 +162,6 @@ pub unsafe extern "C" fn nk_get(
 ) -> nk_status {
     giving(error, document, || {
         let found = view(of)?.get(bytes(key, key_len, "key")?)?;
-        found.map_or(Ok(std::ptr::null_mut()), |found| table::make(Stored(found)))
+        found.map_or(Ok(std::ptr::null_mut()), table::make)
     })
 }

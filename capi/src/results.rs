@@ -1,7 +1,7 @@
 //! Results that own their memory: documents, answers, texts.
 
 use crate::bytes::nk_bytes;
-use crate::error::{Failure, giving, making, nk_error, nk_status};
+use crate::error::{Failure, c_text, giving, making, nk_error, nk_status};
 use crate::sketch::nk_signature;
 use crate::table::{self, handle};
 use engine::{Answer, Document, Match};
@@ -10,10 +10,7 @@ use std::ffi::{CString, c_char};
 /// A stored document.
 pub struct nk_document(());
 
-/// The object of a document handle.
-pub(crate) struct Stored(pub(crate) Document);
-
-handle!(nk_document, Stored, "document");
+handle!(nk_document, Document, "document");
 
 /// What a document is. Its bytes belong to the document.
 #[repr(C)]
@@ -36,7 +33,7 @@ pub unsafe extern "C" fn nk_document_get(
 ) -> nk_status {
     giving(error, view, || {
         let document = table::get(document)?;
-        let Document { key, payload, time, .. } = &document.0;
+        let Document { key, payload, time, .. } = &*document;
         let (key, payload) = (nk_bytes::of(key), nk_bytes::of(payload));
         Ok(nk_document_view { key, payload, time: *time })
     })
@@ -49,10 +46,7 @@ pub unsafe extern "C" fn nk_document_signature(
     signature: *mut *mut nk_signature,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, signature, || {
-        let document = table::get(document)?;
-        Ok(document.0.signature.clone())
-    })
+    making(error, signature, || Ok(table::get(document)?.signature.clone()))
 }
 
 /// A document that is similar. Its bytes belong to the answer or admission that it is in.
@@ -170,14 +164,10 @@ pub(crate) struct Text(CString);
 handle!(nk_text, Text, "text");
 
 impl Text {
-    pub(crate) fn new(text: &str) -> Self {
-        Self(CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default())
-    }
-
     pub(crate) fn json(value: &impl serde::Serialize) -> Result<Self, Failure> {
         let json = serde_json::to_string(value);
-        json.map(|json| Self::new(&json))
-            .map_err(|error| Failure::new(nk_status::NK_BUG, &format!("no JSON: {error}")))
+        json.map(|json| Self(c_text(json)))
+            .map_err(|error| Failure::new(nk_status::NK_BUG, format!("no JSON: {error}")))
     }
 }
 

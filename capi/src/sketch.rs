@@ -1,6 +1,6 @@
 //! Signatures: of texts and of sets of items.
 
-use crate::bytes::{Out, bytes, lent, nk_bytes, text};
+use crate::bytes::{bytes, lent, nk_bytes, tell, text};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
 use crate::params::nk_params;
 use crate::readable::{nk_readable, sketcher_of};
@@ -25,10 +25,7 @@ pub unsafe extern "C" fn nk_sketcher_new(
     sketcher: *mut *mut nk_sketcher,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, sketcher, || {
-        let params = table::get(params)?;
-        Ok(Sketcher::new(&params))
-    })
+    making(error, sketcher, || Ok(Sketcher::new(&*table::get(params)?)))
 }
 
 /// Makes the signature of a text in UTF-8. `of` is an index, a reader or a snapshot (`NK_READ`), or
@@ -42,10 +39,7 @@ pub unsafe extern "C" fn nk_sketch_text(
     signature: *mut *mut nk_signature,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, signature, || {
-        let sketcher = sketcher_of(of)?;
-        Ok(sketcher.text(text(text_data, text_len, "text")?)?)
-    })
+    making(error, signature, || Ok(sketcher_of(of)?.text(text(text_data, text_len, "text")?)?))
 }
 
 /// Makes the signature of a set of items, for parameters with "shingles=items". `of` is as for
@@ -59,11 +53,9 @@ pub unsafe extern "C" fn nk_sketch_items(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, signature, || {
-        let sketcher = sketcher_of(of)?;
         let items = lent(items, items_len, "items")?.iter();
-        let items: Result<Vec<&[u8]>, Failure> =
-            items.map(|item| bytes(item.data, item.len, "an item")).collect();
-        Ok(sketcher.items(items?)?)
+        let items = items.map(|item| bytes(item.data, item.len, "an item"));
+        Ok(sketcher_of(of)?.items(items.collect::<Result<Vec<_>, Failure>>()?)?)
     })
 }
 
@@ -80,8 +72,7 @@ pub unsafe extern "C" fn nk_signature_from_bytes(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, signature, || {
-        let params = table::get(params)?;
-        let data = bytes(data, len, "data")?;
+        let (params, data) = (table::get(params)?, bytes(data, len, "data")?);
         Ok(Signature::from_bytes(&params, data, shingles)?)
     })
 }
@@ -97,12 +88,8 @@ pub unsafe extern "C" fn nk_signature_get(
 ) -> nk_status {
     guarded(error, || {
         let signature = table::get(signature)?;
-        if let Some(data) = Out::optional(data) {
-            data.put(nk_bytes::of(signature.as_bytes()));
-        }
-        if let Some(shingles) = Out::optional(shingles) {
-            shingles.put(signature.shingle_count());
-        }
+        tell(data, nk_bytes::of(signature.as_bytes()));
+        tell(shingles, signature.shingle_count());
         Ok(())
     })
 }

@@ -138,16 +138,24 @@ impl<'a> Used<'a> {
         // this user saw that.
         let object = unsafe { &*self.slot.object.get() };
         match object.as_ref().and_then(|object| object.downcast_ref::<T>()) {
-            Some(object) => Ok(Held { object: object.into(), _used: self }),
+            Some(object) => Ok(Held { object: object.into(), used: self }),
             None => Err(self),
         }
     }
 }
 
-/// The object of a handle during a call.
+/// The object of a handle during a call, or a part of it.
 pub(crate) struct Held<'a, T> {
     object: NonNull<T>,
-    _used: Used<'a>,
+    used: Used<'a>,
+}
+
+impl<'a, T> Held<'a, T> {
+    /// A part of the object.
+    pub(crate) fn part<P>(self, part: impl FnOnce(&T) -> Option<&P>) -> Option<Held<'a, P>> {
+        let object = NonNull::from(part(&self)?);
+        Some(Held { object, used: self.used })
+    }
 }
 
 impl<T> Deref for Held<'_, T> {

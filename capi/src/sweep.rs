@@ -1,13 +1,13 @@
 //! Iterators: keys, pairs and clusters of one view.
 
-use crate::admit::alike;
 use crate::bytes::{Out, bytes, nk_bytes};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::error::{guarded, making, nk_error, nk_status};
+use crate::query::alike;
 use crate::readable::{nk_readable, view};
-use crate::table::{self, handle};
+use crate::table::{self, Handle, handle, lock};
 use engine::{Cluster, Clusters, Key, Keys, Pair, Pairs};
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The keys of an index, in order. Locked during a call.
 pub struct nk_keys(());
@@ -32,16 +32,43 @@ pub(crate) struct Walk<I, T> {
     shown: Vec<nk_bytes>,
 }
 
-impl<T, I: Iterator<Item = engine::Result<T>>> Walk<I, T> {
+impl<I, T> Walk<I, T> {
     fn new(rest: I) -> Mutex<Self> {
         Mutex::new(Self { rest, last: None, shown: Vec::new() })
     }
+}
 
-    /// Steps on. `None` at the end; what was given last stays then.
-    fn step(&mut self) -> Result<Option<&T>, Failure> {
-        let Some(next) = self.rest.next() else { return Ok(None) };
-        Ok(Some(self.last.insert(next?)))
-    }
+/// Steps a walk on: shows what comes next, or says that it ended, with what it gave last kept.
+fn next<H, I, T, V>(
+    walk: *const H,
+    shown: *mut V,
+    is_there: *mut bool,
+    error: *mut *mut nk_error,
+    show: impl FnOnce(&T, &mut Vec<nk_bytes>) -> V,
+) -> nk_status
+where
+    H: Handle<Part = Mutex<Walk<I, T>>>,
+    I: Iterator<Item = engine::Result<T>> + 'static,
+    T: 'static,
+{
+    guarded(error, || {
+        let (walk, out) = (table::get(walk)?, Out::required(shown, "the result")?);
+        let is_there = Out::required(is_there, "the flag")?;
+        let Walk { rest, last, shown } = &mut *lock(&walk);
+        let found = rest.next().transpose()?;
+        is_there.put(found.is_some());
+        if let Some(found) = found {
+            out.put(show(last.insert(found), shown));
+        }
+        Ok(())
+    })
+}
+
+/// What two documents have to be; a negative containment asks for none. Not a number is passed on,
+/// so that the engine refuses it.
+fn wanted(similarity: f64, contained: f64) -> engine::Alike {
+    let is_asked = contained.is_nan() || contained >= 0.0;
+    alike(similarity, is_asked.then_some(contained))
 }
 
 /// Begins to walk over the keys that begin with a prefix, in order of their bytes; an empty prefix
@@ -55,14 +82,12 @@ pub unsafe extern "C" fn nk_keys_begin(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, keys, || {
-        let view = view(of)?;
-        let found = view.keys_with_prefix(bytes(prefix, prefix_len, "prefix")?)?;
-        Ok(Walk::new(found))
+        Ok(Walk::new(view(of)?.keys_with_prefix(bytes(prefix, prefix_len, "prefix")?)?))
     })
 }
 
 /// The next key, which belongs to the iterator and is valid until its next step. `has_key` is false
-/// at the end.
+/// at the end, and `key` is as before then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_keys_next(
     keys: *const nk_keys,
@@ -70,15 +95,7 @@ pub unsafe extern "C" fn nk_keys_next(
     has_key: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let (walk, key) = (table::get(keys)?, Out::required(key, "key")?);
-        let has_key = Out::required(has_key, "has_key")?;
-        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = walk.step()?;
-        has_key.put(found.is_some());
-        key.put(found.map_or(nk_bytes::NONE, |found| nk_bytes::of(found.as_bytes())));
-        Ok(())
-    })
+    next(keys, key, has_key, error, |key, _| nk_bytes::of(key.as_bytes()))
 }
 
 /// Two documents that are similar. The keys belong to the iterator, and are valid until its next
@@ -110,10 +127,7 @@ pub unsafe extern "C" fn nk_pairs_begin(
     pairs: *mut *mut nk_pairs,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, pairs, || {
-        let view = view(of)?;
-        Ok(Walk::new(view.pairs(alike(similarity, contained))?))
-    })
+    making(error, pairs, || Ok(Walk::new(view(of)?.pairs(wanted(similarity, contained))?)))
 }
 
 /// The next pair. `has_pair` is false at the end, and `pair` is as before then.
@@ -124,22 +138,12 @@ pub unsafe extern "C" fn nk_pairs_next(
     has_pair: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let (walk, pair) = (table::get(pairs)?, Out::required(pair, "pair")?);
-        let has_pair = Out::required(has_pair, "has_pair")?;
-        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = walk.step()?;
-        has_pair.put(found.is_some());
-        if let Some(found) = found {
-            pair.put(nk_pair {
-                a: nk_bytes::of(&found.a),
-                b: nk_bytes::of(&found.b),
-                similarity: found.similarity,
-                containment: found.containment.map_or(f64::NAN, |told| told.estimate),
-                equal_rows: found.equal_rows,
-            });
-        }
-        Ok(())
+    next(pairs, pair, has_pair, error, |found, _| nk_pair {
+        a: nk_bytes::of(&found.a),
+        b: nk_bytes::of(&found.b),
+        similarity: found.similarity,
+        containment: found.containment.map_or(f64::NAN, |told| told.estimate),
+        equal_rows: found.equal_rows,
     })
 }
 
@@ -166,10 +170,7 @@ pub unsafe extern "C" fn nk_clusters_begin(
     clusters: *mut *mut nk_clusters,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, clusters, || {
-        let view = view(of)?;
-        Ok(Walk::new(view.clusters(alike(similarity, contained))?))
-    })
+    making(error, clusters, || Ok(Walk::new(view(of)?.clusters(wanted(similarity, contained))?)))
 }
 
 /// The next cluster. `has_cluster` is false at the end, and `cluster` is as before then.
@@ -180,22 +181,9 @@ pub unsafe extern "C" fn nk_clusters_next(
     has_cluster: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || {
-        let (walk, cluster) = (table::get(clusters)?, Out::required(cluster, "cluster")?);
-        let has_cluster = Out::required(has_cluster, "has_cluster")?;
-        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = walk.step()?.map(|found| found.keys.iter().map(|key| nk_bytes::of(key)));
-        let keys: Option<Vec<nk_bytes>> = keys.map(Iterator::collect);
-        has_cluster.put(keys.is_some());
-        let walk = &mut *walk;
-        if let (Some(keys), Some(found)) = (keys, &walk.last) {
-            walk.shown = keys;
-            cluster.put(nk_cluster {
-                keys: walk.shown.as_ptr(),
-                times: found.times.as_ptr(),
-                len: walk.shown.len(),
-            });
-        }
-        Ok(())
+    next(clusters, cluster, has_cluster, error, |found, keys| {
+        keys.clear();
+        keys.extend(found.keys.iter().map(|key| nk_bytes::of(key)));
+        nk_cluster { keys: keys.as_ptr(), times: found.times.as_ptr(), len: keys.len() }
     })
 }

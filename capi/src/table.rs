@@ -13,18 +13,32 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A type of the header, of which callers hold pointers.
 pub(crate) trait Handle {
-    /// What a handle of this type stands for.
+    /// What is stored for a handle of this type.
     type Object: Send + Sync + 'static;
+    /// What calls use of it.
+    type Part: 'static;
     /// Its name in messages.
     const NAME: &'static str;
+    /// The part of an object; `None` if the handle is of another kind.
+    fn part(object: &Self::Object) -> Option<&Self::Part>;
 }
 
-/// Says what a type of the header stands for.
+/// Says what a type of the header stands for: an object, or a part of one.
 macro_rules! handle {
     ($handle:ty, $object:ty, $name:literal) => {
+        $crate::table::handle!($handle, $object, $name, $object, |object| Some(object));
+    };
+    ($handle:ty, $object:ty, $name:literal, $part:ty, $find:expr) => {
         impl $crate::table::Handle for $handle {
             type Object = $object;
+            type Part = $part;
             const NAME: &'static str = $name;
+
+            #[inline]
+            fn part<'o>(object: &'o $object) -> Option<&'o $part> {
+                let find: fn(&'o $object) -> Option<&'o $part> = $find;
+                find(object)
+            }
         }
     };
 }
@@ -63,11 +77,13 @@ static TABLE: [Shard; SHARDS] = [const {
     }
 }; SHARDS];
 
-impl Shard {
-    fn free(&self) -> MutexGuard<'_, Free> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Locks. A panic of an earlier call does no harm: what this crate guards is changed by one call
+/// of the engine.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
+impl Shard {
     /// The slot with this number, if its chunk was made.
     #[inline]
     fn slot(&self, number: usize) -> Option<&Slot> {
@@ -77,7 +93,7 @@ impl Shard {
 
     /// Takes a free slot, or a new one, of the shard with this index; `None` if all are taken.
     fn take(&self, shard: usize) -> Option<&Slot> {
-        let mut free = self.free();
+        let mut free = lock(&self.free);
         if let Some(number) = free.places.pop() {
             return self.slot(number);
         }
@@ -121,7 +137,7 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         for place in self.places.take() {
-            TABLE[place % SHARDS].free().places.push(place / SHARDS);
+            lock(&TABLE[place % SHARDS].free).places.push(place / SHARDS);
         }
     }
 }
@@ -152,7 +168,7 @@ pub(crate) fn give_back(place: usize) {
         has_room
     });
     if !kept.unwrap_or(false) {
-        TABLE[place % SHARDS].free().places.push(place / SHARDS);
+        lock(&TABLE[place % SHARDS].free).places.push(place / SHARDS);
     }
 }
 
@@ -185,14 +201,15 @@ pub(crate) fn object(handle: usize, name: &str) -> Result<Used<'static>, Failure
 
 /// The object of a handle of this type, or the error that says what is wrong with the handle.
 #[inline]
-pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Held<'static, H::Object>, Failure> {
-    object(handle.addr(), H::NAME)?.downcast().map_err(|_| other_kind(H::NAME))
+pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Held<'static, H::Part>, Failure> {
+    let object = object(handle.addr(), H::NAME)?.downcast::<H::Object>().ok();
+    object.and_then(|object| object.part(H::part)).ok_or_else(|| other_kind(H::NAME))
 }
 
 /// Like [`get`], for an argument that may be null.
 pub(crate) fn get_if<H: Handle>(
     handle: *const H,
-) -> Result<Option<Held<'static, H::Object>>, Failure> {
+) -> Result<Option<Held<'static, H::Part>>, Failure> {
     if handle.is_null() { Ok(None) } else { get(handle).map(Some) }
 }
 
@@ -200,14 +217,14 @@ pub(crate) fn get_if<H: Handle>(
 #[cold]
 fn not_live(handle: usize, name: &str) -> Failure {
     let what = if handle == 0 { "is null" } else { "was freed, or is no handle" };
-    Failure::new(nk_status::NK_BAD_HANDLE, &format!("the {name} handle {what}"))
+    Failure::new(nk_status::NK_BAD_HANDLE, format!("the {name} handle {what}"))
 }
 
 /// The error for a handle of another kind.
 #[cold]
 pub(crate) fn other_kind(name: &str) -> Failure {
     let message = format!("the handle is of another kind: this call takes the handle of {name}");
-    Failure::new(nk_status::NK_BAD_HANDLE, &message)
+    Failure::new(nk_status::NK_BAD_HANDLE, message)
 }
 
 /// Frees a handle. Its object is dropped here, or by the last call that uses it.

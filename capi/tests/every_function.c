@@ -149,10 +149,10 @@ static void opening(void) {
   OK(nk_params_json(params, &b, &error));
   CHECK(strcmp(nk_text_get(a), nk_text_get(b)) == 0);
   fox = signature_of(index, FOX);
-  OK(nk_index_insert(index, "fox", 3, fox, NULL, &error));
+  OK(nk_index_insert(index, "fox", 3, fox, NULL, 0, NULL, &error));
   OK(nk_index_close(index, &error));
   OK(nk_index_close(index, &error));
-  FAILS(NK_CLOSED, nk_index_insert(index, "fox", 3, fox, NULL, &error));
+  FAILS(NK_CLOSED, nk_index_insert(index, "fox", 3, fox, NULL, 0, NULL, &error));
   FAILS(NK_CLOSED, nk_find_signature(NK_READ(index), fox, NULL, (nk_answer **)&a, NULL, &error));
   OK(nk_index_exists(path, strlen(path), &is_there, &error));
   CHECK(is_there);
@@ -187,11 +187,11 @@ static void writing(void) {
   fox = signature_of(index, FOX);
   fox2 = signature_of(index, FOX2);
   bread = signature_of(index, BREAD);
-  OK(nk_index_insert(index, "p1", 2, fox, &outcome, &error));
+  OK(nk_index_insert(index, "p1", 2, fox, NULL, 0, &outcome, &error));
   CHECK(outcome == NK_INSERTED);
-  OK(nk_index_insert(index, "p1", 2, fox2, &outcome, &error));
+  OK(nk_index_insert(index, "p1", 2, fox2, NULL, 0, &outcome, &error));
   CHECK(outcome == NK_UNCHANGED); /* Normalised, the two texts are the same. */
-  OK(nk_index_insert_with_payload(index, "p1", 2, bread, "rye", 3, &outcome, &error));
+  OK(nk_index_insert(index, "p1", 2, bread, "rye", 3, &outcome, &error));
   CHECK(outcome == NK_REPLACED);
   OK(nk_index_set_payload(index, "p1", 2, "honey", 5, &outcome, &error));
   OK(nk_index_set_payload(index, "none", 4, "honey", 5, &outcome, &error));
@@ -205,16 +205,16 @@ static void writing(void) {
   CHECK(data.len == same.len && memcmp(data.data, same.data, data.len) == 0 && shingles > 5);
   OK(nk_signature_from_bytes(params, data.data, data.len, shingles, &copy, &error));
   FAILS(NK_INVALID, nk_signature_from_bytes(params, data.data, 3, shingles, &copy, &error));
-  OK(nk_index_insert(index, "p2", 2, copy, NULL, &error));
+  OK(nk_index_insert(index, "p2", 2, copy, NULL, 0, NULL, &error));
   nk_free(document);
   OK(nk_get(NK_READ(index), "none", 4, &document, &error));
   CHECK(document == NULL);
-  FAILS(NK_INVALID, nk_index_insert(index, "", 0, fox, NULL, &error));
-  FAILS(NK_BAD_HANDLE, nk_index_insert(index, "p1", 2, (nk_signature *)(void *)index, NULL, &error));
+  FAILS(NK_INVALID, nk_index_insert(index, "", 0, fox, NULL, 0, NULL, &error));
+  FAILS(NK_BAD_HANDLE, nk_index_insert(index, "p1", 2, (nk_signature *)(void *)index, NULL, 0, NULL, &error));
 
   OK(nk_batch_new(&batch, &error));
-  OK(nk_batch_insert(batch, "q1", 2, fox, &error));
-  OK(nk_batch_insert_with_payload(batch, "q2", 2, bread, "x", 1, &error));
+  OK(nk_batch_insert(batch, "q1", 2, fox, NULL, 0, 0, &error));
+  OK(nk_batch_insert(batch, "q2", 2, bread, "x", 1, 0, &error));
   OK(nk_batch_set_payload(batch, "q1", 2, "y", 1, &error));
   OK(nk_batch_remove(batch, "p1", 2, &error));
   OK(nk_batch_remove(batch, "gone", 4, &error));
@@ -292,9 +292,9 @@ static nk_index *filled(const char *settings) {
   OK(nk_index_temporary(params, NULL, &index, &error));
   fox = signature_of(index, FOX);
   bread = signature_of(index, BREAD);
-  OK(nk_index_insert_with_payload(index, "a1", 2, fox, "one", 3, NULL, &error));
-  OK(nk_index_insert(index, "b1", 2, fox, NULL, &error));
-  OK(nk_index_insert(index, "c1", 2, bread, NULL, &error));
+  OK(nk_index_insert(index, "a1", 2, fox, "one", 3, NULL, &error));
+  OK(nk_index_insert(index, "b1", 2, fox, NULL, 0, NULL, &error));
+  OK(nk_index_insert(index, "c1", 2, bread, NULL, 0, NULL, &error));
   nk_free(fox);
   nk_free(bread);
   nk_free(params);
@@ -317,11 +317,11 @@ static void querying(void) {
   CHECK(view.matches[0].equal_rows > 10 && view.change == 3);
   nk_free(answer);
   OK(nk_query_new(&query, &error));
-  OK(nk_query_threshold(query, 0.5, &error));
-  OK(nk_query_contained(query, 0.9, &error));
-  OK(nk_query_limit(query, 1, &error));
-  OK(nk_query_max_candidates(query, 100, &error));
-  OK(nk_query_deadline_ms(query, 60000, &error));
+  OK(nk_query_set(query, NK_THRESHOLD, 0.5, &error));
+  OK(nk_query_set(query, NK_CONTAINED, 0.9, &error));
+  OK(nk_query_set(query, NK_LIMIT, 1, &error));
+  OK(nk_query_set(query, NK_MAX_CANDIDATES, 100, &error));
+  OK(nk_query_set(query, NK_DEADLINE_MS, 60000, &error));
   OK(nk_find_text(NK_READ(index), FOX2, strlen(FOX2), query, &answer, &view, &error));
   CHECK(view.matches_len == 1 && view.found == 2 && view.matches[0].containment > 0.9);
   nk_free(answer);
@@ -335,7 +335,7 @@ static void querying(void) {
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   CHECK(releases == 2);
-  OK(nk_query_threshold(query, 2.0, &error));
+  OK(nk_query_set(query, NK_THRESHOLD, 2.0, &error));
   FAILS(NK_INVALID, nk_find_signature(NK_READ(index), fox, query, &answer, NULL, &error));
   nk_free(query);
   CHECK(releases == 3);
@@ -348,32 +348,97 @@ static void querying(void) {
   nk_free(fox);
 }
 
+/* A filter by time: documents of 1000, 2000 and 3000 ms, of which each condition lets some pass. */
+static void querying_by_time(void) {
+  nk_params *params = params_of("threshold=0.6,shingles=words:1");
+  nk_index *index = NULL;
+  nk_batch *batch = NULL;
+  nk_query *query = NULL;
+  nk_answer *answer = NULL;
+  nk_answer_view view;
+  nk_admission *admission = NULL;
+  nk_admission_view admitted;
+  nk_signature *fox;
+  OK(nk_index_temporary(params, NULL, &index, &error));
+  fox = signature_of(index, FOX);
+  OK(nk_batch_new(&batch, &error));
+  OK(nk_batch_insert(batch, "t1", 2, fox, NULL, 0, 1000, &error));
+  OK(nk_batch_insert(batch, "t2", 2, fox, "x", 1, 2000, &error));
+  OK(nk_batch_insert(batch, "u3", 2, fox, NULL, 0, 3000, &error));
+  OK(nk_index_write(index, batch, NULL, 0, NULL, &error));
+  OK(nk_query_new(&query, &error));
+  OK(nk_query_set(query, NK_AFTER, 2000, &error));
+  OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
+  CHECK(view.found == 2 && equals(view.matches[0].key, "t2") && view.matches[0].time == 2000);
+  nk_free(answer);
+  OK(nk_query_set(query, NK_BEFORE, 3000, &error));
+  OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
+  CHECK(view.found == 1 && equals(view.matches[0].key, "t2"));
+  nk_free(answer);
+  OK(nk_query_set(query, NK_AFTER, 0, &error));
+  OK(nk_query_set(query, NK_BEFORE, 1000, &error));
+  OK(nk_index_admit(index, "n1", 2, fox, NULL, 0, query, &admission, &error));
+  OK(nk_admission_get(admission, &admitted, &error));
+  CHECK(admitted.is_admitted);
+  nk_free(admission);
+  OK(nk_query_set(query, NK_BEFORE, 1001, &error));
+  OK(nk_index_admit(index, "n2", 2, fox, NULL, 0, query, &admission, &error));
+  OK(nk_admission_get(admission, &admitted, &error));
+  CHECK(!admitted.is_admitted && admitted.duplicates_len == 1);
+  CHECK(equals(admitted.duplicates[0].key, "t1"));
+  nk_free(admission);
+  OK(nk_query_set(query, NK_BEFORE, 4000, &error));
+  OK(nk_query_prefix(query, "u", 1, &error));
+  OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
+  CHECK(view.found == 1 && equals(view.matches[0].key, "u3"));
+  FAILS(NK_INVALID, nk_query_set(query, NK_AFTER, -1, &error));
+  FAILS(NK_INVALID, nk_query_set(query, NK_LIMIT, 1.5, &error));
+  FAILS(NK_INVALID, nk_query_set(query, 99, 1, &error));
+  nk_free(answer);
+  nk_free(query);
+  nk_free(batch);
+  nk_free(fox);
+  nk_free(index);
+  nk_free(params);
+}
+
+static nk_query *near_copies(double threshold) {
+  nk_query *query = NULL;
+  OK(nk_query_new(&query, &error));
+  OK(nk_query_set(query, NK_THRESHOLD, threshold, &error));
+  return query;
+}
+
 static void admitting(void) {
   nk_index *index = filled("threshold=0.6,shingles=words:1");
   nk_signature *fox = signature_of(index, FOX);
-  nk_admit *admit = NULL, *newest = NULL;
+  nk_query *query = near_copies(0.8), *newest;
   nk_admission *admission = NULL;
   nk_admission_view view;
   int calls = 0, released = releases;
-  OK(nk_admit_new(0.8, -1.0, &admit, &error));
-  OK(nk_admit_limit(admit, 1, &error));
-  OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, admit, &admission, &error));
+  OK(nk_query_set(query, NK_LIMIT, 1, &error));
+  OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(!view.is_admitted && view.duplicates_len == 1 && view.complete);
   CHECK(equals(view.duplicates[0].key, "a1") && view.related_len == 0 && view.change == 3);
   nk_free(admission);
-  OK(nk_admit_filter(admit, only_b, &calls, release, &error));
-  FAILS(NK_INVALID, nk_admit_filter(admit, NULL, &calls, release, &error));
-  OK(nk_index_admit(index, "b9", 2, fox, NULL, 0, admit, &admission, &error));
+  /* Without conditions, the threshold of the index decides. */
+  OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, NULL, &admission, &error));
+  OK(nk_admission_get(admission, &view, &error));
+  CHECK(!view.is_admitted && view.duplicates_len == 2);
+  nk_free(admission);
+  OK(nk_query_filter(query, only_b, &calls, release, &error));
+  OK(nk_index_admit(index, "b9", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(!view.is_admitted && equals(view.duplicates[0].key, "b1") && calls > 0);
   nk_free(admission);
-  nk_free(admit);
+  nk_free(query);
   CHECK(releases == released + 1);
-  OK(nk_admit_new(0.9, 0.9, &newest, &error));
-  OK(nk_admit_keep(newest, NK_KEEP_NEWEST, &error));
-  FAILS(NK_INVALID, nk_admit_keep(newest, 9, &error));
-  OK(nk_admit_prefix(newest, "a", 1, &error));
+  newest = near_copies(0.9);
+  OK(nk_query_set(newest, NK_CONTAINED, 0.9, &error));
+  OK(nk_query_set(newest, NK_KEEP, NK_KEEP_NEWEST, &error));
+  FAILS(NK_INVALID, nk_query_set(newest, NK_KEEP, 9, &error));
+  OK(nk_query_prefix(newest, "a", 1, &error));
   OK(nk_index_admit(index, "a2", 2, fox, "two", 3, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(view.is_admitted && view.outcome == NK_INSERTED && view.duplicates_len == 1);
@@ -381,9 +446,9 @@ static void admitting(void) {
   nk_free(admission);
   FAILS(NK_INVALID, nk_index_admit(index, "b2", 2, fox, NULL, 0, newest, &admission, &error));
   nk_free(newest);
-  OK(nk_admit_new(1.0, -1.0, &newest, &error));
-  OK(nk_admit_keep(newest, NK_KEEP_LONGEST, &error));
-  OK(nk_admit_relate(newest, 0.0, &error));
+  newest = near_copies(1.0);
+  OK(nk_query_set(newest, NK_KEEP, NK_KEEP_LONGEST, &error));
+  OK(nk_query_set(newest, NK_RELATE, 0.0, &error));
   OK(nk_index_admit(index, "x", 1, fox, NULL, 0, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(!view.is_admitted && view.outcome == NK_UNCHANGED);
@@ -457,7 +522,7 @@ static void reading_beside(void) {
   OK(nk_reader_open(path, strlen(path), NULL, &reader, &error));
   fox = signature_of(reader, FOX);
   OK(nk_snapshot_take(NK_READ(index), &snapshot, &error));
-  OK(nk_index_insert(index, "p1", 2, fox, NULL, &error));
+  OK(nk_index_insert(index, "p1", 2, fox, NULL, 0, NULL, &error));
   OK(nk_index_flush(index, &error));
   CHECK(events[NK_EVENT_FLUSHED] == 1);
   OK(nk_reader_refresh(reader, &yes, &error));
@@ -502,6 +567,7 @@ int main(int argc, char **argv) {
   writing();
   sketching();
   querying();
+  querying_by_time();
   admitting();
   walking();
   reading_beside();

@@ -157,10 +157,11 @@ class Program:
             return
         expected = self.apply(edit)
         if what == "insert":
-            self.call(OK, lib.nk_index_insert, index, key, len(key), self.signature(items), out)
+            self.call(OK, lib.nk_index_insert, index, key, len(key), self.signature(items),
+                      self.ffi.NULL, 0, out)
         elif what == "with":
-            self.call(OK, lib.nk_index_insert_with_payload, index, key, len(key),
-                      self.signature(items), payload, len(payload), out)
+            self.call(OK, lib.nk_index_insert, index, key, len(key), self.signature(items),
+                      payload, len(payload), out)
         elif what == "payload":
             self.call(OK, lib.nk_index_set_payload, index, key, len(key), payload, len(payload), out)
         else:
@@ -170,10 +171,11 @@ class Program:
     def step_batch(self):
         what, key, items, payload = edit = self.edit()
         if what == "insert":
-            self.call(OK, self.lib.nk_batch_insert, self.batch, key, len(key), self.signature(items))
+            self.call(OK, self.lib.nk_batch_insert, self.batch, key, len(key),
+                      self.signature(items), self.ffi.NULL, 0, 0)
         elif what == "with":
-            self.call(OK, self.lib.nk_batch_insert_with_payload, self.batch, key, len(key),
-                      self.signature(items), payload, len(payload))
+            self.call(OK, self.lib.nk_batch_insert, self.batch, key, len(key),
+                      self.signature(items), payload, len(payload), 0)
         elif what == "payload":
             self.call(OK, self.lib.nk_batch_set_payload, self.batch, key, len(key), payload,
                       len(payload))
@@ -275,12 +277,12 @@ class Program:
             return
         items, filtered = self.some(), self.random.random() < 0.5
         query = self.make("nk_query", self.lib.nk_query_new)
-        self.call(OK, self.lib.nk_query_threshold, query, 1.0)
+        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_THRESHOLD, 1.0)
         if filtered:
             self.call(OK, self.lib.nk_query_filter, query, self.filter, self.ffi.NULL, self.ffi.NULL)
         limit = self.random.choice([None, 2])
         if limit:
-            self.call(OK, self.lib.nk_query_limit, query, limit)
+            self.call(OK, self.lib.nk_query_set, query, self.lib.NK_LIMIT, limit)
         expected = sorted(key for key, value in model.items()
                           if value[0] == items and (key < b"m" or not filtered))
         by_key = self.random.random() < 0.3
@@ -335,10 +337,11 @@ class Program:
             return
         key, items = self.key(), self.some()
         newest = self.random.random() < 0.5
-        admit = self.make("nk_admit", self.lib.nk_admit_new, 1.0, -1.0)
-        self.call(OK, self.lib.nk_admit_keep, admit, 1 if newest else 0)
+        query = self.make("nk_query", self.lib.nk_query_new)
+        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_THRESHOLD, 1.0)
+        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_KEEP, 1 if newest else 0)
         admission = self.make("nk_admission", self.lib.nk_index_admit, self.index, key, len(key),
-                              self.signature(items), b"new", 3, admit)
+                              self.signature(items), b"new", 3, query)
         view = self.ffi.new("nk_admission_view *")
         self.call(OK, self.lib.nk_admission_get, admission, view)
         duplicates = sorted(other for other, value in self.model.items()
@@ -350,7 +353,7 @@ class Program:
             for other in duplicates:
                 del self.model[other]
             self.model[key] = (items, b"new")
-        self.free(admit)
+        self.free(query)
         self.free(admission)
 
     def step_maintain(self):
@@ -367,15 +370,16 @@ class Program:
         ffi, lib, key = self.ffi, self.lib, self.key()
         readable = ("nk_index", "nk_reader", "nk_snapshot")
         calls = [
-            (lib.nk_index_insert, "nk_index", (key, len(key), self.signature(self.some()), ffi.NULL)),
+            (lib.nk_index_insert, "nk_index",
+             (key, len(key), self.signature(self.some()), ffi.NULL, 0, ffi.NULL)),
             (lib.nk_index_remove, "nk_index", (key, len(key), ffi.NULL)),
             (lib.nk_index_flush, "nk_index", ()),
             (lib.nk_index_close, "nk_index", ()),
             (lib.nk_batch_remove, "nk_batch", (key, len(key))),
             (lib.nk_batch_clear, "nk_batch", ()),
-            (lib.nk_query_threshold, "nk_query", (0.5,)),
+            (lib.nk_query_set, "nk_query", (lib.NK_THRESHOLD, 0.5)),
+            (lib.nk_query_prefix, "nk_query", (key, len(key))),
             (lib.nk_query_filter, "nk_query", (self.filter, ffi.NULL, ffi.NULL)),
-            (lib.nk_admit_relate, "nk_admit", (0.5,)),
             (lib.nk_answer_get, "nk_answer", (ffi.new("nk_answer_view *"),)),
             (lib.nk_document_get, "nk_document", (ffi.new("nk_document_view *"),)),
             (lib.nk_pairs_next, "nk_pairs", (ffi.new("nk_pair *"), ffi.new("bool *"))),
@@ -390,13 +394,13 @@ class Program:
         self.call(BAD, function, ffi.cast(f"{kind} *", bad), *rest)
         if kind == "nk_index" and function == lib.nk_index_insert and not self.closed:
             wrong = ffi.cast("nk_signature *", self.bad("nk_signature"))
-            self.call(BAD, function, self.index, key, len(key), wrong, ffi.NULL)
+            self.call(BAD, function, self.index, key, len(key), wrong, ffi.NULL, 0, ffi.NULL)
         address = int(ffi.cast("uintptr_t", bad))
         if address and address not in self.handles:
             assert lib.nk_free(bad) == BAD
         if not self.closed:
             self.call(INVALID, lib.nk_index_insert, self.index, ffi.NULL, 3,
-                      self.signature(self.some()), ffi.NULL)
+                      self.signature(self.some()), ffi.NULL, 0, ffi.NULL)
 
     def run(self):
         steps = [

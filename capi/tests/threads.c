@@ -59,9 +59,9 @@ static void *work(void *argument) {
     sprintf(key, "t%d-%d", thread, round);
     sprintf(text, "the quick brown fox number %d jumps over the lazy dog", round % 10);
     CHECK(nk_sketch_text(NK_READ(of_all), text, strlen(text), &signature, &error) == NK_OK);
-    CHECK(nk_index_insert(of_all, key, strlen(key), signature, &outcome, &error) == NK_OK);
+    CHECK(nk_index_insert(of_all, key, strlen(key), signature, NULL, 0, &outcome, &error) == NK_OK);
     CHECK(outcome == NK_INSERTED);
-    CHECK(nk_batch_insert(batch, key, strlen(key), signature, &error) == NK_OK);
+    CHECK(nk_batch_insert(batch, key, strlen(key), signature, NULL, 0, 0, &error) == NK_OK);
     CHECK(nk_find_signature(NK_READ(of_all), signature, query, &answer, &view, &error) == NK_OK);
     CHECK(view.matches_len <= 5 && view.complete);
     for (at = 0; at < view.matches_len; at++) {
@@ -94,7 +94,8 @@ int main(int argc, char **argv) {
   if (argc > 1) rounds = atoi(argv[1]);
   CHECK(nk_params_from_text("threshold=0.5,shingles=words:1", 30, &params, NULL) == NK_OK);
   CHECK(nk_index_temporary(params, NULL, &of_all, NULL) == NK_OK);
-  CHECK(nk_query_new(&query, NULL) == NK_OK && nk_query_limit(query, 5, NULL) == NK_OK);
+  CHECK(nk_query_new(&query, NULL) == NK_OK);
+  CHECK(nk_query_set(query, NK_LIMIT, 5, NULL) == NK_OK);
   CHECK(nk_query_filter(query, even, of_all, NULL, NULL) == NK_OK);
   CHECK(nk_batch_new(&batch, NULL) == NK_OK);
   CHECK(nk_sketch_text(NK_READ(of_all), "a b c", 5, &passed_on, NULL) == NK_OK);
