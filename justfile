@@ -49,7 +49,7 @@ fuzz target seconds="3600":
 
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
-    cargo deny --workspace check
+    .ci/deny
 
 # Nearkin beside its rivals; writes docs/reports/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
 rivals *flags:
