@@ -25,12 +25,13 @@ function settled(answer) {
  * reason, and every call that only reads (`discard`), is rejected with an `AbortError`. The signal
  * does not undo a write that was completed.
  * @param {AbortSignal | undefined} signal
- * @param {(stop?: any) => Promise<any>} run
+ * @param {(how: any) => Promise<any>} run Calls the native part; `how` says that it is to return a
+ *   promise, and how it is stopped.
  * @param {boolean} [discard]
  * @returns {Promise<any>}
  */
 async function call(signal, run, discard = false) {
-  if (signal === undefined) return settled(await run());
+  if (signal === undefined) return settled(await run(false));
   if (!(signal instanceof AbortSignal)) throw new TypeError('signal must be an AbortSignal');
   if (signal.aborted) throw new AbortError(signal.reason);
   const stop = new native.Stop();

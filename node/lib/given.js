@@ -36,6 +36,18 @@ function checked(options, types, name = 'options') {
 }
 
 /**
+ * Settings for the engine: names in snake_case, values as text.
+ * @param {object} options
+ * @returns {Record<string, string>}
+ */
+function settingsOf(options) {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const snake = (/** @type {string} */ name) =>
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(given.map(([name, value]) => [snake(name), String(value)]));
+}
+
+/**
  * A path of the file system.
  * @param {string} path
  */
@@ -69,6 +81,7 @@ function bytesOf(bytes, name) {
   if (!(bytes instanceof Uint8Array)) {
     throw new TypeError(`${name} must be a string or a Uint8Array`);
   }
+  if (Buffer.isBuffer(bytes)) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
@@ -156,7 +169,14 @@ function listOf(all, name, each) {
 }
 
 const ALIKE = { threshold: 'number', contained: 'number', signal: 'any' };
-const BOUNDS = { limit: 'number', maxCandidates: 'number', timeoutMs: 'number', prefix: 'any' };
+const BOUNDS = {
+  limit: 'number',
+  maxCandidates: 'number',
+  timeoutMs: 'number',
+  after: 'any',
+  before: 'any',
+  prefix: 'any',
+};
 
 /** The options of each kind of search. */
 const TERMS = {
@@ -174,15 +194,29 @@ const TERMS = {
   },
 };
 
+/** Which of two documents stays, by the numbers of the native part. */
+const KEEPS = ['first', 'newest', 'longest'];
+
 /**
- * Options of a search without the signal; a prefix becomes a key of the native part.
+ * Options of a search for the native part: a row of numbers in the order of `Terms::new`, of which
+ * NaN stands for none; the prefix of keys.
  * @param {keyof TERMS} kind
  * @param {object} options
+ * @returns {[Float64Array, (string | Buffer)?]}
  */
 function termsOf(kind, options) {
-  const { signal, prefix, ...terms } = checked(options, TERMS[kind]);
-  if (prefix !== undefined) terms.prefix = keyOf(prefix, 'prefix');
-  return terms;
+  const {
+    reject, threshold = reject, contained, limit, maxCandidates, timeoutMs, after, before, relate,
+    keep, prefix,
+  } = checked(options, TERMS[kind]);
+  const time = (/** @type {Time | undefined} */ at) => (at === undefined ? undefined : msOf(at));
+  const given = [
+    threshold, contained, limit, maxCandidates, timeoutMs, time(after), time(before), relate,
+    keep === undefined ? undefined : KEEPS.indexOf(keep),
+  ];
+  if (given.includes(NaN)) throw new TypeError('NaN is no value of an option');
+  const numbers = Float64Array.from(given, (number) => number ?? NaN);
+  return prefix === undefined ? [numbers] : [numbers, keyOf(prefix, 'prefix')];
 }
 
 module.exports = {
@@ -195,5 +229,6 @@ module.exports = {
   listOf,
   msOf,
   pathOf,
+  settingsOf,
   termsOf,
 };

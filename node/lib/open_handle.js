@@ -4,6 +4,7 @@ const { call, settled } = require('./call.js');
 const { pathOf } = require('./given.js');
 const { of } = require('./load.js');
 const { Readable } = require('./readable.js');
+const { verificationOf } = require('./shapes.js');
 const { statsOf } = require('./stats.js');
 
 /** @import { Abortable, Stats, Verification } from './types.js' */
@@ -21,13 +22,13 @@ class OpenHandle extends Readable {
    * @returns {Promise<Verification>}
    */
   async verify(options = {}) {
-    const run = (/** @type {any} */ stop) => of(this).verify(false, stop);
-    return call(options.signal, run, true);
+    const run = (/** @type {any} */ how) => of(this).verify(how);
+    return verificationOf(await call(options.signal, run, true));
   }
 
   /** {@link verify} at once. @returns {Verification} */
   verifySync() {
-    return settled(of(this).verify(true));
+    return verificationOf(settled(of(this).verify(true)));
   }
 
   /**
@@ -36,7 +37,7 @@ class OpenHandle extends Readable {
    * @returns {Promise<void>}
    */
   async backup(path) {
-    return call(undefined, () => of(this).backup(false, pathOf(path)));
+    return call(undefined, (how) => of(this).backup(how, pathOf(path)));
   }
 
   /**
@@ -50,7 +51,7 @@ class OpenHandle extends Readable {
 
   /** The state of the index in numbers. @returns {Promise<Stats>} */
   async stats() {
-    return statsOf(await call(undefined, () => of(this).stats(false)));
+    return statsOf(await call(undefined, (how) => of(this).stats(how)));
   }
 
   /** {@link stats} at once. @returns {Stats} */
@@ -64,7 +65,7 @@ class OpenHandle extends Readable {
    * @returns {Promise<void>}
    */
   async close() {
-    return call(undefined, () => of(this).close(false));
+    return call(undefined, (how) => of(this).close(how));
   }
 
   /** {@link close} at once. @returns {void} */

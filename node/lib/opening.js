@@ -3,7 +3,7 @@
 // Opening, which indexes and readers share.
 
 const { call, settled } = require('./call.js');
-const { checked, pathOf } = require('./given.js');
+const { checked, pathOf, settingsOf } = require('./given.js');
 const { native, of } = require('./load.js');
 const { Params } = require('./params.js');
 
@@ -16,18 +16,18 @@ const WRITING = {
 };
 
 /**
- * @param {string} how
+ * @param {string} what
  * @param {string} path
  * @param {Params | undefined} params
  * @param {any} options
- * @param {boolean} sync
+ * @param {any} how
  */
-function opened(how, path, params, options, sync) {
+function opened(what, path, params, options, how) {
   if (params !== undefined && !(params instanceof Params)) {
     throw new TypeError('params must be Params');
   }
-  const opening = checked(options, how === 'read' ? READING : WRITING);
-  return native.open(sync, how, pathOf(path), params && of(params), opening);
+  const { keys, ...rest } = checked(options, what === 'read' ? READING : WRITING);
+  return native.open(how, what, pathOf(path), params && of(params), settingsOf(rest), keys);
 }
 
 /**
@@ -36,7 +36,7 @@ function opened(how, path, params, options, sync) {
  * @returns {Promise<boolean>}
  */
 async function exists(path) {
-  return call(undefined, () => native.exists(false, pathOf(path)));
+  return call(undefined, (how) => native.exists(how, pathOf(path)));
 }
 
 /**

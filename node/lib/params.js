@@ -2,7 +2,7 @@
 
 const { native, natives, of } = require('./load.js');
 const { settled } = require('./call.js');
-const { checked, listOf } = require('./given.js');
+const { checked, listOf, settingsOf } = require('./given.js');
 
 /** @import { Preset, Settings } from './types.js' */
 
@@ -25,12 +25,17 @@ const SETTINGS = {
 
 /** @param {Settings} settings */
 function madeOf(settings) {
-  const asked = checked(settings, SETTINGS, 'settings');
-  for (const name of ['bands', 'stopWords']) {
-    if (asked[name] !== undefined) asked[name] = listOf(asked[name], name, (one) => one);
-  }
-  if (asked.seed !== undefined) asked.seed = BigInt(asked.seed);
+  const { bands, stopWords, recallTarget, ...rest } = checked(settings, SETTINGS, 'settings');
+  const asked = settingsOf({ ...rest, recall: recallTarget });
+  if (bands !== undefined) asked.bands = listOf(bands, 'bands', Number).join('x');
+  if (stopWords !== undefined) asked.stop_words = listOf(stopWords, 'stopWords', textOf).join(' ');
   return settled(native.NativeParams.make(asked));
+}
+
+/** @param {unknown} word */
+function textOf(word) {
+  if (typeof word !== 'string') throw new TypeError('a stop word must be a string');
+  return word;
 }
 
 /**
@@ -50,7 +55,7 @@ class Params {
   constructor(settings = {}) {
     const made = settings instanceof native.NativeParams ? settings : madeOf(settings);
     natives.set(this, made);
-    const told = made.describe();
+    const told = JSON.parse(made.describe());
     /** The similarity for which the bands were chosen: the default threshold of queries. @type {number} */
     this.threshold = told.threshold;
     /** How documents are cut: `words:3`, `chars:5`, `items` ... @type {string} */
@@ -78,12 +83,12 @@ class Params {
     /** How shingles become rows. @type {string} */
     this.scheme = told.scheme;
     /** The seed of every hash. @type {bigint} */
-    this.seed = told.seed;
+    this.seed = BigInt(told.seed);
     Object.defineProperty(this, 'seed', { enumerable: false });
     /** Size of a signature in bytes. @type {number} */
     this.signatureBytes = told.signatureBytes;
     /** Signatures with equal ids are comparable. @type {bigint} */
-    this.signatureId = told.signatureId;
+    this.signatureId = BigInt(told.signatureId);
     /** Costs that a caller may not expect. @type {readonly string[]} */
     this.warnings = Object.freeze(told.warnings);
     Object.freeze(this);
@@ -94,7 +99,7 @@ class Params {
    * @param {Preset} name
    */
   static preset(name) {
-    return paramsOf(settled(native.NativeParams.preset(String(name))));
+    return paramsOf(settled(native.NativeParams.make({ preset: String(name) })));
   }
 
   /**

@@ -4,7 +4,7 @@ const { call, settled } = require('./call.js');
 const { documentOf, keyOf, listOf, termsOf } = require('./given.js');
 const { natives, of } = require('./load.js');
 const { paramsOf } = require('./params.js');
-const { answerOf, pairsOf } = require('./shapes.js');
+const { answerOf, clustersOf, pairsOf } = require('./shapes.js');
 const { Sketcher, signatureOf } = require('./sketcher.js');
 const { Walk, walkSync } = require('./walk.js');
 
@@ -61,7 +61,7 @@ class Readable {
    * @returns {Promise<boolean>}
    */
   async has(key) {
-    return call(undefined, () => of(this).has(false, keyOf(key)));
+    return call(undefined, (how) => of(this).has(how, keyOf(key)));
   }
 
   /**
@@ -79,7 +79,7 @@ class Readable {
    * @returns {Promise<StoredDocument<K> | undefined>}
    */
   async get(key) {
-    return document(await call(undefined, () => of(this).get(false, keyOf(key))));
+    return document(await call(undefined, (how) => of(this).get(how, keyOf(key))));
   }
 
   /**
@@ -99,7 +99,7 @@ class Readable {
    */
   async query(document, options = {}) {
     const [given, terms] = [documentOf(document), termsOf('query', options)];
-    const run = (/** @type {any} */ stop) => of(this).query(false, given, terms, stop);
+    const run = (/** @type {any} */ how) => of(this).query(how, given, ...terms);
     return answerOf(await call(options.signal, run, true));
   }
 
@@ -110,7 +110,7 @@ class Readable {
    * @returns {Answer<K>}
    */
   querySync(document, options = {}) {
-    return answerOf(settled(of(this).query(true, documentOf(document), termsOf('query', options))));
+    return answerOf(settled(of(this).query(true, documentOf(document), ...termsOf('query', options))));
   }
 
   /**
@@ -141,7 +141,7 @@ class Readable {
    */
   async queryKeys(keys, options = {}) {
     const [given, terms] = [listOf(keys, 'keys', (key) => keyOf(key)), termsOf('query', options)];
-    const run = (/** @type {any} */ stop) => of(this).queryKeys(false, given, terms, stop);
+    const run = (/** @type {any} */ how) => of(this).queryKeys(how, given, ...terms);
     return answerOf(await call(options.signal, run, true));
   }
 
@@ -153,7 +153,7 @@ class Readable {
    */
   queryKeysSync(keys, options = {}) {
     const given = listOf(keys, 'keys', (key) => keyOf(key));
-    return answerOf(settled(of(this).queryKeys(true, given, termsOf('query', options))));
+    return answerOf(settled(of(this).queryKeys(true, given, ...termsOf('query', options))));
   }
 
   /**
@@ -181,7 +181,7 @@ class Readable {
    * @returns {AsyncIterableIterator<Cluster<K>>}
    */
   clusters(options = {}) {
-    return new Walk(pagesOf(this, 'clusters', options), options.signal);
+    return new Walk(pagesOf(this, 'clusters', options), options.signal, clustersOf);
   }
 
   /**
@@ -190,7 +190,7 @@ class Readable {
    * @returns {Generator<Cluster<K>, void, void>}
    */
   clustersSync(options = {}) {
-    return walkSync(pagesOf(this, 'clusters', options));
+    return walkSync(pagesOf(this, 'clusters', options), clustersOf);
   }
 
   /**
@@ -218,8 +218,7 @@ class Readable {
  * @param {object} options
  */
 function pagesOf(readable, kind, options) {
-  const { threshold, contained, prefix } = termsOf(kind, options);
-  return settled(of(readable).pages(kind, threshold, contained, prefix));
+  return settled(of(readable).pages(kind, ...termsOf(kind, options)));
 }
 
 /**
@@ -230,10 +229,14 @@ function pagesOf(readable, kind, options) {
  */
 class Snapshot extends Readable {}
 
-/** @param {any} found */
+/**
+ * @param {any[] | undefined} found
+ * @returns {StoredDocument<any> | undefined}
+ */
 function document(found) {
-  if (found !== undefined) signatureOf(found.signature);
-  return found;
+  if (found === undefined) return undefined;
+  const [key, payload, timeMs, signature] = found;
+  return { key, payload, timeMs, signature: signatureOf(signature) };
 }
 
 module.exports = { Readable, Snapshot };

@@ -22,7 +22,7 @@ class Reader extends OpenHandle {
    * @returns {Promise<Reader<ShownKey<T>>>}
    */
   static async open(path, options = {}) {
-    return new Reader(await call(undefined, () => opened('read', path, undefined, options, false)));
+    return new Reader(await call(undefined, (how) => opened('read', path, undefined, options, how)));
   }
 
   /**
@@ -38,7 +38,7 @@ class Reader extends OpenHandle {
 
   /** Follows the writer. Returns whether there was something new. @returns {Promise<boolean>} */
   async refresh() {
-    return call(undefined, () => of(this).refresh(false));
+    return call(undefined, (how) => of(this).refresh(how));
   }
 
   /** {@link refresh} at once. @returns {boolean} */

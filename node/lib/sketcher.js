@@ -30,12 +30,12 @@ class Signature {
 }
 
 /**
- * A signature of the parts that the native part has made.
- * @param {any} parts
+ * A signature that the native part has made.
+ * @param {any[]} row
  * @returns {Signature}
  */
-function signatureOf(parts) {
-  return Object.setPrototypeOf(parts, Signature.prototype);
+function signatureOf([bytes, shingleCount, id]) {
+  return Object.assign(Object.create(Signature.prototype), { bytes, shingleCount, id });
 }
 
 /** Makes signatures: of texts, or of sets of items. */
@@ -54,7 +54,7 @@ class Sketcher {
    * @returns {Promise<Signature>}
    */
   async text(text) {
-    return signatureOf(await call(undefined, () => of(this).one(false, textOf(text))));
+    return signatureOf(await call(undefined, (how) => of(this).one(how, textOf(text))));
   }
 
   /**
@@ -71,7 +71,7 @@ class Sketcher {
    * @returns {Promise<Signature>}
    */
   async items(items) {
-    return signatureOf(await call(undefined, () => of(this).one(false, itemsOf(items))));
+    return signatureOf(await call(undefined, (how) => of(this).one(how, itemsOf(items))));
   }
 
   /**
@@ -90,7 +90,7 @@ class Sketcher {
    */
   async texts(texts, options = {}) {
     const given = listOf(texts, 'texts', textOf);
-    const run = (/** @type {any} */ stop) => of(this).many(false, given, stop);
+    const run = (/** @type {any} */ how) => of(this).many(how, given);
     return (await call(options.signal, run, true)).map(orNull);
   }
 
@@ -114,9 +114,9 @@ class Sketcher {
   }
 }
 
-/** @param {any} parts */
-function orNull(parts) {
-  return parts === null ? null : signatureOf(parts);
+/** @param {any[] | null} row */
+function orNull(row) {
+  return row === null ? null : signatureOf(row);
 }
 
 /** @param {string} text */

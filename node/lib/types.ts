@@ -102,6 +102,10 @@ export interface QueryOptions extends Alike {
   maxCandidates?: number;
   /** Maximum time, in milliseconds; `complete` says whether it was enough. */
   timeoutMs?: number;
+  /** Only documents that were inserted or last replaced at this time or later. */
+  after?: Time;
+  /** Only documents that were inserted or last replaced before this time. */
+  before?: Time;
   /** Only documents whose keys begin with this: a tenant's part of the index. */
   prefix?: Key;
 }
@@ -203,6 +207,10 @@ export interface AdmitOptions {
   relate?: number;
   /** Which stays: the stored document (`first`, the default), the newcomer, or the longer one. */
   keep?: 'first' | 'newest' | 'longest';
+  /** Only documents that were inserted or last replaced at this time or later count. */
+  after?: Time;
+  /** Only documents that were inserted or last replaced before this time count. */
+  before?: Time;
   /** A tenant's part of the index: only documents with this prefix count, and keys must have it. */
   prefix?: Key;
   /** Maximum number of matches told. */

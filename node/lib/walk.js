@@ -65,7 +65,7 @@ class Walk {
   async #turn() {
     const pages = this.#pages;
     try {
-      const run = (/** @type {any} */ stop) => pages.next(false, stop);
+      const run = (/** @type {any} */ how) => pages.next(how);
       this.#page = this.#shape(await call(this.#signal, run, true));
     } catch (error) {
       this.#end();

@@ -5,7 +5,7 @@ const { bytesOf, editOf, insertOf, keyOf, listOf, msOf, termsOf } = require('./g
 const { of } = require('./load.js');
 const { opened } = require('./opening.js');
 const { OpenHandle } = require('./open_handle.js');
-const { admissionsOf } = require('./shapes.js');
+const { admissionsOf, writtenOf } = require('./shapes.js');
 
 /**
  * @import {
@@ -32,8 +32,8 @@ class Index extends OpenHandle {
    * @returns {Promise<Index<ShownKey<T>>>}
    */
   static async open(path, params, options = {}) {
-    const how = params === undefined ? 'open' : 'either';
-    return new Index(await call(undefined, () => opened(how, path, params, options, false)));
+    const what = params === undefined ? 'open' : 'either';
+    return new Index(await call(undefined, (how) => opened(what, path, params, options, how)));
   }
 
   /**
@@ -45,8 +45,8 @@ class Index extends OpenHandle {
    * @returns {Index<ShownKey<T>>}
    */
   static openSync(path, params, options = {}) {
-    const how = params === undefined ? 'open' : 'either';
-    return new Index(settled(opened(how, path, params, options, true)));
+    const what = params === undefined ? 'open' : 'either';
+    return new Index(settled(opened(what, path, params, options, true)));
   }
 
   /**
@@ -58,7 +58,7 @@ class Index extends OpenHandle {
    * @returns {Promise<Index<ShownKey<T>>>}
    */
   static async create(path, params, options = {}) {
-    return new Index(await call(undefined, () => opened('create', path, params, options, false)));
+    return new Index(await call(undefined, (how) => opened('create', path, params, options, how)));
   }
 
   /**
@@ -94,7 +94,7 @@ class Index extends OpenHandle {
    */
   async insert(key, document, options = {}) {
     const edit = insertOf(key, document, options);
-    return call(options.signal, (stop) => of(this).edit(false, edit, stop));
+    return call(options.signal, (how) => of(this).edit(how, edit));
   }
 
   /**
@@ -116,7 +116,7 @@ class Index extends OpenHandle {
    */
   async setPayload(key, payload) {
     const edit = { key: keyOf(key), payload: bytesOf(payload, 'payload') };
-    return (await call(undefined, () => of(this).edit(false, edit))) !== 'missing';
+    return (await call(undefined, (how) => of(this).edit(how, edit))) !== 'missing';
   }
 
   /**
@@ -137,7 +137,7 @@ class Index extends OpenHandle {
    */
   async remove(key) {
     const edit = { key: keyOf(key) };
-    return (await call(undefined, () => of(this).edit(false, edit))) === 'removed';
+    return (await call(undefined, (how) => of(this).edit(how, edit))) === 'removed';
   }
 
   /**
@@ -158,7 +158,7 @@ class Index extends OpenHandle {
    */
   async write(edits, options = {}) {
     const given = listOf(edits, 'edits', editOf);
-    return call(options.signal, (stop) => of(this).write(false, given, stop));
+    return writtenOf(await call(options.signal, (how) => of(this).write(how, given)));
   }
 
   /**
@@ -167,7 +167,7 @@ class Index extends OpenHandle {
    * @returns {Written}
    */
   writeSync(edits) {
-    return settled(of(this).write(true, listOf(edits, 'edits', editOf)));
+    return writtenOf(settled(of(this).write(true, listOf(edits, 'edits', editOf))));
   }
 
   /**
@@ -203,7 +203,7 @@ class Index extends OpenHandle {
    */
   async admitAll(newcomers, options = {}) {
     const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
-    return admissionsOf(await call(options.signal, (stop) => of(this).admit(false, given, terms, stop)));
+    return admissionsOf(await call(options.signal, (how) => of(this).admit(how, given, ...terms)));
   }
 
   /**
@@ -214,7 +214,7 @@ class Index extends OpenHandle {
    */
   admitAllSync(newcomers, options = {}) {
     const [given, terms] = [newcomersOf(newcomers), termsOf('admit', options)];
-    return admissionsOf(settled(of(this).admit(true, given, terms)));
+    return admissionsOf(settled(of(this).admit(true, given, ...terms)));
   }
 
   /**
@@ -223,7 +223,7 @@ class Index extends OpenHandle {
    * @returns {Promise<number>}
    */
   async removePrefix(prefix) {
-    return call(undefined, () => of(this).removePrefix(false, keyOf(prefix, 'prefix')));
+    return call(undefined, (how) => of(this).removePrefix(how, keyOf(prefix, 'prefix')));
   }
 
   /**
@@ -241,7 +241,7 @@ class Index extends OpenHandle {
    * @returns {Promise<number>}
    */
   async removeBefore(time) {
-    return call(undefined, () => of(this).removeBefore(false, msOf(time)));
+    return call(undefined, (how) => of(this).removeBefore(how, msOf(time)));
   }
 
   /**
@@ -255,7 +255,7 @@ class Index extends OpenHandle {
 
   /** Writes what is in memory to a segment. @returns {Promise<void>} */
   async flush() {
-    return call(undefined, () => of(this).flush(false));
+    return call(undefined, (how) => of(this).flush(how));
   }
 
   /** {@link flush} at once. @returns {void} */
@@ -268,7 +268,7 @@ class Index extends OpenHandle {
    * @returns {Promise<number>}
    */
   async sync() {
-    return call(undefined, () => of(this).sync(false));
+    return call(undefined, (how) => of(this).sync(how));
   }
 
   /** {@link sync} at once. @returns {number} */
@@ -282,7 +282,7 @@ class Index extends OpenHandle {
    * @returns {Promise<void>}
    */
   async compact(options = {}) {
-    return call(options.signal, (stop) => of(this).compact(false, stop));
+    return call(options.signal, (how) => of(this).compact(how));
   }
 
   /** {@link compact} at once. @returns {void} */

@@ -9,7 +9,7 @@ use napi_derive::napi;
 use nearkin::{ErrorKind, Signature};
 
 use crate::failure::Failure;
-use crate::job::{Call, Reply, Stop, run};
+use crate::job::{How, Reply, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
 
@@ -97,10 +97,9 @@ impl NativeSketcher {
 
     /// The signature of one document.
     #[napi]
-    pub fn one<'e>(&self, env: &'e Env, sync: bool, given: Given) -> napi::Result<Reply<'e>> {
+    pub fn one<'e>(&self, env: &'e Env, how: How<'_>, given: Given) -> napi::Result<Reply<'e>> {
         let (sketch, document) = (self.sketch.clone(), Document::from(given));
-        let call = Call { sync, keys: KeyType::Text, stop: None };
-        run(env, call, move || sketch.signature(&document))
+        run(env, how, KeyType::Text, move |_| sketch.signature(&document))
     }
 
     /// The signatures of several documents.
@@ -108,26 +107,20 @@ impl NativeSketcher {
     pub fn many<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: Vec<Given>,
-        stop: Option<&Stop>,
     ) -> napi::Result<Reply<'e>> {
         let sketch = self.sketch.clone();
         let documents: Vec<Document> = given.into_iter().map(Document::from).collect();
-        let call = Call { sync, keys: KeyType::Text, stop: stop.cloned() };
-        run(env, call, move || sketch.signatures(&documents))
+        run(env, how, KeyType::Text, move |_| sketch.signatures(&documents))
     }
 
     /// The estimated similarity of two signatures.
     #[napi]
     pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
         let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
-        match made(a).and_then(|a| Ok((a, made(b)?))) {
-            Ok((a, b)) => {
-                let equal = a.rows().zip(b.rows()).filter(|(a, b)| a == b).count();
-                let equal = u32::try_from(equal).unwrap_or(u32::MAX);
-                Either::A(self.sketch.params.similarity(equal))
-            }
+        match made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?)) {
+            Ok(equal) => Either::A(self.sketch.params.similarity(equal)),
             Err(failure) => Either::B(failure),
         }
     }

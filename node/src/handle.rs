@@ -1,21 +1,23 @@
 //! An open index, reader or snapshot, and what all three answer.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Unknown};
+use napi::bindgen_prelude::{Either, Float64Array, Unknown};
 use napi_derive::napi;
-use nearkin::{ErrorKind, Index, Options, Reader, Snapshot};
+use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
-use crate::job::{Call, Reply, Stop, run};
+use crate::job::{How, Reply, Stop, run};
 use crate::keys::{Bytes, KeyType, owned};
-use crate::options::{Asking, Opening, Terms, alike};
-use crate::pages::Pages;
+use crate::options::Terms;
+use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
 use crate::shown::{Shown, value};
+use crate::upkeep::go_on;
 
 /// What a handle reads.
 #[derive(Clone)]
@@ -34,7 +36,7 @@ impl Source {
         }
     }
 
-    fn params(&self) -> Arc<nearkin::Params> {
+    fn params(&self) -> Arc<Params> {
         Arc::new(match self {
             Self::Index(index) => index.params().clone(),
             Self::Reader(reader) => reader.params().clone(),
@@ -51,7 +53,7 @@ pub struct Handle {
     what: &'static str,
     pub(crate) keys: KeyType,
     pub(crate) sketch: Sketch,
-    params: Arc<nearkin::Params>,
+    params: Arc<Params>,
 }
 
 /// A handle that a thread has opened.
@@ -63,15 +65,15 @@ impl Shown for Opened {
     }
 }
 
-/// Whether to open or to create.
+/// Opens or creates.
 fn opened(
-    how: &str,
+    what: &str,
     path: &Path,
-    params: Option<&nearkin::Params>,
+    params: Option<&Params>,
     options: Options,
 ) -> Result<Source, Failure> {
     let index = |index| Source::Index(Arc::new(index));
-    Ok(match (how, params) {
+    Ok(match (what, params) {
         ("create", Some(params)) => index(Index::create(path, params, options)?),
         ("either", Some(params)) => index(Index::open_or_create(path, params, options)?),
         ("temporary", Some(params)) => index(Index::temporary(params, options)?),
@@ -85,26 +87,26 @@ fn opened(
 #[napi]
 pub fn open<'e>(
     env: &'e Env,
-    sync: bool,
-    how: String,
+    how: How<'_>,
+    what: String,
     path: String,
     params: Option<&NativeParams>,
-    opening: Opening,
+    settings: HashMap<String, String>,
+    keys: Option<String>,
 ) -> napi::Result<Reply<'e>> {
     let params = params.map(|params| Arc::clone(&params.inner));
-    let (keys, options) = (opening.key_type(), opening.options());
-    let call = Call { sync, keys: keys.clone().unwrap_or(KeyType::Text), stop: None };
-    run(env, call, move || {
-        keys?;
-        opened(&how, Path::new(&path), params.as_deref(), options?).map(Opened)
+    let type_of_keys = KeyType::named(keys.as_deref());
+    run(env, how, type_of_keys.clone().unwrap_or(KeyType::Text), move |_| {
+        type_of_keys?;
+        let options = Options::from_settings(settings)?;
+        opened(&what, Path::new(&path), params.as_deref(), options).map(Opened)
     })
 }
 
 /// Whether there is an index in this folder.
 #[napi]
-pub fn exists(env: &Env, sync: bool, path: String) -> napi::Result<Reply<'_>> {
-    let call = Call { sync, keys: KeyType::Text, stop: None };
-    run(env, call, move || match Index::exists(&path) {
+pub fn exists<'e>(env: &'e Env, how: How<'_>, path: String) -> napi::Result<Reply<'e>> {
+    run(env, how, KeyType::Text, move |_| match Index::exists(&path) {
         // A file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
         looked => Ok(looked?),
@@ -145,8 +147,34 @@ impl Handle {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(crate) fn call(&self, sync: bool, stop: Option<&Stop>) -> Call {
-        Call { sync, keys: self.keys, stop: stop.cloned() }
+    /// Runs work on what the handle reads.
+    pub(crate) fn run_source<'e, T: Shown + 'static>(
+        &self,
+        env: &'e Env,
+        how: How<'_>,
+        work: impl FnOnce(Source, Option<&Stop>) -> Result<T, Failure> + Send + 'static,
+    ) -> napi::Result<Reply<'e>> {
+        let source = self.source();
+        run(env, how, self.keys, move |stop| work(source?, stop))
+    }
+
+    /// Runs work on the index, if the handle writes.
+    pub(crate) fn run_writer<'e, T: Shown + 'static>(
+        &self,
+        env: &'e Env,
+        how: How<'_>,
+        work: impl FnOnce(&Index, Option<&Stop>) -> Result<T, Failure> + Send + 'static,
+    ) -> napi::Result<Reply<'e>> {
+        let index = self.writer();
+        run(env, how, self.keys, move |stop| work(&*index?, stop))
+    }
+
+    /// A value that JavaScript gets without waiting, or why there is none.
+    fn seen<T>(&self, look: impl FnOnce(Snapshot) -> T) -> Either<T, Failure> {
+        match self.source() {
+            Ok(source) => Either::A(look(source.snapshot())),
+            Err(failure) => Either::B(failure),
+        }
     }
 }
 
@@ -165,59 +193,46 @@ impl Handle {
     /// Live documents, or why they cannot be counted.
     #[napi]
     pub fn size(&self) -> Either<f64, Failure> {
-        match self.source() {
-            Ok(source) => Either::A(source.snapshot().len() as f64),
-            Err(failure) => Either::B(failure),
-        }
+        self.seen(|snapshot| snapshot.len() as f64)
     }
 
     /// The number of the last change that is seen.
     #[napi]
     pub fn change(&self) -> Either<f64, Failure> {
-        match self.source() {
-            Ok(source) => Either::A(source.snapshot().change() as f64),
-            Err(failure) => Either::B(failure),
-        }
+        self.seen(|snapshot| snapshot.change() as f64)
     }
 
     #[napi]
     pub fn snapshot(&self) -> Either<Handle, Failure> {
-        match self.source() {
-            Ok(source) => {
-                let source = Source::Snapshot(Box::new(source.snapshot()));
-                Either::A(Handle::new(source, self.keys))
-            }
-            Err(failure) => Either::B(failure),
-        }
+        self.seen(|snapshot| Handle::new(Source::Snapshot(Box::new(snapshot)), self.keys))
     }
 
     #[napi]
-    pub fn has<'e>(&self, env: &'e Env, sync: bool, key: Bytes) -> napi::Result<Reply<'e>> {
-        let (source, key) = (self.source(), owned(key));
-        run(env, self.call(sync, None), move || Ok(source?.snapshot().contains(key)?))
+    pub fn has<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> napi::Result<Reply<'e>> {
+        let key = owned(key);
+        self.run_source(env, how, move |source, _| Ok(source.snapshot().contains(key)?))
     }
 
     #[napi]
-    pub fn get<'e>(&self, env: &'e Env, sync: bool, key: Bytes) -> napi::Result<Reply<'e>> {
-        let (source, key) = (self.source(), owned(key));
-        run(env, self.call(sync, None), move || Ok(source?.snapshot().get(key)?))
+    pub fn get<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> napi::Result<Reply<'e>> {
+        let key = owned(key);
+        self.run_source(env, how, move |source, _| Ok(source.snapshot().get(key)?))
     }
 
     #[napi]
     pub fn query<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: Given,
-        asking: Asking,
-        stop: Option<&Stop>,
+        numbers: Float64Array,
+        prefix: Option<Bytes>,
     ) -> napi::Result<Reply<'e>> {
-        let (source, sketch) = (self.source(), self.sketch.clone());
-        let (document, terms) = (Document::from(given), Terms::new(asking, stop));
-        run(env, self.call(sync, stop), move || {
-            let (source, terms) = (source?, terms?);
-            let signature = sketch.signature(&document)?;
-            Ok(terms.apply(source.snapshot().query(&signature)).run()?)
+        let (sketch, own) = (self.sketch.clone(), self.params.threshold());
+        let (document, terms) = (Document::from(given), Terms::new(&numbers, prefix));
+        self.run_source(env, how, move |source, stop| {
+            let (terms, signature) = (terms?, sketch.signature(&document)?);
+            Ok(terms.query(source.snapshot().query(&signature), own, stop).run()?)
         })
     }
 
@@ -226,21 +241,20 @@ impl Handle {
     pub fn query_keys<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: Vec<Bytes>,
-        asking: Asking,
-        stop: Option<&Stop>,
+        numbers: Float64Array,
+        prefix: Option<Bytes>,
     ) -> napi::Result<Reply<'e>> {
-        let (source, terms) = (self.source(), Terms::new(asking, stop));
+        let (own, terms) = (self.params.threshold(), Terms::new(&numbers, prefix));
         let given: Vec<Vec<u8>> = given.into_iter().map(owned).collect();
-        run(env, self.call(sync, stop), move || {
-            let (source, terms) = (source?, terms?);
-            let snapshot = source.snapshot();
+        self.run_source(env, how, move |source, stop| {
+            let (snapshot, terms) = (source.snapshot(), terms?);
             let query = match given.as_slice() {
                 [one] => snapshot.query_key(one.as_slice()),
                 several => snapshot.query_keys(several.iter().map(Vec::as_slice)),
             };
-            Ok(terms.apply(query).run()?)
+            Ok(terms.query(query, own, stop).run()?)
         })
     }
 
@@ -249,19 +263,29 @@ impl Handle {
     pub fn pages(
         &self,
         kind: String,
-        threshold: Option<f64>,
-        contained: Option<f64>,
+        numbers: Float64Array,
         prefix: Option<Bytes>,
     ) -> Either<Pages, Failure> {
-        let snapshot = match self.source() {
-            Ok(source) => source.snapshot(),
+        let terms = match Terms::new(&numbers, prefix) {
+            Ok(terms) => terms,
             Err(failure) => return Either::B(failure),
         };
-        let alike = alike(self.params.threshold(), threshold, contained);
-        Either::A(match kind.as_str() {
-            "pairs" => Pages::pairs(snapshot, alike, self.keys),
-            "clusters" => Pages::clusters(snapshot, alike, self.keys),
-            _ => Pages::keys(snapshot, prefix.map(owned).unwrap_or_default(), self.keys),
+        let alike = terms.alike(self.params.threshold());
+        self.seen(|snapshot| {
+            let begin: Begin = match kind.as_str() {
+                "pairs" => Box::new(move |_| {
+                    Ok(Box::new(snapshot.pairs(alike)?.map(|pair| pair.map(Item::Pair))))
+                }),
+                "clusters" => Box::new(move |stop| {
+                    let all = snapshot.clusters_with(alike, &mut |_| go_on(stop))?;
+                    Ok(Box::new(all.map(|cluster| cluster.map(Item::Cluster))))
+                }),
+                _ => Box::new(move |_| {
+                    let all = snapshot.keys_with_prefix(terms.prefix)?;
+                    Ok(Box::new(all.map(|key| key.map(Item::Key))))
+                }),
+            };
+            Pages::new(begin, self.keys)
         })
     }
 }

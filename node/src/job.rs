@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use napi::bindgen_prelude::{AsyncTask, Either, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{AsyncTask, ClassInstance, Either, ToNapiValue, Unknown};
 use napi::{Env, ScopedTask};
 use napi_derive::napi;
 
@@ -12,7 +12,11 @@ use crate::failure::Failure;
 use crate::keys::KeyType;
 use crate::shown::Shown;
 
-/// The answer of a method: a promise, or the value itself.
+/// How JavaScript calls a method that may wait: `true` for at once; `false` for a promise; a `Stop`
+/// for a promise that can be aborted.
+pub(crate) type How<'a> = Either<bool, ClassInstance<'a, Stop>>;
+
+/// The answer of such a method: a promise, or the value itself.
 pub(crate) type Reply<'e> = Either<AsyncTask<Job>, Unknown<'e>>;
 
 type Work = Box<dyn FnOnce() -> Result<Box<dyn Shown>, Failure> + Send>;
@@ -28,7 +32,7 @@ pub struct Stop {
 impl Stop {
     #[napi(constructor)]
     pub fn new() -> Self {
-        Self { flag: Arc::default() }
+        Self::default()
     }
 
     /// Asks the call to stop.
@@ -42,13 +46,6 @@ impl Stop {
     }
 }
 
-/// How a method is called.
-pub(crate) struct Call {
-    pub(crate) sync: bool,
-    pub(crate) keys: KeyType,
-    pub(crate) stop: Option<Stop>,
-}
-
 /// Work for a thread of libuv's pool.
 pub struct Job {
     work: Option<Work>,
@@ -59,10 +56,7 @@ impl Job {
     fn run(&mut self) -> Result<Box<dyn Shown>, Failure> {
         let Some(work) = self.work.take() else { return Err(Failure::aborted()) };
         // This is unwind safe: the library checks its own state after a panic.
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            let failure = Failure::panicked(&*panic);
-            Err(failure)
-        })
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panicked(&*panic)))
     }
 }
 
@@ -90,18 +84,23 @@ impl<'task> ScopedTask<'task> for Job {
     }
 }
 
-/// Runs `work` as the call asks for. A call that was aborted before its work began does nothing.
-pub(crate) fn run<T: Shown + 'static>(
-    env: &Env,
-    call: Call,
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> napi::Result<Reply<'_>> {
-    let Call { sync, keys, stop } = call;
+/// Runs `work` as the call asks for; keys in its value become what the handle shows them as. A call
+/// that was aborted before its work began does nothing.
+pub(crate) fn run<'e, T: Shown + 'static>(
+    env: &'e Env,
+    how: How<'_>,
+    keys: KeyType,
+    work: impl FnOnce(Option<&Stop>) -> Result<T, Failure> + Send + 'static,
+) -> napi::Result<Reply<'e>> {
+    let (sync, stop) = match how {
+        Either::A(sync) => (sync, None),
+        Either::B(stop) => (false, Some(Stop::clone(&stop))),
+    };
     let work = move || {
-        if stop.is_some_and(|stop| stop.is_set()) {
+        if stop.as_ref().is_some_and(Stop::is_set) {
             return Err(Failure::aborted());
         }
-        work().map(|value| Box::new(value) as Box<dyn Shown>)
+        work(stop.as_ref()).map(|value| Box::new(value) as Box<dyn Shown>)
     };
     let mut job = Job { work: Some(Box::new(work)), keys };
     if sync {

@@ -24,6 +24,17 @@ pub enum KeyType {
 }
 
 impl KeyType {
+    /// The type that the option `keys` names.
+    pub(crate) fn named(name: Option<&str>) -> Result<Self, Failure> {
+        match name {
+            None | Some("string") => Ok(Self::Text),
+            Some("buffer") => Ok(Self::Buffer),
+            Some(other) => {
+                Err(Failure::invalid(format!("keys must be 'string' or 'buffer', not '{other}'")))
+            }
+        }
+    }
+
     pub(crate) fn show<'e>(self, env: &'e Env, key: &[u8]) -> Result<Unknown<'e>, Failure> {
         if self == Self::Buffer {
             return buffer(env, key);

@@ -20,24 +20,12 @@ pub(crate) fn whole(number: f64, name: &str) -> Result<u64, Failure> {
     Err(Failure::invalid(format!("{name} must be a whole number of 0 or more, not {number}")))
 }
 
-/// A number of things in memory; infinity is no limit.
-pub(crate) fn count(number: f64, name: &str) -> Result<usize, Failure> {
-    if number == f64::INFINITY {
-        return Ok(usize::MAX);
+/// The largest number of things, if there is one; infinity is no limit.
+pub(crate) fn most(number: Option<f64>, name: &str) -> Result<usize, Failure> {
+    match number {
+        None | Some(f64::INFINITY) => Ok(usize::MAX),
+        Some(number) => Ok(usize::try_from(whole(number, name)?).unwrap_or(usize::MAX)),
     }
-    whole(number, name).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
-}
-
-/// A number that has to fit into 32 bits.
-pub(crate) fn small(number: f64, name: &str) -> Result<u32, Failure> {
-    let refuse = |_| Failure::invalid(format!("{name} is too large: {number}"));
-    u32::try_from(whole(number, name)?).map_err(refuse)
-}
-
-/// A duration in milliseconds.
-pub(crate) fn duration(ms: f64, name: &str) -> Result<Duration, Failure> {
-    Duration::try_from_secs_f64(ms / 1_000.0)
-        .map_err(|_| Failure::invalid(format!("{name} must be milliseconds, not {ms}")))
 }
 
 /// The time that is this many milliseconds away; none if it is too far to be reached.
@@ -45,5 +33,6 @@ pub(crate) fn deadline(ms: f64, name: &str) -> Result<Option<Instant>, Failure> 
     if ms == f64::INFINITY {
         return Ok(None);
     }
-    Ok(Instant::now().checked_add(duration(ms, name)?))
+    let refuse = |_| Failure::invalid(format!("{name} must be milliseconds, not {ms}"));
+    Ok(Instant::now().checked_add(Duration::try_from_secs_f64(ms / 1_000.0).map_err(refuse)?))
 }

@@ -1,139 +1,112 @@
-//! How an index is opened, and how documents are searched for.
+//! The conditions under which documents are searched for and admitted.
 
-use napi::bindgen_prelude::Either;
-use napi_derive::napi;
-use nearkin::{Alike, Durability, Options, ReadMode};
+use std::ops::Range;
+use std::time::Instant;
+
+use napi::bindgen_prelude::Float64Array;
+use nearkin::{Admit, Alike, DocumentView, Keep, Query};
 
 use crate::failure::Failure;
 use crate::job::Stop;
-use crate::keys::{Bytes, KeyType, owned};
-use crate::numbers::{count, deadline, duration};
+use crate::keys::{Bytes, owned};
+use crate::numbers::{deadline, most, whole};
 
-/// The options of opening.
-#[napi(object, object_to_js = false)]
-#[derive(Default)]
-pub struct Opening {
-    pub durability: Option<Either<String, f64>>,
-    pub ttl_ms: Option<f64>,
-    pub read_mode: Option<String>,
-    pub memtable_bytes: Option<f64>,
-    pub keys: Option<String>,
-}
-
-impl Opening {
-    pub(crate) fn key_type(&self) -> Result<KeyType, Failure> {
-        match self.keys.as_deref() {
-            None | Some("string") => Ok(KeyType::Text),
-            Some("buffer") => Ok(KeyType::Buffer),
-            Some(other) => {
-                Err(Failure::invalid(format!("keys must be 'string' or 'buffer', not '{other}'")))
-            }
-        }
-    }
-
-    pub(crate) fn options(&self) -> Result<Options, Failure> {
-        let mut options = Options::default();
-        options = match &self.durability {
-            None => options,
-            Some(Either::A(name)) if name == "sync" => options.durability(Durability::Sync),
-            Some(Either::A(name)) if name == "os" => options.durability(Durability::OsBuffer),
-            Some(Either::A(name)) => {
-                return Err(Failure::invalid(format!(
-                    "durability must be 'sync', 'os' or milliseconds, not '{name}'"
-                )));
-            }
-            Some(Either::B(ms)) => {
-                options.durability(Durability::Interval(duration(*ms, "durability")?))
-            }
-        };
-        if let Some(ms) = self.ttl_ms {
-            options = options.ttl(duration(ms, "ttlMs")?);
-        }
-        if let Some(bytes) = self.memtable_bytes {
-            options = options.memtable_bytes_max(count(bytes, "memtableBytes")?);
-        }
-        match self.read_mode.as_deref() {
-            None | Some("mmap") => Ok(options),
-            Some("pread") => Ok(options.read_mode(ReadMode::Pread)),
-            Some(other) => {
-                Err(Failure::invalid(format!("readMode must be 'mmap' or 'pread', not '{other}'")))
-            }
-        }
-    }
-}
-
-/// The condition under which two documents match: as in Python, `contained` alone needs no
-/// similarity.
-pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
-    match contained {
-        Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
-        None => Alike::similar(threshold.unwrap_or(own)),
-    }
-}
-
-/// The options of a query.
-#[napi(object, object_to_js = false)]
-#[derive(Default)]
-pub struct Asking {
-    pub threshold: Option<f64>,
-    pub contained: Option<f64>,
-    pub limit: Option<f64>,
-    pub max_candidates: Option<f64>,
-    pub timeout_ms: Option<f64>,
-    pub prefix: Option<Bytes>,
-}
-
-/// The options of a query, checked and free of JavaScript.
-#[derive(Default)]
+/// The conditions, checked and free of JavaScript.
 pub(crate) struct Terms {
     threshold: Option<f64>,
     contained: Option<f64>,
-    limit: Option<usize>,
-    max_candidates: Option<usize>,
-    deadline: Option<std::time::Instant>,
-    prefix: Option<Vec<u8>>,
-    stop: Option<Stop>,
+    limit: usize,
+    max_candidates: usize,
+    deadline: Option<Instant>,
+    times: Range<u64>,
+    pub(crate) prefix: Vec<u8>,
+    relate: Option<f64>,
+    keep: Keep,
 }
 
+/// Sets the conditions that a query and an admission have in common.
+macro_rules! restrict {
+    ($builder:expr, $terms:ident, $stop:ident) => {{
+        let mut builder = $builder.limit($terms.limit).max_candidates($terms.max_candidates);
+        if let Some(deadline) = $terms.deadline {
+            builder = builder.deadline(deadline);
+        }
+        if $terms.times != ALWAYS || !$terms.prefix.is_empty() {
+            builder = builder.filter_document(|seen| $terms.passes(seen));
+        }
+        match $stop {
+            Some(stop) => builder.cancel_if(|| stop.is_set()),
+            None => builder,
+        }
+    }};
+}
+
+const ALWAYS: Range<u64> = 0..u64::MAX;
+
 impl Terms {
-    pub(crate) fn new(asking: Asking, stop: Option<&Stop>) -> Result<Self, Failure> {
-        let Asking { threshold, contained, .. } = asking;
-        let limit = asking.limit.map(|limit| count(limit, "limit")).transpose()?;
-        let max = asking.max_candidates.map(|max| count(max, "maxCandidates")).transpose()?;
-        let deadline = asking.timeout_ms.map(|ms| deadline(ms, "timeoutMs")).transpose()?;
+    /// The conditions as `termsOf` in `lib/given.js` gives them: not a number stands for none.
+    pub(crate) fn new(numbers: &Float64Array, prefix: Option<Bytes>) -> Result<Self, Failure> {
+        let given: Vec<Option<f64>> =
+            numbers.iter().map(|number| (!number.is_nan()).then_some(*number)).collect();
+        let &[threshold, contained, limit, candidates, timeout, after, before, relate, keep] =
+            given.as_slice()
+        else {
+            return Err(Failure::invalid("a search has nine numbers"));
+        };
+        let deadline = timeout.map(|ms| deadline(ms, "timeoutMs")).transpose()?.flatten();
+        let time = |ms: Option<f64>, name, none| ms.map_or(Ok(none), |ms| whole(ms, name));
+        let times = time(after, "after", ALWAYS.start)?..time(before, "before", ALWAYS.end)?;
+        let keep = match keep.map(|keep| whole(keep, "keep")) {
+            None | Some(Ok(0)) => Keep::First,
+            Some(Ok(1)) => Keep::Newest,
+            Some(Ok(2)) => Keep::Longest,
+            Some(_) => return Err(Failure::invalid("keep must be 'first', 'newest' or 'longest'")),
+        };
         Ok(Self {
             threshold,
             contained,
-            limit,
-            max_candidates: max,
-            deadline: deadline.flatten(),
-            prefix: asking.prefix.map(owned),
-            stop: stop.cloned(),
+            limit: most(limit, "limit")?,
+            max_candidates: most(candidates, "maxCandidates")?,
+            deadline,
+            times,
+            prefix: prefix.map(owned).unwrap_or_default(),
+            relate,
+            keep,
         })
     }
 
-    pub(crate) fn apply<'a>(&'a self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
-        if let Some(threshold) = self.threshold {
-            query = query.threshold(threshold);
+    /// Whether a stored document counts.
+    fn passes(&self, seen: DocumentView<'_>) -> bool {
+        self.times.contains(&seen.time) && seen.key.starts_with(&self.prefix)
+    }
+
+    /// The condition under which two documents match. As in Python, `contained` alone needs no
+    /// similarity; without either, the threshold of the index decides.
+    pub(crate) fn alike(&self, own: f64) -> Alike {
+        match self.contained {
+            Some(contained) => {
+                Alike::contained(contained).and_similar(self.threshold.unwrap_or(0.0))
+            }
+            None => Alike::similar(self.threshold.unwrap_or(own)),
         }
-        if let Some(contained) = self.contained {
-            query = query.contained(contained);
+    }
+
+    /// Applies them to a query of an index with this threshold.
+    pub(crate) fn query<'a>(
+        &'a self,
+        query: Query<'a>,
+        own: f64,
+        stop: Option<&'a Stop>,
+    ) -> Query<'a> {
+        restrict!(query.alike(self.alike(own)), self, stop)
+    }
+
+    /// The conditions of an admission to an index with this threshold.
+    pub(crate) fn admit<'a>(&'a self, own: f64, stop: Option<&'a Stop>) -> Admit<'a> {
+        let mut admit = Admit::at(self.alike(own)).keep(self.keep).prefix(&self.prefix);
+        if let Some(relate) = self.relate {
+            admit = admit.relate(relate);
         }
-        if let Some(limit) = self.limit {
-            query = query.limit(limit);
-        }
-        if let Some(candidates) = self.max_candidates {
-            query = query.max_candidates(candidates);
-        }
-        if let Some(deadline) = self.deadline {
-            query = query.deadline(deadline);
-        }
-        if let Some(prefix) = &self.prefix {
-            query = query.filter(|key, _| key.starts_with(prefix));
-        }
-        if let Some(stop) = &self.stop {
-            query = query.cancel_if(|| stop.is_set());
-        }
-        query
+        restrict!(admit, self, stop)
     }
 }

@@ -1,14 +1,16 @@
-//! Answers of the engine as values of JavaScript. The names are those of the engine in camelCase.
+//! Answers of the engine as values of JavaScript: arrays, of which `lib/shapes.js` makes objects,
+//! many times faster than they can be made from here.
 
-use napi::bindgen_prelude::{Array, BigInt, Object, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{Array, BigInt, Null, ToNapiValue, Unknown};
 use napi::{Env, JsValue};
 use nearkin::{
-    Admission, Answer, Cluster, Decision, Document, Match, Outcome, Pair, Signature, Verification,
-    Written,
+    Admission, Answer, Cluster, Containment, Decision, Document, Match, Outcome, Signature,
+    Verification, Written,
 };
 
 use crate::failure::Failure;
 use crate::keys::{KeyType, buffer};
+use crate::pages::{Item, Page};
 
 /// A value that a thread made and JavaScript gets.
 pub trait Shown: Send {
@@ -20,78 +22,19 @@ pub(crate) fn value(env: &Env, given: impl ToNapiValue) -> Result<Unknown<'_>, F
     Ok(given.into_unknown(env)?)
 }
 
-/// An object that is being filled.
-struct Fields<'e> {
+/// An array that is being filled.
+struct Row<'e> {
     env: &'e Env,
-    object: Object<'e>,
-}
-
-impl<'e> Fields<'e> {
-    fn new(env: &'e Env) -> Result<Self, Failure> {
-        Ok(Self { env, object: Object::new(env)? })
-    }
-
-    fn set(&mut self, name: &str, given: impl ToNapiValue) -> Result<(), Failure> {
-        Ok(self.object.set(name, given)?)
-    }
-
-    /// A number of things, changes or milliseconds: exact up to 2^53.
-    fn number(&mut self, name: &str, number: u64) -> Result<(), Failure> {
-        self.set(name, number as f64)
-    }
-
-    fn bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let bytes = buffer(self.env, bytes)?;
-        self.set(name, bytes)
-    }
-
-    fn key(&mut self, name: &str, key: &[u8], keys: KeyType) -> Result<(), Failure> {
-        let key = keys.show(self.env, key)?;
-        self.set(name, key)
-    }
-
-    fn done(self) -> Unknown<'e> {
-        self.object.to_unknown()
-    }
-}
-
-fn list<'e, T>(
-    env: &'e Env,
-    values: &[T],
-    show: impl Fn(&T) -> Result<Unknown<'e>, Failure>,
-) -> Result<Unknown<'e>, Failure> {
-    let mut flat = Flat::new(env, values.len(), 1)?;
-    for one in values {
-        flat.push(show(one)?)?;
-    }
-    Ok(flat.done())
-}
-
-pub(crate) fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Inserted => "inserted",
-        Outcome::Replaced => "replaced",
-        Outcome::Unchanged => "unchanged",
-        Outcome::Removed => "removed",
-        Outcome::Missing => "missing",
-        Outcome::Superseded => "superseded",
-        _ => "other",
-    }
-}
-
-/// A flat array that is being filled: `lib/shapes.js` makes objects of it, many times faster than
-/// they can be made from here.
-struct Flat<'e> {
     array: Array<'e>,
     next: u32,
 }
 
-impl<'e> Flat<'e> {
-    /// With room for `count` things of `fields` fields.
-    fn new(env: &'e Env, count: usize, fields: usize) -> Result<Self, Failure> {
-        let length = u32::try_from(count.saturating_mul(fields))
+impl<'e> Row<'e> {
+    /// With room for some fields, and for as many of each of some things.
+    fn new(env: &'e Env, fields: usize, count: usize, of_each: usize) -> Result<Self, Failure> {
+        let length = u32::try_from(count.saturating_mul(of_each).saturating_add(fields))
             .map_err(|_| Failure::invalid("the answer is too long for an array: give a limit"))?;
-        Ok(Self { array: env.create_array(length)?, next: 0 })
+        Ok(Self { env, array: env.create_array(length)?, next: 0 })
     }
 
     fn push(&mut self, given: impl ToNapiValue) -> Result<(), Failure> {
@@ -100,84 +43,117 @@ impl<'e> Flat<'e> {
         Ok(())
     }
 
+    /// `undefined` if it was not asked for.
+    fn push_containment(&mut self, told: Option<Containment>) -> Result<(), Failure> {
+        match told {
+            None => self.push(()),
+            Some(told) => self.push(told.estimate),
+        }
+    }
+
+    fn push_matches(&mut self, all: &[Match], keys: KeyType) -> Result<(), Failure> {
+        for found in all {
+            self.push(keys.show(self.env, &found.key)?)?;
+            match found.payload.as_slice() {
+                [] => self.push(())?,
+                payload => self.push(buffer(self.env, payload)?)?,
+            }
+            self.push(found.time as f64)?;
+            self.push(found.similarity)?;
+            self.push(found.standard_error)?;
+            self.push(found.equal_rows)?;
+            self.push_containment(found.containment)?;
+        }
+        Ok(())
+    }
+
     fn done(self) -> Unknown<'e> {
         Array::to_unknown(&self.array)
     }
 }
 
-/// Number of fields of a match in a flat array, and of a pair.
+/// Number of fields of a match in a row, of a pair, and of an answer before its matches.
 const MATCH_FIELDS: usize = 7;
 const PAIR_FIELDS: usize = 5;
+const ANSWER_FIELDS: usize = 4;
+
+/// An array of these values.
+macro_rules! row {
+    ($env:expr; $($given:expr),+ $(,)?) => {{
+        let mut row = Row::new($env, [$(stringify!($given)),+].len(), 0, 0)?;
+        $(row.push($given)?;)+
+        Ok(row.done())
+    }};
+}
+
+fn list<'e, T>(
+    env: &'e Env,
+    values: &[T],
+    show: impl Fn(&T) -> Result<Unknown<'e>, Failure>,
+) -> Result<Unknown<'e>, Failure> {
+    let mut row = Row::new(env, 0, values.len(), 1)?;
+    for one in values {
+        row.push(show(one)?)?;
+    }
+    Ok(row.done())
+}
 
 fn matches<'e>(env: &'e Env, all: &[Match], keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut flat = Flat::new(env, all.len(), MATCH_FIELDS)?;
-    for found in all {
-        flat.push(keys.show(env, &found.key)?)?;
-        match found.payload.as_slice() {
-            [] => flat.push(())?,
-            payload => flat.push(buffer(env, payload)?)?,
-        }
-        flat.push(found.time as f64)?;
-        flat.push(found.similarity)?;
-        flat.push(found.standard_error)?;
-        flat.push(found.equal_rows)?;
-        match &found.containment {
-            None => flat.push(())?,
-            Some(containment) => flat.push(containment.estimate)?,
+    let mut row = Row::new(env, 0, all.len(), MATCH_FIELDS)?;
+    row.push_matches(all, keys)?;
+    Ok(row.done())
+}
+
+fn answer<'e>(env: &'e Env, answer: &Answer, keys: KeyType) -> Result<Unknown<'e>, Failure> {
+    let mut row = Row::new(env, ANSWER_FIELDS, answer.matches.len(), MATCH_FIELDS)?;
+    row.push(answer.found as f64)?;
+    row.push(answer.threshold)?;
+    row.push(answer.complete)?;
+    row.push(answer.change as f64)?;
+    row.push_matches(&answer.matches, keys)?;
+    Ok(row.done())
+}
+
+fn page<'e>(env: &'e Env, page: &Page, keys: KeyType) -> Result<Unknown<'e>, Failure> {
+    let is_of_pairs = matches!(page.first(), Some(Item::Pair(_)));
+    let mut row = Row::new(env, 0, page.len(), if is_of_pairs { PAIR_FIELDS } else { 1 })?;
+    for item in page {
+        match item {
+            Item::Pair(pair) => {
+                row.push(keys.show(env, &pair.a)?)?;
+                row.push(keys.show(env, &pair.b)?)?;
+                row.push(pair.similarity)?;
+                row.push(pair.equal_rows)?;
+                row.push_containment(pair.containment)?;
+            }
+            Item::Cluster(found) => row.push(cluster(env, found, keys)?)?,
+            Item::Key(key) => row.push(keys.show(env, key.as_bytes())?)?,
         }
     }
-    Ok(flat.done())
-}
-
-fn pairs<'e>(env: &'e Env, all: &[Pair], keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut flat = Flat::new(env, all.len(), PAIR_FIELDS)?;
-    for pair in all {
-        flat.push(keys.show(env, &pair.a)?)?;
-        flat.push(keys.show(env, &pair.b)?)?;
-        flat.push(pair.similarity)?;
-        flat.push(pair.equal_rows)?;
-        match &pair.containment {
-            None => flat.push(())?,
-            Some(containment) => flat.push(containment.estimate)?,
-        }
-    }
-    Ok(flat.done())
-}
-
-fn signature<'e>(env: &'e Env, signature: &Signature) -> Result<Unknown<'e>, Failure> {
-    let mut fields = Fields::new(env)?;
-    fields.bytes("bytes", signature.as_bytes())?;
-    fields.set("shingleCount", signature.shingle_count())?;
-    fields.set("id", BigInt::from(signature.id()))?;
-    Ok(fields.done())
-}
-
-fn admission<'e>(env: &'e Env, told: &Admission, keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut fields = Fields::new(env)?;
-    fields.set("admitted", told.is_admitted())?;
-    let (mut outcome, none) = (None, Vec::new());
-    let (duplicates, related, removed) = match &told.decision {
-        Decision::Rejected { duplicates, .. } => (duplicates, &none, &none),
-        Decision::Admitted { related, outcome: written, removed, .. } => {
-            outcome = Some(outcome_word(*written));
-            (&none, related, removed)
-        }
-    };
-    fields.set("outcome", outcome.unwrap_or("rejected"))?;
-    fields.set("duplicates", matches(env, duplicates, keys)?)?;
-    fields.set("related", matches(env, related, keys)?)?;
-    fields.set("removed", matches(env, removed, keys)?)?;
-    fields.set("complete", told.complete)?;
-    fields.number("change", told.change)?;
-    Ok(fields.done())
+    Ok(row.done())
 }
 
 fn cluster<'e>(env: &'e Env, cluster: &Cluster, keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let mut fields = Fields::new(env)?;
-    fields.key("representative", cluster.representative(), keys)?;
-    fields.set("keys", list(env, &cluster.keys, |key| keys.show(env, key))?)?;
-    fields.set("timesMs", list(env, &cluster.times, |time| value(env, *time as f64))?)?;
-    Ok(fields.done())
+    row![env; keys.show(env, cluster.representative())?,
+        list(env, &cluster.keys, |key| keys.show(env, key))?,
+        list(env, &cluster.times, |time| value(env, *time as f64))?]
+}
+
+fn signature<'e>(env: &'e Env, made: &Signature) -> Result<Unknown<'e>, Failure> {
+    row![env; buffer(env, made.as_bytes())?, made.shingle_count(), BigInt::from(made.id())]
+}
+
+fn admission<'e>(env: &'e Env, told: &Admission, keys: KeyType) -> Result<Unknown<'e>, Failure> {
+    let none = &Vec::new();
+    let (outcome, duplicates, related, removed) = match &told.decision {
+        Decision::Rejected { duplicates, .. } => ("rejected", duplicates, none, none),
+        Decision::Admitted { related, outcome, removed, .. } => {
+            (outcome.as_str(), none, related, removed)
+        }
+    };
+    row![env; told.is_admitted(), outcome, matches(env, duplicates, keys)?,
+        matches(env, related, keys)?, matches(env, removed, keys)?, told.complete,
+        told.change as f64]
 }
 
 /// Implements [`Shown`] for types of which a line says how.
@@ -196,59 +172,27 @@ macro_rules! shown {
 /// A text that JavaScript parses.
 pub(crate) struct Json(pub(crate) String);
 
-/// A page of an iteration: empty at the end.
-pub(crate) struct Page<T>(pub(crate) Vec<T>);
-
 shown! {
     (): |env, _unit, _keys| value(env, ());
     bool: |env, is, _keys| value(env, is);
     u64: |env, number, _keys| value(env, number as f64);
     Json: |env, text, _keys| value(env, text.0);
-    Outcome: |env, outcome, _keys| value(env, outcome_word(outcome));
+    Outcome: |env, outcome, _keys| value(env, outcome.as_str());
     Signature: |env, made, _keys| signature(env, &made);
-    Option<Signature>: |env, made, _keys| match &made {
-        Some(made) => signature(env, made),
-        None => value(env, ()),
-    };
     Vec<Option<Signature>>: |env, all, _keys| list(env, &all, |made| match made {
         Some(made) => signature(env, made),
-        None => value(env, napi::bindgen_prelude::Null),
+        None => value(env, Null),
     });
-    Admission: |env, told, keys| admission(env, &told, keys);
     Vec<Admission>: |env, all, keys| list(env, &all, |told| admission(env, told, keys));
-    Page<Pair>: |env, page, keys| pairs(env, &page.0, keys);
-    Page<Cluster>: |env, page, keys| list(env, &page.0, |one| cluster(env, one, keys));
-    Page<Vec<u8>>: |env, page, keys| list(env, &page.0, |key| keys.show(env, key));
-    Written: |env, written, _keys| {
-        let mut fields = Fields::new(env)?;
-        fields.number("change", written.change)?;
-        let word = |outcome: &Outcome| value(env, outcome_word(*outcome));
-        fields.set("outcomes", list(env, &written.outcomes, word)?)?;
-        Ok(fields.done())
+    Page: |env, items, keys| page(env, &items, keys);
+    Answer: |env, found, keys| answer(env, &found, keys);
+    Written: |env, written, _keys| row![env; written.change as f64,
+        list(env, &written.outcomes, |outcome| value(env, outcome.as_str()))?];
+    Option<Document>: |env, document, keys| match document {
+        None => value(env, ()),
+        Some(found) => row![env; keys.show(env, &found.key)?, buffer(env, &found.payload)?,
+            found.time as f64, signature(env, &found.signature)?],
     };
-    Answer: |env, answer, keys| {
-        let mut fields = Fields::new(env)?;
-        fields.set("matches", matches(env, &answer.matches, keys)?)?;
-        fields.number("found", answer.found)?;
-        fields.set("threshold", answer.threshold)?;
-        fields.set("complete", answer.complete)?;
-        fields.number("change", answer.change)?;
-        Ok(fields.done())
-    };
-    Option<Document>: |env, document, keys| {
-        let Some(document) = document else { return value(env, ()) };
-        let mut fields = Fields::new(env)?;
-        fields.key("key", &document.key, keys)?;
-        fields.bytes("payload", &document.payload)?;
-        fields.number("timeMs", document.time)?;
-        fields.set("signature", signature(env, &document.signature)?)?;
-        Ok(fields.done())
-    };
-    Verification: |env, found, _keys| {
-        let mut fields = Fields::new(env)?;
-        fields.set("ok", found.is_ok())?;
-        fields.number("documents", found.documents)?;
-        fields.set("problems", list(env, &found.problems, |one| value(env, one.to_string()))?)?;
-        Ok(fields.done())
-    };
+    Verification: |env, found, _keys| row![env; found.is_ok(), found.documents as f64,
+        list(env, &found.problems, |problem| value(env, problem.to_string()))?];
 }

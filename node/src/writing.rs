@@ -1,19 +1,17 @@
 //! Writes: batches of edits, removals, and admission.
 
-use std::sync::Arc;
-
 use napi::Env;
-use napi::bindgen_prelude::Buffer;
+use napi::bindgen_prelude::{Buffer, Float64Array};
 use napi_derive::napi;
-use nearkin::{Admit, Batch, Edit, Index, Keep, Newcomer, Outcome, Signature};
+use nearkin::{Admission, Admit, Batch, Edit, Index, Newcomer, Outcome, Signature, Written};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::job::{Reply, Stop, run};
+use crate::job::{How, Reply};
 use crate::keys::{Bytes, owned};
-use crate::numbers::{count, deadline, whole};
-use crate::options::alike;
+use crate::numbers::whole;
+use crate::options::Terms;
 
 /// One edit as given: a document is inserted, a payload alone is set, and nothing at all removes.
 #[napi(object, object_to_js = false)]
@@ -45,86 +43,36 @@ fn owned_edits(given: Vec<GivenEdit>) -> Result<Vec<OwnedEdit>, Failure> {
     given.into_iter().enumerate().map(one).collect()
 }
 
-fn batch(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Batch, Failure> {
-    let mut batch = Batch::new();
-    for (number, edit) in edits.iter().enumerate() {
-        let key = edit.key.as_slice();
+/// The signatures of edits; none for an edit without a document.
+fn signatures(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Vec<Option<Signature>>, Failure> {
+    let one = |(number, edit): (usize, &OwnedEdit)| {
         let signature = edit.document.as_ref().map(|document| sketch.signature(document));
         let several = edits.len() > 1;
-        let signature = signature
+        signature
             .transpose()
-            .map_err(|failure| if several { failure.of_document(number) } else { failure })?;
-        let mut put = match (&signature, &edit.payload) {
+            .map_err(|failure| if several { failure.of_document(number) } else { failure })
+    };
+    edits.iter().enumerate().map(one).collect()
+}
+
+fn written(index: &Index, sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Written, Failure> {
+    let signatures = signatures(sketch, edits)?;
+    let mut batch = Batch::new();
+    for (OwnedEdit { key, payload, time, .. }, signature) in edits.iter().zip(&signatures) {
+        let mut edit = match (signature, payload) {
             (Some(signature), _) => Edit::insert(key, signature),
-            (None, Some(payload)) => {
-                batch.push(Edit::set_payload(key, payload));
-                continue;
-            }
-            (None, None) => {
-                batch.push(Edit::remove(key));
-                continue;
-            }
+            (None, Some(payload)) => Edit::set_payload(key, payload),
+            (None, None) => Edit::remove(key),
         };
-        if let Some(payload) = &edit.payload {
-            put = put.payload(payload);
+        if let (Some(_), Some(payload)) = (signature, payload) {
+            edit = edit.payload(payload);
         }
-        if let Some(time) = edit.time {
-            put = put.time(time);
-        }
-        batch.push(put);
-    }
-    Ok(batch)
-}
-
-/// The options of admission.
-#[napi(object, object_to_js = false)]
-#[derive(Default)]
-pub struct Admitting {
-    pub reject: Option<f64>,
-    pub contained: Option<f64>,
-    pub relate: Option<f64>,
-    pub keep: Option<String>,
-    pub prefix: Option<Bytes>,
-    pub limit: Option<f64>,
-    pub max_candidates: Option<f64>,
-    pub timeout_ms: Option<f64>,
-}
-
-impl Admitting {
-    fn terms(self, own: f64, stop: Option<Stop>) -> Result<Admit<'static>, Failure> {
-        let mut admit = Admit::at(alike(own, self.reject, self.contained));
-        if let Some(relate) = self.relate {
-            admit = admit.relate(relate);
-        }
-        admit = admit.keep(match self.keep.as_deref() {
-            None | Some("first") => Keep::First,
-            Some("newest") => Keep::Newest,
-            Some("longest") => Keep::Longest,
-            Some(other) => {
-                return Err(Failure::invalid(format!(
-                    "keep must be 'first', 'newest' or 'longest', not '{other}'"
-                )));
-            }
+        batch.push(match time {
+            Some(time) => edit.time(*time),
+            None => edit,
         });
-        if let Some(prefix) = self.prefix {
-            admit = admit.prefix(owned(prefix));
-        }
-        if let Some(limit) = self.limit {
-            admit = admit.limit(count(limit, "limit")?);
-        }
-        if let Some(max) = self.max_candidates {
-            admit = admit.max_candidates(count(max, "maxCandidates")?);
-        }
-        if let Some(ms) = self.timeout_ms
-            && let Some(deadline) = deadline(ms, "timeoutMs")?
-        {
-            admit = admit.deadline(deadline);
-        }
-        Ok(match stop {
-            Some(stop) => admit.cancel_if(move || stop.is_set()),
-            None => admit,
-        })
     }
+    Ok(index.write(&batch)?)
 }
 
 fn admitted(
@@ -132,29 +80,22 @@ fn admitted(
     sketch: &Sketch,
     edits: &[OwnedEdit],
     admit: &Admit<'_>,
-) -> Result<Vec<nearkin::Admission>, Failure> {
-    let signed = |(number, edit): (usize, &OwnedEdit)| {
-        let Some(document) = &edit.document else {
+) -> Result<Vec<Admission>, Failure> {
+    let signatures = signatures(sketch, edits)?;
+    let mut newcomers = Vec::new();
+    for (number, (edit, signature)) in edits.iter().zip(&signatures).enumerate() {
+        let Some(signature) = signature else {
             return Err(Failure::invalid("a newcomer needs a document").of_document(number));
         };
-        sketch
-            .signature(document)
-            .map_err(|failure| if edits.len() > 1 { failure.of_document(number) } else { failure })
-    };
-    let signatures: Vec<Signature> =
-        edits.iter().enumerate().map(signed).collect::<Result<_, _>>()?;
-    let newcomer = |(edit, signature)| {
-        let OwnedEdit { key, payload, time, .. }: &OwnedEdit = edit;
-        let mut newcomer = Newcomer::new(key.as_slice(), signature);
-        if let Some(payload) = payload {
+        let mut newcomer = Newcomer::new(&edit.key, signature);
+        if let Some(payload) = &edit.payload {
             newcomer = newcomer.payload(payload);
         }
-        match time {
-            Some(time) => newcomer.time(*time),
+        newcomers.push(match edit.time {
+            Some(time) => newcomer.time(time),
             None => newcomer,
-        }
-    };
-    let newcomers: Vec<Newcomer<'_>> = edits.iter().zip(&signatures).map(newcomer).collect();
+        });
+    }
     Ok(index.admit_all(&newcomers, admit)?)
 }
 
@@ -165,15 +106,11 @@ impl Handle {
     pub fn write<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: Vec<GivenEdit>,
-        stop: Option<&Stop>,
     ) -> napi::Result<Reply<'e>> {
-        let (index, sketch, edits) = (self.writer(), self.sketch.clone(), owned_edits(given));
-        run(env, self.call(sync, stop), move || {
-            let (index, batch) = (index?, batch(&sketch, &edits?)?);
-            Ok(index.write(&batch)?)
-        })
+        let (sketch, edits) = (self.sketch.clone(), owned_edits(given));
+        self.run_writer(env, how, move |index, _| written(index, &sketch, &edits?))
     }
 
     /// Writes one edit; returns its outcome.
@@ -181,14 +118,12 @@ impl Handle {
     pub fn edit<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: GivenEdit,
-        stop: Option<&Stop>,
     ) -> napi::Result<Reply<'e>> {
-        let (index, sketch, edits) = (self.writer(), self.sketch.clone(), owned_edits(vec![given]));
-        run(env, self.call(sync, stop), move || {
-            let (index, batch) = (index?, batch(&sketch, &edits?)?);
-            let written = index.write(&batch)?;
+        let (sketch, edits) = (self.sketch.clone(), owned_edits(vec![given]));
+        self.run_writer(env, how, move |index, _| {
+            let written = written(index, &sketch, &edits?)?;
             Ok(written.outcomes.first().copied().unwrap_or(Outcome::Unchanged))
         })
     }
@@ -198,34 +133,39 @@ impl Handle {
     pub fn admit<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         given: Vec<GivenEdit>,
-        admitting: Admitting,
-        stop: Option<&Stop>,
+        numbers: Float64Array,
+        prefix: Option<Bytes>,
     ) -> napi::Result<Reply<'e>> {
-        let (index, sketch, edits) = (self.writer(), self.sketch.clone(), owned_edits(given));
-        let own = self.params().inner.threshold();
-        let admit = admitting.terms(own, stop.cloned());
-        run(env, self.call(sync, stop), move || admitted(&*index?, &sketch, &edits?, &admit?))
+        let (sketch, edits, terms) =
+            (self.sketch.clone(), owned_edits(given), Terms::new(&numbers, prefix));
+        self.run_writer(env, how, move |index, stop| {
+            let (edits, terms) = (edits?, terms?);
+            let admit = terms.admit(index.params().threshold(), stop);
+            admitted(index, &sketch, &edits, &admit)
+        })
     }
 
     #[napi]
     pub fn remove_prefix<'e>(
         &self,
         env: &'e Env,
-        sync: bool,
+        how: How<'_>,
         prefix: Bytes,
     ) -> napi::Result<Reply<'e>> {
-        let (index, prefix) = (self.writer(), owned(prefix));
-        run(env, self.call(sync, None), move || {
-            let index: Arc<Index> = index?;
-            Ok(index.remove_prefix(prefix)?)
-        })
+        let prefix = owned(prefix);
+        self.run_writer(env, how, move |index, _| Ok(index.remove_prefix(prefix)?))
     }
 
     #[napi]
-    pub fn remove_before<'e>(&self, env: &'e Env, sync: bool, ms: f64) -> napi::Result<Reply<'e>> {
-        let (index, time) = (self.writer(), whole(ms, "time"));
-        run(env, self.call(sync, None), move || Ok(index?.remove_before(time?)?))
+    pub fn remove_before<'e>(
+        &self,
+        env: &'e Env,
+        how: How<'_>,
+        ms: f64,
+    ) -> napi::Result<Reply<'e>> {
+        let time = whole(ms, "time");
+        self.run_writer(env, how, move |index, _| Ok(index.remove_before(time?)?))
     }
 }

@@ -146,6 +146,25 @@ test('containment', async () => {
   assert.ok(pairs[0].contained > 0.75);
 });
 
+test('a filter by time', async () => {
+  const index = Index.temporary(new Params());
+  const edits = [1000, 2000, 3000].map((time) => ({ key: `t${time}`, document: TEXT, time }));
+  await index.write(edits);
+  const found = async (options) => (await index.query(TEXT, options)).matches.map(({ key }) => key);
+  assert.deepEqual(await found({ after: 2000 }), ['t2000', 't3000']);
+  assert.deepEqual(await found({ before: new Date(2000) }), ['t1000']);
+  assert.deepEqual(await found({ after: 1001, before: 2001, prefix: 't' }), ['t2000']);
+  assert.deepEqual(await found({ after: 2000, limit: 1 }), ['t2000']);
+  assert.equal(index.queryKeySync('t1000', { before: 3000 }).found, 1);
+  assert.equal(index.admitSync('n1', LIKE, { before: 1000, time: 1 }).admitted, true);
+  const refused = await index.admit('n2', LIKE, { after: 3000 });
+  assert.deepEqual(refused.duplicates.map(({ key }) => key), ['t3000']);
+  await assert.rejects(index.query(TEXT, { after: -1 }), { code: 'NEARKIN_INVALID' });
+  await assert.rejects(index.query(TEXT, { after: new Date(NaN) }), TypeError);
+  await assert.rejects(index.query(TEXT, { after: 'monday' }), TypeError);
+  await assert.rejects(index.query(TEXT, { limit: NaN }), TypeError);
+});
+
 test('times, removal by time, and expiry', async () => {
   const index = Index.temporary(new Params(), { ttlMs: 1e12 });
   await index.insert('old', TEXT, { time: new Date(Date.now() - 5e11) });

@@ -73,11 +73,19 @@ export function msOf(time: Time): number;
  */
 export function pathOf(path: string): string;
 /**
- * Options of a search without the signal; a prefix becomes a key of the native part.
+ * Settings for the engine: names in snake_case, values as text.
+ * @param {object} options
+ * @returns {Record<string, string>}
+ */
+export function settingsOf(options: object): Record<string, string>;
+/**
+ * Options of a search for the native part: a row of numbers in the order of `Terms::new`, of which
+ * NaN stands for none; the prefix of keys.
  * @param {keyof TERMS} kind
  * @param {object} options
+ * @returns {[Float64Array, (string | Buffer)?]}
  */
-export function termsOf(kind: "keys" | "query" | "pairs" | "clusters" | "admit", options: object): any;
+export function termsOf(kind: "keys" | "query" | "pairs" | "clusters" | "admit", options: object): [Float64Array, (string | Buffer)?];
 import type { Document } from './types.js';
 import type { Edit } from './types.js';
 import type { Key } from './types.js';

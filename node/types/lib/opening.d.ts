@@ -11,13 +11,13 @@ export function exists(path: string): Promise<boolean>;
  */
 export function existsSync(path: string): boolean;
 /**
- * @param {string} how
+ * @param {string} what
  * @param {string} path
  * @param {Params | undefined} params
  * @param {any} options
- * @param {boolean} sync
+ * @param {any} how
  */
-export function opened(how: string, path: string, params: Params | undefined, options: any, sync: boolean): any;
+export function opened(what: string, path: string, params: Params | undefined, options: any, how: any): any;
 /** The version of the engine. @type {string} */
 export const version: string;
 import { Params } from "./params.js";

@@ -65,11 +65,11 @@ export class Sketcher {
     similarity(a: Signature, b: Signature): number;
 }
 /**
- * A signature of the parts that the native part has made.
- * @param {any} parts
+ * A signature that the native part has made.
+ * @param {any[]} row
  * @returns {Signature}
  */
-export function signatureOf(parts: any): Signature;
+export function signatureOf([bytes, shingleCount, id]: any[]): Signature;
 import { Params } from "./params.js";
 import type { Items } from './types.js';
 import type { Abortable } from './types.js';
