@@ -6,9 +6,11 @@
 //! load, and compacted. `open DIR DOCUMENTS SECONDS [pread]` opens the index and measures it at
 //! once and after SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR
 //! DOCUMENTS BYTES` loads documents with payloads, replaces half of them at random, compacts and
-//! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `verify DIR
-//! NAME` verifies the index NAME three times. To limit memory and processors, start the program
-//! that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
+//! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `steady DIR
+//! DOCUMENTS RATE SECONDS` loads and compacts documents with the default bands, then inserts RATE
+//! more per second in batches of 100 while it measures queries on another thread. `verify DIR NAME`
+//! verifies the index NAME three times. To limit memory and processors, start the program that
+//! `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
@@ -17,6 +19,7 @@ mod support;
 
 use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Signature};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Number of queries per figure.
@@ -27,6 +30,7 @@ fn main() {
     let number = |at: usize| args.get(at).and_then(|arg| arg.parse::<u64>().ok()).unwrap_or(0);
     match args.first().map(String::as_str) {
         Some("load") => load(args[1].as_ref(), number(2), number(3)),
+        Some("steady") => steady(args[1].as_ref(), number(2), number(3), number(4)),
         Some("sweep") => sweep(args[1].as_ref()),
         Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
         Some("compact") => compact(&Path::new(&args[1]).join(&args[2])),
@@ -47,13 +51,16 @@ fn queries(params: &Params, documents: u64, seed: u64, are_stored: bool) -> Vec<
     (0..QUERIES).map(|_| support::signature(params, next() + apart)).collect()
 }
 
-/// Mean, median and 99th percentile of the query times, in microseconds.
-fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
+/// Mean, median and 99th percentile of the query times, in microseconds. Every stored document must
+/// be found.
+fn timed(index: &Index, queries: &[Signature], are_stored: bool) -> (f64, f64, f64) {
     let begin = Instant::now();
     let one = |query: &Signature| {
         let begin = Instant::now();
-        index.query(query).run().unwrap();
-        begin.elapsed()
+        let found = index.query(query).run().unwrap().found;
+        let took = begin.elapsed();
+        assert_eq!(found > 0, are_stored);
+        took
     };
     let mut times: Vec<Duration> = queries.iter().map(one).collect();
     let mean = begin.elapsed().as_secs_f64() * 1e6 / queries.len() as f64;
@@ -64,9 +71,13 @@ fn timed(index: &Index, queries: &[Signature]) -> (f64, f64, f64) {
 
 /// Prints a line of the table, from queries drawn with `seed`.
 fn tell(index: &Index, documents: u64, seed: u64, state: &str) {
-    let params = support::params();
+    tell_of(index, &support::params(), documents, seed, state);
+}
+
+fn tell_of(index: &Index, params: &Params, documents: u64, seed: u64, state: &str) {
     for (kind, are_stored) in [("hit", true), ("miss", false)] {
-        let (mean, p50, p99) = timed(index, &queries(&params, documents, seed, are_stored));
+        let (mean, p50, p99) =
+            timed(index, &queries(params, documents, seed, are_stored), are_stored);
         println!("{state:<28} {kind:<5} mean {mean:9.2}  p50 {p50:8.2}  p99 {p99:8.2} us");
     }
 }
@@ -112,6 +123,74 @@ fn load(folder: &Path, documents: u64, tier: u64) {
     println!("  on disk {:.2} GB", stats.bytes_on_disk as f64 / 1e9);
     tell(&index, documents, 77, "compacted");
     tell(&index, documents, 77, "compacted, asked again");
+    index.close().unwrap();
+}
+
+/// Parameters with the default bands, and rows of a byte.
+fn default_bands() -> Params {
+    Params::for_threshold(0.7).hashes(128).bands(17, 5).lane_bits(8).build().unwrap()
+}
+
+fn write_batch(index: &Index, params: &Params, numbers: std::ops::Range<u64>) -> Duration {
+    let insert = |batch: Batch, number| {
+        batch.insert(support::key(number), &support::signature(params, number))
+    };
+    let batch = numbers.fold(Batch::new(), insert);
+    let begin = Instant::now();
+    index.write(batch).unwrap();
+    begin.elapsed()
+}
+
+fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
+    let params = default_bands();
+    let options = Options::default().maintenance(Maintenance::Shared);
+    let index = Index::create(folder.join("steady.nearkin"), &params, options).unwrap();
+    let mut longest = Duration::ZERO;
+    for first in (0..documents).step_by(1_000) {
+        longest = longest.max(write_batch(&index, &params, first..first + 1_000));
+    }
+    let account = |longest: Duration| {
+        let stats = index.stats().unwrap();
+        let (segments, recent) = (stats.segments, stats.memtable_documents);
+        let times = stats.bytes_written as f64 / stats.bytes_on_disk as f64;
+        println!(
+            "  segments {segments}, memtable {recent}, longest batch {longest:.0?}, written \
+             {times:.2} times what is on disk"
+        );
+    };
+    tell_of(&index, &params, documents, 1, "as loaded");
+    account(longest);
+    index.compact().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    tell_of(&index, &params, documents, 2, "compacted");
+    tell_of(&index, &params, documents, 2, "compacted, asked again");
+    account(Duration::ZERO);
+    let (written, longest) = (AtomicU64::new(documents), AtomicU64::new(0));
+    let begin = Instant::now();
+    let end = begin + Duration::from_secs(seconds);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for batch in 0.. {
+                let due = begin + Duration::from_secs_f64((batch * 100) as f64 / rate as f64);
+                if due > end {
+                    break;
+                }
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                let first = written.load(Ordering::Relaxed);
+                let took = write_batch(&index, &params, first..first + 100);
+                longest.fetch_max(u64::try_from(took.as_micros()).unwrap(), Ordering::Relaxed);
+                written.store(first + 100, Ordering::Release);
+            }
+        });
+        for part in 1..=8_u32 {
+            let due = begin + Duration::from_secs(seconds).mul_f64(f64::from(part) / 8.0);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let label = format!("{rate}/s, after {:.0?}", begin.elapsed());
+            let seed = 10 + u64::from(part);
+            tell_of(&index, &params, written.load(Ordering::Acquire), seed, &label);
+            account(Duration::from_micros(longest.load(Ordering::Relaxed)));
+        }
+    });
     index.close().unwrap();
 }
 

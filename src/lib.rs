@@ -161,6 +161,7 @@ mod catalog;
 mod curve;
 mod dedup;
 mod error;
+mod filter;
 mod format;
 mod index;
 mod memtable;

@@ -4,17 +4,19 @@
 //! Works on ordinals and change numbers only. Each reader passes the number of the last change that
 //! is visible to it.
 
+mod cover;
 mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::filter::Columns;
 use crate::format::bytes::index;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
-use table::{Chain, Table};
+use table::{Chain, Table, mix};
 
 /// Value of `StoredEntry::died` for a live document.
 const NEVER: u64 = u64::MAX;
@@ -70,6 +72,8 @@ pub(crate) struct Memtable {
     waiting: AtomicU32,
     /// Whether anything was ever applied. Set before the first change becomes visible.
     touched: AtomicBool,
+    /// The columns of the index's filter that contain all BandKeys of the memtable, if there are.
+    columns: OnceLock<Arc<Columns>>,
 }
 
 /// The content under the lock. While a reader holds the lock, documents do not change, but table
@@ -131,7 +135,8 @@ impl Memtable {
             secret,
         };
         let (waiting, touched) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { content: RwLock::new(content), tables, waiting, touched }
+        let columns = OnceLock::new();
+        Self { content: RwLock::new(content), tables, waiting, touched, columns }
     }
 
     /// Locks the content for reading. The writer waits for as long as the guard lives.
@@ -215,6 +220,7 @@ impl Memtable {
         if born > 0 {
             self.make_room(born, patience);
             self.enter(steps);
+            self.enter_filter(steps);
         }
     }
 
@@ -487,13 +493,4 @@ impl Content {
     pub(crate) fn segment_deaths(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.segment_deaths.iter().map(|(&(segment, ordinal), &died)| (segment, ordinal, died))
     }
-}
-
-/// A 32-bit hash that is unpredictable without the secret.
-#[inline]
-fn mix(key: u64, secret: u64) -> u32 {
-    // Multiply-shift with a secret odd number: the results for two keys agree in the first n bits
-    // with a probability of at most 2^(1-n), even if an attacker chose the keys.
-    let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
-    u32::try_from(product >> 32).unwrap_or(0)
 }

@@ -12,7 +12,7 @@
 
 #[cfg(not(all(shuttle, test)))]
 mod chosen {
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, atomic, mpsc};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub(crate) use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
     pub(crate) use std::thread;
 }
@@ -25,13 +25,10 @@ mod chosen {
 }
 
 pub(crate) use chosen::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-// Only the pool of maintenance threads uses this, and the explorer does not run the pool.
-#[cfg(not(all(shuttle, test)))]
-pub(crate) use chosen::OnceLock;
 pub(crate) use chosen::{atomic, mpsc, thread};
 // The explorer has no version of these. It needs none: here, reference counts do not synchronise
-// threads.
-pub(crate) use std::sync::{Arc, PoisonError, TryLockError, Weak};
+// threads, and what is set once is also right before it is set.
+pub(crate) use std::sync::{Arc, OnceLock, PoisonError, TryLockError, Weak};
 // Atomics without ordering requirements: a race on them only costs time, so the explorer need not
 // see them. In the engine, only `index/view.rs` may use them.
 pub(crate) use std::sync::atomic as unexplored;

@@ -50,6 +50,10 @@ class Stats(NamedTuple):
     segments: int
     memtable_documents: int
     memtable_bytes: int
+    #: Own memory of the index: the memtable, and the filter over small segments.
+    own_bytes: int
+    #: Bytes of segments that are mapped. Their pages belong to the page cache.
+    mapped_bytes: int
     bytes_on_disk: int
     #: The last change that queries see.
     change: int

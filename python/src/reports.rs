@@ -18,6 +18,8 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
     fields.set_item("segments", stats.segments)?;
     fields.set_item("memtable_documents", stats.memtable_documents)?;
     fields.set_item("memtable_bytes", stats.memtable_bytes)?;
+    fields.set_item("own_bytes", stats.own_bytes)?;
+    fields.set_item("mapped_bytes", stats.mapped_bytes)?;
     fields.set_item("bytes_on_disk", stats.bytes_on_disk)?;
     fields.set_item("change", stats.change)?;
     fields.set_item("durable_change", stats.durable_change)?;

@@ -209,6 +209,15 @@ impl Table {
     }
 }
 
+/// A 32-bit hash that is unpredictable without the secret.
+#[inline]
+pub(super) fn mix(key: u64, secret: u64) -> u32 {
+    // Multiply-shift with a secret odd number: the results for two keys agree in the first n bits
+    // with a probability of at most 2^(1-n), even if an attacker chose the keys.
+    let product = (key ^ secret.rotate_left(32)).wrapping_mul(secret | 1);
+    u32::try_from(product >> 32).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -140,6 +140,10 @@ impl BlockFile {
         Error::corrupt(&self.path, offset, what)
     }
 
+    pub(super) fn mapped_bytes(&self) -> u64 {
+        self.map.as_ref().map_or(0, |map| wide(map.bytes().len()))
+    }
+
     pub(super) fn blocks(&self) -> usize {
         self.body_bytes / BLOCK_BYTES
     }

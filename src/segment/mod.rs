@@ -6,6 +6,7 @@
 mod block_check;
 mod blocks;
 mod builder;
+mod cover;
 #[cfg(test)]
 mod damage_tests;
 mod dead;

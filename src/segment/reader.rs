@@ -5,6 +5,7 @@
 use super::blocks::BlockFile;
 use super::writer::header;
 use super::{Listed, ReadMode, Shape};
+use crate::filter::Columns;
 use crate::format::blocks::{
     DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, STARTS_PER_BASE, Section, SegmentLayout, SegmentProperties,
 };
@@ -15,6 +16,7 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// Keys are read 64 documents at a time, together with the payloads, if these documents have at
 /// most this many bytes in total. Otherwise the keys are read one by one.
@@ -28,6 +30,9 @@ pub(crate) struct Segment {
     pub(super) layout: SegmentLayout,
     pub(super) shape: Shape,
     pub(super) groups: u32,
+    /// The columns of the index's filter that hold the BandKeys of this segment, once it is
+    /// covered.
+    pub(super) columns: OnceLock<Arc<Columns>>,
 }
 
 /// The key and payload of a document.
@@ -69,7 +74,8 @@ impl Segment {
                 blocks.corrupt(footer.tail_offset, "bands or rows differ from those of the index")
             );
         }
-        Ok(Self { groups: properties.groups(), shape: *shape, blocks, properties, layout })
+        let (groups, columns) = (properties.groups(), OnceLock::new());
+        Ok(Self { groups, shape: *shape, blocks, properties, layout, columns })
     }
 
     /// Starts reading the directories (4 bytes per table and group), because every query reads them
@@ -107,6 +113,11 @@ impl Segment {
     /// mapped. Does nothing in `ReadMode::Pread`, where every read verifies.
     pub(crate) fn read_back(&self, keep: bool) -> Result<()> {
         self.blocks.read_back(keep)
+    }
+
+    /// Number of bytes of the file that are mapped.
+    pub(crate) fn mapped_bytes(&self) -> u64 {
+        self.blocks.mapped_bytes()
     }
 
     /// Releases all mapped pages of the body; later reads map them again.

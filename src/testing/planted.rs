@@ -131,6 +131,8 @@ mod switch {
         InputsLeftMarked,
         /// A reader accepts an older state as a newer one.
         ReaderGoesBack,
+        /// The filter lacks the last few documents of a segment that it covers.
+        CoveredInPart,
         /// The change number of an idle record is not checked.
         IdleUnchecked,
     }
@@ -178,12 +180,13 @@ mod switch {
             [Self::ManifestNotSynced, Self::ManifestReplaced, Self::ReplacedForgotten];
 
         /// Bugs at batching limits, which the scripts for the model must reach.
-        pub(crate) const AT_LIMITS: [Self; 5] = [
+        pub(crate) const AT_LIMITS: [Self; 6] = [
             Self::PayloadCut,
             Self::FullRunShifted,
             Self::LaterDeadForgotten,
             Self::LaterKeyWrong,
             Self::AllComplete,
+            Self::CoveredInPart,
         ];
     }
 

@@ -56,6 +56,10 @@ table! {
     connect {
         PRUNE_MIN: usize = 4;
     }
+    cover {
+        DOCS_TOGETHER: u32 = 3;
+        KEYS_MIN: u64 = 1;
+    }
     crowd {
         CROWD_MIN: u32 = 6;
         WINDOW: u32 = 128;

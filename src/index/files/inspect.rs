@@ -11,6 +11,7 @@ use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Watch;
 use crate::sketch::key_hash;
 use crate::storage::names::Ending;
+use crate::sync::PoisonError;
 use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Result, catalog};
 use std::io;
@@ -40,12 +41,18 @@ pub(crate) fn stats(core: &Core) -> Result<Stats> {
     let memtable = &snapshot.state.memtable;
     let memtable_documents = u64::from(memtable.read().document_count());
     let memtable_bytes = wide(memtable.bytes());
+    let filter = core.filter.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+    let own_bytes = memtable_bytes + filter.map_or(0, |filter| wide(filter.bytes()));
+    let segments = &snapshot.state.segments;
+    let mapped_bytes = segments.iter().map(|live| live.segment.mapped_bytes()).sum();
     Ok(Stats {
         documents: snapshot.len(),
         dead: snapshot.place_count().saturating_sub(snapshot.len()),
         segments: crate::format::bytes::wide(snapshot.state.segments.len()),
         memtable_documents,
         memtable_bytes,
+        own_bytes,
+        mapped_bytes,
         bytes_on_disk,
         change: snapshot.change(),
         durable_change: core.group.durable_change(),

@@ -2,8 +2,8 @@
 
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::maintain::expiry;
-use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
+use crate::index::merge::{compaction, cover};
 use crate::index::read::Maintained;
 use crate::index::state::commit;
 use crate::index::state::core::Core;
@@ -59,8 +59,9 @@ fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
     if expiry::expire_step(core)? {
         return Ok(Maintained::Expired);
     }
-    // If the idle flush fails, the steps that are due still run: on a full disk they free
-    // space.
+    // If covering or the idle flush fails, the steps that are due still run: on a full disk they
+    // free space.
+    let covered = cover::cover_small(core);
     let idle = flush::flush_idle(core, quiet);
     if matches!(idle, Ok(true)) {
         return Ok(Maintained::Flushed);
@@ -68,7 +69,7 @@ fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
     Ok(match compaction::compact_step(core, quiet.filter(|_| idle.is_ok()))? {
         Some(true) => Maintained::Compacted,
         Some(false) => Maintained::Compacting,
-        None => idle.map(|_| Maintained::Nothing)?,
+        None => covered.and(idle).map(|_| Maintained::Nothing)?,
     })
 }
 

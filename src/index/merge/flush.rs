@@ -1,7 +1,7 @@
 //! The flush: writes the memtable to a segment and dead files, moves the floor, and starts a new
 //! WAL. The whole flush runs under the write lock; readers are not blocked.
 
-use super::policy;
+use super::{cover, policy};
 use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
@@ -138,6 +138,7 @@ fn begin_wal(core: &Core, writer: &mut Writer, record_bytes: u64, reserve: Reser
     let mut draft = Draft::of(core, writer);
     let (wal, entry) = create_wal(core, writer, record_bytes, reserve, draft.floor)?;
     draft.wal = Some(entry);
+    cover::cover_memtable(core, &draft.memtable, &draft.segments);
     commit_with_wal(core, writer, draft, Some(wal))
 }
 
@@ -177,6 +178,9 @@ fn try_flush(core: &Core, writer: &mut Writer, next: NextWal) -> Result<()> {
     let mut draft = draft_of(core, writer, &before)?;
     draft.memtable = Arc::new(next_memtable(core, writer, &before));
     draft.floor = writer.change;
+    if next != NextWal::None {
+        cover::cover_memtable(core, &draft.memtable, &draft.segments);
+    }
     let wal = match next {
         NextWal::Ready { record_bytes, reserve } => {
             let (wal, entry) = create_wal(core, writer, record_bytes, reserve, draft.floor)?;
@@ -290,6 +294,9 @@ fn draft_births(
     let memory_bytes = core.options.merge_bytes_max;
     let births = Births { memtable: &memtable, live: &live, shape: &core.shape, memory_bytes };
     let built = open_built(core, &merge.flush(births)?)?;
+    if let Some(columns) = memtable.columns() {
+        built.segment.cover_by(Arc::clone(columns));
+    }
     draft.adopt(&built);
     draft.segments.push(Arc::new(built));
     Ok(())

@@ -4,6 +4,7 @@
 //! of opening and closing. The only floor that changes the catalog (`draft.rs`).
 
 pub(super) mod compaction;
+pub(super) mod cover;
 pub(super) mod draft;
 pub(super) mod flush;
 mod parallel_tables;

@@ -292,6 +292,17 @@ pub struct Stats {
     pub memtable_documents: u64,
     /// Bytes of memory used by the memtable's documents.
     pub memtable_bytes: u64,
+    /// Bytes of the handle's own memory that lasts: the memtable, and the filter over small
+    /// segments (at most 32 MiB, or half of [`Options::memtable_bytes_max`] if that is less). A
+    /// flush or a compaction takes up to [`Options::merge_bytes_max`] more while it runs.
+    ///
+    /// [`Options::memtable_bytes_max`]: crate::Options::memtable_bytes_max
+    /// [`Options::merge_bytes_max`]: crate::Options::merge_bytes_max
+    pub own_bytes: u64,
+    /// Bytes of segments that are mapped. The pages that were read count as resident memory of the
+    /// process, but they belong to the page cache: the system takes them back when it needs memory.
+    /// 0 with [`ReadMode::Pread`](crate::ReadMode::Pread).
+    pub mapped_bytes: u64,
     /// Bytes of all files of the index.
     pub bytes_on_disk: u64,
     /// The number of the last change that queries see.

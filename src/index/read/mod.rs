@@ -14,6 +14,7 @@ mod exact;
 mod forest;
 mod listing;
 pub(crate) mod locate;
+mod narrow;
 mod ordered;
 mod pairs;
 mod queries;

@@ -1,6 +1,7 @@
 //! Reusable buffers, so that a search need not allocate.
 
 use super::candidate::{Candidate, Found};
+use super::narrow::Narrowed;
 use crate::memtable::Walk;
 use crate::segment::{Entries, LookUp};
 use std::cell::Cell;
@@ -18,6 +19,7 @@ pub(crate) struct SearchScratch {
     pub(super) matching: Vec<Entries>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) found: Vec<Found>,
+    pub(super) narrowed: Narrowed,
     pub(super) walk: Walk,
 }
 
@@ -39,8 +41,10 @@ impl SearchScratch {
                 *list = Vec::new();
             }
         }
-        // `walk` is always kept: it holds at most one chain per BandKey, so it stays small.
-        let Self { band_keys, look_ups, matching, candidates, found, walk: _ } = &mut *self;
+        // `walk` and `narrowed` are always kept: they hold at most one item per BandKey or segment,
+        // so they stay small.
+        let Self { band_keys, look_ups, matching, candidates, found, narrowed: _, walk: _ } =
+            &mut *self;
         shed(band_keys);
         shed(look_ups);
         shed(matching);

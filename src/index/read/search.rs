@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
     ) -> Result<&mut Vec<Found>> {
         let asked = self.begin(signatures, equal_rows_min);
         self.goes_on();
-        self.ask_for_recent();
+        self.narrow();
         self.search_segments(asked)?;
         self.search_memtable(asked);
         let found = &mut self.scratch.found;
@@ -165,12 +165,18 @@ impl<'a> Search<'a> {
         sources: Range<usize>,
     ) -> Result<()> {
         let segments = &self.snapshot.state.segments[sources.clone()];
-        let SearchScratch { band_keys, look_ups, matching, .. } = &mut *self.scratch;
+        let SearchScratch { band_keys, look_ups, matching, narrowed, .. } = &mut *self.scratch;
         let bands = self.bands;
         let keys = &band_keys[probes.start * bands..probes.end * bands];
         let count = keys.len() * segments.len();
         if look_ups.len() < count {
             look_ups.resize(count, LookUp::default());
+        }
+        matching.clear();
+        if narrowed.is_anything_covered() {
+            let (look_ups, first) = (&mut look_ups[..count], (probes.start, sources.start));
+            narrowed.look_up(segments, keys, bands, first, look_ups, matching)?;
+            return if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) };
         }
         let mut rest = &mut look_ups[..count];
         for keys in keys.chunks_exact(bands) {
@@ -187,7 +193,6 @@ impl<'a> Search<'a> {
             }
         }
         let mut rest = &look_ups[..count];
-        matching.clear();
         for _ in probes.clone() {
             for live in segments {
                 let first = count - rest.len();
@@ -267,12 +272,21 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Prefetches the memory that the search of the memtable reads first.
-    fn ask_for_recent(&self) {
-        let memtable = &self.snapshot.state.memtable;
-        if !memtable.is_untouched() {
-            let keys = self.scratch.band_keys.iter().copied();
-            memtable.ask_for_buckets((0..self.bands).cycle().zip(keys));
+    /// Asks the filter, if there is one, which look-ups are needed. Prefetches the memory that the
+    /// search of the memtable reads first, unless the filter may make that search needless.
+    fn narrow(&mut self) {
+        let state = &self.snapshot.state;
+        let SearchScratch { narrowed, band_keys, .. } = &mut *self.scratch;
+        let filter = narrowed.begin(state);
+        if let Some(filter) = filter {
+            band_keys.iter().for_each(|key| filter.ask_for(*key));
+        }
+        if state.memtable.columns().is_none() && !state.memtable.is_untouched() {
+            let keys = band_keys.iter().copied();
+            state.memtable.ask_for_buckets((0..self.bands).cycle().zip(keys));
+        }
+        if let Some(filter) = filter {
+            narrowed.ask(filter, band_keys);
         }
     }
 }

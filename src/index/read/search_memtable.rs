@@ -5,6 +5,7 @@
 
 use super::candidate::{Found, SearchTerms};
 use super::crowd::{CROWD_MIN, Crowd};
+use super::narrow::Part;
 use super::scratch::SearchScratch;
 use super::search::{Search, small};
 use super::terms::Stop;
@@ -20,34 +21,44 @@ impl Search<'_> {
         if state.memtable.is_untouched() {
             return;
         }
-        let content = state.memtable.read();
-        self.scratch.found.retain(|Found { place, .. }| {
-            let number = state.segments[place.source].number();
-            !content.segment_death(number, place.ordinal, *visible)
-        });
-        drop(content);
+        if !self.scratch.found.is_empty() {
+            let content = state.memtable.read();
+            self.scratch.found.retain(|Found { place, .. }| {
+                let number = state.segments[place.source].number();
+                !content.segment_death(number, place.ordinal, *visible)
+            });
+        }
         for probe in 0..asked.signatures.len() {
-            self.search_memtable_for(asked, probe);
+            let keys = probe * self.bands..(probe + 1) * self.bands;
+            match self.scratch.narrowed.part(keys, state.segments.len()) {
+                Part::Nothing => {}
+                Part::Whole => self.search_memtable_for(asked, probe, true),
+                Part::Of(..) => self.search_memtable_for(asked, probe, false),
+            }
         }
     }
 
-    /// Adds the memtable's findings for one of the signatures.
-    fn search_memtable_for(&mut self, asked: SearchTerms<'_>, probe: usize) {
+    /// Adds the memtable's findings for one of the signatures: in all bands, or only in those that
+    /// the filter does not exclude.
+    fn search_memtable_for(&mut self, asked: SearchTerms<'_>, probe: usize, is_whole: bool) {
         let Snapshot { state, visible, .. } = self.snapshot;
-        let source = state.segments.len();
-        let first_found = self.scratch.found.len();
+        let (source, first_found) = (state.segments.len(), self.scratch.found.len());
         let keys = probe * self.bands..(probe + 1) * self.bands;
         let probe = small(probe);
-        // Walks all bands at once, except in two cases. If candidates are limited, a document met
-        // in a later band before its first shared band would count against the limit without being
-        // scored. If the query may stop, that is checked between bands, without holding the lock.
+        // Walks all bands at once, except if the filter excludes most of them, and in two cases. If
+        // candidates are limited, a document met in a later band before its first shared band would
+        // count against the limit without being scored. If the query may stop, that is checked
+        // between bands, without holding the lock.
         let is_unbounded = self.bounds.are_none();
         let is_free = is_unbounded && self.stop.is_none();
-        let together = if is_free { self.bands } else { 1 };
+        let together = if is_free && is_whole { self.bands } else { 1 };
         // The document found last is often met again in the next bands: it is not compared again.
         let mut last_found = u32::MAX;
         let (mut met, mut marks, mut mark_all) = (0, Vec::new(), false);
         for begin in (0..self.bands).step_by(together) {
+            if !is_whole && !self.scratch.narrowed.may_be_in(keys.start + begin, source) {
+                continue;
+            }
             if !self.goes_on() {
                 return;
             }
@@ -95,21 +106,27 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
-            // Documents that were found before marking began must not be found again.
-            let earlier = self.scratch.found[first_found..].iter();
-            earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
-            self.compare_marked(asked, probe, &marks);
+            self.compare_marked(asked, probe, first_found, marks);
         }
     }
 
-    /// Compares the marked documents of the memtable, each once.
-    fn compare_marked(&mut self, asked: SearchTerms<'_>, probe: u32, marks: &[u64]) {
+    /// Compares the marked documents of the memtable, each once. Those that were found before
+    /// marking began, from index `first_found` on, must not be found again.
+    fn compare_marked(
+        &mut self,
+        asked: SearchTerms<'_>,
+        probe: u32,
+        first_found: usize,
+        mut marks: Vec<u64>,
+    ) {
+        let earlier = self.scratch.found[first_found..].iter();
+        earlier.for_each(|found| unmark(&mut marks, found.place.ordinal));
         let Snapshot { state, .. } = self.snapshot;
         let never = Stop::default();
         let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
         let (source, bands) = (state.segments.len(), self.bands);
         let mut crowd = Crowd { asked, probe, bands, source, stop, found };
-        self.is_stopped |= !crowd.compare_recent(&state.memtable, marks);
+        self.is_stopped |= !crowd.compare_recent(&state.memtable, &marks);
     }
 }
 

@@ -10,6 +10,7 @@ use super::view::View;
 use super::wakeup::Wakeup;
 use crate::Params;
 use crate::catalog::Catalog;
+use crate::filter::BandFilter;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RecordBuilder;
 use crate::index::state::recovery::Recovery;
@@ -18,7 +19,7 @@ use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::storage::{Disk, Storage};
 use crate::sync::atomic::AtomicBool;
-use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::wal::{Wal, WalIdentity};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -44,6 +45,9 @@ pub(crate) struct Core {
     pub(crate) events: Arc<Events>,
     /// The running compaction.
     pub(crate) compaction: Mutex<Option<Compaction>>,
+    /// The filter over the memtable and small segments. They own it: it is gone when none of them
+    /// is covered any more. A leaf of the lock order.
+    pub(crate) filter: Mutex<Weak<BandFilter>>,
     /// The queues of documents that expire next.
     pub(crate) expiry: Mutex<Expiry>,
     /// Wakes the maintenance thread.

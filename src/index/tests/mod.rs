@@ -18,6 +18,8 @@ mod containment;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod covered;
+#[cfg(test)]
 mod crash_table;
 #[cfg(test)]
 mod damage;

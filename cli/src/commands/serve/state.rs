@@ -31,6 +31,10 @@ pub(super) struct StatsObject {
     memtable_documents: u64,
     /// Memory of the memtable.
     memtable_bytes: u64,
+    /// Own memory of the index: the memtable, and the filter over small segments.
+    own_bytes: u64,
+    /// Bytes of segments that are mapped. Their pages belong to the page cache.
+    mapped_bytes: u64,
     /// Bytes of all files of the index.
     bytes_on_disk: u64,
     /// The last change that queries see.
@@ -81,6 +85,8 @@ fn stats_of(shared: &Shared) -> Result<StatsObject, ErrorResponse> {
         segments: stats.segments,
         memtable_documents: stats.memtable_documents,
         memtable_bytes: stats.memtable_bytes,
+        own_bytes: stats.own_bytes,
+        mapped_bytes: stats.mapped_bytes,
         bytes_on_disk: stats.bytes_on_disk,
         change: stats.change,
         durable_change: stats.durable_change,
@@ -159,6 +165,8 @@ fn print(shared: &Shared, stats: &Stats, text: &mut Text) {
         ("nearkin_segments", "Segments.", stats.segments),
         ("nearkin_memtable_documents", "Documents in the memtable.", stats.memtable_documents),
         ("nearkin_memtable_bytes", "Memory of the memtable.", stats.memtable_bytes),
+        ("nearkin_own_bytes", "Memtable and filter over small segments.", stats.own_bytes),
+        ("nearkin_mapped_bytes", "Mapped bytes of segments, page cache.", stats.mapped_bytes),
         ("nearkin_disk_bytes", "Bytes of all files of the index.", stats.bytes_on_disk),
         ("nearkin_change", "The last change that queries see.", stats.change),
         ("nearkin_change_durable", "The last change that is durable.", stats.durable_change),

@@ -242,6 +242,7 @@ pub(crate) fn assemble(
         group: Group::telling(&events),
         events,
         compaction: Mutex::new(None),
+        filter: Mutex::default(),
         expiry: Mutex::default(),
         wakeup: Wakeup::default(),
         lock: Mutex::new(lock),
