@@ -1,6 +1,6 @@
 //! Fast Similarity Sketching for few shingles and 128 rows. Such sets need many rounds, and in the
-//! later rounds most hashes fall into rows that already have a value. With AVX-512, this code skips
-//! those hashes.
+//! later rounds most hashes fall into rows that already have a value. With a SIMD processor, this
+//! code skips those hashes.
 //!
 //! The result equals that of `fast`, which is the definition.
 
@@ -64,9 +64,8 @@ pub(crate) fn values(hashes: &[u64], slots: &mut [u64; ROWS], processor: Option<
         if open == [0, 0] || first == ROWS {
             break;
         }
-        if let Some(processor) = processor
-            && offer_picked(hashes, first, slots, &mut open, processor)
-        {
+        if let Some(processor) = processor {
+            offer_picked(hashes, first, slots, &mut open, processor);
             break;
         }
     }
@@ -97,7 +96,6 @@ fn offer_all(hashes: &[u64], first: usize, end: usize, copies: &mut [[u64; ROWS]
 }
 
 /// Runs the rounds from `first` on until no row is empty. Skips hashes that fall into full rows.
-/// Returns false and does nothing if the processor has no kernel that finds the hashes to run.
 #[inline(always)]
 fn offer_picked(
     hashes: &[u64],
@@ -105,15 +103,13 @@ fn offer_picked(
     slots: &mut [u64; ROWS],
     open: &mut [u64; 2],
     processor: Processor,
-) -> bool {
+) {
     for (eight, first) in EIGHTS.iter().zip((0_u64..).step_by(EIGHT)).skip(first / EIGHT) {
         if *open == [0, 0] {
             break;
         }
         let mut hits = [0; FEW_MAX];
-        if !processor.open_rounds(hashes, eight, *open, &mut hits) {
-            return false;
-        }
+        processor.open_rounds(hashes, eight, *open, &mut hits);
         for (hashes, hits) in hashes.chunks(EIGHT).zip(hits.as_chunks().0) {
             let mut hits = u64::from_le_bytes(*hits);
             while hits != 0 {
@@ -127,7 +123,6 @@ fn offer_picked(
             }
         }
     }
-    true
 }
 
 /// Puts a hash of a round into its row, and returns the row.

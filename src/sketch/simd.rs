@@ -71,6 +71,27 @@ macro_rules! kernel {
     };
 }
 
+/// Defines methods that call the method of `Inner` with the same name, compiled for this processor.
+macro_rules! compiled {
+    ($($(#[$doc:meta])* $method:ident($($name:ident: $type:ty),*);)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $method(self, inner: &Inner, $($name: $type),*) -> Option<Signature> {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2(own: Processor, inner: &Inner, $($name: $type),*) -> Option<Signature> {
+                inner.$method(Some(own), $($name),*)
+            }
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx512(own: Processor, inner: &Inner, $($name: $type),*) -> Option<Signature> {
+                inner.$method(Some(own), $($name),*)
+            }
+            kernel!(self, avx2(self, inner, $($name),*), avx512(self, inner, $($name),*))
+        }
+    )*};
+}
+
 impl Processor {
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn detect() -> Option<Self> {
@@ -106,47 +127,13 @@ impl Processor {
         avx2.into_iter().chain(best)
     }
 
-    /// `Inner::text`, compiled for this processor: the same code in fewer instructions.
-    pub(crate) fn text(
-        self,
-        inner: &Inner,
-        text: &str,
-        scratch: &mut Scratch,
-    ) -> Option<Signature> {
-        kernel!(
-            self,
-            text_by_avx2(self, inner, text, scratch),
-            text_by_avx512(self, inner, text, scratch)
-        )
-    }
-
-    /// `Inner::large_text`, compiled for this processor.
-    pub(crate) fn large_text(
-        self,
-        inner: &Inner,
-        text: &str,
-        large: Large,
-        scratch: &mut Scratch,
-    ) -> Option<Signature> {
-        kernel!(
-            self,
-            large_text_by_avx2(self, inner, text, large, scratch),
-            large_text_by_avx512(self, inner, text, large, scratch)
-        )
-    }
-
-    /// `Inner::sign`, compiled for this processor.
-    pub(crate) fn sign(
-        self,
-        inner: &Inner,
-        sums: &mut Vec<u64>,
-        rows: &mut Rows,
-    ) -> Option<Signature> {
-        kernel!(
-            self,
-            sign_by_avx2(self, inner, sums, rows),
-            sign_by_avx512(self, inner, sums, rows)
-        )
+    compiled! {
+        /// `Inner::text`, compiled for this processor: the same code in fewer instructions.
+        text(text: &str, scratch: &mut Scratch);
+        /// `Inner::large_text`, compiled for this processor.
+        large_text(text: &str, large: Large, scratch: &mut Scratch);
+        /// `Inner::sign`, compiled for this processor.
+        sign(sums: &mut Vec<u64>, rows: &mut Rows);
     }
 
     /// Does what `split::edges` does. `edges` must be longer than `piece` by 64; the length of
@@ -260,8 +247,7 @@ impl Processor {
     }
 
     /// Finds the hashes that eight rounds put into one of the `open` rows of 128: byte i of `hits`
-    /// is for hash i, and has one bit per round. May set other bits, too. Returns false if this
-    /// processor has no kernel for this.
+    /// is for hash i, and has one bit per round. May set other bits, too.
     #[inline(always)]
     pub(crate) fn open_rounds(
         self,
@@ -269,17 +255,12 @@ impl Processor {
         eight: &Eight,
         open: [u64; 2],
         hits: &mut [u8; FEW_MAX],
-    ) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => false,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => {
-                // SAFETY: see `kernel`.
-                unsafe { avx512::open_rounds(hashes, eight, open, hits) };
-                true
-            }
-        }
+    ) {
+        kernel!(
+            self,
+            avx2::open_rounds(hashes, eight, open, hits),
+            avx512::open_rounds(hashes, eight, open, hits)
+        );
     }
 
     /// Finds the hashes that this round puts into one of the `open` rows of 128, and perhaps
@@ -299,75 +280,4 @@ impl Processor {
             avx512::pick_of_128(hashes, constants, open, picked)
         )
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn text_by_avx2(
-    own: Processor,
-    inner: &Inner,
-    text: &str,
-    scratch: &mut Scratch,
-) -> Option<Signature> {
-    inner.text(Some(own), text, scratch)
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn text_by_avx512(
-    own: Processor,
-    inner: &Inner,
-    text: &str,
-    scratch: &mut Scratch,
-) -> Option<Signature> {
-    inner.text(Some(own), text, scratch)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn sign_by_avx2(
-    own: Processor,
-    inner: &Inner,
-    sums: &mut Vec<u64>,
-    rows: &mut Rows,
-) -> Option<Signature> {
-    inner.sign(Some(own), sums, rows)
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn sign_by_avx512(
-    own: Processor,
-    inner: &Inner,
-    sums: &mut Vec<u64>,
-    rows: &mut Rows,
-) -> Option<Signature> {
-    inner.sign(Some(own), sums, rows)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn large_text_by_avx2(
-    own: Processor,
-    inner: &Inner,
-    text: &str,
-    large: Large,
-    scratch: &mut Scratch,
-) -> Option<Signature> {
-    inner.large_text(Some(own), text, large, scratch)
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")]
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn large_text_by_avx512(
-    own: Processor,
-    inner: &Inner,
-    text: &str,
-    large: Large,
-    scratch: &mut Scratch,
-) -> Option<Signature> {
-    inner.large_text(Some(own), text, large, scratch)
 }

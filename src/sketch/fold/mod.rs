@@ -6,6 +6,7 @@
 
 use unicode_normalization::char::compose;
 
+mod composites;
 mod pass;
 pub(crate) mod scripts;
 pub(crate) mod slow;

@@ -4,16 +4,14 @@
 //! `split` finds all boundaries if it treats every non-ASCII byte as a letter.
 
 use self::ascii::few_ascii;
-use super::scripts::{Stretch, VIRAMA, VIRAMA_CLASS};
+use super::composites::COMPOSITES;
+use super::scripts::{HEBREW, MARKS, NUKTA, NUKTA_CLASS, Stretch, VIRAMA, VIRAMA_CLASS};
 use super::{BOUNDARY, CharRecord, FoldTable, MOVED, class, decode, encode, four, is_joint};
 use crate::sketch::simd::Processor;
 
 mod ascii;
 mod cut;
 mod marks;
-
-/// The first byte of all folded Hebrew letters, and of no other letters.
-const HEBREW: u8 = 0xd7;
 
 /// Free space in bytes that the output buffer must have before a step: a step may write up to this
 /// many bytes.
@@ -88,7 +86,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             } else {
                 let (number, bytes) = decode(four(text, self.at));
                 let record = self.table.get(number);
-                if record.is_letter() {
+                let marked = first == MARKS && self.combining == 0 && self.composes(text, out);
+                if marked || record.is_letter() {
                     if WORDS && self.last >= Last::Alone {
                         self.boundary(out);
                     }
@@ -115,7 +114,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             0..0x80 => !WORDS || self.last <= Last::Letter,
             _ if WORDS && self.last > Last::Hebrew => false,
             0x80..0xe0 => self.table.letter(first, second) != 0,
-            0xe0 => self.table.scripts.kind(second, third) != 0,
+            0xe0 | 0xe1 => self.table.scripts.flags(first, second, third) != 0,
+            0xea..=0xed => self.table.stays(first, second),
             _ => false,
         }
     }
@@ -135,8 +135,12 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             && *last >= 0x80
         {
             self.last = if *two == HEBREW { Last::Hebrew } else { Last::Letter };
-            if *one == 0xe0 && self.table.scripts.kind(*two, *last) == VIRAMA {
-                self.combining = VIRAMA_CLASS;
+            if matches!(*one, 0xe0 | 0xe1) {
+                self.combining = match self.table.scripts.flags(*one, *two, *last) {
+                    flags if flags & VIRAMA != 0 => VIRAMA_CLASS,
+                    flags if flags & NUKTA != 0 => NUKTA_CLASS,
+                    _ => 0,
+                };
             }
         } else if to.open {
             // Fewer than three bytes were written: one letter of two bytes.
@@ -165,8 +169,15 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
         false
     }
 
-    /// Folds a run of letters and their extending characters, with single blanks or short ASCII
-    /// between them. Folds at least the first letter.
+    /// Whether the next character is a mark that composes with the last one written, by the table.
+    #[inline(always)]
+    fn composes(&self, text: &[u8], out: &[u8]) -> bool {
+        let [_, second, ..] = four(text, self.at);
+        COMPOSITES.get(out, self.len, second).is_some()
+    }
+
+    /// Folds a run of letters and their marks, with single blanks or short ASCII between them.
+    /// Folds at least the first character, which must be a letter, or a mark that `composes`.
     #[inline(always)]
     fn letters(&mut self, text: &[u8], out: &mut [u8], limit: usize) {
         let (mut at, mut len) = (self.at, self.len);
@@ -198,6 +209,16 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                     (at, len, last, combining) = (at + count, len + count, u16::from(b' '), 0);
                     continue;
                 }
+                if first == MARKS
+                    && combining == 0
+                    && let Some((composite, from)) = COMPOSITES.get(out, len, second)
+                    && let Some(place) = out.get_mut(from..).and_then(<[u8]>::first_chunk_mut)
+                {
+                    let (bytes, count) = encode(composite.into());
+                    *place = bytes;
+                    (at, len, last) = (at + 2, from + count, u16::from(bytes[0]));
+                    continue;
+                }
             } else if self.table.stays(first, second) {
                 let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
                     break;
@@ -221,8 +242,10 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             let (bytes, written) = encode(number.wrapping_add(record.value()));
             let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else { break };
             *place = bytes;
-            let letter = u16::from(HEBREW);
-            last = if last & 0xff == letter && count == 2 { letter } else { u16::from(bytes[0]) };
+            // A mark after a Hebrew letter leaves it a Hebrew letter, which quotes may follow.
+            if record.is_letter() || last & 0xff != u16::from(HEBREW) {
+                last = u16::from(bytes[0]);
+            }
             (at, len) = (at + count, len + written);
         }
         self.last = match last.to_le_bytes()[0] {

@@ -1,50 +1,77 @@
-//! Letter tables of 128 entries, one table per pair of leading bytes, for processors that look up
-//! many entries at once.
+//! Letter tables of 128 entries, for processors that look up many entries at once: one table per
+//! pair of leading bytes, or per block of 128 three-byte characters.
 //!
 //! `FoldTable::letter` and `CharRecord` define which letters are plain.
 
-/// Number of characters per pair of leading bytes: 64 for each of the two.
-const PAIR: usize = 128;
+/// Number of characters per table.
+const BLOCK: usize = 128;
+
+/// The first byte of all folded Hebrew letters, and of no other letters.
+pub(crate) const HEBREW: u8 = 0xd7;
+/// The first byte of the marks from U+0300 to U+033F.
+pub(crate) const MARKS: u8 = 0xcc;
 
 /// The letters of one normalisation.
 #[derive(Debug)]
 pub(crate) struct Scripts {
     /// For each pair of leading bytes from C0 on: the second bytes of the folded characters, then
     /// their first bytes; 0 where `FoldTable::letter` is 0.
-    pub(crate) of_two: [[u8; 2 * PAIR]; 16],
-    /// The kinds (`LETTER`, `EXTEND` or `VIRAMA`) of the characters from U+0800 to U+0FFF that do
-    /// not change; 0 for the others.
-    pub(crate) of_three: [[u8; PAIR]; 16],
+    pub(crate) of_two: [[u8; 2 * BLOCK]; 16],
+    /// The flags (`LETTER` to `FIRST`) of the characters from U+0800 to U+1FFF that do not change;
+    /// 0 for the others. The blocks below U+0800 are empty.
+    pub(crate) of_three: [[u8; BLOCK]; 64],
 }
 
 /// A letter that does not compose with a preceding character.
 pub(crate) const LETTER: u8 = 1;
-/// Extends the preceding character, composes with nothing, and has combining class 0.
-pub(crate) const EXTEND: u8 = 2;
-/// Like `EXTEND`, but with combining class `VIRAMA_CLASS`.
-pub(crate) const VIRAMA: u8 = 4;
+/// Extends the preceding character.
+pub(crate) const EXTEND: u8 = 1 << 7;
+/// An extending character of combining class `VIRAMA_CLASS`; others have class 0 or `NUKTA`.
+pub(crate) const VIRAMA: u8 = 1 << 6;
+/// An extending character of combining class `NUKTA_CLASS`.
+pub(crate) const NUKTA: u8 = 1 << 5;
+/// An extending character that composes with some of the characters `FIRST`, if it follows them
+/// directly.
+pub(crate) const SECOND: u8 = 1 << 4;
+/// A character with which a `SECOND` may compose.
+pub(crate) const FIRST: u8 = 1 << 3;
 /// The combining class of viramas.
 pub(crate) const VIRAMA_CLASS: u8 = 9;
+/// The combining class of nuktas.
+pub(crate) const NUKTA_CLASS: u8 = 7;
+
+/// The characters from U+0800 to U+1FFF that compose with an extending character of class 0,
+/// `NUKTA_CLASS` or `VIRAMA_CLASS`. The tests compare them with `unicode-normalization`.
+pub(crate) const FIRSTS: [u16; 27] = [
+    0x928, 0x930, 0x933, 0x9c7, 0xb47, 0xb92, 0xbc6, 0xbc7, 0xcbf, 0xcc6, 0xcca, 0xd46, 0xd47,
+    0xdd9, 0xddc, 0x1025, 0x1b05, 0x1b07, 0x1b09, 0x1b0b, 0x1b0d, 0x1b11, 0x1b3a, 0x1b3c, 0x1b3e,
+    0x1b3f, 0x1b42,
+];
 
 impl Scripts {
-    /// Built from `FoldTable::letters` and the kinds of U+0800 to U+0FFF.
-    pub(super) const fn new(letters: &[u16; 2048], kinds: &[[u8; PAIR]; 16]) -> Self {
-        let mut of_two = [[0; 2 * PAIR]; 16];
+    /// Built from `FoldTable::letters` and the flags of U+0800 to U+1FFF.
+    pub(super) const fn new(letters: &[u16; 2048], flags: &[[u8; BLOCK]; 64]) -> Self {
+        let mut of_two = [[0; 2 * BLOCK]; 16];
         let mut number = 0;
         while number < letters.len() {
             let [first, second] = letters[number].to_le_bytes();
-            of_two[number / PAIR][number % PAIR] = second;
-            of_two[number / PAIR][PAIR + number % PAIR] = first;
+            of_two[number / BLOCK][number % BLOCK] = second;
+            of_two[number / BLOCK][BLOCK + number % BLOCK] = first;
             number += 1;
         }
-        Self { of_two, of_three: *kinds }
+        Self { of_two, of_three: *flags }
     }
 
-    /// The kind of the three-byte character E0, `second`, `third`.
+    /// The block of the three-byte characters that start with E0 or E1, and `second`.
     #[inline(always)]
-    pub(crate) fn kind(&self, second: u8, third: u8) -> u8 {
-        let window = &self.of_three[usize::from(second >> 1 & 0xf)];
-        window[usize::from(second & 1) << 6 | usize::from(third & 0x3f)]
+    pub(crate) fn block(&self, first: u8, second: u8) -> &[u8; BLOCK] {
+        &self.of_three[usize::from(first & 1) << 5 | usize::from(second >> 1 & 0x1f)]
+    }
+
+    /// The flags of a three-byte character that starts with E0 or E1.
+    #[inline(always)]
+    pub(crate) fn flags(&self, first: u8, second: u8, third: u8) -> u8 {
+        self.block(first, second)[usize::from(second & 1) << 6 | usize::from(third & 0x3f)]
     }
 }
 
@@ -55,4 +82,34 @@ pub(crate) struct Stretch {
     pub(crate) len: usize,
     /// Whether an extending character may follow.
     pub(crate) open: bool,
+}
+
+/// The three-byte characters of one block in a run of text, and their flags: masks with one bit
+/// per byte.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flagged {
+    /// The leading bytes of the characters of this block that do not change.
+    pub(crate) plain: u64,
+    /// The third bytes of the characters with each flag. Other bytes may be set, too.
+    pub(crate) extend: u64,
+    pub(crate) virama: u64,
+    pub(crate) nukta: u64,
+    pub(crate) second: u64,
+    pub(crate) first: u64,
+}
+
+impl Flagged {
+    /// The leading bytes of plain characters that change, or change others, because of the
+    /// character before them. `beyond` has the bytes after which a character may extend; `open`
+    /// says the same of the byte before the first.
+    #[inline(always)]
+    pub(crate) fn stops(self, beyond: u64, open: bool) -> u64 {
+        let Self { plain, extend, virama, nukta, second, first } = self;
+        let alone = extend >> 2 & !(beyond << 1 | u64::from(open));
+        // Viramas have a higher class than nuktas, so their order would change. A character of
+        // another block, or before the first byte, may be a virama; the latter may be a `FIRST`.
+        let unordered = nukta >> 2 & !((plain << 2 & !virama) << 1);
+        let composed = second >> 2 & (first << 1 | 1);
+        plain & (alone | unordered | composed)
+    }
 }

@@ -199,23 +199,44 @@ const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
 
 /// Computes `FoldTable::scripts`.
 const fn scripts(bytes: &[u8]) -> Scripts {
-    let mut kinds = [[0; 128]; 16];
+    let mut flags = [[0; 128]; 64];
     let mut number = 0x800;
-    while number < 0x1000 {
-        let record = record_of(bytes, number);
-        let [_, _, _, _, becomes, class, combining, flags] = record.to_le_bytes();
-        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-        let stays = becomes == MOVED && record as u32 == 0 && flags & MAYBE == 0;
-        let extends = class == class::EXTEND || class == class::EXTEND_ALPHABETIC;
-        kinds[number / 128 % 16][number % 128] = match combining {
-            0 if stays && record & LETTER_BITS == (MOVED as u64) << 32 => scripts::LETTER,
-            0 if stays && extends => scripts::EXTEND,
-            scripts::VIRAMA_CLASS if stays && extends => scripts::VIRAMA,
-            _ => 0,
-        };
+    while number < 0x2000 {
+        flags[number / 128][number % 128] = scripts_flags(record_of(bytes, number));
         number += 1;
     }
-    Scripts::new(&all_letters(bytes), &kinds)
+    let mut nth = 0;
+    while nth < scripts::FIRSTS.len() {
+        let number = scripts::FIRSTS[nth] as usize;
+        let known = flags[number / 128][number % 128];
+        if known != 0 {
+            flags[number / 128][number % 128] = known | scripts::FIRST;
+        }
+        nth += 1;
+    }
+    Scripts::new(&all_letters(bytes), &flags)
+}
+
+/// The flags of a character with this record in `Scripts::of_three`, without `FIRST`.
+const fn scripts_flags(record: u64) -> u8 {
+    use scripts::{EXTEND, LETTER, NUKTA, NUKTA_CLASS, SECOND, VIRAMA, VIRAMA_CLASS};
+    let [_, _, _, _, becomes, class, combining, flags] = record.to_le_bytes();
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+    let stays = becomes == MOVED && record as u32 == 0;
+    let extends = class == class::EXTEND || class == class::EXTEND_ALPHABETIC;
+    if stays && record & LETTER_BITS == (MOVED as u64) << 32 {
+        return LETTER;
+    }
+    if !stays || !extends {
+        return 0;
+    }
+    let second = if flags & MAYBE == 0 { 0 } else { SECOND };
+    match combining {
+        0 => EXTEND | second,
+        VIRAMA_CLASS => EXTEND | VIRAMA | second,
+        NUKTA_CLASS => EXTEND | NUKTA | second,
+        _ => 0,
+    }
 }
 
 impl CharRecord {

@@ -17,7 +17,7 @@ mod units;
 
 pub(super) use letters::letters;
 pub(super) use marks::{marks, places};
-pub(super) use rows::{pick_of_128, settle};
+pub(super) use rows::{open_rounds, pick_of_128, settle};
 pub(super) use sums::{finalise, windows_of_3};
 pub(super) use units::short;
 

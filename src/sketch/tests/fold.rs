@@ -18,7 +18,7 @@ use crate::sketch::units::Units;
 use crate::{FoldOptions, Normalise, Params, Shingles, Sketcher};
 
 /// Compares the units of a text by the fast pass on each processor with those of the definition.
-struct Checker {
+pub(super) struct Checker {
     normalise: Normalise,
     units: Units,
     split: Split,
@@ -32,11 +32,11 @@ impl Checker {
         Self { normalise, units, split: Split::default(), found: Vec::new() }
     }
 
-    fn both() -> [Self; 2] {
+    pub(super) fn both() -> [Self; 2] {
         [Normalise::FOLD, Normalise::Case].map(Self::new)
     }
 
-    fn check(&mut self, text: &str) {
+    pub(super) fn check(&mut self, text: &str) {
         let plain = oracle::normalised(self.normalise, text);
         let blanks = plain.split(is_white_space).filter(|token| !token.is_empty());
         let blanks = blanks.collect::<Vec<_>>().join(" ");
@@ -64,7 +64,7 @@ impl Checker {
     }
 }
 
-fn all_chars() -> impl Iterator<Item = char> {
+pub(super) fn all_chars() -> impl Iterator<Item = char> {
     (0..=0x10_ffff).filter_map(char::from_u32)
 }
 
@@ -72,9 +72,10 @@ fn all_chars() -> impl Iterator<Item = char> {
 fn the_tables_are_made_by_their_definition() {
     let made =
         [("fold", tables::bytes(definition::fold)), ("case", tables::bytes(definition::case))];
-    for (name, bytes) in made {
+    for (name, bytes) in made.into_iter().chain([("composites", tables::composites())]) {
         let stored: &[u8] = match name {
             "fold" => include_bytes!("../fold/fold.bin"),
+            "composites" => include_bytes!("../fold/composites.bin"),
             _ => include_bytes!("../fold/case.bin"),
         };
         assert!(bytes == stored, "{name}.bin is not what tools/tables makes: run it there");

@@ -15,6 +15,8 @@ mod processors;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]
+mod scripts;
+#[cfg(test)]
 mod sections;
 #[cfg(test)]
 mod statistics;

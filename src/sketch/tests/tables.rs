@@ -116,6 +116,33 @@ fn pair(normal: &str) -> CharRecord {
     }
 }
 
+/// The bytes of `composites.bin`. Its letters and marks are those that neither normalisation
+/// changes.
+pub(crate) fn composites() -> Vec<u8> {
+    let same = |c: char| definition::fold(&c.to_string()) == definition::case(&c.to_string());
+    let stays = |c: char| same(c) && definition::fold(&c.to_string()) == c.to_string();
+    let is_letter = |c: char| stays(c) && definition::class(c) == Class::Letter;
+    let marks = (0x300..0x340).map(|mark| char::from_u32(mark).expect("a mark"));
+    let mut row_of = Vec::new();
+    let mut rows = vec![vec![0_u16; 64]];
+    for first in (0..0x460).map(|first| char::from_u32(first).expect("a character")) {
+        let composite = |mark: char| {
+            let composed: String = [first, mark].into_iter().nfc().collect();
+            let (whole, more) = (composed.chars().next(), composed.chars().nth(1));
+            let whole = whole.filter(|whole| more.is_none() && stays(mark) && is_letter(*whole));
+            whole.and_then(|whole| u16::try_from(u32::from(whole)).ok()).unwrap_or(0)
+        };
+        let row: Vec<u16> = marks.clone().map(composite).collect();
+        let used = is_letter(first) && row.iter().any(|whole| *whole != 0);
+        row_of.push(if used { u8::try_from(rows.len()).expect("few rows") } else { 0 });
+        if used {
+            rows.push(row);
+        }
+    }
+    row_of.extend(rows.concat().iter().flat_map(|whole| whole.to_le_bytes()));
+    row_of
+}
+
 fn with_value(value: [u8; 4], rest: [u8; 4]) -> CharRecord {
     let mut record = [0; 8];
     record[..4].copy_from_slice(&value);

@@ -9,8 +9,8 @@ fn main() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/sketch/fold");
     let all: [(&str, fn(&str) -> String); 2] =
         [("fold", definition::fold), ("case", definition::case)];
-    for (name, normalise) in all {
-        let bytes = tables::bytes(normalise);
+    let tables = all.map(|(name, normalise)| (name, tables::bytes(normalise)));
+    for (name, bytes) in tables.into_iter().chain([("composites", tables::composites())]) {
         let path = format!("{folder}/{name}.bin");
         println!("{path}: {} bytes", bytes.len());
         std::fs::write(path, bytes).expect("the table is written");

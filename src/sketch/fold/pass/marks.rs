@@ -38,7 +38,12 @@ impl<const WORDS: bool> Pass<'_, WORDS> {
         if WORDS && !extends && record.class() != class::LETTER {
             return false;
         }
-        let first = if self.combining == 0 { last_char(written) } else { return false };
+        let first = match self.combining {
+            0 => last_char(written),
+            // A mark of class 0 composes with nothing across a mark of another class.
+            _ if record.combining() == 0 => None,
+            _ => return false,
+        };
         let alone = WORDS && self.last == Last::Ascii;
         if let Some(first) = first.filter(|first| !alone || first.is_ascii_alphabetic()) {
             let before = self.table.get(first.into());

@@ -3,21 +3,15 @@
 //! `fold::Pass` is the scalar reference; tests compare the two.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_adds_epu8, _mm256_alignr_epi8,
-    _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
-    _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
-    _mm256_permute2x128_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_slli_epi16, _mm256_storeu_si256, _mm256_xor_si256,
+    __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_alignr_epi8, _mm256_and_si256,
+    _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
+    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_permute2x128_si256,
+    _mm256_set1_epi8, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_storeu_si256,
 };
 
-use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
-
-/// The lead bytes D6 and D7, which share a table, without their lowest bit. All Hebrew letters
-/// start with D7.
-const HEBREW: u8 = 0xd6;
-
-/// A folded block, and a bit for each byte where an unsupported character starts.
-type FoldedLetters = (__m256i, u32);
+use crate::sketch::fold::scripts::{
+    EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Stretch, VIRAMA,
+};
 
 /// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or when fewer
 /// than 32 bytes are left.
@@ -37,14 +31,7 @@ pub(crate) fn letters(
     {
         // SAFETY: `block` has 32 bytes, and the load needs no alignment.
         let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
-        let lead = mask(bytes) & !mask(trailing(bytes));
-        let first = block.get(lead.trailing_zeros() as usize).copied().unwrap_or(0);
-        let (folded, others) = match first {
-            0..0x80 => (lower(bytes), 0),
-            0xe0 => of_three(scripts, block, bytes, lead, open),
-            0x80..0xe0 => of_two(scripts, bytes, lead, first),
-            _ => (lower(bytes), lead),
-        };
+        let (folded, others) = block_of(scripts, block, bytes, open);
         // SAFETY: `place` has 32 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
         let count = others.trailing_zeros() as usize;
@@ -53,57 +40,129 @@ pub(crate) fn letters(
         }
         (at, len) = (at + count, len + count);
         open = block.get(count - 1).is_some_and(|byte| *byte >= 0x80);
-        let next = text.get(at).copied().unwrap_or(0);
-        if count < 29 || open && first & 0xfe == HEBREW && matches!(next, b'\'' | b'"') {
+        let hebrew = open && block.get(count.wrapping_sub(2)) == Some(&HEBREW);
+        if count < 29 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
             break;
         }
+        open &= !hebrew;
     }
     Stretch { at, len, open }
 }
 
-/// Folds two-byte characters whose leading byte is in the same pair as `first`.
+/// Folds a block. Also returns a bit for each byte where the run must stop.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn of_two(scripts: &Scripts, bytes: __m256i, lead: u32, first: u8) -> FoldedLetters {
-    let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
-    let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
-    let index = numbers_of(bytes);
+fn block_of(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, open: bool) -> (__m256i, u32) {
     let trail = trailing(bytes);
+    let mut folded = lower(bytes);
+    // The characters that no step has folded yet. Each step folds those of one table.
+    let mut others = mask(bytes) & !mask(trail);
+    let mut stops = 0;
+    while let Some([first, second, rest @ ..]) = block.get(others.trailing_zeros() as usize..) {
+        let plain = match *first {
+            MARKS => 0,
+            0xe0.. if rest.is_empty() => 0,
+            0x80..0xe0 => {
+                let (to, plain) = of_two(scripts, bytes, trail, *first);
+                folded = _mm256_blendv_epi8(folded, to, pair_of(bytes, *first));
+                if *first & 0xfe == HEBREW & 0xfe {
+                    let quotes = mask(_mm256_or_si256(is(bytes, b'\''), is(bytes, b'"')));
+                    stops |= quotes & mask(is(bytes, HEBREW)) << 2;
+                }
+                plain
+            }
+            0xe0 | 0xe1 => {
+                let (plain, stop) = of_three(scripts, bytes, [*first, *second], open);
+                stops |= stop;
+                plain
+            }
+            0xea..=0xed => hangul(bytes),
+            _ => 0,
+        };
+        let left = others & !plain;
+        if left.trailing_zeros() == others.trailing_zeros() {
+            break;
+        }
+        others = left;
+    }
+    (folded, others | stops)
+}
+
+/// All bytes of the characters whose leading byte is in the same pair as `first`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pair_of(bytes: __m256i, first: u8) -> __m256i {
+    let leads = is(_mm256_and_si256(bytes, each(0xfe)), first & 0xfe);
+    _mm256_or_si256(leads, before(leads))
+}
+
+/// Folds two-byte characters whose leading byte is in the same pair as `first`; other bytes get any
+/// values. Also returns the leading bytes of the characters that were folded.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_two(scripts: &Scripts, bytes: __m256i, trail: __m256i, first: u8) -> (__m256i, u32) {
+    let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
+    let [trails, leads] = table.as_chunks().0 else { return (bytes, 0) };
+    let index = CharNumbers::of(bytes);
     // The results are at the trailing bytes; the shift moves them to the leading bytes before them.
-    let to = looked_up(leads, index);
+    let to = index.of_table(leads);
     let plain = mask(to) & mask(trail);
     let to = _mm256_alignr_epi8::<1>(_mm256_permute2x128_si256::<0x81>(to, to), to);
     let pair = mask(is(_mm256_and_si256(bytes, each(0xfe)), first & 0xfe));
-    let mut others = lead & !(pair & plain >> 1);
-    if first & 0xfe == HEBREW {
-        let quotes = mask(_mm256_or_si256(is(bytes, b'\''), is(bytes, b'"')));
-        others |= quotes & mask(trail) << 1;
-    }
-    let letter = _mm256_blendv_epi8(to, looked_up(trails, index), trail);
-    // The highest bit of each byte selects: non-ASCII bytes have it.
-    (_mm256_blendv_epi8(lower(bytes), letter, bytes), others)
+    (_mm256_blendv_epi8(to, index.of_table(trails), trail), pair & plain >> 1)
 }
 
-/// Passes through three-byte characters that folding does not change, if they are in the same
-/// aligned block of 128 code points as the first three-byte character.
+/// Finds the three-byte characters of one block of 128 that folding does not change: returns their
+/// leading bytes, and those where the run must stop. `start` has the first two bytes of one of
+/// them.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn of_three(
-    scripts: &Scripts,
-    block: &[u8; 32],
-    bytes: __m256i,
-    lead: u32,
-    open: bool,
-) -> FoldedLetters {
-    let second = block.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
-    let kinds = looked_up(&scripts.of_three[usize::from(second >> 1 & 0xf)], numbers_of(bytes));
-    let known = !mask(is(kinds, 0));
-    let plain = mask(is(_mm256_and_si256(kinds, each(EXTEND | VIRAMA)), 0));
+fn of_three(scripts: &Scripts, bytes: __m256i, start: [u8; 2], open: bool) -> (u32, u32) {
+    let [first, second] = start;
+    let flags = CharNumbers::of(bytes).of_table(scripts.block(first, second));
+    let known = !mask(is(flags, 0));
     let window = mask(is(_mm256_and_si256(bytes, each(0xfe)), second & 0xfe));
-    let leads = mask(is(bytes, 0xe0));
-    let others = lead & !(leads & window >> 1 & known >> 2);
-    let beyond = mask(bytes) << 1 | u32::from(open);
-    (lower(bytes), others | lead & !plain >> 2 & !beyond)
+    let leads = mask(is(bytes, first));
+    let plain = leads & window >> 1 & known >> 2;
+    let flagged = Flagged {
+        plain: plain.into(),
+        extend: having::<EXTEND>(flags),
+        virama: having::<VIRAMA>(flags),
+        nukta: having::<NUKTA>(flags),
+        second: having::<SECOND>(flags),
+        first: having::<FIRST>(flags),
+    };
+    let beyond = mask(bytes) & !(mask(is(bytes, HEBREW)) << 1);
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+    let stops = flagged.stops(beyond.into(), open) as u32;
+    (plain, stops)
+}
+
+/// The bytes that have a flag, which is a power of two.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn having<const FLAG: u8>(flags: __m256i) -> u64 {
+    // The mask takes the highest bit of each byte.
+    let highest = match FLAG.leading_zeros() {
+        0 => flags,
+        1 => _mm256_slli_epi16::<1>(flags),
+        2 => _mm256_slli_epi16::<2>(flags),
+        3 => _mm256_slli_epi16::<3>(flags),
+        _ => _mm256_slli_epi16::<4>(flags),
+    };
+    mask(highest).into()
+}
+
+/// The leading bytes of the Hangul syllables up to U+D77F, which folding does not change.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn hangul(bytes: __m256i) -> u32 {
+    let trail = mask(trailing(bytes));
+    let from_b0 = mask(_mm256_cmpgt_epi8(bytes, each(0xaf)));
+    let from_9e = mask(_mm256_cmpgt_epi8(bytes, each(0x9d)));
+    let whole = mask(_mm256_or_si256(is(bytes, 0xeb), is(bytes, 0xec)));
+    let begun = mask(is(bytes, 0xea)) & from_b0 >> 1 | mask(is(bytes, 0xed)) & !from_9e >> 1;
+    (whole | begun) & trail >> 2
 }
 
 /// The continuation bytes.
@@ -113,30 +172,48 @@ fn trailing(bytes: __m256i) -> __m256i {
     _mm256_cmpgt_epi8(each(0xc0), bytes)
 }
 
-/// At the last byte of each character, the low seven bits of its code point.
+/// For each byte, the one before it; 0 before the first.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn numbers_of(bytes: __m256i) -> __m256i {
-    let before = _mm256_permute2x128_si256::<0x08>(bytes, bytes);
-    let before = _mm256_alignr_epi8::<15>(bytes, before);
-    let high = _mm256_slli_epi16::<6>(_mm256_and_si256(before, each(1)));
-    _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high)
+fn before(bytes: __m256i) -> __m256i {
+    _mm256_alignr_epi8::<15>(bytes, _mm256_permute2x128_si256::<0x08>(bytes, bytes))
 }
 
-/// Looks up indices below 128 in a table, sixteen entries at a time. An index outside the current
-/// sixteen gets its highest bit set, so that the shuffle gives zero.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn looked_up(table: &[u8; 128], index: __m256i) -> __m256i {
-    let mut found = _mm256_setzero_si256();
-    for (part, first) in table.as_chunks::<16>().0.iter().zip((0..128_u8).step_by(16)) {
-        // SAFETY: `part` has 16 bytes, and the load needs no alignment.
-        let part: __m128i = unsafe { _mm_loadu_si128(part.as_ptr().cast()) };
-        let within = _mm256_adds_epu8(_mm256_xor_si256(index, each(first)), each(0x70));
-        let of_part = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), within);
-        found = _mm256_or_si256(found, of_part);
+/// At the last byte of each character, the low seven bits of its code point; and its bits 4, 5 and
+/// 6, each in the highest bit of a byte.
+#[derive(Clone, Copy)]
+struct CharNumbers(__m256i, [__m256i; 3]);
+
+impl CharNumbers {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of(bytes: __m256i) -> Self {
+        let high = _mm256_slli_epi16::<6>(_mm256_and_si256(before(bytes), each(1)));
+        let index = _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high);
+        let bits = [
+            _mm256_slli_epi16::<3>(index),
+            _mm256_slli_epi16::<2>(index),
+            _mm256_slli_epi16::<1>(index),
+        ];
+        Self(index, bits)
     }
-    found
+
+    /// The entries of a table.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn of_table(self, table: &[u8; 128]) -> __m256i {
+        let Self(index, [fourth, fifth, sixth]) = self;
+        let parts: &[[u8; 16]] = table.as_chunks().0;
+        // The shuffle uses the low four bits of an index.
+        let entry = |nth: usize| {
+            // SAFETY: each part has 16 bytes, and the load needs no alignment.
+            let part: __m128i = unsafe { _mm_loadu_si128(parts[nth].as_ptr().cast()) };
+            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), index)
+        };
+        let two = |nth| _mm256_blendv_epi8(entry(nth), entry(nth + 1), fourth);
+        let four = |nth| _mm256_blendv_epi8(two(nth), two(nth + 2), fifth);
+        _mm256_blendv_epi8(four(0), four(4), sixth)
+    }
 }
 
 /// Converts ASCII upper-case letters to lower case.

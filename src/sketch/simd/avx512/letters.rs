@@ -10,7 +10,7 @@ use std::arch::x86_64::{
     _mm512_sub_epi8, _mm512_test_epi8_mask,
 };
 
-use crate::sketch::fold::scripts::{EXTEND, Scripts, Stretch, VIRAMA};
+use crate::sketch::fold::scripts::{EXTEND, LETTER, NUKTA, SECOND, Scripts, Stretch};
 
 /// For each of 64 bytes, the index of the byte before it, and of the byte after it.
 static BEFORE: [u8; 64] = numbers(63);
@@ -107,9 +107,11 @@ fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedByte
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> FoldedBytes {
     let second = rest.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
-    let kinds = looked_up(&scripts.of_three[usize::from(second >> 1 & 0xf)], numbers_of(bytes));
-    let known = _mm512_test_epi8_mask(kinds, kinds);
-    let extends = _mm512_test_epi8_mask(kinds, each(EXTEND | VIRAMA));
+    let flags = looked_up(scripts.block(0xe0, second), numbers_of(bytes));
+    // What depends on the character before it stops the run here.
+    let known = _mm512_test_epi8_mask(flags, each(LETTER | EXTEND))
+        & !_mm512_test_epi8_mask(flags, each(SECOND | NUKTA));
+    let extends = _mm512_test_epi8_mask(flags, each(EXTEND));
     let window = _mm512_cmpeq_epi8_mask(_mm512_and_si512(bytes, each(0xfe)), each(second & 0xfe));
     let leads = _mm512_cmpeq_epi8_mask(bytes, each(0xe0));
     let mut others = lead & !(leads & window >> 1 & known >> 2);
