@@ -54,7 +54,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     if args.collapse {
         return collapsed(args, &index, alike, &progress, output);
     }
-    let mut found = index.pairs(alike)?;
+    let mut found = index.pairs(alike)?.cancel_if(interrupt::came);
     let mut printer = Printer::new(&index, originals.as_ref(), likeness, output);
     let mut sorted = Vec::new();
     let limit = args.limit.unwrap_or(u64::MAX);
@@ -119,7 +119,9 @@ fn collapsed(
     progress: &Progress,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    let mut found = index.pairs(alike)?.collapse()?;
+    let found = index.pairs(alike)?.cancel_if(interrupt::came).collapse();
+    interrupt::check().map_err(unfinished)?;
+    let mut found = found?;
     let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
     let mut table = (!output.json()).then(|| Table::new(columns));
     let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);

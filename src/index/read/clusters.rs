@@ -7,7 +7,7 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Cluster, Progress};
-use crate::index::read::connect::connect;
+use crate::index::read::connect::{cancelled, connect};
 use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::forest::{Forest, Numbers};
 use crate::index::read::sweep::Sweep;
@@ -279,7 +279,7 @@ pub(super) fn unite_twins(
             }
         }
         if progress(Progress { done: 0, ..sweep.progress() }).is_break() {
-            return Err(Error::new(ErrorKind::Cancelled, "the search for clusters was cancelled"));
+            return Err(cancelled());
         }
     }
     Ok(twins)

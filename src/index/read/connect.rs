@@ -9,13 +9,14 @@
 use super::alike::Alike;
 use super::forest::{Forest, Numbers};
 use super::sweep::{RangeEntry, Sweep};
+use crate::format::bytes::wide;
 use crate::index::read::answer::Progress;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-/// Number of entries that are handled between two progress reports.
+/// Number of entries that are handled, or pairs that are compared, between two progress reports.
 const REPORT: usize = 1 << 12;
 /// Prefetch distance for signatures, in entries.
 const AHEAD: usize = 16;
@@ -33,7 +34,7 @@ pub(super) fn connect(
 ) -> Result<u64> {
     let snapshot = sweep.snapshot.clone();
     let mut bucket = Bucket::new(&snapshot, sweep.alike);
-    let mut band = 0;
+    let (mut band, mut reported) = (0, 0);
     while sweep.collect(skipped)? {
         if sweep.band != band {
             band = sweep.band;
@@ -46,16 +47,20 @@ pub(super) fn connect(
             if bucket.is_reached_by(*entry) || sweep.meets_next(at) {
                 bucket.meet(*entry, numbers, forest)?;
             }
-            if at % REPORT == 0 && progress(sweep.progress()).is_break() {
-                return Err(Error::new(
-                    ErrorKind::Cancelled,
-                    "the search for clusters was \
-                cancelled",
-                ));
+            let is_due = at % REPORT == 0 || bucket.compared - reported >= wide(REPORT);
+            if is_due {
+                reported = bucket.compared;
+                if progress(sweep.progress()).is_break() {
+                    return Err(cancelled());
+                }
             }
         }
     }
     Ok(bucket.compared)
+}
+
+pub(super) fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the search for clusters was cancelled")
 }
 
 /// The documents of a band whose ranges of keys reach the current position of the sweep, by

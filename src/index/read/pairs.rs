@@ -11,10 +11,32 @@ use crate::segment::Bits;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// The stream of all pairs. Its memory does not grow with their number.
 pub struct Pairs {
     sweep: Sweep,
+    cancel: Cancel,
+}
+
+/// The caller's condition to end a stream.
+#[derive(Default)]
+struct Cancel {
+    is_due: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Whether the stream ended by the condition.
+    has_come: bool,
+}
+
+// A closure that panics leaves the stream as it was: the search calls it between two steps.
+impl UnwindSafe for Cancel {}
+impl RefUnwindSafe for Cancel {}
+
+impl Cancel {
+    /// Checks the condition. Once it was true, the stream has ended.
+    fn check(&mut self) -> ControlFlow<()> {
+        self.has_come |= self.is_due.as_ref().is_some_and(|is_due| is_due());
+        if self.has_come { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 impl Snapshot {
@@ -31,7 +53,7 @@ impl Snapshot {
     /// `Invalid` (threshold not from 0 to 1). Later, the stream may return `Corrupt` and `Io`.
     pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
         self.refuse_if_closed()?;
-        Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?) })
+        Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?), cancel: Cancel::default() })
     }
 }
 
@@ -39,6 +61,38 @@ impl Pairs {
     /// The progress of the stream, in documents.
     pub fn progress(&self) -> Progress {
         self.sweep.progress()
+    }
+
+    /// Ends the stream when this returns true: it yields `Cancelled`, and then nothing more.
+    /// Useful with a flag that another thread sets, because a search that finds no pair for long
+    /// does not return to the caller. `cancel` is called after every 64 comparisons at most; no
+    /// lock is held during the call.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// use nearkin::ErrorKind;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// # let sketch = index.sketcher();
+    /// # index.insert("p1", &sketch.text("the quick brown fox jumps over the lazy dog")?)?;
+    /// # index.insert("p2", &sketch.text("The quick brown fox jumps over the lazy dog")?)?;
+    /// let stop = Arc::new(AtomicBool::new(false));
+    /// let flag = Arc::clone(&stop);
+    /// let mut pairs = index.pairs(0.8)?.cancel_if(move || flag.load(Ordering::Relaxed));
+    /// stop.store(true, Ordering::Relaxed);
+    /// assert_eq!(pairs.next().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    /// assert!(pairs.next().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.cancel.is_due = Some(Box::new(cancel));
+        self
     }
 
     /// Restarts and returns all pairs, with documents of equal signatures grouped: a crowd of n
@@ -51,9 +105,9 @@ impl Pairs {
     ///
     /// # Errors
     ///
-    /// `Corrupt`, `Io`.
+    /// `Cancelled` ([`Pairs::cancel_if`], which applies to the new stream, too), `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
-        CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike)
+        CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike, self.cancel)
     }
 
     fn complete(&self, pair: PlacePair) -> Result<Pair> {
@@ -89,13 +143,14 @@ pub struct CollapsedPairs {
     crowds: HashMap<u32, (Vec<u8>, u64), ahash::RandomState>,
     /// The numbers of the crowds that the stream has not returned yet.
     untold: std::vec::IntoIter<u32>,
+    cancel: Cancel,
 }
 
 impl CollapsedPairs {
-    fn new(snapshot: &Snapshot, alike: Alike) -> Result<Self> {
+    fn new(snapshot: &Snapshot, alike: Alike, mut cancel: Cancel) -> Result<Self> {
         let numbers = Numbers::of(snapshot)?;
         let mut forest = Forest::new(numbers.count);
-        let go_on = &mut |_| ControlFlow::Continue(());
+        let go_on = &mut |_| cancel.check();
         let which = (alike, Twins::Interchangeable);
         let twins = unite_twins(snapshot, which, &numbers, &mut forest, go_on)?;
         let mut crowds: HashMap<_, (Vec<u8>, u64), _> = HashMap::default();
@@ -112,7 +167,7 @@ impl CollapsedPairs {
             }
         }
         let (sweep, untold) = (Sweep::new(snapshot, alike), untold.into_iter());
-        Ok(Self { sweep, numbers, twins, crowds, untold })
+        Ok(Self { sweep, numbers, twins, crowds, untold, cancel })
     }
 
     /// The progress of the stream, in documents.
@@ -129,10 +184,14 @@ impl CollapsedPairs {
     }
 
     fn next_pair(&mut self) -> Result<Option<Collapsed>> {
-        let (twins, numbers) = (&self.twins, &self.numbers);
+        if self.cancel.has_come {
+            return Ok(None);
+        }
+        let (twins, numbers, cancel) = (&self.twins, &self.numbers, &mut self.cancel);
         let is_twin = |place| twins.is_set(numbers.number(place));
-        let go_on = &mut |_| ControlFlow::Continue(());
-        let Some(found) = self.sweep.next(&is_twin, go_on)? else { return Ok(None) };
+        let Some(found) = self.sweep.next(&is_twin, &mut |_| cancel.check())? else {
+            return Ok(None);
+        };
         let (one, one_count) = self.crowd_of(found.a)?;
         let (other, other_count) = self.crowd_of(found.b)?;
         let (a_count, b_count) =
@@ -158,8 +217,11 @@ impl Iterator for Pairs {
     type Item = Result<Pair>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let go_on = &mut |_| ControlFlow::Continue(());
-        let pair = self.sweep.next(&|_| false, go_on).transpose()?;
+        let Self { sweep, cancel } = self;
+        if cancel.has_come {
+            return None;
+        }
+        let pair = sweep.next(&|_| false, &mut |_| cancel.check()).transpose()?;
         Some(pair.and_then(|pair| self.complete(pair)))
     }
 }
@@ -168,7 +230,7 @@ impl fmt::Debug for Pairs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut pairs = f.debug_struct("Pairs");
         pairs.field("alike", &self.sweep.alike).field("progress", &self.progress());
-        pairs.field("snapshot", &self.sweep.snapshot).finish()
+        pairs.field("snapshot", &self.sweep.snapshot).finish_non_exhaustive()
     }
 }
 
@@ -177,5 +239,96 @@ impl fmt::Debug for CollapsedPairs {
         let mut pairs = f.debug_struct("CollapsedPairs");
         pairs.field("crowds", &self.crowds.len()).field("progress", &self.progress());
         pairs.field("snapshot", &self.sweep.snapshot).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::read::sweep::BATCH_PAIRS;
+    use crate::index::read::sweep::tests::index;
+    use crate::sketch::Signature;
+    use crate::{ErrorKind, Index, Options, Params};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Ends a stream when its condition was checked this often.
+    fn after(count: usize) -> (Arc<AtomicUsize>, impl Fn() -> bool + Send + Sync + 'static) {
+        let checked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&checked);
+        (checked, move || counter.fetch_add(1, Ordering::Relaxed) >= count)
+    }
+
+    /// The number of items before the end. The stream has to end with `Cancelled`.
+    fn count_before_end<T: fmt::Debug>(mut items: impl Iterator<Item = Result<T>>) -> usize {
+        for count in 0.. {
+            match items.next() {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => {
+                    assert_eq!(error.kind(), ErrorKind::Cancelled);
+                    assert!(items.next().is_none(), "it goes on after its end");
+                    return count;
+                }
+                None => break,
+            }
+        }
+        panic!("it was not cancelled");
+    }
+
+    #[test]
+    fn a_stream_ends_when_it_is_cancelled() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let index = index(&dir.path().join("i"));
+        let snapshot = index.snapshot();
+        let all = snapshot.pairs(0.8).expect("sound").count();
+        let (checked, never) = after(usize::MAX);
+        assert_eq!(snapshot.pairs(0.8).expect("sound").cancel_if(never).count(), all);
+        let checked = checked.load(Ordering::Relaxed);
+        assert!(all > 50 && checked > 20, "{all} pairs, checked {checked} times");
+        let mut before = 0;
+        for count in [0, 1, checked / 2, checked - 1] {
+            let (_, due) = after(count);
+            let found = count_before_end(snapshot.pairs(0.8).expect("sound").cancel_if(due));
+            assert!(before <= found && found <= all, "{before} {found} {all}");
+            before = found;
+        }
+    }
+
+    /// 200 documents that share one band and nothing else: no pair, but 19,900 comparisons.
+    #[test]
+    fn a_stream_that_finds_nothing_is_cancelled() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
+        let index = Index::create(dir.path().join("i"), &params, Options::default());
+        let index = index.expect("a new folder");
+        let documents = (0..200_u8).map(|number| {
+            let bytes = std::array::from_fn::<_, 16, _>(|at| if at < 4 { 0 } else { number });
+            (number, Signature::from_parts(&params, 1, Box::new(bytes)))
+        });
+        for (number, signature) in documents {
+            index.insert([number], &signature).expect("a disk with room");
+        }
+        let (checked, never) = after(usize::MAX);
+        assert_eq!(index.pairs(0.9).expect("sound").cancel_if(never).count(), 0);
+        assert!(checked.load(Ordering::Relaxed) >= 19_900 / BATCH_PAIRS);
+        let (_, due) = after(5);
+        assert_eq!(count_before_end(index.pairs(0.9).expect("sound").cancel_if(due)), 0);
+    }
+
+    #[test]
+    fn a_collapsed_stream_is_cancelled_while_it_begins_and_later() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let index = index(&dir.path().join("i"));
+        let pairs = || index.pairs(0.8).expect("sound");
+        let (checked, never) = after(usize::MAX);
+        let begun = pairs().cancel_if(never).collapse().expect("sound");
+        let at_begin = checked.load(Ordering::Relaxed);
+        assert!(at_begin > 0);
+        let all = begun.count();
+        let (_, due) = after(0);
+        let error = pairs().cancel_if(due).collapse().expect_err("cancelled");
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        let (_, due) = after(at_begin + 3);
+        assert!(count_before_end(pairs().cancel_if(due).collapse().expect("sound")) < all);
     }
 }

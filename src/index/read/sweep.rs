@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// Approximate number of entries that are collected at once.
 const ENTRIES: u64 = small!(sweep::ENTRIES, 1 << 16);
 /// Number of pairs whose signatures are prefetched together.
-const BATCH_PAIRS: usize = small!(sweep::BATCH_PAIRS, 64);
+pub(super) const BATCH_PAIRS: usize = small!(sweep::BATCH_PAIRS, 64);
 
 /// A document, and the range of BandKeys that contains its own BandKey.
 #[derive(Debug, Clone, Copy)]

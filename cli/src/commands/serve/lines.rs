@@ -5,6 +5,7 @@
 //! clients report an error.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +53,8 @@ pub(super) async fn pairs(
     let alike = alike(&shared, &uri)?;
     let pairs = shared.index.snapshot().pairs(alike)?;
     answer(shared, move |lines| {
-        for pair in pairs {
+        let end = lines.end.clone();
+        for pair in pairs.cancel_if(move || end.is_due()) {
             let pair = pair?;
             let line = PairLine {
                 a: Blob(pair.a),
@@ -78,7 +80,9 @@ pub(super) async fn clusters(
     // Checks the condition before the answer begins.
     drop(snapshot.pairs(alike)?);
     answer(shared, move |lines| {
-        let go_on = &mut |_| lines.go_on();
+        let end = lines.end.clone();
+        let go_on =
+            &mut |_| if end.is_due() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         for cluster in snapshot.clusters_with(alike, go_on)? {
             let keys = cluster?.keys;
             let size = keys.len() as u64;
@@ -104,17 +108,18 @@ fn alike(shared: &Shared, uri: &Uri) -> Result<Alike, ErrorResponse> {
 /// Starts an answer, and finds its lines on another thread. `find` returns whether it found all.
 fn answer(
     shared: Arc<Shared>,
-    find: impl FnOnce(&mut FoundLines<'_>) -> nearkin::Result<bool> + Send + 'static,
+    find: impl FnOnce(&mut FoundLines) -> nearkin::Result<bool> + Send + 'static,
 ) -> Result<Response, ErrorResponse> {
     let (sender, receiver) = channel(CHUNKS_MAX);
     let whole = Arc::new(AtomicBool::new(false));
     let is_whole = Arc::clone(&whole);
     shared.stream(move |shared| {
         let sent = Instant::now();
-        let mut lines = FoundLines { shared, sender, bytes: Vec::new(), sent };
+        let end = EarlyEnd { sender: sender.clone(), is_stopping: shared.stopping() };
+        let mut lines = FoundLines { sender, end, bytes: Vec::new(), sent };
         match find(&mut lines) {
             Ok(all) => is_whole.store(all && lines.send(), Ordering::Release),
-            Err(_) if lines.go_on().is_break() => {}
+            Err(_) if lines.end.is_due() => {}
             Err(error) => output::note(format!("an answer was cut off: {error}")),
         }
     })?;
@@ -124,23 +129,29 @@ fn answer(
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
-/// The lines that were found and not yet sent.
-struct FoundLines<'a> {
-    shared: &'a Shared,
+/// Tells a search that nobody wants its results any more.
+#[derive(Clone)]
+struct EarlyEnd {
     sender: Sender<Bytes>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl EarlyEnd {
+    /// Whether the client has disconnected or the server stops.
+    fn is_due(&self) -> bool {
+        self.sender.is_closed() || self.is_stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// The lines that were found and not yet sent.
+struct FoundLines {
+    sender: Sender<Bytes>,
+    end: EarlyEnd,
     bytes: Vec<u8>,
     sent: Instant,
 }
 
-impl FoundLines<'_> {
-    /// Breaks if the client has disconnected or the server stops.
-    fn go_on(&self) -> std::ops::ControlFlow<()> {
-        if self.sender.is_closed() || self.shared.is_stopping() {
-            return std::ops::ControlFlow::Break(());
-        }
-        std::ops::ControlFlow::Continue(())
-    }
-
+impl FoundLines {
     /// Adds a line. Returns whether more lines are wanted.
     fn push(&mut self, line: &impl Serialize) -> bool {
         if serde_json::to_writer(&mut self.bytes, line).is_err() {
@@ -150,14 +161,14 @@ impl FoundLines<'_> {
         if self.bytes.len() >= CHUNK_BYTES || self.sent.elapsed() >= CHUNK_TIME {
             return self.send();
         }
-        self.go_on().is_continue()
+        !self.end.is_due()
     }
 
     /// Hands the lines to the connection, as soon as it takes them. Returns whether it did.
     fn send(&mut self) -> bool {
         self.sent = Instant::now();
         let handle = Handle::current();
-        while self.go_on().is_continue() {
+        while !self.end.is_due() {
             let place = handle.block_on(async { timeout(LOOK, self.sender.reserve()).await });
             if let Ok(place) = place {
                 return place

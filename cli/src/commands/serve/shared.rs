@@ -50,7 +50,7 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) began: Instant,
     poisoned: AtomicBool,
-    stopping: AtomicBool,
+    stopping: Arc<AtomicBool>,
     places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     /// Memory still free for bodies, in KiB.
@@ -72,7 +72,7 @@ impl Shared {
             metrics: Metrics::default(),
             began: Instant::now(),
             poisoned: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
+            stopping: Arc::default(),
             places: Arc::new(Semaphore::new(limits.requests_max)),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             room: Arc::new(Semaphore::new(kib)),
@@ -139,8 +139,9 @@ impl Shared {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+    /// Whether the server stops: true after [`Shared::stop`].
+    pub(super) fn stopping(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopping)
     }
 
     /// Reserves memory for a body of at most this many bytes.

@@ -207,3 +207,27 @@ fn readers_that_are_interrupted_leave_nothing_behind() {
         assert!(left.into_iter().all(|name| !name.contains("tmp")), "{arguments}");
     }
 }
+
+/// The texts share a third of their words, so that most bands are compared and no pair is found.
+#[test]
+fn a_signal_ends_a_search_that_finds_no_pair() {
+    if !signals_are_heard() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let common = (0..30).map(|word| format!("c{word} ")).collect::<Vec<_>>().concat();
+    let own = |id: usize| (0..30).map(move |at| format!("w{} ", id * 30 + at));
+    let line =
+        |id| format!("{{\"id\":{id},\"text\":\"{common}{}\"}}\n", own(id).collect::<String>());
+    scratch.write("lines.jsonl", (0..20_000).map(line).collect::<String>());
+    let bands = "--hashes 32 --bands 32 --rows-per-band 1";
+    scratch.run(&format!("add i --jsonl lines.jsonl --shingles words:1 {bands}")).ends_with(0);
+    for arguments in ["pairs i --threshold 0.99", "pairs i --threshold 0.99 --collapse"] {
+        let began = std::time::Instant::now();
+        let delay = Duration::from_secs(1);
+        let interrupted = || scratch.interrupted_after(arguments, delay);
+        let ran = std::iter::repeat_with(interrupted).flatten().next().unwrap();
+        ran.ends_with(INTERRUPTED).says(&["the results are incomplete"]);
+        assert!(began.elapsed() < Duration::from_secs(8), "{arguments}: {:?}", began.elapsed());
+    }
+}

@@ -184,14 +184,20 @@ impl Client {
         self.answer().unwrap()
     }
 
-    /// Reads a response; fails if the connection ends first.
-    pub(super) fn answer(&mut self) -> std::io::Result<Answer> {
+    /// Reads the head of a response.
+    pub(super) fn head(&mut self) -> std::io::Result<String> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if self.stream.read_line(&mut head)? == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
         }
+        Ok(head)
+    }
+
+    /// Reads a response; fails if the connection ends first.
+    pub(super) fn answer(&mut self) -> std::io::Result<Answer> {
+        let head = self.head()?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let lower = head.to_lowercase();
         if lower.contains("transfer-encoding: chunked") {
@@ -205,7 +211,7 @@ impl Client {
     }
 
     /// Reads a body in chunks; fails if the last chunk is missing.
-    fn chunks(&mut self) -> std::io::Result<Vec<u8>> {
+    pub(super) fn chunks(&mut self) -> std::io::Result<Vec<u8>> {
         let mut body = Vec::new();
         loop {
             let mut line = String::new();

@@ -184,3 +184,52 @@ fn a_client_that_does_not_read_holds_neither_the_others_nor_the_end() {
         assert!(one.answer().is_err());
     }
 }
+
+/// All documents share one band and no pair is similar: the search has no line to send for minutes.
+#[cfg(unix)]
+#[test]
+fn a_search_that_finds_nothing_ends_with_its_client_and_with_the_server() {
+    let scratch = Scratch::new();
+    let bands = "--hashes 32 --bands 8 --rows-per-band 4";
+    scratch.run(&format!("create i --scheme external:made {bands}")).ends_with(0);
+    let server = Server::start(&scratch, &["--timeout", "60"]);
+    let mut client = server.connect();
+    for part in 0..6 {
+        let operation = |number: u64| {
+            let row = |at| if at < 4 { 0 } else { (number * 64 + at) * 2_654_435_761 % (1 << 48) };
+            let rows: Vec<_> = (0..32).map(row).collect();
+            json!({"insert": {"key": number.to_string(), "rows": rows}})
+        };
+        let some: Vec<_> = (10_000 * part..10_000 * (part + 1)).map(operation).collect();
+        client.ask("POST", "/v1/batch", Some(&json!({"operations": some}))).has(200);
+    }
+    let mut running = Vec::new();
+    for route in ["/v1/pairs", "/v1/clusters"] {
+        let head = format!("GET {route}?threshold=0.99 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        // Waits for a place: clients that left are noticed a little later.
+        let start = || {
+            let since = Instant::now();
+            loop {
+                let mut one = server.connect();
+                one.send(head.as_bytes()).unwrap();
+                if one.head().unwrap().contains(" 200 ") {
+                    return one;
+                }
+                assert!(since.elapsed() < Duration::from_secs(15), "no client's search has ended");
+            }
+        };
+        let all: Vec<_> = (running.len()..4).map(|_| start()).collect();
+        server.ask("GET", route, None).fails(503, "busy");
+        // Their clients leave: then there is place for another one.
+        drop(all);
+        running.push(start());
+    }
+    let began = Instant::now();
+    let ran = server.stop();
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(ran.stdout.contains("60,000 documents"), "the index was not closed");
+    // The answers were cut, and say so by their missing end.
+    for one in &mut running {
+        assert!(one.chunks().is_err());
+    }
+}
