@@ -60,8 +60,8 @@ pub enum ErrorKind {
     Closed,
     /// A callback of the caller cancelled the operation, which changed nothing.
     Cancelled,
-    /// A closure of the caller returned [`Error::other`]. [`Error::get_ref`] returns the error that
-    /// was wrapped.
+    /// A closure of the caller returned [`Error::other`], or the caller's own I/O failed (`?` on a
+    /// [`std::io::Error`]). [`Error::get_ref`] returns the error that was wrapped.
     Other,
 }
 
@@ -238,6 +238,27 @@ impl Error {
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
         self.inner.cause = Some(cause.into());
         self
+    }
+}
+
+/// For `?` on the caller's own I/O, beside calls of this crate: wraps the error as
+/// [`Error::other`] does.
+///
+/// ```
+/// use nearkin::{ErrorKind, Sketcher, Signature};
+///
+/// fn sketch_file(sketch: &Sketcher, path: &str) -> nearkin::Result<Signature> {
+///     sketch.text(&std::fs::read_to_string(path)?)
+/// }
+/// # let sketch = Sketcher::new(&nearkin::Params::for_threshold(0.7).build().unwrap());
+/// let error = sketch_file(&sketch, "no/such/file").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Other);
+/// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::NotFound));
+/// ```
+// Not for this crate, whose errors name the file: `Error::io`.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::other(error)
     }
 }
 

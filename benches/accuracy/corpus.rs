@@ -121,7 +121,7 @@ impl Corpus {
     /// Signatures of all documents that occur in sampled pairs, indexed by the positions that
     /// `Pair` holds.
     pub(crate) fn signatures(&self, sketcher: &Sketcher) -> Result<Vec<Box<[u8]>>, nearkin::Error> {
-        let sign = |document: &Document| {
+        let sign = |document: &Document| -> nearkin::Result<Box<[u8]>> {
             let signature = match document {
                 Document::Text(text) => sketcher.text(text),
                 Document::Items(items) => sketcher.items(items),

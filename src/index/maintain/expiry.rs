@@ -75,7 +75,8 @@ pub(super) fn remove_older(core: &Core, keys: &mut QueuedKeys, time: u64) -> Res
         for key in &keys {
             // The document may have been replaced or removed since it was found.
             let place = before.locate(key)?;
-            if place.map_or(Ok(false), |place| Ok(before.time(place)? < time))? {
+            let stored = place.map(|place| before.time(place)).transpose()?;
+            if stored.is_some_and(|stored| stored < time) {
                 removes.push(Operation::Remove { key });
             }
         }
