@@ -218,8 +218,12 @@ pub(super) struct Operations {
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Operation {
+    // The titles are the names of the types in generated clients.
+    #[cfg_attr(test, schema(title = "InsertOperation"))]
     Insert(Insert),
+    #[cfg_attr(test, schema(title = "SetPayloadOperation"))]
     SetPayload(SetPayload),
+    #[cfg_attr(test, schema(title = "RemoveOperation"))]
     Remove(Remove),
 }
 

@@ -277,6 +277,7 @@ fn schemas() -> serde_json::Result<Value> {
 impl PartialSchema for Blob {
     fn schema() -> RefOr<Schema> {
         let base64 = ObjectBuilder::new()
+            .title(Some("Base64Bytes"))
             .property("base64", Object::with_type(Type::String))
             .required("base64")
             .additional_properties(Some(AdditionalProperties::FreeForm(false)));
