@@ -88,6 +88,31 @@ fn a_filter_may_use_the_index_and_sees_what_others_write_meanwhile() {
     assert_eq!(index.len(), 1);
 }
 
+/// Only its time changes: it is removed and stored again.
+#[test]
+fn a_document_whose_time_changes_meanwhile_is_looked_at_again() {
+    let index = index();
+    let same = signature(1);
+    let store_at = |time: u64| {
+        index.remove("old").expect("no lock is held");
+        let edit = Edit::insert("old", &same).time(time);
+        index.write(Batch::from_iter([edit])).expect("no lock is held");
+    };
+    for (first, second, is_admitted) in [(10, 90, false), (90, 10, true)] {
+        store_at(first);
+        let calls = AtomicUsize::new(0);
+        let recent = Admit::at(0.9).filter_document(|seen| {
+            if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+                store_at(second);
+            }
+            seen.time >= 50
+        });
+        let admission = index.admit("new", &same, &recent).expect("decided");
+        assert_eq!(admission.is_admitted(), is_admitted, "at {first}, then at {second}");
+        assert_eq!(calls.load(Ordering::Relaxed), 2, "at {first}, then at {second}");
+    }
+}
+
 #[test]
 fn what_keeps_changing_is_unsettled_and_not_written() {
     let index = index();
