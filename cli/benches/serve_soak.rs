@@ -197,7 +197,8 @@ fn soak(args: &Args, owner: u64, counts: &Counts, stop: &AtomicBool) {
     } else {
         0.0
     });
-    let mut next = Instant::now();
+    // Connections begin one after the other, not all at once.
+    let mut next = Instant::now() + pause.mul_f64(owner as f64 / args.connections as f64);
     while !stop.load(Ordering::Relaxed) {
         let (method, path, body, fine) = request(&mut random, owner);
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
