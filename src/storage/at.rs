@@ -7,14 +7,16 @@
 use super::{DirEntry, OpenMode};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The identity of a file, independent of its names. (The types of the two numbers differ between
 /// systems; `i128` can hold all of them.)
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     device: i128,
     inode: i128,
@@ -27,16 +29,33 @@ impl Identity {
 }
 
 /// The location of a file: the folder that its name is relative to, and its name.
-pub(super) type FileLocation<'a> = (Option<&'a File>, &'a Path);
+pub(super) type FileLocation<'a> = (Option<&'a File>, Cow<'a, Path>);
+
+/// A folder that is held open.
+pub(super) type Held = Arc<File>;
+
+pub(super) fn hold((folder, path): FileLocation<'_>) -> io::Result<Held> {
+    open_folder(folder, &path).map(Arc::new)
+}
+
+/// The location of a path that is relative to a held folder.
+pub(super) fn within<'a>(held: &'a Held, rest: &'a Path) -> FileLocation<'a> {
+    (Some(held), Cow::Borrowed(rest))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no open folder")]
+pub(super) fn folder_of(held: &Held) -> Option<Arc<File>> {
+    Some(Arc::clone(held))
+}
 
 /// A location as system calls take it. The empty path, which is the folder itself, becomes `.`.
-fn place((folder, path): FileLocation<'_>) -> (BorrowedFd<'_>, &Path) {
+fn place<'a>(folder: Option<&'a File>, path: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     (folder.map_or(CWD, AsFd::as_fd), path)
 }
 
 fn open_with(folder: Option<&File>, path: &Path, flags: OFlags) -> io::Result<File> {
-    let (at, path) = place((folder, path));
+    let (at, path) = place(folder, path);
     let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
     Ok(retry_on_intr(|| rustix::fs::openat(at, path, flags, mode))?.into())
 }
@@ -62,22 +81,22 @@ pub(super) fn open_folder(folder: Option<&File>, path: &Path) -> io::Result<File
 }
 
 pub(super) fn create_folder(folder: Option<&File>, path: &Path) -> io::Result<()> {
-    let ((at, path), mode) = (place((folder, path)), Mode::from_raw_mode(0o777));
+    let ((at, path), mode) = (place(folder, path), Mode::from_raw_mode(0o777));
     Ok(retry_on_intr(|| rustix::fs::mkdirat(at, path, mode))?)
 }
 
 pub(super) fn remove(folder: Option<&File>, path: &Path) -> io::Result<()> {
-    let (at, path) = place((folder, path));
+    let (at, path) = place(folder, path);
     Ok(retry_on_intr(|| rustix::fs::unlinkat(at, path, AtFlags::empty()))?)
 }
 
-pub(super) fn rename(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
-    let ((old_at, old), (new_at, new)) = (place(from), place(to));
+pub(super) fn rename(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Result<()> {
+    let ((old_at, old), (new_at, new)) = (place(from.0, &from.1), place(to.0, &to.1));
     Ok(retry_on_intr(|| rustix::fs::renameat(old_at, old, new_at, new))?)
 }
 
-pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
-    let ((old_at, old), (new_at, new)) = (place(from), place(to));
+pub(super) fn link(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Result<()> {
+    let ((old_at, old), (new_at, new)) = (place(from.0, &from.1), place(to.0, &to.1));
     Ok(retry_on_intr(|| rustix::fs::linkat(old_at, old, new_at, new, AtFlags::empty()))?)
 }
 
@@ -86,15 +105,15 @@ pub(super) fn link(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<(
 /// Uses one system call if the system and the file system support it, otherwise a hard link and an
 /// unlink. On a file system without links (exFAT), checks that the name is free and then renames:
 /// for some microseconds in between, another process can take the name unnoticed.
-pub(super) fn rename_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
+pub(super) fn rename_new(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Result<()> {
     match rename_if_new(from, to) {
         Err(error) if is_unknown(&error) => {}
         renamed => return renamed,
     }
     match link(from, to) {
-        Ok(()) => remove(from.0, from.1),
+        Ok(()) => remove(from.0, &from.1),
         Err(error) if is_unknown(&error) || is(&error, &[Errno::PERM]) => {
-            match identity(to.0, to.1) {
+            match identity(to.0, &to.1) {
                 Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => rename(from, to),
                 Err(error) => Err(error),
@@ -114,22 +133,35 @@ fn is(error: &io::Error, any: &[Errno]) -> bool {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn rename_if_new(from: FileLocation<'_>, to: FileLocation<'_>) -> io::Result<()> {
+fn rename_if_new(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
-    let ((old_at, old), (new_at, new)) = (place(from), place(to));
+    let ((old_at, old), (new_at, new)) = (place(from.0, &from.1), place(to.0, &to.1));
     let call = || renameat_with(old_at, old, new_at, new, RenameFlags::NOREPLACE);
     Ok(retry_on_intr(call)?)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn rename_if_new(_: FileLocation<'_>, _: FileLocation<'_>) -> io::Result<()> {
+fn rename_if_new(_: &FileLocation<'_>, _: &FileLocation<'_>) -> io::Result<()> {
     Err(Errno::NOSYS.into())
+}
+
+/// Syncs the names in a folder.
+pub(super) fn sync_folder(folder: Option<&File>, path: &Path) -> io::Result<()> {
+    open_folder(folder, path)?.sync_all()
+}
+
+pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+pub(super) fn write_all_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, buffer, offset)
 }
 
 /// The status of the file with this name. For a symbolic link: the status of the link itself, not
 /// of its target.
 fn status(folder: Option<&File>, path: &Path) -> io::Result<Stat> {
-    let (at, path) = place((folder, path));
+    let (at, path) = place(folder, path);
     Ok(retry_on_intr(|| rustix::fs::statat(at, path, AtFlags::SYMLINK_NOFOLLOW))?)
 }
 
@@ -138,8 +170,8 @@ pub(super) fn identity(folder: Option<&File>, path: &Path) -> io::Result<Identit
     status(folder, path).map(|status| Identity::of(&status))
 }
 
-/// The identity of an open file.
-pub(super) fn identity_of(file: &File) -> io::Result<Identity> {
+/// The identity of an open file. (Where a file cannot lose its name, its path is needed.)
+pub(super) fn identity_of(file: &File, _: &Path) -> io::Result<Identity> {
     Ok(Identity::of(&retry_on_intr(|| rustix::fs::fstat(file))?))
 }
 
@@ -187,8 +219,8 @@ pub(super) fn list(folder: Option<&File>, path: &Path, _: &Path) -> io::Result<V
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn list(folder: Option<&File>, path: &Path, named: &Path) -> io::Result<Vec<DirEntry>> {
     if let Some(folder) = folder {
-        let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held))?;
-        let now = open_folder(None, named).and_then(|now| identity_of(&now)).ok();
+        let held = open_folder(Some(folder), path).and_then(|held| identity_of(&held, path))?;
+        let now = open_folder(None, named).and_then(|now| identity_of(&now, named)).ok();
         if now != Some(held) {
             return Err(io::ErrorKind::NotFound.into());
         }

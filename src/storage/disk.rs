@@ -4,11 +4,10 @@
 //! content of files or about their names.
 #![expect(clippy::disallowed_types, reason = "this is the place the bans point to")]
 
-#[cfg(unix)]
-use super::at::Identity;
-use super::at::{self, FileLocation};
+use super::at::{self, FileLocation, Identity};
 use super::lock::{Guard, HeldHere, Lock, LockLost};
 use super::{Counters, DirEntry, File, Map, OpenMode, Storage, sys};
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,12 +22,11 @@ pub(crate) struct Disk {
     held: Vec<HeldFolder>,
 }
 
-/// A folder that is held open, and the path by which it was opened.
+/// A folder that is held, and the path by which it was found.
 #[derive(Debug, Clone)]
 struct HeldFolder {
     root: PathBuf,
-    /// `None` if the system cannot name files relative to an open folder.
-    folder: Option<Arc<fs::File>>,
+    folder: at::Held,
 }
 
 impl Disk {
@@ -36,11 +34,11 @@ impl Disk {
     /// that folder.
     fn place<'a>(&'a self, path: &'a Path) -> FileLocation<'a> {
         for held in self.held.iter().rev() {
-            if let (Some(folder), Ok(rest)) = (&held.folder, path.strip_prefix(&held.root)) {
-                return (Some(folder), rest);
+            if let Ok(rest) = path.strip_prefix(&held.root) {
+                return at::within(&held.folder, rest);
             }
         }
-        (None, path)
+        (None, Cow::Borrowed(path))
     }
 
     /// Locks the folder of a file, through an open descriptor if one is given. `None` if the folder
@@ -54,7 +52,7 @@ impl Disk {
         #[cfg(unix)]
         {
             let (at, path) = self.place(path);
-            let parent = path.parent().unwrap_or(path);
+            let parent = path.parent().unwrap_or(&path);
             let open = || at::open_folder(at, parent).map(Arc::new);
             let folder = held.map_or_else(open, Ok)?;
             match taken(lock(&folder)) {
@@ -64,7 +62,7 @@ impl Disk {
                 Err(_) => {}
             }
         }
-        #[cfg(not(unix))]
+        #[cfg(windows)]
         let _ = (path, held, lock);
         Ok(None)
     }
@@ -72,7 +70,7 @@ impl Disk {
     /// The held folder of a path, if there is one.
     fn folder_of(&self, path: &Path) -> Option<Arc<fs::File>> {
         let held = self.held.iter().rev().find(|held| path.starts_with(&held.root))?;
-        held.folder.clone()
+        at::folder_of(&held.folder)
     }
 }
 
@@ -89,13 +87,7 @@ fn add(counter: &AtomicU64, count: usize) {
 
 impl Storage for Disk {
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
-        #[cfg(unix)]
-        let folder = {
-            let (at, path) = self.place(dir);
-            Some(Arc::new(at::open_folder(at, path)?))
-        };
-        #[cfg(not(unix))]
-        let folder = None;
+        let folder = at::hold(self.place(dir))?;
         let mut held = self.held.clone();
         held.push(HeldFolder { root: dir.to_path_buf(), folder });
         Ok(Arc::new(Self { tally: Arc::clone(&self.tally), held }))
@@ -105,7 +97,7 @@ impl Storage for Disk {
         #[cfg(unix)]
         if let (Some(folder), _) = self.place(dir) {
             return match at::open_folder(None, dir) {
-                Ok(now) => Ok(at::identity_of(&now)? == at::identity_of(folder)?),
+                Ok(now) => Ok(at::identity_of(&now, dir)? == at::identity_of(folder, dir)?),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
                 Err(error) => Err(error),
@@ -117,12 +109,12 @@ impl Storage for Disk {
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let (at, path) = self.place(dir);
-        at::create_folder(at, path)
+        at::create_folder(at, &path)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let (at, path) = self.place(dir);
-        let mut entries = at::list(at, path, dir)?;
+        let mut entries = at::list(at, &path, dir)?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
@@ -131,53 +123,47 @@ impl Storage for Disk {
         // The file is not opened, because opening anything but a regular file (a pipe, for example)
         // may block.
         let (at, path) = self.place(path);
-        at::bytes_of(at, path)
+        at::bytes_of(at, &path)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let (at, path) = self.place(path);
-        let (file, tally) = (at::open(at, path, mode)?, Arc::clone(&self.tally));
+        let (file, tally) = (at::open(at, &path, mode)?, Arc::clone(&self.tally));
         Ok(Arc::new(DiskFile { file, tally }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        at::rename(self.place(from), self.place(to))
+        at::rename(&self.place(from), &self.place(to))
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        at::rename_new(self.place(from), self.place(to))
+        at::rename_new(&self.place(from), &self.place(to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let (at, path) = self.place(path);
-        at::remove(at, path)
+        at::remove(at, &path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
-        // Windows cannot sync a folder; NTFS journals its names.
-        #[cfg(unix)]
-        {
-            let (at, path) = self.place(dir);
-            at::open_folder(at, path)?.sync_all()?;
-        }
-        let _ = dir;
-        Ok(())
+        let (at, path) = self.place(dir);
+        at::sync_folder(at, &path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         let (at, name) = self.place(path);
-        let file = at::open_lock(at, name)?;
-        taken(file.try_lock()).map_err(|error| held_here(error, &file))?;
+        let file = at::open_lock(at, &name)?;
+        taken(file.try_lock()).map_err(|error| held_here(error, &file, &name))?;
         let held = self.folder_of(path).filter(|_| name.parent() == Some(Path::new("")));
         let folder_lock = self.lock_folder(path, held, fs::File::try_lock)?;
-        let registered = Registered::new(&file)?;
-        LockedFile::lock(file, folder_lock, self.folder_of(path), name, Some(registered))
+        let registered = Registered::new(&file, &name)?;
+        LockedFile::lock(file, folder_lock, self.folder_of(path), &name, Some(registered))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         let (at, name) = self.place(path);
-        let file = match at::open(at, name, OpenMode::Read) {
+        let file = match at::open(at, &name, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // There may be a writer whose lock file was removed: it still holds the lock of the
                 // folder.
@@ -188,16 +174,16 @@ impl Storage for Disk {
         };
         taken(file.try_lock_shared())?;
         let folder_lock = self.lock_folder(path, None, fs::File::try_lock_shared)?;
-        LockedFile::lock(file, folder_lock, self.folder_of(path), name, None)
+        LockedFile::lock(file, folder_lock, self.folder_of(path), &name, None)
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        at::link(self.place(from), self.place(to))
+        at::link(&self.place(from), &self.place(to))
     }
 
     fn check_map(&self, path: &Path) -> io::Result<()> {
         let (at, name) = self.place(path);
-        Map::of(&at::open(at, name, OpenMode::Read)?).map(|_| ())
+        Map::of(&at::open(at, &name, OpenMode::Read)?).map(|_| ())
     }
 
     fn counters(&self) -> Counters {
@@ -218,43 +204,32 @@ fn taken(result: Result<(), fs::TryLockError>) -> io::Result<()> {
 }
 
 /// The lock files that this process holds for writing. Only the text of an error depends on it.
-#[cfg(unix)]
 static HELD_HERE: Mutex<Vec<(u32, Identity)>> = Mutex::new(Vec::new());
 
 /// An entry of the list above; dropping it removes the entry.
-struct Registered(#[cfg(unix)] (u32, Identity));
+struct Registered((u32, Identity));
 
 impl Registered {
-    #[cfg(unix)]
-    fn new(file: &fs::File) -> io::Result<Self> {
-        let entry = (std::process::id(), at::identity_of(file)?);
-        HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    fn new(file: &fs::File, path: &Path) -> io::Result<Self> {
+        let entry = (std::process::id(), at::identity_of(file, path)?);
+        HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
         Ok(Self(entry))
-    }
-
-    #[cfg(not(unix))]
-    fn new(_: &fs::File) -> io::Result<Self> {
-        Ok(Self())
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        #[cfg(unix)]
-        {
-            let mut held = HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(at) = held.iter().position(|entry| *entry == self.0) {
-                held.swap_remove(at);
-            }
+        let mut held = HELD_HERE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = held.iter().position(|entry| *entry == self.0) {
+            held.swap_remove(at);
         }
     }
 }
 
 /// The error of a lock attempt; it wraps [`HeldHere`] if this very process holds the lock.
-fn held_here(error: io::Error, file: &fs::File) -> io::Error {
-    #[cfg(unix)]
+fn held_here(error: io::Error, file: &fs::File, path: &Path) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock
-        && let Ok(identity) = at::identity_of(file)
+        && let Ok(identity) = at::identity_of(file, path)
         && HELD_HERE
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -262,7 +237,6 @@ fn held_here(error: io::Error, file: &fs::File) -> io::Error {
     {
         return io::Error::new(io::ErrorKind::WouldBlock, HeldHere);
     }
-    let _ = file;
     error
 }
 
@@ -293,11 +267,11 @@ impl LockedFile {
         let process = std::process::id();
         #[cfg(unix)]
         let held = {
-            let identity = at::identity_of(&file)?;
+            let identity = at::identity_of(&file, path)?;
             let name = (folder, path.to_path_buf(), identity);
             Self { file, _registered: registered, folder_lock, process, name }
         };
-        #[cfg(not(unix))]
+        #[cfg(windows)]
         let held = {
             let _ = (folder, path);
             Self { file, _registered: registered, folder_lock, process }
@@ -359,7 +333,7 @@ impl File for DiskFile {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         add(&self.tally.bytes_read, buffer.len());
-        read_exact_at(&self.file, buffer, offset)
+        at::read_exact_at(&self.file, buffer, offset)
     }
 
     fn will_need(&self, offset: u64, bytes: u64) {
@@ -368,7 +342,7 @@ impl File for DiskFile {
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         add(&self.tally.bytes_written, buffer.len());
-        write_all_at(&self.file, buffer, offset)
+        at::write_all_at(&self.file, buffer, offset)
     }
 
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
@@ -388,42 +362,4 @@ impl File for DiskFile {
     fn map(&self) -> io::Result<Map> {
         Map::of(&self.file)
     }
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &fs::File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(unix)]
-fn write_all_at(file: &fs::File, buffer: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &fs::File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                buffer = &mut buffer[count..];
-                offset += crate::format::bytes::wide(count);
-            }
-        }
-    }
-    Ok(())
-}
-
-#[cfg(windows)]
-fn write_all_at(file: &fs::File, mut buffer: &[u8], mut offset: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match std::os::windows::fs::FileExt::seek_write(file, buffer, offset)? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            count => {
-                buffer = &buffer[count..];
-                offset += crate::format::bytes::wide(count);
-            }
-        }
-    }
-    Ok(())
 }

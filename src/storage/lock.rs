@@ -6,6 +6,10 @@ use std::sync::OnceLock;
 
 /// Why a lock no longer excludes other writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    all(windows, not(any(test, fuzzing))),
+    expect(dead_code, reason = "an open file keeps its name there")
+)]
 pub(crate) enum LockLost {
     /// This process was forked from the process that took the lock.
     Forked,

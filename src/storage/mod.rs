@@ -5,11 +5,12 @@
 
 #[cfg(unix)]
 mod at;
-#[cfg(not(unix))]
-#[path = "at_by_path.rs"]
+#[cfg(windows)]
+#[path = "windows.rs"]
 mod at;
 mod disk;
 mod guarded;
+mod local_names;
 pub(crate) mod lock;
 pub(crate) mod map;
 mod memory;
@@ -97,7 +98,8 @@ pub(crate) trait Storage: Send + Sync + fmt::Debug {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Renames a file. `AlreadyExists` if the name `to` is taken.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file. Its open handles and maps stay valid.
+    /// Removes a file. Its open handles and maps stay valid. `ResourceBusy` if it is in use, on
+    /// systems that keep such a file (Windows keeps what is mapped): the name stays.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Syncs a folder, which makes the names in it durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
@@ -211,6 +213,12 @@ pub(crate) fn publish_over(
     planted!(ReplacementNotSynced, Ok(()), file.sync())?;
     storage.rename(from, to)?;
     planted!(CommitNotSynced, Ok(()), storage.sync_dir(parent_of(to)))
+}
+
+/// Whether a file could not be removed because it was removed before, or because somebody uses it
+/// (see [`Storage::remove`]). A file that the catalog does not list can stay until the next opening.
+pub(crate) fn is_gone_or_in_use(error: &io::Error) -> bool {
+    [io::ErrorKind::NotFound, io::ErrorKind::ResourceBusy].contains(&error.kind())
 }
 
 fn explain_existing(error: io::Error) -> io::Error {

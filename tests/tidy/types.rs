@@ -50,7 +50,7 @@ fn shared_names(files: &[Source], root: &str, replaced: &[&str]) -> Vec<String> 
 #[test]
 fn no_two_types_share_a_name() {
     let files = sources();
-    let mut found = shared_names(&files, "src/", &["src/storage/at_by_path.rs"]);
+    let mut found = shared_names(&files, "src/", &["src/storage/windows.rs"]);
     let without_features = [
         "cli/src/commands/exchange/no_parquet.rs",
         "cli/src/input/source/no_rows.rs",

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The disk and the process that uses it.
 #[derive(Debug, Default)]
@@ -38,7 +38,12 @@ pub(super) struct Machine {
     /// Whether the file system does not support locks.
     pub(super) without_locks: bool,
     /// Whether the file system does not support memory maps.
+    #[cfg(unix)]
     pub(super) without_maps: bool,
+    /// Whether a mapped file cannot be removed, as on Windows.
+    pub(super) keeps_mapped: bool,
+    /// The maps that may still live.
+    pub(super) maps: Vec<(Id, Weak<Vec<u8>>)>,
     /// Whether a call has failed since the disk stopped.
     pub(super) is_down: bool,
 }
@@ -268,8 +273,12 @@ impl Storage for Sim {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.shared.enter()?;
         let path = self.place(&machine, path)?;
-        machine.file(&path)?;
+        let id = machine.file(&path)?;
         machine.step(Call::Remove)?;
+        machine.maps.retain(|(_, map)| map.strong_count() > 0);
+        if machine.keeps_mapped && machine.maps.iter().any(|(mapped, _)| *mapped == id) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         machine.disk.unlink(path);
         Ok(())
     }
@@ -441,9 +450,9 @@ impl File for SimFile {
         let mut machine = self.shared.enter()?;
         machine.step(Call::Map)?;
         machine.check_maps()?;
-        let content = self.content(&machine);
-        drop(machine);
-        Ok(Map::Heap(Arc::new(content.to_vec())))
+        let content = Arc::new(self.content(&machine).to_vec());
+        machine.maps.push((self.id, Arc::downgrade(&content)));
+        Ok(Map::Heap(content))
     }
 }
 

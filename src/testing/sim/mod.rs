@@ -96,7 +96,9 @@ impl Sim {
             inode.handles = 0;
         }
         disk.forget_unreachable();
-        Self::of(disk, machine.capacity)
+        let next = Self::of(disk, machine.capacity);
+        next.shared.peek().keeps_mapped = machine.keeps_mapped;
+        next
     }
 
     /// Returns exactly `count` disks that a power cut at this moment could leave. All their content
@@ -148,6 +150,11 @@ impl Sim {
     #[cfg(unix)]
     pub(crate) fn take_maps_away(&self) {
         self.shared.peek().without_maps = true;
+    }
+
+    /// Makes the file system refuse to remove a file that is mapped, as Windows does.
+    pub(crate) fn keep_mapped_files(&self) {
+        self.shared.peek().keeps_mapped = true;
     }
 
     pub(crate) fn counters(&self) -> Counters {

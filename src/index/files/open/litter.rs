@@ -2,11 +2,10 @@
 
 use crate::format::catalog::Row;
 use crate::index::files::folder::list_if_any;
-use crate::storage::Storage;
 use crate::storage::names::{self, Ending, Names};
+use crate::storage::{self, Storage};
 use crate::wal::holds_a_record;
 use crate::{Error, Result};
-use std::io;
 use std::path::PathBuf;
 
 /// The unlisted files of the folder, and its missing subfolders.
@@ -93,13 +92,14 @@ impl Litter {
         Ok(())
     }
 
-    /// Deletes the files; returns their number.
+    /// Deletes the files; returns their number. A file that another process has mapped stays on
+    /// systems that keep such files (Windows): a later opening deletes it.
     pub(super) fn sweep(self, storage: &dyn Storage) -> Result<u64> {
         let mut swept = 0;
         for path in &self.paths {
             match storage.remove(path) {
                 Ok(()) => swept += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if storage::is_gone_or_in_use(&error) => {}
                 Err(error) => return Err(Error::io("remove", path, error)),
             }
         }

@@ -166,9 +166,13 @@ pub(super) struct Backup {
 }
 
 impl Bench {
-    /// Makes an empty index on an empty disk.
+    /// Makes an empty index on an empty disk: with an odd seed, on one that keeps mapped files.
     pub(super) fn new(layout: Layout, seed: u64) -> Self {
-        let mut bench = Self::unmade(layout, seed, Sim::new());
+        let sim = Sim::new();
+        if seed % 2 == 1 {
+            sim.keep_mapped_files();
+        }
+        let mut bench = Self::unmade(layout, seed, sim);
         bench.make().expect("an index on an empty disk");
         bench
     }
