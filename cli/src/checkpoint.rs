@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::failure::Failure;
+use crate::on_disk;
 use crate::raw::STDIN;
 use crate::scratch;
 
@@ -74,7 +75,7 @@ pub(crate) struct NoteFolder {
     pub(crate) identity: Identity,
 }
 
-/// Device and inode; `None` on systems without them.
+/// Device and inode; `None` if the system does not tell them.
 pub(crate) type Identity = Option<(u64, u64)>;
 
 impl NoteFolder {
@@ -93,15 +94,9 @@ impl NoteFolder {
     }
 }
 
-#[cfg(unix)]
 fn identity_of(path: &Path) -> Identity {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity_of(_: &Path) -> Identity {
-    None
+    let id = on_disk::id(path, &fs::metadata(path).ok()?)?;
+    Some((id.device, id.inode))
 }
 
 /// Writes a checkpoint to a temporary file and renames it, so that another process sees either this

@@ -2,29 +2,52 @@
 //!
 //! A path is only a way to a file: a second mount, a link or a second name leads to the same one.
 
+#![expect(clippy::disallowed_types, reason = "looks at the user's files, never the index's")]
+
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::path::Path;
 
-/// Device and inode. Two paths lead to one file if and only if this is equal.
+/// Device and inode; on Windows, the volume and the number of the file. Two paths lead to one file
+/// if and only if this is equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
 }
 
-/// `None` on systems without inodes.
+/// The identity of the file with this path and metadata. `None` if the system does not tell it.
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
-pub(crate) fn id(metadata: &Metadata) -> Option<FileId> {
+#[expect(clippy::unnecessary_wraps, reason = "other systems must ask, and may fail")]
+pub(crate) fn id(_: &Path, metadata: &Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
     Some(FileId { device: metadata.dev(), inode: metadata.ino() })
 }
 
-#[cfg(not(unix))]
-pub(crate) fn id(_: &Metadata) -> Option<FileId> {
-    None
+#[cfg(windows)]
+pub(crate) fn id(path: &Path, _: &Metadata) -> Option<FileId> {
+    let found = information(path)?;
+    Some(FileId { device: found.volume_serial_number(), inode: found.file_index() })
+}
+
+/// The identity of an open file. `None` if the system does not tell it.
+#[cfg(unix)]
+pub(crate) fn id_of_open(file: &File) -> Option<FileId> {
+    // The path is not looked at.
+    id(Path::new(""), &file.metadata().ok()?)
+}
+
+#[cfg(windows)]
+pub(crate) fn id_of_open(file: &File) -> Option<FileId> {
+    let found = winapi_util::file::information(file).ok()?;
+    Some(FileId { device: found.volume_serial_number(), inode: found.file_index() })
+}
+
+/// What Windows says of a file or folder. Links are followed.
+#[cfg(windows)]
+fn information(path: &Path) -> Option<winapi_util::file::Information> {
+    winapi_util::file::information(winapi_util::Handle::from_path_any(path).ok()?).ok()
 }
 
 /// Bytes that the file takes on the disk. Holes of a sparse file take none.
@@ -35,20 +58,20 @@ pub(crate) fn allocated(metadata: &Metadata) -> u64 {
     metadata.blocks().saturating_mul(512)
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 pub(crate) fn allocated(metadata: &Metadata) -> u64 {
     metadata.len()
 }
 
 /// The number of names (hard links) that the file has anywhere.
 #[cfg(unix)]
-pub(crate) fn links(metadata: &Metadata) -> u64 {
+fn links(_: &Path, metadata: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(metadata)
 }
 
-#[cfg(not(unix))]
-pub(crate) fn links(_: &Metadata) -> u64 {
-    1
+#[cfg(windows)]
+fn links(path: &Path, _: &Metadata) -> u64 {
+    information(path).map_or(1, |found| found.number_of_links())
 }
 
 /// A name in a folder. Two paths to one folder, say through two mounts, give equal entries.
@@ -60,8 +83,7 @@ struct Entry {
 
 impl Entry {
     fn of(path: &Path) -> Self {
-        let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
-        let folder = folder.and_then(|metadata| id(&metadata));
+        let folder = path.parent().and_then(|folder| id(folder, &fs::metadata(folder).ok()?));
         // If the folder is unknown, the whole path stands for the entry.
         let name = path.file_name().filter(|_| folder.is_some()).unwrap_or(path.as_os_str());
         Self { folder, name: name.to_owned() }
@@ -77,8 +99,10 @@ pub(crate) fn names<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<bool> 
 /// The bytes that are freed if these paths of one file are removed: nothing, as long as the file
 /// keeps another name.
 pub(crate) fn freed<'a>(metadata: &Metadata, paths: impl IntoIterator<Item = &'a Path>) -> u64 {
+    let mut paths = paths.into_iter().peekable();
+    let Some(first) = paths.peek() else { return 0 };
+    let links = links(first, metadata);
     let gone = || names(paths).into_iter().filter(|is_name| *is_name).count() as u64;
-    let links = links(metadata);
     if links <= 1 || gone() >= links { allocated(metadata) } else { 0 }
 }
 

@@ -9,6 +9,7 @@ mod exact;
 mod files;
 mod folder;
 mod groups;
+mod language;
 mod mount;
 mod near;
 mod script;

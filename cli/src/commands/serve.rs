@@ -248,12 +248,16 @@ async fn finished(shared: &Shared, server: Server) -> Result<(), Failure> {
     }
 }
 
-/// SIGINT and SIGTERM; on systems without them, Ctrl-C.
+/// SIGINT and SIGTERM; on Windows Ctrl-C, and that the console is closed.
 struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(windows)]
+    interrupt: tokio::signal::windows::CtrlC,
+    #[cfg(windows)]
+    terminate: tokio::signal::windows::CtrlClose,
 }
 
 impl Signals {
@@ -266,13 +270,12 @@ impl Signals {
         })
     }
 
-    #[cfg(not(unix))]
-    #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+    #[cfg(windows)]
     fn new() -> io::Result<Self> {
-        Ok(Self {})
+        use tokio::signal::windows::{ctrl_c, ctrl_close};
+        Ok(Self { interrupt: ctrl_c()?, terminate: ctrl_close()? })
     }
 
-    #[cfg(unix)]
     async fn next(&mut self) {
         std::future::poll_fn(|context| {
             let came = self.interrupt.poll_recv(context).is_ready();
@@ -282,12 +285,5 @@ impl Signals {
             std::task::Poll::Pending
         })
         .await;
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 }

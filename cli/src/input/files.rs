@@ -37,7 +37,7 @@ pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
 
 /// Whether two paths lead to one file, as hard links do.
 fn have_one_inode(one: &Path, other: &Path) -> bool {
-    let id = |path: &Path| on_disk::id(&fs::metadata(path).ok()?);
+    let id = |path: &Path| on_disk::id(path, &fs::metadata(path).ok()?);
     id(one).is_some_and(|one| id(other) == Some(one))
 }
 

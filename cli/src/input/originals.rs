@@ -206,13 +206,13 @@ impl Originals {
             let lengths: Vec<_> = lines.map(|place| u64::from(place.bytes)).collect();
             return (lengths.iter().sum(), lengths.len() as u64);
         }
-        let kept = self.metadata(kept).and_then(|(_, metadata)| on_disk::id(&metadata));
+        let kept = self.metadata(kept).and_then(|(path, metadata)| on_disk::id(&path, &metadata));
         let mut known = 0;
         let mut files: HashMap<_, (Metadata, Vec<PathBuf>)> = HashMap::new();
         for (number, key) in others.iter().enumerate() {
             let Some((path, metadata)) = self.metadata(key) else { continue };
             known += 1;
-            let id = on_disk::id(&metadata);
+            let id = on_disk::id(&path, &metadata);
             if id.is_none() || id != kept {
                 // Where files have no identity, each path is a file of its own.
                 let file = (id, if id.is_none() { number } else { 0 });

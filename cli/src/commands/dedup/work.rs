@@ -29,6 +29,7 @@ use crate::input::documents::Position;
 use crate::input::fields::Fields;
 use crate::input::opened;
 use crate::input::source::RowOptions;
+use crate::on_disk;
 use crate::output;
 use crate::raw::STDIN;
 use crate::scratch;
@@ -330,21 +331,12 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Whether an open file is still the one at this path.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt as _;
-    let own = file.metadata()?;
     match fs::metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Ok(there) => Ok(on_disk::id(path, &there) == on_disk::id_of_open(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// On this system, an open file cannot be deleted or renamed.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
 }
 
 /// Deletes everything in the folder except the lock.

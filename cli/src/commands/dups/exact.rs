@@ -99,7 +99,7 @@ pub(super) fn each_block(
         }
     }
     // The open file has one identity, so this look after the reading covers the time before it.
-    if rest > 0 || State::of(&file.metadata()?) != found.state {
+    if rest > 0 || State::of_open(&file)? != found.state {
         return Err(io::Error::other("it changed while it was read"));
     }
     Ok(())

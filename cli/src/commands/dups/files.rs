@@ -1,8 +1,11 @@
 //! The files that were found, in the order in which they are kept.
 
+#![expect(clippy::disallowed_types, reason = "looks at the user's files, never the index's")]
+
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::SearchedFolder;
@@ -34,9 +37,16 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    fn of(path: &Path, metadata: &Metadata) -> Self {
         let (modified, changed) = times(metadata);
-        Self { id: on_disk::id(metadata), bytes: metadata.len(), modified, changed }
+        Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
+    }
+
+    /// The state of a file that is open: its path may lead elsewhere by now.
+    pub(super) fn of_open(file: &std::fs::File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let (modified, changed) = times(&metadata);
+        Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
     }
 }
 
@@ -144,8 +154,8 @@ impl Files {
                 }
                 let folder = preferred.iter().position(|folder| path.starts_with(folder));
                 let folder = folder.unwrap_or(preferred.len());
+                let state = State::of(&path, &metadata);
                 let name = Name { shown: looked.shown(&path), path, is_link: true };
-                let state = State::of(&metadata);
                 if let Some(id) = state.id {
                     let next = files.all.len();
                     let at = *places.entry(id).or_insert(next);

@@ -30,7 +30,7 @@ impl SearchedFolder {
 
     /// Whether two folders are one, by the same path or by another, or one lies in the other.
     fn overlaps(&self, path: &Path) -> bool {
-        let id = |path: &Path| fs::metadata(path).ok().and_then(|metadata| on_disk::id(&metadata));
+        let id = |path: &Path| on_disk::id(path, &fs::metadata(path).ok()?);
         path.starts_with(&self.path)
             || self.path.starts_with(path)
             || id(path).is_some_and(|one| id(&self.path) == Some(one))

@@ -1,5 +1,4 @@
-//! Writes a shell script that removes copies, or replaces them by hard links. The tool never runs
-//! it.
+//! Writes a script that removes copies, or replaces them by hard links. The tool never runs it.
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
@@ -12,28 +11,31 @@ use super::cksum::Cksum;
 use super::exact::each_block;
 use super::files::{self, Files};
 use super::groups::{Group, Groups};
+use super::language::Language;
 use super::mount;
 use crate::args::Dups;
 use crate::commands::exchange::Target;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// The beginning of every script.
-const HEAD: &str = "#!/bin/sh\n# Written by `nearkin dups`: ";
-
-/// The functions that look at two files and act.
-const FUNCTIONS: &str = include_str!("script.sh");
-
 /// Fails if the path is an existing file, unless it is an earlier script of `nearkin dups`, which
-/// may be replaced.
+/// may be replaced; and on Windows, if its name says that it is for a shell.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    let language = Language::of(path);
+    if cfg!(windows) && language == Language::Shell {
+        return Err(Failure::new(
+            format!("{}: on Windows, scripts are for PowerShell", path.display()),
+            "choose a name that ends in .ps1 for --script",
+        ));
+    }
     if !path.is_file() {
         return Ok(());
     }
-    let mut head = vec![0; HEAD.len()];
+    let expected = language.head().as_bytes();
+    let mut head = vec![0; expected.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     match read {
-        Ok(()) if head == HEAD.as_bytes() => Ok(()),
+        Ok(()) if head == expected => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
             Err(Failure::reading(path, &error))
         }
@@ -48,7 +50,8 @@ pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> R
     let failed = |error: io::Error| Failure::writing(path, &error);
     let mut file = Target::create(path)?;
     let buffer = BufWriter::new(&mut file);
-    let mut script = Script { out: buffer, args, all, lasting: HashMap::new() };
+    let language = Language::of(path);
+    let mut script = Script { out: buffer, language, args, all, lasting: HashMap::new() };
     script
         .print(groups)
         .and_then(|()| script.out.flush())
@@ -60,6 +63,7 @@ pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> R
 
 struct Script<'a, W> {
     out: W,
+    language: Language,
     args: &'a Dups,
     all: &'a Files,
     /// Whether the inode numbers of each device last.
@@ -68,33 +72,36 @@ struct Script<'a, W> {
 
 impl<W: Write> Script<'_, W> {
     fn print(&mut self, groups: &Groups) -> io::Result<()> {
-        let link = self.args.link;
+        let (link, language) = (self.args.link, self.language);
         let what = if link { "replaces copies with hard links" } else { "removes copies" };
-        writeln!(self.out, "{HEAD}{what}. Read it before you run it.\n#")?;
-        self.out.write_all(FUNCTIONS.as_bytes())?;
-        let any_owner = if self.args.any_owner { "yes" } else { "no" };
+        writeln!(self.out, "{}{what}. Read it before you run it.\n#", language.head())?;
+        self.out.write_all(language.functions().as_bytes())?;
         let what = if link { "linked" } else { "removed" };
-        writeln!(self.out, "what={what} any_owner={any_owner}\n")?;
+        writeln!(self.out, "{}", language.settings(what, self.args.any_owner))?;
         let limit = self.args.limit.unwrap_or(usize::MAX);
-        let function = if link { "link" } else { "copy" };
         for group in groups.exact.iter().take(limit) {
-            self.exact(function, group)?;
+            self.exact(group)?;
         }
         if !groups.near.is_empty() {
             writeln!(self.out, "\n# Near-copies are not the same, so these lines do nothing.")?;
-            writeln!(self.out, "# Look at both files; to remove the second, delete the `: `.")?;
+            let switch = language.switch();
+            writeln!(self.out, "# Look at both files; to remove the second, delete the {switch}.")?;
+            self.out.write_all(language.sums().as_bytes())?;
         }
         for group in groups.near.iter().take(limit) {
             self.near(group)?;
         }
-        writeln!(self.out, "\nfinish")
+        writeln!(self.out, "\n{}", language.finish())
     }
 
     /// One command for each name of each copy.
-    fn exact(&mut self, function: &str, group: &Group) -> io::Result<()> {
-        let all = self.all;
+    fn exact(&mut self, group: &Group) -> io::Result<()> {
+        let (all, function) = (self.all, self.language.exact(self.args.link));
         for file in group.redundant(all) {
             for name in file.links() {
+                if self.leaves_out(group.kept(all).path(), name)? {
+                    continue;
+                }
                 write!(self.out, "{function} ")?;
                 self.names(file, group.kept(all).path(), name)?;
                 self.out.write_all(b"\n")?;
@@ -103,8 +110,17 @@ impl<W: Write> Script<'_, W> {
         Ok(())
     }
 
-    /// Commands that are switched off, with the checksums of both files. `:` is the shell's command
-    /// that does nothing. (A comment would end at a line feed in a name.)
+    /// Says so if one of the paths cannot be written in the language of the script.
+    fn leaves_out(&mut self, kept: &Path, copy: &Path) -> io::Result<bool> {
+        let Some(odd) = [kept, copy].into_iter().find(|path| !self.language.can_name(path)) else {
+            return Ok(false);
+        };
+        let name = crate::output::visible(odd.as_os_str().as_encoded_bytes());
+        writeln!(self.out, "# left out, because a name is no text: {name}")?;
+        Ok(true)
+    }
+
+    /// Commands that are switched off, with the checksums of both files.
     fn near(&mut self, group: &Group) -> io::Result<()> {
         let all = self.all;
         let kept = group.kept(all);
@@ -123,7 +139,10 @@ impl<W: Write> Script<'_, W> {
                 continue;
             };
             for name in file.links() {
-                write!(self.out, "# {similarity:.3}\n: near ")?;
+                if self.leaves_out(kept.path(), name)? {
+                    continue;
+                }
+                write!(self.out, "# {similarity:.3}\n{} ", self.language.near())?;
                 self.names(file, kept.path(), name)?;
                 writeln!(self.out, " '{of_kept}' '{of_copy}'")?;
             }
@@ -131,19 +150,20 @@ impl<W: Write> Script<'_, W> {
         Ok(())
     }
 
-    /// The inode of the copy, and the paths of the kept file and of the copy.
+    /// The paths of the kept file and of the copy; before them, for a shell, the inode of the copy.
     fn names(&mut self, file: &files::File, kept: &Path, copy: &Path) -> io::Result<()> {
         let mut lasts = |device| {
             let known = self.lasting.entry(device);
             *known.or_insert_with(|| mount::has_lasting_inodes(copy))
         };
         match file.state.id {
+            _ if self.language == Language::PowerShell => {}
             Some(id) if lasts(id.device) => write!(self.out, "{} ", id.inode)?,
             _ => write!(self.out, "- ")?,
         }
-        quoted(&mut self.out, kept)?;
+        self.language.quoted(&mut self.out, kept)?;
         self.out.write_all(b" ")?;
-        quoted(&mut self.out, copy)
+        self.language.quoted(&mut self.out, copy)
     }
 }
 
@@ -153,18 +173,6 @@ fn sum(file: &files::File) -> io::Result<String> {
     let (mut sum, mut block) = (Cksum::default(), Vec::new());
     each_block(file, u64::MAX, &mut block, |bytes| sum.update(bytes))?;
     Ok(sum.finish())
-}
-
-/// Writes a path as a single shell word, whatever its bytes.
-fn quoted(out: &mut impl Write, path: &Path) -> io::Result<()> {
-    out.write_all(b"'")?;
-    for (at, part) in path.as_os_str().as_encoded_bytes().split(|byte| *byte == b'\'').enumerate() {
-        if at > 0 {
-            out.write_all(b"'\\''")?;
-        }
-        out.write_all(part)?;
-    }
-    out.write_all(b"'")
 }
 
 #[cfg(unix)]
@@ -180,7 +188,7 @@ fn make_executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -170,3 +170,34 @@ fn a_limit_counts_for_the_script_too() {
     run(&scratch, "one.sh").ends_with(0).says(&["1 removed"]);
     assert_eq!(dups(&scratch, "d --exact").0.len(), 1);
 }
+
+/// The same copies as in the script for a shell, in words that PowerShell reads. No PowerShell is
+/// here: what its functions do is read, not run.
+#[test]
+fn a_script_for_power_shell_names_the_same_copies() {
+    let scratch = with_copies();
+    for name in ["d/it's", "d/\u{2019}s $(x) `n"] {
+        scratch.write(name, text(9, 0));
+    }
+    scratch.write("d/new\nline", text(9, 0));
+    scratch.run("dups d --script clean.ps1").ends_with(0);
+    let script = fs::read_to_string(scratch.path("clean.ps1")).unwrap();
+    let dir = fs::canonicalize(scratch.path("d")).unwrap();
+    let dir = dir.display();
+    assert!(script.starts_with("\u{feff}# Written by `nearkin dups`: removes copies."));
+    assert!(script.contains("$what = 'removed'\n$anyOwner = 'no' -eq 'yes'\n"));
+    assert!(script.contains(&format!("\nCopy-Of '{dir}/a.png' '{dir}/sub/c.png'\n")), "{script}");
+    assert!(script.contains(&format!("\nCopy-Of '{dir}/one' '{dir}/one copy'\n")));
+    assert!(script.contains(&format!(" '{dir}/it''s'")));
+    assert!(script.contains(&format!(" '{dir}/\u{2019}\u{2019}s $(x) `n'")));
+    assert!(script.contains("\n# left out, because a name is no text: "));
+    assert!(script.contains(&format!("\n# Near-Copy '{dir}/one' '{dir}/one more' '")));
+    assert!(script.contains("\nAdd-Type -TypeDefinition @'\nusing System.IO;\n"));
+    assert!(script.ends_with("\nFinish\n"));
+    scratch.run("dups d --script clean.ps1 --link").ends_with(0);
+    let script = fs::read_to_string(scratch.path("clean.ps1")).unwrap();
+    assert!(script.contains(&format!("\nLink-To '{dir}/one' '{dir}/one copy'\n")));
+    // A script for the other language is no script of this one.
+    fs::copy(scratch.path("clean.ps1"), scratch.path("clean.sh")).unwrap();
+    scratch.run("dups d --script clean.sh").ends_with(2).says(&["was not written by"]);
+}
