@@ -32,19 +32,19 @@ impl Identity {
 pub(super) type FileLocation<'a> = (Option<&'a File>, Cow<'a, Path>);
 
 /// A folder that is held open.
-pub(super) type Held = Arc<File>;
+pub(super) type FolderHandle = Arc<File>;
 
-pub(super) fn hold((folder, path): FileLocation<'_>) -> io::Result<Held> {
+pub(super) fn hold((folder, path): FileLocation<'_>) -> io::Result<FolderHandle> {
     open_folder(folder, &path).map(Arc::new)
 }
 
 /// The location of a path that is relative to a held folder.
-pub(super) fn within<'a>(held: &'a Held, rest: &'a Path) -> FileLocation<'a> {
+pub(super) fn within<'a>(held: &'a FolderHandle, rest: &'a Path) -> FileLocation<'a> {
     (Some(held), Cow::Borrowed(rest))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other systems have no open folder")]
-pub(super) fn folder_of(held: &Held) -> Option<Arc<File>> {
+pub(super) fn folder_of(held: &FolderHandle) -> Option<Arc<File>> {
     Some(Arc::clone(held))
 }
 

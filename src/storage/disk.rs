@@ -26,7 +26,7 @@ pub(crate) struct Disk {
 #[derive(Debug, Clone)]
 struct HeldFolder {
     root: PathBuf,
-    folder: at::Held,
+    folder: at::FolderHandle,
 }
 
 impl Disk {

@@ -11,7 +11,8 @@ pub(super) fn refused_on_windows(name: &str) -> Option<&'static str> {
     let is_port = || {
         let (Some(device), Some(digit)) = (stem.get(..3), stem.get(3..)) else { return false };
         let ports = ["COM", "LPT"].iter().any(|port| device.eq_ignore_ascii_case(port));
-        let digits = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³"];
+        let digits =
+            ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "\u{b9}", "\u{b2}", "\u{b3}"];
         ports && digits.contains(&digit)
     };
     if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].into_iter().any(is) || is_port() {
@@ -39,7 +40,7 @@ mod tests {
             "COM1",
             "com9.index",
             "lpt0",
-            "COM²",
+            "COM\u{b2}",
             "CONIN$",
             "papers.",
             "papers ",
@@ -58,11 +59,11 @@ mod tests {
             "com10",
             "comX",
             "lpt",
-            "COMé",
+            "COM\u{e9}",
             "a.nul",
             ".index",
             "papers v1.2",
-            "Прайс",
+            "\u{41f}\u{440}",
             "",
         ] {
             assert_eq!(refused_on_windows(kept), None, "{kept}");

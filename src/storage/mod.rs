@@ -216,7 +216,8 @@ pub(crate) fn publish_over(
 }
 
 /// Whether a file could not be removed because it was removed before, or because somebody uses it
-/// (see [`Storage::remove`]). A file that the catalog does not list can stay until the next opening.
+/// (see [`Storage::remove`]). A file that the catalog does not list can stay until the next
+/// opening.
 pub(crate) fn is_gone_or_in_use(error: &io::Error) -> bool {
     [io::ErrorKind::NotFound, io::ErrorKind::ResourceBusy].contains(&error.kind())
 }

@@ -1,9 +1,9 @@
-//! The counterpart of `at.rs` on Windows, where an open folder cannot be moved or removed, so that a
-//! path is enough. (The lock file is open and shared with nobody who deletes, and Windows refuses to
-//! rename a folder in which a file is open.)
+//! The counterpart of `at.rs` on Windows, where an open folder cannot be moved or removed, so that
+//! a path is enough. (The lock file is open and shared with nobody who deletes, and Windows refuses
+//! to rename a folder in which a file is open.)
 //!
-//! Other programs open our files without asking: scanners of viruses, indexers of searches, backups.
-//! While one of them looks at a file, a call may be refused. Such a call is tried again for a while.
+//! Other programs open our files without asking: virus scanners, search indexers, backups. While
+//! one of them looks at a file, a call may be refused. Such a call is tried again for a while.
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -24,10 +24,11 @@ use std::time::Duration;
 pub(super) type FileLocation<'a> = (Option<&'a File>, Cow<'a, Path>);
 
 /// The full path of a held folder, so that the process can change its current folder.
-pub(super) type Held = PathBuf;
+pub(super) type FolderHandle = PathBuf;
 
-/// Finds a folder's full path. `NotFound` if there is none, `InvalidInput` if no index may be there.
-pub(super) fn hold((_, path): FileLocation<'_>) -> io::Result<Held> {
+/// Finds a folder's full path. `NotFound` if there is none, `InvalidInput` if no index may be
+/// there.
+pub(super) fn hold((_, path): FileLocation<'_>) -> io::Result<FolderHandle> {
     check_folder(&path)?;
     if !fs::metadata(&path)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -36,14 +37,14 @@ pub(super) fn hold((_, path): FileLocation<'_>) -> io::Result<Held> {
 }
 
 /// The location of a path that is relative to a held folder.
-pub(super) fn within<'a>(held: &'a Held, rest: &'a Path) -> FileLocation<'a> {
+pub(super) fn within<'a>(held: &'a FolderHandle, rest: &'a Path) -> FileLocation<'a> {
     if rest.as_os_str().is_empty() {
         return (None, Cow::Borrowed(held));
     }
     (None, Cow::Owned(held.join(rest)))
 }
 
-pub(super) fn folder_of(_: &Held) -> Option<Arc<File>> {
+pub(super) fn folder_of(_: &FolderHandle) -> Option<Arc<File>> {
     None
 }
 
@@ -56,7 +57,7 @@ const ERROR_ACCESS_DENIED: i32 = 5;
 const ERROR_SHARING_VIOLATION: i32 = 32;
 const ERROR_LOCK_VIOLATION: i32 = 33;
 const ERROR_USER_MAPPED_FILE: i32 = 1224;
-/// Who opens a file with these modes lets others read and write it, but not delete or rename it.
+/// Modes of sharing: others may read and write the file, but neither delete nor rename it.
 const SHARE_READ_AND_WRITE: u32 = 1 | 2;
 /// Opens a folder like a file (`FILE_FLAG_BACKUP_SEMANTICS`).
 const FOLDER_AS_FILE: u32 = 0x0200_0000;
@@ -154,9 +155,9 @@ pub(super) fn rename(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Resu
 
 /// Renames a file. `AlreadyExists` if the new name is taken.
 ///
-/// Makes a hard link and removes the old name. On a file system without links (FAT), checks that the
-/// name is free and then renames: for some microseconds in between, another process can take the
-/// name unnoticed.
+/// Makes a hard link and removes the old name. On a file system without links (FAT), checks that
+/// the name is free and then renames: for some microseconds in between, another process can take
+/// the name unnoticed.
 pub(super) fn rename_new(from: &FileLocation<'_>, to: &FileLocation<'_>) -> io::Result<()> {
     match link(from, to) {
         Ok(()) => remove(from.0, &from.1),

@@ -140,7 +140,7 @@ fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
 }
 
 /// On Windows nobody can take the lock file, or the folder, away from an open handle. (Wine, which
-/// stands for Windows in `tools/ports`, lets the folder be renamed: so only the lock file is tried.)
+/// stands for Windows in `tools/ports`, lets the folder be renamed: so only the lock is tried.)
 #[cfg(windows)]
 #[test]
 fn on_windows_the_lock_file_of_an_open_handle_stays() {

@@ -64,9 +64,9 @@ pub(crate) struct Dups {
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
 
-    /// Write a shell script (PowerShell if FILE ends in .ps1, as it must on Windows) that removes the
-    /// exact copies, each after looking at both files again; commands for near-copies are in it, but
-    /// switched off. Read it, then run it yourself
+    /// Write a shell script (PowerShell if FILE ends in .ps1, as it must on Windows) that removes
+    /// the exact copies, each after looking at both files again; commands for near-copies are in
+    /// it, but switched off. Read it, then run it yourself
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
