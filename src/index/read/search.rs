@@ -279,7 +279,9 @@ impl<'a> Search<'a> {
         let SearchScratch { narrowed, band_keys, .. } = &mut *self.scratch;
         let filter = narrowed.begin(state);
         if let Some(filter) = filter {
-            band_keys.iter().for_each(|key| filter.ask_for(*key));
+            for key in &*band_keys {
+                filter.ask_for(*key);
+            }
         }
         if state.memtable.columns().is_none() && !state.memtable.is_untouched() {
             let keys = band_keys.iter().copied();
