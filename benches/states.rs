@@ -171,7 +171,7 @@ fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for batch in 0.. {
-                let due = begin + Duration::from_secs_f64((batch * 100) as f64 / rate as f64);
+                let due = begin + Duration::from_secs_f64(f64::from(batch * 100) / rate as f64);
                 if due > end {
                     break;
                 }

@@ -30,7 +30,8 @@ impl Verifier {
     /// let params = Params::for_threshold(0.7).build()?;
     /// let sketcher = Sketcher::new(&params);
     /// let mut bucket = Vec::new();
-    /// for text in ["one two three", "other words entirely", "One, two, three!", "one two three."] {
+    /// let texts = ["one two three", "other words entirely", "One, two, three!", "one two three."];
+    /// for text in texts {
     ///     bucket.extend_from_slice(sketcher.text(text)?.as_bytes());
     /// }
     /// assert_eq!(Verifier::new(&params, 0.7)?.connect(&bucket)?, [(0, 2), (0, 3)]);

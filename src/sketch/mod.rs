@@ -23,6 +23,7 @@ mod items;
 mod lane;
 mod large;
 mod many;
+mod masks;
 mod normalise;
 mod original;
 mod scratch;

@@ -33,7 +33,7 @@ mod sse2;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use super::{
-    item::plain_eights as eights, split::plain_blanks as blanks, split::plain_masks as masks,
+    item::plain_eights as eights, masks::plain_blanks as blanks, masks::plain_masks as masks,
 };
 #[cfg(target_arch = "x86_64")]
 pub(crate) use sse2::{blanks, eights, masks};

@@ -312,8 +312,8 @@ fn what_a_snapshot_held_is_gone_after_the_next_opening() {
     let scratch = Scratch::new();
     let segments = || {
         let entries = fs::read_dir(scratch.dir().join("segments")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(".seg")).count()
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|ending| ending == "seg")).count()
     };
     let index = scratch.create();
     for key in ["a", "b"] {

@@ -195,7 +195,9 @@ impl Given {
         let standard = bare.params().ok();
         let as_before = |same: &dyn Fn(&Params) -> bool| standard.as_ref().is_some_and(same);
         let mut with = bare.with_threshold(params.threshold());
-        if self.preset.is_none() || !as_before(&|one| one.threshold() == params.threshold()) {
+        if self.preset.is_none()
+            || !as_before(&|one| one.threshold().total_cmp(&params.threshold()).is_eq())
+        {
             options.push(format!("--threshold {}", params.threshold()));
         }
         if !as_before(&|one| one.shingles() == params.shingles()) {

@@ -159,7 +159,9 @@ pub(crate) fn follow(
             *skipped.reasons.entry(reason).or_default() += files;
         }
         for (kind, names) in counts.names {
-            names.iter().for_each(|name| raw::add_name(&mut skipped.names, kind, name));
+            for name in &names {
+                raw::add_name(&mut skipped.names, kind, name);
+            }
         }
         // This is only a cache: if it cannot be written, the next run reads the skipped files
         // again.

@@ -101,7 +101,8 @@ struct Text {
 }
 
 impl Text {
-    /// 60 words, of which the two versions share 48: a similarity of 0.66, between RELATED and COPY.
+    /// 60 words, of which the two versions share 48: a similarity of 0.66, between RELATED and
+    /// COPY.
     fn words(self) -> String {
         let word =
             |at| format!("word{}x{at}x{}", self.number, if at < 48 { 0 } else { self.version });

@@ -39,6 +39,29 @@ enum Last {
     Katakana,
 }
 
+impl Last {
+    /// What the first byte of the last character written says of it.
+    #[inline(always)]
+    fn of(first: u8) -> Self {
+        match first {
+            b' ' => Self::Ascii,
+            HEBREW => Self::Hebrew,
+            _ => Self::Letter,
+        }
+    }
+}
+
+/// Replaces the letter that ends at `len` by its composite with a mark, by the table. Returns where
+/// the composite ends, and its first byte.
+#[inline(always)]
+fn compose(out: &mut [u8], len: usize, second: u8) -> Option<(usize, u8)> {
+    let (composite, from) = COMPOSITES.get(out, len, second)?;
+    let place = out.get_mut(from..).and_then(<[u8]>::first_chunk_mut)?;
+    let (bytes, count) = encode(composite.into());
+    *place = bytes;
+    Some((from + count, bytes[0]))
+}
+
 /// The state of the pass over a text. With `WORDS`, the text will be cut into words.
 #[derive(Debug)]
 pub(crate) struct Pass<'a, const WORDS: bool> {
@@ -211,12 +234,9 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                 }
                 if first == MARKS
                     && combining == 0
-                    && let Some((composite, from)) = COMPOSITES.get(out, len, second)
-                    && let Some(place) = out.get_mut(from..).and_then(<[u8]>::first_chunk_mut)
+                    && let Some((end, written)) = compose(out, len, second)
                 {
-                    let (bytes, count) = encode(composite.into());
-                    *place = bytes;
-                    (at, len, last) = (at + 2, from + count, u16::from(bytes[0]));
+                    (at, len, last) = (at + 2, end, u16::from(written));
                     continue;
                 }
             } else if self.table.stays(first, second) {
@@ -248,11 +268,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             }
             (at, len) = (at + count, len + written);
         }
-        self.last = match last.to_le_bytes()[0] {
-            b' ' => Last::Ascii,
-            HEBREW => Last::Hebrew,
-            _ => Last::Letter,
-        };
+        self.last = Last::of(last.to_le_bytes()[0]);
         (self.at, self.len, self.combining) = (at, len, combining);
     }
 

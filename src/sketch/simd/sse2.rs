@@ -1,8 +1,8 @@
 //! Byte masks by SSE2, which is available on every x86-64: 16 bytes per instruction.
 //!
-//! The meaning of the masks is defined and tested in `split`.
+//! The meaning of the masks is defined in `masks`.
 
-use crate::sketch::split::Masks;
+use crate::sketch::masks::Masks;
 use std::arch::x86_64::{
     __m128i, _mm_add_epi8, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_cvtsi128_si64,
     _mm_movemask_epi8, _mm_mul_epu32, _mm_mulhi_epu16, _mm_mullo_epi16, _mm_or_si128,

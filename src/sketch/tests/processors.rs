@@ -5,9 +5,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::steps;
 use crate::sketch::hash::split_mix;
+use crate::sketch::masks::{plain_blanks, plain_masks};
 use crate::sketch::scratch::{self, Scratch};
 use crate::sketch::simd::{self, Processor};
-use crate::sketch::split::{Cut, Split, UnitKind, plain_blanks, plain_masks};
+use crate::sketch::split::{Cut, Split, UnitKind};
 use crate::sketch::unit::UnitHash;
 use crate::sketch::{Inner, fast};
 use crate::{Normalise, Params, Scheme, Shingles, Signature, Sketcher};
