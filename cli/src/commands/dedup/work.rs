@@ -312,6 +312,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
 /// Creates a folder that only this user can read, unless it exists. Never accepts a link: the
 /// folder that it leads to would be emptied.
 fn make_folder(folder: &Path) -> io::Result<()> {
+    #[cfg_attr(windows, expect(unused_mut, reason = "folders have no mode there"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
@@ -178,14 +178,14 @@ fn sum(file: &files::File) -> io::Result<String> {
 #[cfg(unix)]
 fn make_executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(path)?;
+    let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
         return Ok(());
     }
     let mut permissions = metadata.permissions();
     let readers = permissions.mode() & 0o444;
     permissions.set_mode(permissions.mode() | readers >> 2);
-    fs::set_permissions(path, permissions)
+    std::fs::set_permissions(path, permissions)
 }
 
 #[cfg(windows)]

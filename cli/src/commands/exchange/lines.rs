@@ -50,7 +50,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16)?.try_into().ok()).collect();
+    // `try_into` would be ambiguous: on Windows a dependency can collect another type into bytes.
+    let digit = |letter: char| u8::try_from(letter.to_digit(16)?).ok();
+    let digits: Option<Vec<u8>> = text.chars().map(digit).collect();
     let digits = digits?;
     if !digits.len().is_multiple_of(2) {
         return None;

@@ -11,7 +11,6 @@ use axum::http::{HeaderMap, header};
 
 use crate::base64;
 use crate::failure::Failure;
-use crate::output;
 
 /// Minimum length of a token. A shorter one could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -52,7 +51,9 @@ fn warn_if_others_read(path: &Path) {
     let others = fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0);
     if others {
         let path = path.display();
-        output::note(format!("warning: other users can read {path}; run `chmod 600 {path}`"));
+        crate::output::note(format!(
+            "warning: other users can read {path}; run `chmod 600 {path}`"
+        ));
     }
 }
 
