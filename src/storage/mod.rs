@@ -171,6 +171,10 @@ pub(crate) fn create_dirs(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
+    // A root that does not exist, such as a drive or a network share of Windows.
+    if parent == dir {
+        return storage.create_dir(dir);
+    }
     create_dirs(storage, parent)?;
     match storage.create_dir(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -258,6 +258,16 @@ mod tests {
         }
     }
 
+    /// Regression, found by a person: looking for the parent of a root never ended.
+    #[test]
+    fn a_drive_or_share_that_is_not_there_is_an_error() {
+        let disk = super::super::Disk::default();
+        for (path, reason) in [(r"\\server\share\a\index", "network share"), (r"Q:\a\index", "")] {
+            let error = super::super::create_dirs(&disk, Path::new(path)).expect_err(path);
+            assert!(error.to_string().contains(reason), "{path}: {error}");
+        }
+    }
+
     #[test]
     fn a_name_that_is_taken_stays_and_a_mapped_file_is_in_use() {
         let dir = tempfile::tempdir().expect("a folder");
