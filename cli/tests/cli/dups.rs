@@ -1,6 +1,7 @@
 //! `nearkin dups`: copies and near-copies in folders.
 
 use super::*;
+use std::time::{Duration, SystemTime};
 
 #[path = "dups/cache.rs"]
 mod cache;
@@ -115,6 +116,10 @@ fn files_without_text_are_counted_and_named() {
     scratch.run("dups d").ends_with(0).says(&expected).says(&named);
     // Once the files have not changed for a while, a run keeps the reasons in the cache, and the
     // next one reads them from there and reports the same.
+    for name in ["d/broken.txt.gz", "d/b.png"] {
+        let file = fs::File::options().write(true).open(scratch.path(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    }
     std::thread::sleep(std::time::Duration::from_millis(150));
     scratch.run("dups d").ends_with(0);
     let ran = scratch.run("dups d").ends_with(0).says(&expected).says(&named);
