@@ -16,9 +16,6 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(&str, &str)>> {
         let ends = begins + part.len();
         if let Some((name, value)) = part.split_once('=') {
             let name = name.trim();
-            if found.iter().any(|(before, _)| *before == name) {
-                return Err(Error::invalid(format!("{name} is given twice")));
-            }
             value_begins = ends - value.len();
             found.push((name, value.trim()));
         } else if let Some((_, value)) = found.last_mut() {
@@ -30,6 +27,20 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(&str, &str)>> {
         begins = ends + 1;
     }
     Ok(found)
+}
+
+/// The settings, if each is given once.
+pub(crate) fn each_once<N: AsRef<str>, V>(
+    settings: impl IntoIterator<Item = (N, V)>,
+) -> Result<Vec<(N, V)>> {
+    let settings: Vec<(N, V)> = settings.into_iter().collect();
+    for (at, (name, _)) in settings.iter().enumerate() {
+        let name = name.as_ref();
+        if settings[..at].iter().any(|(before, _)| before.as_ref() == name) {
+            return Err(Error::invalid(format!("{name} is given twice")));
+        }
+    }
+    Ok(settings)
 }
 
 /// The value of a setting, parsed.
@@ -96,14 +107,14 @@ impl Params {
     ///
     /// # Errors
     ///
-    /// `Invalid` names the setting: there is none of this name, the text is none of its values, or
-    /// it contradicts another.
+    /// `Invalid` names the setting: there is none of this name, it is given twice, the text is none
+    /// of its values, or it contradicts another.
     pub fn from_settings<N, V>(settings: impl IntoIterator<Item = (N, V)>) -> Result<Self>
     where
         N: AsRef<str>,
         V: AsRef<str>,
     {
-        let settings: Vec<(N, V)> = settings.into_iter().collect();
+        let settings = each_once(settings)?;
         let is_given = |name: &str| settings.iter().any(|(given, _)| given.as_ref() == name);
         if is_given("normalise") && (is_given("keep_case") || is_given("no_nfc")) {
             let message = "normalise replaces keep_case and no_nfc: give one or the other";
@@ -139,7 +150,7 @@ mod tests {
         let found = parse(" threshold = 0.7 ,normalise=fold,diacritics , seed=7").unwrap();
         assert_eq!(found, [("threshold", "0.7"), ("normalise", "fold,diacritics"), ("seed", "7")]);
         assert_eq!(parse("").unwrap(), []);
-        for wrong in ["threshold", "seed=1,seed=2", "folds,seed=1"] {
+        for wrong in ["threshold", "folds,seed=1"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
@@ -173,6 +184,11 @@ mod tests {
         let error = Params::from_settings([("treshold", "0.7")]).unwrap_err().to_string();
         assert!(error.contains("\"treshold\"") && error.contains("threshold, "), "{error}");
         assert!("normalise=nfc,keep_case=true".parse::<Params>().is_err());
+        for twice in [[("seed", "1"), ("seed", "2")], [("preset", "news"), ("preset", "archive")]] {
+            let error = Params::from_settings(twice).unwrap_err().to_string();
+            assert!(error.contains("given twice"), "{error}");
+        }
+        assert!("seed=1,seed=2".parse::<Params>().is_err());
         let params: Params = "hashes=256,preset=archive".parse().unwrap();
         let archive = Params::preset("archive".parse().unwrap());
         assert_eq!(params, archive.hashes(256).build().unwrap());

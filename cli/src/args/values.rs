@@ -60,7 +60,7 @@ pub(super) fn order() -> impl TypedValueParser<Value = Order> {
     })
 }
 
-/// PairColumn by which pairs are sorted.
+/// The column by which pairs are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PairColumn {
     Similarity,

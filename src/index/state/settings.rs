@@ -1,7 +1,7 @@
 //! Options of an opening as text: see `src/params/settings.rs`.
 
 use super::options::{Durability, Maintenance, Options};
-use crate::params::settings::{parse, unknown, value};
+use crate::params::settings::{each_once, parse, unknown, value};
 use crate::segment::ReadMode;
 use crate::{Error, Result};
 use std::str::FromStr;
@@ -55,6 +55,7 @@ impl Options {
             _ => return Err(unknown(name, KNOWN)),
         })
     }
+
     /// Options from settings, each with its name and its value as text: `durability` (`sync`, `os`,
     /// or the number of milliseconds that a power cut may cost), `maintenance` (`shared`,
     /// `background`, `inline`), `read_mode` (`mmap`, `pread`), `memtable_bytes`, `batch_bytes`,
@@ -73,14 +74,15 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// `Invalid` names the setting: there is none of this name, or the text is none of its values.
+    /// `Invalid` names the setting: there is none of this name, it is given twice, or the text is
+    /// none of its values.
     pub fn from_settings<N, V>(settings: impl IntoIterator<Item = (N, V)>) -> Result<Self>
     where
         N: AsRef<str>,
         V: AsRef<str>,
     {
         let mut options = Self::default();
-        for (name, text) in settings {
+        for (name, text) in each_once(settings)? {
             options = options.set(name.as_ref(), text.as_ref())?;
         }
         Ok(options)
@@ -122,6 +124,7 @@ mod tests {
         let options: Options = "ttl_ms=0.5, durability = os".parse().unwrap();
         assert_eq!(options.ttl, Some(Duration::from_micros(500)));
         assert_eq!(options.durability, Durability::OsBuffer);
+        assert!(Options::from_settings([("ttl_ms", "5"), ("ttl_ms", "6")]).is_err());
         let error = Options::default().set("ttl", "5").unwrap_err().to_string();
         assert!(error.contains("\"ttl\"") && error.contains("ttl_ms"), "{error}");
     }
