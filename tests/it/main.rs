@@ -33,6 +33,5 @@ mod strace;
 mod support;
 #[cfg(target_os = "linux")]
 mod syscalls;
-#[cfg(target_os = "linux")]
 mod tmpfs;
 mod writes;
