@@ -176,6 +176,10 @@ fn failures_are_told_once() {
     index.insert("l", &text("the quick brown fox")).unwrap();
     assert_eq!(index.last_maintenance_error(), None);
     heard.take();
+    // Windows keeps the lock file of an open handle.
+    if cfg!(windows) {
+        return;
+    }
     std::fs::remove_file(dir.join("lock")).unwrap();
     for _ in 0..2 {
         let error = index.insert("m", &text("the quick brown fox")).unwrap_err();
