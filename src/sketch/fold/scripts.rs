@@ -16,6 +16,7 @@ pub(crate) const MARKS: u8 = 0xcc;
 pub(crate) struct Scripts {
     /// For each pair of leading bytes from C0 on: the second bytes of the folded characters, then
     /// their first bytes; 0 where `FoldTable::letter` is 0.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
     pub(crate) of_two: [[u8; 2 * BLOCK]; 16],
     /// The flags (`LETTER` to `FIRST`) of the characters from U+0800 to U+1FFF that do not change;
     /// 0 for the others. The blocks below U+0800 are empty.
@@ -87,6 +88,7 @@ pub(crate) struct Stretch {
 /// The three-byte characters of one block in a run of text, and their flags: masks with one bit
 /// per byte.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
 pub(crate) struct Flagged {
     /// The leading bytes of the characters of this block that do not change.
     pub(crate) plain: u64,
@@ -103,6 +105,7 @@ impl Flagged {
     /// character before them. `beyond` has the bytes after which a character may extend; `open`
     /// says the same of the byte before the first.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
     pub(crate) fn stops(self, beyond: u64, open: bool) -> u64 {
         let Self { plain, extend, virama, nukta, second, first } = self;
         let alone = extend >> 2 & !(beyond << 1 | u64::from(open));
