@@ -9,7 +9,8 @@ use crate::format::bytes::wide;
 #[test]
 fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
     let place = Place::new();
-    let path = place.path("a.seg");
+    // Windows keeps the first file, which is mapped.
+    let (path, again) = (place.path("a.seg"), place.path("b.seg"));
     for (seed, docs) in [(1, 1), (2, 90), (3, 2500)] {
         let model = Model::random(seed, docs, shape(16, 3), 2);
         let built = model.build(&place.disk, &path, MEMORY, usize::MAX);
@@ -26,10 +27,10 @@ fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
         let few = if docs < 1000 { vec![1, 63, 64] } else { vec![64] };
         let sizes = few.into_iter().chain([4096, 5000, 12_345, 1 << 14, 2 << 20]);
         for write_bytes in sizes.chain(ends).chain(halves) {
-            let mut builder = model.pushed_by(&place.disk, &path, MEMORY, write_bytes);
+            let mut builder = model.pushed_by(&place.disk, &again, MEMORY, write_bytes);
             while !builder.step(10_000).expect("stepped") {}
             assert_eq!(builder.finish().expect("finished"), built);
-            assert!(place.bytes(&path) == bytes, "{docs} documents, {write_bytes} at once");
+            assert!(place.bytes(&again) == bytes, "{docs} documents, {write_bytes} at once");
         }
         assert_eq!(model.check(&segment), 0);
     }

@@ -69,10 +69,12 @@ pub(crate) fn letters(
         }
         (at, len) = (at + count, len + count);
         open = rest.get(count - 1).is_some_and(|byte| *byte >= 0x80);
-        let next = rest.get(count).copied().unwrap_or(0);
-        if count < 56 || open && first & 0xfe == HEBREW && matches!(next, b'\'' | b'"') {
+        let hebrew = open && first & 0xfe == HEBREW;
+        if count < 56 || hebrew && matches!(rest.get(count), Some(b'\'' | b'"')) {
             break;
         }
+        // A mark would hide the Hebrew letter from a quote after it.
+        open &= !hebrew;
     }
     Stretch { at, len, open }
 }
