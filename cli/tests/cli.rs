@@ -43,6 +43,8 @@ mod list;
 mod manners;
 #[path = "cli/mirror.rs"]
 mod mirror;
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/packed.rs"]
 mod packed;
 #[path = "cli/passages.rs"]

@@ -23,7 +23,7 @@ pub(crate) struct Report {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// File to write; an existing file is replaced once the new one is complete
+    /// File to write; an earlier one of this command is replaced once the new one is complete
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 

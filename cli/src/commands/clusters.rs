@@ -142,6 +142,14 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     }
     output.flush()?;
     output::note_limit(limit.min(count), count, "clusters");
+    let unread = originals.map_or(0, Originals::unread) as u64;
+    if unread > 0 {
+        output::note(format!(
+            "{} could not be compared (missing, or without content) and count as similar to none: \
+             name the files with --from, or run the command in the folder that the keys start from",
+            counted(unread, "document")
+        ));
+    }
     if !output.json() {
         output::note(format!(
             "{} of {}, of {} in all, linked by pairs {alike}",

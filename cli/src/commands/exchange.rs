@@ -13,7 +13,7 @@ mod parquet;
 mod target;
 
 pub(crate) use header::Header;
-pub(crate) use target::{Target, writing};
+pub(crate) use target::{Target, keep_foreign, writing};
 
 use std::path::Path;
 

@@ -78,10 +78,18 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
             None => printer.pair(pair, output)?,
         }
     }
-    let count = printer.finish(output)?;
+    let (count, unverified) = printer.finish(output)?;
+    if unverified > 0 {
+        let pairs = counted(unverified, "pair");
+        output::note(format!(
+            "{pairs} could not be compared: a document is missing or has changed; name the files \
+             with --from, or run the command in the folder that the keys start from"
+        ));
+    }
+    let count_verified = count - unverified;
     if !output.json() {
         let more = if count == limit { ", and perhaps more" } else { "" };
-        let pairs = counted(count, "pair");
+        let pairs = counted(count_verified, "pair");
         let alike = if likeness.is_decided_later { likeness.verified } else { alike };
         output::note(format!("{pairs} {alike}{more}"));
     }
@@ -242,6 +250,8 @@ struct Printer<'a> {
     /// `None` for output as JSON.
     table: Option<Table<5>>,
     count: u64,
+    /// Printed pairs that could not be compared, because a document is missing or has changed.
+    unverified: u64,
 }
 
 impl<'a> Printer<'a> {
@@ -259,7 +269,7 @@ impl<'a> Printer<'a> {
             (true, ("b", Align::Left)),
         ];
         let table = (!output.json()).then(|| Table::of_shown(columns));
-        Self { index, originals, verified: likeness.verified, table, count: 0 }
+        Self { index, originals, verified: likeness.verified, table, count: 0, unverified: 0 }
     }
 
     /// Compares the documents of a pair, with `--exact`.
@@ -292,6 +302,7 @@ impl<'a> Printer<'a> {
         output: &mut Output,
     ) -> Result<(), Failure> {
         self.count += 1;
+        self.unverified += u64::from(matches!(exact, Some(Exact::Missing | Exact::Stale)));
         let similarity = pair.similarity;
         let Some(table) = &mut self.table else {
             let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
@@ -308,11 +319,12 @@ impl<'a> Printer<'a> {
         table.row([contained, exact, format!("{similarity:.3}"), a, b], output)
     }
 
-    fn finish(self, output: &mut Output) -> Result<u64, Failure> {
+    /// The number of pairs, and how many of them could not be compared.
+    fn finish(self, output: &mut Output) -> Result<(u64, u64), Failure> {
         if let Some(table) = self.table {
             table.finish(output)?;
         }
         output.flush()?;
-        Ok(self.count)
+        Ok((self.count, self.unverified))
     }
 }

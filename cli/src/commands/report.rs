@@ -11,14 +11,15 @@ mod page;
 mod settings;
 mod texts;
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nearkin::{Params, Reader, Scheme, Shingles, Snapshot};
 use serde::Serialize;
 
-use super::exchange::{Target, writing};
+use super::exchange::{Target, keep_foreign, writing};
 use crate::args::{Report, RowsGiven};
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -113,10 +114,18 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     } else if files::lies_in(&args.out, &args.index) {
         "lies in the index"
     } else {
-        return Ok(());
+        return keep_foreign(&args.out, "report", "--out", || is_report(&args.out));
     };
     let out = args.out.display();
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
+}
+
+/// Whether a file is an earlier report. Its head says so.
+fn is_report(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
+    let mark: &[u8] = b"<meta name=\"generator\" content=\"nearkin\">";
+    read.is_ok() && head.windows(mark.len()).any(|part| part == mark)
 }
 
 /// Where the documents can be read again, for their sizes and texts. `None` if there is no source.

@@ -7,7 +7,7 @@ use std::path::Path;
 use nearkin::{Batch, Error, ErrorKind, Index, Options, Outcome, Params};
 use serde::Serialize;
 
-use super::exchange::{Header, Reader, Writer};
+use super::exchange::{Header, Reader, Writer, keep_foreign};
 use crate::args::{Export, Import, Rebuild};
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -29,6 +29,7 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "export")?;
+    keep_foreign(&args.out, "export", "--out", || Reader::open(&args.out).is_ok())?;
     let mut writer =
         Writer::create(&args.out, &Header::new(index.params(), index.len()), index.params())?;
     let progress = Progress::start("exporting", Unit::Documents, Some(index.len()));

@@ -18,6 +18,7 @@ use crate::input::fields::Fields;
 use crate::input::files;
 use crate::input::opened;
 use crate::input::originals::Originals;
+use crate::input::shards;
 use crate::input::source::RowOptions;
 use crate::raw;
 use crate::scratch::Scratch;
@@ -223,7 +224,8 @@ fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure
     // neither name may be that of an input file.
     let tmp = files::unfinished(path);
     let is_written = |input: &&PathBuf| [path, &tmp].iter().any(|out| files::are_same(input, out));
-    if let Some(input) = files.iter().find(is_written) {
+    let from = shards::expand(&args.from)?;
+    if let Some(input) = files.iter().chain(&from).find(is_written) {
         let input = input.display();
         return Err(Failure::new(format!("{input} is an input"), "write to another file"));
     }

@@ -182,6 +182,12 @@ impl Work {
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| working(&folder, &error);
         let plan = Plan::new(request)?;
+        if is_foreign(&folder) {
+            return Err(Failure::new(
+                format!("{} exists, and no run of this command made it", folder.display()),
+                "write to another file, or remove that folder",
+            ));
+        }
         let Some(lock) = lock(&folder).map_err(failed)? else {
             return Err(Failure::new(
                 format!("another run is writing {}", request.out.display()),
@@ -284,6 +290,15 @@ impl Work {
         removed.map_err(|error| working(&folder, &error))?;
         Ok(state.counts)
     }
+}
+
+/// Whether there is a folder with content that no run made: every run locks its folder first, and
+/// empties the folder before it removes the lock.
+fn is_foreign(folder: &Path) -> bool {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|there| there.is_dir());
+    let has_content =
+        is_folder && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    has_content && !folder.join(LOCK).exists()
 }
 
 /// Creates the folder if needed and takes its lock. `None` if another run holds it.

@@ -14,6 +14,23 @@ use crate::failure::Failure;
 use crate::input::files;
 use crate::scratch;
 
+/// Fails if there is a file with content that this command did not write: it is not replaced.
+pub(crate) fn keep_foreign(
+    path: &Path,
+    command: &str,
+    option: &str,
+    is_own: impl FnOnce() -> bool,
+) -> Result<(), Failure> {
+    let has_content = fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
+    if !has_content || is_own() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("{} exists and was not written by `nearkin {command}`", path.display()),
+        format!("choose another file for {option}, or remove this one"),
+    ))
+}
+
 /// An output file. If it is dropped unfinished, the partial file is deleted.
 pub(crate) struct Target {
     file: File,

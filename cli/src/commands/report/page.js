@@ -81,7 +81,7 @@ function overview() {
       clusters,
       clusters === 1 ? "kept: one of its cluster" : "kept: one of each cluster",
     ],
-    ["near", surplus - copies, "near-duplicates of one that is kept"],
+    ["near", surplus - copies, "linked to one that is kept, perhaps by a chain"],
     ["same", copies, "practically identical to another"],
   ].filter(([, count]) => count > 0);
   const bar = make(

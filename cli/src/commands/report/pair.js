@@ -43,7 +43,12 @@ function members() {
       "tr",
       { class: place === left || place === right ? "current" : null },
       make("td", { class: "number" }, alike),
-      make("th", { scope: "row" }, file ? make("a", { href: file, ...ELSEWHERE }, name) : name),
+      make(
+        "th",
+        { scope: "row" },
+        file ? make("a", { href: file, ...ELSEWHERE }, name) : name,
+        document.text === "changed" ? make("small", null, " (changed since)") : null,
+      ),
       make("td", { class: "number" }, time(document.time, SECOND)),
       make("td", null, compare),
       make("td", { class: "tick" }, removalBox(place)),

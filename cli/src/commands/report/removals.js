@@ -5,13 +5,14 @@
 const removing = new Map();
 const marksOf = (place) => removing.get(place) || new Set();
 
-// Whether a document may be marked: its whole key is known, and another document of the cluster
-// that is on this page stays.
+// Whether a document may be marked: its whole key is known, its text is the one that was indexed as
+// far as this page knows, and another document of the cluster that is on this page stays.
 function markable(place, member) {
   const { documents } = data.clusters[place];
   const marks = marksOf(place);
+  const { unlisted, text } = documents[member];
   return (
-    !documents[member].unlisted && (marks.has(member) || marks.size < documents.length - 1)
+    !unlisted && text !== "changed" && (marks.has(member) || marks.size < documents.length - 1)
   );
 }
 
@@ -41,14 +42,15 @@ const removalList = () =>
 
 // The box that marks a document of the open cluster.
 function removalBox(member) {
-  const { key, unlisted } = pair.cluster.documents[member];
+  const { key, unlisted, text } = pair.cluster.documents[member];
+  const changed = text === "changed" ? "Its text is another one now: index it again first" : null;
   return make("input", {
     type: "checkbox",
     "data-member": member,
     "aria-label": `Remove ${key}`,
     title: unlisted
       ? "This key cannot be listed: the page shows it shortened, or with characters escaped"
-      : null,
+      : changed,
     on: {
       change: (event) => {
         mark(pair.place, member, event.target.checked);
