@@ -188,7 +188,14 @@ pub(super) fn bytes_of(_: Option<&File>, path: &Path) -> io::Result<u64> {
 }
 
 pub(super) fn list(_: Option<&File>, path: &Path, _: &Path) -> io::Result<Vec<DirEntry>> {
-    super::entries_of(fs::read_dir(path)?)
+    match fs::read_dir(path) {
+        Ok(entries) => super::entries_of(entries),
+        // Wine has another error for this.
+        Err(_) if fs::metadata(path).is_ok_and(|there| !there.is_dir()) => {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! A real disk that is full: an index on a small tmpfs. Linux mounts it. A program of another system
-//! that runs here (`tools/ports`) is given the folder of one that is mounted already.
+//! A real disk that is full: an index on a small tmpfs. Linux mounts it. A program of another
+//! system that runs here (`tools/ports`) is given the folder of one that is mounted already.
 
 use crate::support::{Model, Random, Scratch, assert_whole, inline, message, run};
 use nearkin::{Batch, ErrorKind, Index};
