@@ -3,6 +3,8 @@
 //! This module writes the file and prints the summary. `gather` collects the content of the page,
 //! and `page` turns it into one HTML file.
 
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
 mod data;
 mod folders;
 mod gather;
