@@ -94,15 +94,20 @@ class Params {
 // Options of one opening: Options("durability=os"). By default, an index has none set.
 class Options {
  public:
-  Options() {}
-  explicit Options(const std::string &settings) {
+  Options() : is_given_(false) {}
+  explicit Options(const std::string &settings) : is_given_(true) {
     nk_options *options = nullptr;
     detail::call(&nk_options_from_text, settings.data(), settings.size(), &options);
     owned_.reset(options);
   }
-  const nk_options *get() const { return owned_.get(); }
+  // Throws if these options were moved elsewhere.
+  const nk_options *get() const {
+    if (is_given_ && !owned_) throw Error(NK_BAD_HANDLE, "options that were moved elsewhere");
+    return owned_.get();
+  }
 
  private:
+  bool is_given_;
   detail::Owned<nk_options> owned_;
 };
 
@@ -193,15 +198,25 @@ class Query {
     detail::call(&nk_query_prefix, get(), prefix.data(), prefix.size());
     return *this;
   }
-  // The filter must not throw, and may be called by several threads at once.
+  // The filter must not throw, and may be called by several threads at once. An empty one, such as
+  // filter(nullptr), removes the filter.
   Query &filter(Filter filter) {
+    if (!filter) {
+      detail::call(&nk_query_filter, get(), static_cast<nk_filter>(nullptr),
+                   static_cast<void *>(nullptr), static_cast<nk_release>(nullptr));
+      return *this;
+    }
     std::unique_ptr<Filter> owned(new Filter(std::move(filter)));
     detail::call(&nk_query_filter, get(), &detail::filter, static_cast<void *>(owned.get()),
                  &detail::release_filter);
     owned.release();
     return *this;
   }
-  const nk_query *get() const { return owned_.get(); }
+  // Throws if these conditions were moved elsewhere: without them, everything would match.
+  const nk_query *get() const {
+    if (!owned_) throw Error(NK_BAD_HANDLE, "a query that was moved elsewhere");
+    return owned_.get();
+  }
 
  private:
   Query &set(nk_condition condition, double value) {
@@ -211,7 +226,7 @@ class Query {
   detail::Owned<nk_query> owned_;
 };
 
-// What an index, a reader and a snapshot can do.
+// What an index, a reader and a snapshot can do. Only stats() and backup() need an index or a reader.
 template <typename T>
 class Readable {
  public:
@@ -385,7 +400,14 @@ class Index : public Readable<nk_index> {
     return Index(index);
   }
   Index(Index &&) = default;
-  Index &operator=(Index &&) = default;
+  // Closes the index that was here.
+  Index &operator=(Index &&other) {
+    if (this != &other) {
+      if (owned_) nk_index_close(owned_.get(), nullptr);
+      Readable<nk_index>::operator=(std::move(other));
+    }
+    return *this;
+  }
   ~Index() {
     if (owned_) nk_index_close(owned_.get(), nullptr);
   }

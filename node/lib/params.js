@@ -23,6 +23,10 @@ const SETTINGS = {
   seed: 'bigint|number',
 };
 
+/** The seed in the JSON of the addon, and as a string, for it may be larger than a safe integer. */
+const SEED_NUMBER = /("seed":)(\d+)/;
+const SEED_TEXT = /("seed":\s*)"(\d+)"/;
+
 /** @param {Settings} settings */
 function madeOf(settings) {
   const { bands, stopWords, recallTarget, ...rest } = checked(settings, SETTINGS, 'settings');
@@ -34,7 +38,9 @@ function madeOf(settings) {
 
 /** @param {unknown} word */
 function textOf(word) {
-  if (typeof word !== 'string') throw new TypeError('a stop word must be a string');
+  if (typeof word !== 'string' || /\s/.test(word)) {
+    throw new TypeError('a stop word must be a string without blanks');
+  }
   return word;
 }
 
@@ -108,12 +114,17 @@ class Params {
    */
   static fromJSON(json) {
     const text = typeof json === 'string' ? json : JSON.stringify(json);
-    return paramsOf(settled(native.NativeParams.fromJson(text)));
+    return paramsOf(settled(native.NativeParams.fromJson(text.replace(SEED_TEXT, '$1$2'))));
   }
 
-  /** All parameters, for `JSON.stringify`. @returns {object} */
+  /**
+   * All parameters, for `JSON.stringify`. A seed that is no safe integer is a string.
+   * @returns {object}
+   */
   toJSON() {
-    return JSON.parse(of(this).toJson());
+    const text = of(this).toJson();
+    if (Number.isSafeInteger(Number(this.seed))) return JSON.parse(text);
+    return JSON.parse(text.replace(SEED_NUMBER, '$1"$2"'));
   }
 
   /**

@@ -21,6 +21,8 @@ pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
 pub enum KeyType {
     Text,
     Buffer,
+    /// Text, and a buffer if the key is not UTF-8.
+    TextOrBuffer,
 }
 
 impl KeyType {
@@ -35,15 +37,21 @@ impl KeyType {
         }
     }
 
+    /// What the answer to a write shows keys as: the write is done, so that no key may refuse it.
+    pub(crate) fn of_writes(self) -> Self {
+        if self == Self::Text { Self::TextOrBuffer } else { self }
+    }
+
     pub(crate) fn show<'e>(self, env: &'e Env, key: &[u8]) -> Result<Unknown<'e>, Failure> {
-        if self == Self::Buffer {
-            return buffer(env, key);
+        match (self, str::from_utf8(key)) {
+            (Self::Text | Self::TextOrBuffer, Ok(text)) => value(env, text),
+            (Self::Buffer | Self::TextOrBuffer, _) => buffer(env, key),
+            (Self::Text, Err(_)) => {
+                let key = String::from_utf8_lossy(key);
+                let advice = "is not UTF-8: open with keys: 'buffer'";
+                Err(Failure::invalid(format!("the key {key:?} {advice}")))
+            }
         }
-        let text = str::from_utf8(key).map_err(|_| {
-            let key = String::from_utf8_lossy(key);
-            Failure::invalid(format!("the key {key:?} is not UTF-8: open with keys: 'buffer'"))
-        })?;
-        value(env, text)
     }
 }
 

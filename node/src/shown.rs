@@ -144,7 +144,7 @@ fn signature<'e>(env: &'e Env, made: &Signature) -> Result<Unknown<'e>, Failure>
 }
 
 fn admission<'e>(env: &'e Env, told: &Admission, keys: KeyType) -> Result<Unknown<'e>, Failure> {
-    let none = &Vec::new();
+    let (none, keys) = (&Vec::new(), keys.of_writes());
     let (outcome, duplicates, related, removed) = match &told.decision {
         Decision::Rejected { duplicates, .. } => ("rejected", duplicates, none, none),
         Decision::Admitted { related, outcome, removed, .. } => {

@@ -66,6 +66,11 @@ test('parameters are shown, compared and written', () => {
   assert.deepEqual(again.differences(params), []);
   assert.equal(again.signatureId, params.signatureId);
   assert.equal(Params.fromJSON(params.toJSON()).bands, params.bands);
+  for (const seed of [7n, 0x0123456789abcdefn, 2n ** 64n - 1n]) {
+    const seeded = new Params({ seed });
+    assert.equal(Params.fromJSON(JSON.stringify(seeded)).seed, seed);
+    assert.equal(Params.fromJSON(seeded.toJSON()).signatureId, seeded.signatureId);
+  }
   assert.equal(new Params().differences(params).length > 0, true);
   assert.equal(Params.preset('archive').shingles, 'chars:7');
   assert.deepEqual([new Params().bands, new Params().rowsPerBand], [17, 5]);
@@ -210,6 +215,10 @@ test('keys that are no strings', async () => {
   await index.close();
   const strings = await Index.open(at);
   await assert.rejects(strings.query(TEXT), { code: 'NEARKIN_INVALID', message: /keys: 'buffer'/ });
+  // What is written is answered: the removed key is a buffer.
+  const { removed } = await strings.admit('n', TEXT, { keep: 'newest' });
+  assert.deepEqual(removed.map((match) => match.key), [key]);
+  assert.equal(await strings.has('n'), true);
   await assert.rejects(Index.open(at, undefined, { keys: 'numbers' }), { code: 'NEARKIN_INVALID' });
   strings.closeSync();
   await assert.rejects(Index.open(at, new Params({ seed: 1 })), { code: 'NEARKIN_MISMATCH' });

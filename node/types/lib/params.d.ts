@@ -49,7 +49,10 @@ export class Params {
     signatureId: bigint;
     /** Costs that a caller may not expect. @type {readonly string[]} */
     warnings: readonly string[];
-    /** All parameters, for `JSON.stringify`. @returns {object} */
+    /**
+     * All parameters, for `JSON.stringify`. A seed that is no safe integer is a string.
+     * @returns {object}
+     */
     toJSON(): object;
     /**
      * The probability that a pair of this similarity shares a band.
