@@ -128,6 +128,9 @@ fn a_backup_cannot_lie_in_the_index_itself() {
     // Windows puts a drive before it.
     let here = std::path::absolute(HERE).unwrap();
     let here = here.to_str().unwrap();
+    // Regression, found by a person: a relative path was compared with an absolute one.
+    let relative = create(&sim, "papers");
+    assert_eq!(relative.backup(Path::new("papers/b")).unwrap_err().kind(), ErrorKind::Invalid);
     let index = create(&sim, here);
     for dir in [here, "/archive/papers/backup", "/archive/./papers/b"] {
         assert_eq!(index.backup(Path::new(dir)).unwrap_err().kind(), ErrorKind::Invalid, "{dir}");

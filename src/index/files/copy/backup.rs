@@ -75,15 +75,16 @@ fn write_rest(core: &Core, snapshot: &Snapshot, target: &CopyTarget) -> Result<R
 
 /// Creates the folders of a copy if nothing is there yet, and locks them.
 pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget> {
-    let dir = &std::path::absolute(dir).map_err(|error| Error::io("look for", dir, error))?;
-    // `Names::root` is the index's own folder; a copy must not lie below it.
-    if dir.starts_with(core.names.root()) {
+    let absolute = |path| std::path::absolute(path).map_err(|e| Error::io("look for", path, e));
+    let dir = &absolute(dir)?;
+    // `Names::root` is the index's own folder, as it was given; a copy must not lie below it.
+    let is_temporary = core.storage.is_temporary();
+    if !is_temporary && dir.starts_with(absolute(core.names.root())?) {
         let (dir, root) = (dir.display(), core.names.root().display());
         let message = format!("{dir} lies in the index that is backed up ({root})");
         return Err(Error::invalid(message));
     }
     // Checked before anything is created, so that a folder with other content stays unchanged.
-    let is_temporary = core.storage.is_temporary();
     let target = if is_temporary { Core::disk() } else { Arc::clone(&core.storage) };
     refuse_all(&*target, dir, None)?;
     let names = Names::new(dir);
