@@ -15,6 +15,7 @@ use super::error_response::ErrorResponse;
 use super::query_handlers::limit;
 use super::shared::Shared;
 use crate::input::originals::{ExactFields, Originals};
+use crate::output::visible;
 
 /// Maximum number of texts in a request.
 const TEXTS_MAX: usize = 1_000;
@@ -133,6 +134,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(&self, sought: &Sought<'_>) -> Result<Answered, ErrorResponse> {
+        self.check_prefix(sought)?;
         let snapshot = &self.snapshot;
         let mut answer = match sought {
             Sought::Content(signature) => self.found(snapshot.query(signature))?,
@@ -165,6 +167,25 @@ impl<'a> Search<'a> {
             change: answer.change,
             warning: self.warning(params, threshold),
         })
+    }
+
+    /// Refuses a key that does not begin with the prefix, stored or not: a tenant's request must
+    /// not tell what another tenant has.
+    fn check_prefix(&self, sought: &Sought<'_>) -> Result<(), ErrorResponse> {
+        let Some(prefix) = &self.request.prefix else { return Ok(()) };
+        let keys = match sought {
+            Sought::Key(key) => std::slice::from_ref(*key),
+            Sought::Keys(keys) => keys,
+            Sought::Content(_) | Sought::Document(_) => &[],
+        };
+        match keys.iter().find(|key| !key.0.starts_with(&prefix.0)) {
+            Some(key) => {
+                let key = visible(&key.0);
+                let message = format!("the key {key} does not begin with the prefix");
+                Err(ErrorResponse::invalid(message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Runs a query. If texts decide later which matches stay, the limit applies later, too.

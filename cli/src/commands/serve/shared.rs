@@ -119,7 +119,7 @@ impl Shared {
     ) -> Result<(), ErrorResponse> {
         let Ok(streaming) = Arc::clone(&self.streams).try_acquire_owned() else {
             let message = format!("{STREAMS_MAX} answers of this kind are being sent");
-            return Err(ErrorResponse::busy(&message));
+            return Err(ErrorResponse::busy(&message).advise("try again when one has been read"));
         };
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(ErrorResponse::busy("too many requests at once"));

@@ -42,6 +42,22 @@ fn several_texts_have_an_answer_each() {
 }
 
 #[test]
+fn a_key_of_another_tenant_is_refused_whether_it_is_stored_or_not() {
+    let scratch = Scratch::with_licences();
+    let server = Server::start(&scratch, &[]);
+    for query in [
+        json!({"key": "docs/MIT.txt", "prefix": "north/"}),
+        json!({"key": "docs/none.txt", "prefix": "north/"}),
+        json!({"keys": ["docs/MIT.txt"], "prefix": "north/"}),
+    ] {
+        server.ask("POST", "/v1/query", Some(&query)).fails(400, "invalid");
+    }
+    let own = json!({"key": "docs/MIT.txt", "prefix": "docs/"});
+    server.ask("POST", "/v1/query", Some(&own)).has(200);
+    server.stop();
+}
+
+#[test]
 fn a_prefix_and_times_apply_before_the_limit() {
     let scratch = Scratch::new();
     scratch.run("create i --threshold 0.3").ends_with(0);
