@@ -81,7 +81,10 @@ pub(super) fn column() -> impl TypedValueParser<Value = PairColumn> {
 
 /// Parses the address to listen on: address and port, name and port, or a port of this machine.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Err(format!("the port is missing: write [{text}]:8080"));
+    }
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
     }
     if let Ok(address) = text.parse() {
@@ -197,6 +200,9 @@ mod tests {
         assert_eq!(address("[::1]:80"), Ok("[::1]:80".to_owned()));
         for wrong in ["", "localhost", "70000", "127.0.0.1", "a b:80"] {
             assert!(address(wrong).is_err(), "{wrong}");
+        }
+        for without_port in ["::1", "::7896", "fe80::1"] {
+            assert!(listen(without_port).is_err_and(|error| error.contains("port")));
         }
     }
 }
