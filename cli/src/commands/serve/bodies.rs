@@ -1,11 +1,14 @@
 //! Request bodies: JSON parsed into plain data. Unknown fields are errors.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
+use futures_core::Stream as _;
 use nearkin::{Signature, Sketcher};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,6 +20,9 @@ use super::error_response::ErrorResponse;
 use super::shared::Shared;
 use crate::base64;
 use crate::output::JsonBytes;
+
+/// Maximum size of a refused body that is still read.
+const DISCARDED_BYTES_MAX: usize = 256 << 20;
 
 /// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
 /// thread that may block, because parsing takes time.
@@ -62,7 +68,8 @@ impl FromRequest<Arc<Shared>> for Body {
         let most = shared.limits.body_bytes_max;
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let length = length.and_then(|value| value.parse::<usize>().ok());
-        if length.is_some_and(|length| length > most) {
+        if let Some(length) = length.filter(|length| *length > most) {
+            discard(request, length).await;
             return Err(too_large(most));
         }
         let room = shared.room(length.unwrap_or(most))?;
@@ -75,6 +82,16 @@ impl FromRequest<Arc<Shared>> for Body {
             })?;
         Ok(Self { bytes, _room: room })
     }
+}
+
+/// Reads a refused body and forgets it, unless it is very large: many clients look for the answer
+/// only after they have sent everything. The time limit of the request applies.
+async fn discard(request: Request, length: usize) {
+    if length > DISCARDED_BYTES_MAX {
+        return;
+    }
+    let mut data = request.into_body().into_data_stream();
+    while let Some(Ok(_)) = poll_fn(|context| Pin::new(&mut data).poll_next(context)).await {}
 }
 
 fn too_large(most: usize) -> ErrorResponse {

@@ -191,6 +191,10 @@ impl IntoResponse for ErrorResponse {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if status == StatusCode::PAYLOAD_TOO_LARGE {
+            // The body may not have been read, so that no request can follow on this connection.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if status == StatusCode::UNAUTHORIZED {
             // With this header, a browser asks for the password and sends it with every later
             // request.

@@ -74,7 +74,11 @@ fn a_body_that_is_too_large_is_refused_and_not_held() {
     let server = Server::start(&scratch, &["--body-bytes-max", "100000"]);
     let large = json!({"text": "x ".repeat(50_001)});
     let answer = server.ask("POST", "/v1/query", Some(&large));
+    assert!(answer.head.to_lowercase().contains("connection: close"), "{}", answer.head);
     assert!(answer.fails(413, "too_large").text().contains("100000"));
+    // A client that reads the answer only after it has sent everything gets it, too.
+    let much = json!({"text": "x ".repeat(8 << 20)});
+    server.ask("POST", "/v1/query", Some(&much)).fails(413, "too_large");
     // Chunked: the total size is not announced.
     let mut client = server.connect();
     let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
