@@ -5,7 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "reads temporary files, never the index's")]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::content::Reading;
 use super::files;
@@ -43,8 +42,6 @@ pub(crate) struct Originals {
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
     lines: HashMap<Vec<u8>, Place>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
-    /// Hashes of the keys whose documents could not be read.
-    unread: Mutex<HashSet<u64>>,
 }
 
 /// Where a line is.
@@ -154,14 +151,7 @@ impl Originals {
             }
             skips::judge(counted, false, &reading, Spelling::From)?;
         }
-        Ok(Self {
-            reading,
-            files,
-            inside: None,
-            lines,
-            kept: Mutex::default(),
-            unread: Mutex::default(),
-        })
+        Ok(Self { reading, files, inside: None, lines, kept: Mutex::default() })
     }
 
     /// Reads files only below this folder; relative keys are relative to it.
@@ -178,21 +168,12 @@ impl Originals {
             return known.as_deref().cloned();
         }
         let original = self.read(key).map(Arc::new);
-        if original.is_none() {
-            let hash = xxh3_64(key);
-            self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(hash);
-        }
         let mut kept = kept();
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
         kept.insert(key.to_vec(), original.clone());
         original.as_deref().cloned()
-    }
-
-    /// The number of documents that [`Originals::fetch`] could not read.
-    pub(crate) fn unread(&self) -> usize {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The current signature and text of the document with this key; for a set, the text is its
