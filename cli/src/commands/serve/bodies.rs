@@ -52,6 +52,35 @@ impl FromRequest<Arc<Shared>> for Body {
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|value| value.to_str().ok());
+        let length = length.and_then(|value| value.parse::<usize>().ok());
+        let most = shared.limits.body_bytes_max;
+        let room = match Self::room(&request, length, shared) {
+            Ok(room) => room,
+            Err(refusal) => {
+                discard(request, length.unwrap_or(0)).await;
+                return Err(refusal);
+            }
+        };
+        let bytes =
+            Bytes::from_request(request, shared).await.map_err(|rejection| {
+                match rejection.status() {
+                    StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
+                    _ => ErrorResponse::invalid(format!("the body: {rejection}")),
+                }
+            })?;
+        Ok(Self { bytes, _room: room })
+    }
+}
+
+impl Body {
+    /// Checks the announced type and length of a body, and reserves its memory.
+    fn room(
+        request: &Request,
+        length: Option<usize>,
+        shared: &Shared,
+    ) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         let headers = request.headers();
         let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|value| value.split(';').next()).unwrap_or_default();
@@ -66,21 +95,10 @@ impl FromRequest<Arc<Shared>> for Body {
             .advise("send the header `Content-Type: application/json`"));
         }
         let most = shared.limits.body_bytes_max;
-        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        let length = length.and_then(|value| value.parse::<usize>().ok());
-        if let Some(length) = length.filter(|length| *length > most) {
-            discard(request, length).await;
+        if length.is_some_and(|length| length > most) {
             return Err(too_large(most));
         }
-        let room = shared.room(length.unwrap_or(most))?;
-        let bytes =
-            Bytes::from_request(request, shared).await.map_err(|rejection| {
-                match rejection.status() {
-                    StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
-                    _ => ErrorResponse::invalid(format!("the body: {rejection}")),
-                }
-            })?;
-        Ok(Self { bytes, _room: room })
+        shared.room(length.unwrap_or(most))
     }
 }
 

@@ -79,6 +79,12 @@ fn a_body_that_is_too_large_is_refused_and_not_held() {
     // A client that reads the answer only after it has sent everything gets it, too.
     let much = json!({"text": "x ".repeat(8 << 20)});
     server.ask("POST", "/v1/query", Some(&much)).fails(413, "too_large");
+    let mut client = server.connect();
+    let plain = vec![b'x'; 8 << 20];
+    let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n";
+    let head = format!("{head}Content-Length: {}\r\n\r\n", plain.len());
+    client.send(&[head.as_bytes(), &plain].concat()).unwrap();
+    client.answer().unwrap().fails(415, "content_type");
     // Chunked: the total size is not announced.
     let mut client = server.connect();
     let head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
