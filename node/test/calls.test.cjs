@@ -85,6 +85,7 @@ test('parameters are shown, compared and written', () => {
   assert.throws(() => new Params({ seed: -1 }), code('NEARKIN_INVALID'));
   assert.throws(() => Params.preset('poems'), code('NEARKIN_INVALID'));
   assert.throws(() => Params.fromJSON('{}'), code('NEARKIN_INVALID'));
+  assert.throws(() => new Params({ stopWords: ['a b'] }), TypeError);
   assert.throws(() => new Params({ treshold: 0.5 }), TypeError);
   assert.throws(() => { 'use strict'; params.threshold = 0.5; }, TypeError);
 });

@@ -3,6 +3,7 @@
 //! This module prints and sorts. The library finds the clusters.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
@@ -110,10 +111,17 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
         None
     };
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let mut unread = HashSet::new();
     let clusters = match &originals {
         None => index.clusters_with(alike, &mut progress.callback()),
         Some(originals) => {
-            let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+            let fetch = &mut |key: &[u8]| {
+                let original = originals.fetch(key);
+                if original.is_none() {
+                    unread.insert(key.to_vec());
+                }
+                Ok(original)
+            };
             index.snapshot().exact_clusters(alike, fetch, &mut progress.callback())
         }
     };
@@ -142,12 +150,11 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     }
     output.flush()?;
     output::note_limit(limit.min(count), count, "clusters");
-    let unread = originals.map_or(0, Originals::unread) as u64;
-    if unread > 0 {
+    if !unread.is_empty() {
         output::note(format!(
             "{} could not be compared (missing, or without content) and count as similar to none: \
              name the files with --from, or run the command in the folder that the keys start from",
-            counted(unread, "document")
+            counted(unread.len() as u64, "document")
         ));
     }
     if !output.json() {

@@ -86,11 +86,14 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
              with --from, or run the command in the folder that the keys start from"
         ));
     }
-    let count_verified = count - unverified;
     if !output.json() {
         let more = if count == limit { ", and perhaps more" } else { "" };
-        let pairs = counted(count_verified, "pair");
-        let alike = if likeness.is_decided_later { likeness.verified } else { alike };
+        let (count, alike) = if likeness.is_decided_later {
+            (count - unverified, likeness.verified)
+        } else {
+            (count, alike)
+        };
+        let pairs = counted(count, "pair");
         output::note(format!("{pairs} {alike}{more}"));
     }
     Ok(Ended::Well)

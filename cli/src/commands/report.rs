@@ -122,12 +122,12 @@ fn check_out(args: &Report) -> Result<(), Failure> {
     Err(Failure::new(format!("{out} {what}"), "write the report to another file"))
 }
 
-/// Whether a file is an earlier report. Its head says so.
+/// Whether a file is an earlier report, as its head says, or empty, as `mktemp` makes it.
 fn is_report(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
     let mark: &[u8] = b"<meta name=\"generator\" content=\"nearkin\">";
-    read.is_ok() && head.windows(mark.len()).any(|part| part == mark)
+    read.is_ok() && (head.is_empty() || head.windows(mark.len()).any(|part| part == mark))
 }
 
 /// Where the documents can be read again, for their sizes and texts. `None` if there is no source.

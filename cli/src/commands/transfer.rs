@@ -29,7 +29,11 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "export")?;
-    keep_foreign(&args.out, "export", "--out", || Reader::open(&args.out).is_ok())?;
+    // An empty file is one that `mktemp` made.
+    let is_own = || {
+        args.out.metadata().is_ok_and(|there| there.len() == 0) || Reader::open(&args.out).is_ok()
+    };
+    keep_foreign(&args.out, "export", "--out", is_own)?;
     let mut writer =
         Writer::create(&args.out, &Header::new(index.params(), index.len()), index.params())?;
     let progress = Progress::start("exporting", Unit::Documents, Some(index.len()));

@@ -40,6 +40,8 @@ fn a_report_or_an_export_replaces_only_its_like() {
     scratch.write("texts.jsonl", "{\"id\":1,\"text\":\"the only copy\"}\n");
     let ran = scratch.run("export i --out texts.jsonl").ends_with(2);
     ran.says(&["texts.jsonl exists and was not written by `nearkin export`"]);
+    scratch.write("r.html", "");
+    scratch.write("e.jsonl", "");
     for _ in 0..2 {
         scratch.run("report i --out r.html").ends_with(0);
         scratch.run("export i --out e.jsonl").ends_with(0);

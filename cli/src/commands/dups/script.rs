@@ -14,7 +14,7 @@ use super::groups::{Group, Groups};
 use super::language::Language;
 use super::mount;
 use crate::args::Dups;
-use crate::commands::exchange::Target;
+use crate::commands::exchange::{Target, keep_foreign};
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -28,22 +28,12 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
             "choose a name that ends in .ps1 for --script",
         ));
     }
-    if !path.is_file() {
-        return Ok(());
-    }
-    let expected = language.head().as_bytes();
-    let mut head = vec![0; expected.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    match read {
-        Ok(()) if head == expected => Ok(()),
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            Err(Failure::reading(path, &error))
-        }
-        _ => Err(Failure::new(
-            format!("{} exists and was not written by `nearkin dups`", path.display()),
-            "choose another file for --script, or remove this one",
-        )),
-    }
+    keep_foreign(path, "dups", "--script", || {
+        let expected = language.head().as_bytes();
+        let mut head = vec![0; expected.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+        read.is_ok() && head == expected
+    })
 }
 
 pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> Result<(), Failure> {

@@ -14,15 +14,14 @@ use crate::failure::Failure;
 use crate::input::files;
 use crate::scratch;
 
-/// Fails if there is a file with content that this command did not write: it is not replaced.
+/// Fails if there is a file that this command did not write: it is not replaced.
 pub(crate) fn keep_foreign(
     path: &Path,
     command: &str,
     option: &str,
     is_own: impl FnOnce() -> bool,
 ) -> Result<(), Failure> {
-    let has_content = fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0);
-    if !has_content || is_own() {
+    if !path.is_file() || is_own() {
         return Ok(());
     }
     Err(Failure::new(
