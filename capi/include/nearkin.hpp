@@ -56,7 +56,7 @@ inline std::string take(nk_text *text) {
   return nk_text_get(text);
 }
 
-// A filter of the program. An exception may not cross the library: it ends the program.
+// Functions of the program. An exception may not cross the library: it ends the program.
 typedef std::function<bool(const std::string &key, const std::string &payload)> Filter;
 
 inline int filter(void *data, const void *key, std::size_t key_len, const void *payload,
@@ -65,11 +65,22 @@ inline int filter(void *data, const void *key, std::size_t key_len, const void *
   return (*static_cast<Filter *>(data))(string_of(key_bytes), string_of(payload_bytes)) ? 1 : 0;
 }
 
-inline void release_filter(void *data) noexcept { delete static_cast<Filter *>(data); }
+typedef std::function<void(nk_event_kind kind, const std::string &message, const std::string &json)>
+    Listener;
+
+inline void tell(void *data, const nk_event *event) noexcept {
+  (*static_cast<Listener *>(data))(event->kind, string_of(event->message), string_of(event->json));
+}
+
+template <typename T>
+void release(void *data) noexcept {
+  delete static_cast<T *>(data);
+}
 
 }  // namespace detail
 
 using detail::Filter;
+using detail::Listener;
 
 // The parameters of an index: Params("threshold=0.7,shingles=words:3").
 class Params {
@@ -95,10 +106,17 @@ class Params {
 class Options {
  public:
   Options() : is_given_(false) {}
-  explicit Options(const std::string &settings) : is_given_(true) {
-    nk_options *options = nullptr;
-    detail::call(&nk_options_from_text, settings.data(), settings.size(), &options);
-    owned_.reset(options);
+  explicit Options(const std::string &settings) : is_given_(true) { make(settings); }
+  // The listener receives the events of the indexes that are opened with these options. It must not
+  // throw, nor close an index; it may be called by any thread, one call at a time.
+  Options &on_event(Listener listener) {
+    if (!is_given_) make("");
+    is_given_ = true;
+    std::unique_ptr<Listener> owned(new Listener(std::move(listener)));
+    detail::call(&nk_options_on_event, get(), &detail::tell, static_cast<void *>(owned.get()),
+                 &detail::release<Listener>);
+    owned.release();
+    return *this;
   }
   // Throws if these options were moved elsewhere.
   const nk_options *get() const {
@@ -107,6 +125,11 @@ class Options {
   }
 
  private:
+  void make(const std::string &settings) {
+    nk_options *options = nullptr;
+    detail::call(&nk_options_from_text, settings.data(), settings.size(), &options);
+    owned_.reset(options);
+  }
   bool is_given_;
   detail::Owned<nk_options> owned_;
 };
@@ -208,7 +231,7 @@ class Query {
     }
     std::unique_ptr<Filter> owned(new Filter(std::move(filter)));
     detail::call(&nk_query_filter, get(), &detail::filter, static_cast<void *>(owned.get()),
-                 &detail::release_filter);
+                 &detail::release<Filter>);
     owned.release();
     return *this;
   }
@@ -350,7 +373,9 @@ class Readable {
   }
 
  protected:
-  const nk_readable *read() const { return NK_READ(owned_.get()); }
+  const nk_readable *read() const {
+    return static_cast<const nk_readable *>(static_cast<const void *>(owned_.get()));
+  }
   detail::Owned<T> owned_;
 
  private:
@@ -425,20 +450,29 @@ class Index : public Readable<nk_index> {
                  static_cast<const void *>(payload.data()), payload.size(), &outcome);
     return outcome;
   }
+  nk_outcome set_payload(const std::string &key, const std::string &payload) {
+    nk_outcome outcome = NK_OUTCOME_OTHER;
+    detail::call(&nk_index_set_payload, owned_.get(), key.data(), key.size(),
+                 static_cast<const void *>(payload.data()), payload.size(), &outcome);
+    return outcome;
+  }
   nk_outcome remove(const std::string &key) {
     nk_outcome outcome = NK_OUTCOME_OTHER;
     detail::call(&nk_index_remove, owned_.get(), key.data(), key.size(), &outcome);
     return outcome;
   }
+  // Removes what has a key that begins with `prefix`: the number of documents.
+  uint64_t remove_prefix(const std::string &prefix) {
+    uint64_t removed = 0;
+    detail::call(&nk_index_remove_prefix, owned_.get(), prefix.data(), prefix.size(), &removed);
+    return removed;
+  }
   Admission admit(const std::string &key, const Signature &signature, const Query &query) {
-    nk_admission *admission = nullptr;
-    detail::call(&nk_index_admit, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
-                 std::size_t(0), query.get(), &admission);
-    const detail::Owned<nk_admission> owned(admission);
-    nk_admission_view view;
-    detail::call(&nk_admission_get, admission, &view);
-    return Admission{view.is_admitted, detail::matches_of(view.duplicates, view.duplicates_len),
-                     detail::matches_of(view.related, view.related_len)};
+    return admit(key, signature, nullptr, 0, query);
+  }
+  Admission admit(const std::string &key, const Signature &signature, const std::string &payload,
+                  const Query &query) {
+    return admit(key, signature, payload.data(), payload.size(), query);
   }
   // Writes a batch as one change, and empties it.
   void write(class Batch &batch);
@@ -449,6 +483,17 @@ class Index : public Readable<nk_index> {
 
  private:
   explicit Index(nk_index *index) : Readable<nk_index>(index) {}
+  Admission admit(const std::string &key, const Signature &signature, const void *payload,
+                  std::size_t payload_len, const Query &query) {
+    nk_admission *admission = nullptr;
+    detail::call(&nk_index_admit, owned_.get(), key.data(), key.size(), signature.get(), payload,
+                 payload_len, query.get(), &admission);
+    const detail::Owned<nk_admission> owned(admission);
+    nk_admission_view view;
+    detail::call(&nk_admission_get, admission, &view);
+    return Admission{view.is_admitted, detail::matches_of(view.duplicates, view.duplicates_len),
+                     detail::matches_of(view.related, view.related_len)};
+  }
 };
 
 // Operations that are written together.

@@ -1,4 +1,4 @@
-// What nearkin.hpp adds to the functions of C: moves, and filters that are empty.
+// What nearkin.hpp adds to the functions of C: moves, empty filters, listeners, payloads.
 #include "nearkin.hpp"
 
 #include <cstdio>
@@ -52,5 +52,26 @@ int main(int, char **arguments) {
   const Index again = Index::open(path, kept);
   CHECK(again.size() == 1);
   CHECK(again.stats().find("\"changes_replayed\":0") != std::string::npos);
+
+  // Payloads, prefixes, and events.
+  std::vector<std::string> told;
+  Index other = Index::temporary(
+      Params("threshold=0.7"),
+      Options().on_event([&told](nk_event_kind, const std::string &message, const std::string &json) {
+        told.push_back(message + json);
+      }));
+  const std::string zeros("a\0b", 3);
+  CHECK(other.admit("shop/1", signature, zeros, Query()).is_admitted);
+  CHECK(other.find("shop/1")->payload == zeros);
+  CHECK(!other.admit("shop/2", signature, "second", Query()).is_admitted);
+  CHECK(other.set_payload("shop/1", "third") == NK_REPLACED);
+  CHECK(other.find("shop/1")->payload == "third");
+  other.insert("home/1", signature);
+  other.flush();
+  other.insert("home/2", signature);
+  other.flush();
+  other.compact();
+  CHECK(!told.empty() && told[0].back() == '}');
+  CHECK(other.remove_prefix("home/") == 2 && other.size() == 1);
   return 0;
 }
