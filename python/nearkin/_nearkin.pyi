@@ -308,6 +308,7 @@ class Readable:
         limit: int | None = None,
         max_candidates: int | None = None,
         payloads: bool = False,
+        for_verification: bool = False,
         progress: _Progress = None,
         threads: int | None = None,
     ) -> Table: ...
@@ -539,7 +540,18 @@ def decide_rows(
     progress: Any,
 ) -> Table: ...
 
-def dedup_params(params: Params, threshold: float, are_made: bool) -> Params: ...
+def dedup_params(
+    params: Params, threshold: float, contained: float | None, exact: bool, are_made: bool
+) -> Params: ...
+
+def decide_in_order(
+    signatures: Signatures,
+    params: Params,
+    folder: str,
+    threshold: float,
+    contained: float | None,
+    shingles: Any,
+) -> Table: ...
 
 def _is_null(object: Any) -> bool: ...
 

@@ -41,12 +41,14 @@ Shards = _shards.Shards
 Ticket = _shards.Ticket
 are_stars = _shards.are_stars
 band_entries = _shards.band_entries
+compare = _shards.compare
 components = _shards.components
 connect_buckets = _shards.connect_buckets
 dropped = _shards.dropped
 large_star = _shards.large_star
 seal = _shards.seal
 shard_of = _shards.shard_of
+shingles = _shards.shingles
 small_star = _shards.small_star
 verify = _shards.verify
 verify_between = _shards.verify_between
@@ -59,6 +61,7 @@ __all__ = [
     "Ticket",
     "are_stars",
     "band_entries",
+    "compare",
     "components",
     "connect_buckets",
     "dropped",
@@ -66,6 +69,7 @@ __all__ = [
     "large_star",
     "seal",
     "shard_of",
+    "shingles",
     "small_star",
     "verify",
     "verify_between",

@@ -94,6 +94,9 @@ def verify_buckets(
     documents: Any,
     signatures: Any,
     threshold: float,
+    *,
+    contained: float | None = None,
+    for_verification: bool = False,
 ) -> Table: ...
 def connect_buckets(
     params: Params,
@@ -102,6 +105,9 @@ def connect_buckets(
     documents: Any,
     signatures: Any,
     threshold: float,
+    *,
+    contained: float | None = None,
+    for_verification: bool = False,
 ) -> Table: ...
 def verify_between(
     params: Params,
@@ -111,9 +117,28 @@ def verify_between(
     other_documents: Any,
     other_signatures: Any,
     threshold: float,
+    *,
+    contained: float | None = None,
+    for_verification: bool = False,
 ) -> Table: ...
 def verify(
-    params: Params, bands: Any, signatures: Any, other_signatures: Any, threshold: float
+    params: Params,
+    bands: Any,
+    signatures: Any,
+    other_signatures: Any,
+    threshold: float,
+    *,
+    contained: float | None = None,
+    for_verification: bool = False,
+) -> Table: ...
+def shingles(params: Params, documents: Any) -> Table: ...
+def compare(
+    params: Params,
+    shingles: Any,
+    other_shingles: Any,
+    threshold: float,
+    *,
+    contained: float | None = None,
 ) -> Table: ...
 def components(a: Any, b: Any, *, keys: Literal["str", "bytes"] = "str") -> Table: ...
 def dropped(a: Any, b: Any, *, keys: Literal["str", "bytes"] = "str") -> Table: ...

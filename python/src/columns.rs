@@ -21,6 +21,7 @@ pub(crate) enum Role {
     Keys,
     Payloads,
     Signatures,
+    Shingles,
 }
 
 impl Role {
@@ -30,6 +31,7 @@ impl Role {
             Self::Keys => "keys",
             Self::Payloads => "payloads",
             Self::Signatures => "signatures",
+            Self::Shingles => "shingles",
         }
     }
 
@@ -38,7 +40,7 @@ impl Role {
             Self::Texts => "str",
             Self::Keys => "str, bytes or int",
             Self::Payloads => "bytes or str",
-            Self::Signatures => "bytes",
+            Self::Signatures | Self::Shingles => "bytes",
         }
     }
 }

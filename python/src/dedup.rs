@@ -115,7 +115,7 @@ pub(crate) fn kept_index(path: &Path, params: &Params) -> nearkin::Result<Index>
 }
 
 /// A callback with the number of rows done.
-type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
+pub(crate) type Report<'a> = &'a mut dyn FnMut(usize) -> PyResult<()>;
 
 /// Decides by the estimate.
 pub(crate) struct Estimate<'a> {
@@ -205,22 +205,24 @@ fn decide_exactly(
 }
 
 /// Makes the document of a row.
-type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
+pub(crate) type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
 
-/// The input of a decision.
-struct Work<'a> {
-    kept: &'a Index,
-    order: &'a [usize],
-    alike: Alike,
-    threads: usize,
+/// The input of an exact decision.
+pub(crate) struct Work<'a> {
+    pub(crate) kept: &'a Index,
+    /// Rows in order of preference.
+    pub(crate) order: &'a [usize],
+    pub(crate) alike: Alike,
+    pub(crate) threads: usize,
     /// The index of `against`, and how its documents are fetched.
-    against: Option<(&'a Snapshot, &'a Originals)>,
-    fates: &'a mut [Fate],
-    done: Report<'a>,
+    pub(crate) against: Option<(&'a Snapshot, &'a Originals)>,
+    pub(crate) fates: &'a mut [Fate],
+    pub(crate) done: Report<'a>,
 }
 
 impl Work<'_> {
-    fn run_exactly(&mut self, py: Python<'_>, make: &Make<'_>) -> PyResult<()> {
+    /// Decides all rows by their shingles.
+    pub(crate) fn run_exactly(&mut self, py: Python<'_>, make: &Make<'_>) -> PyResult<()> {
         let Self { kept, order, alike, threads, .. } = *self;
         if let Some((snapshot, originals)) = self.against {
             self.against_exactly(py, snapshot, originals, make)?;
@@ -415,16 +417,18 @@ fn decide_rows<'py>(
     Ok(told(&fates, keys, exact))
 }
 
-/// The parameters by which rows are deduplicated at this threshold: see `of_kept`.
+/// The parameters by which rows are deduplicated under this condition: see `of_kept`.
 #[pyfunction]
 fn dedup_params(
     py: Python<'_>,
     params: &Bound<'_, crate::params::Params>,
     threshold: f64,
+    contained: Option<f64>,
+    exact: bool,
     are_made: bool,
 ) -> PyResult<crate::params::Params> {
-    let (params, alike) = (params.get(), Alike::similar(threshold));
-    engine(py, || of_kept(params, alike, false, are_made)).map(crate::params::Params::of)
+    let (params, alike) = (params.get(), alike(threshold, Some(threshold), contained));
+    engine(py, || of_kept(params, alike, exact, are_made)).map(crate::params::Params::of)
 }
 
 /// Registers the functions.

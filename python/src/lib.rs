@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 mod answers;
 mod arrow;
 mod columns;
+mod compared;
+mod condition;
 mod copies;
 mod datasketch;
 mod dedup;

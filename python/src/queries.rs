@@ -29,6 +29,8 @@ pub(crate) struct Asking {
     pub(crate) contained: Option<f64>,
     pub(crate) limit: Option<Count>,
     pub(crate) max_candidates: Option<Count>,
+    /// Whether the search goes three standard errors below the minimum.
+    pub(crate) for_verification: bool,
 }
 
 impl Asking {
@@ -45,6 +47,9 @@ impl Asking {
         if let Some(Count(candidates)) = self.max_candidates {
             query = query.max_candidates(candidates);
         }
+        if self.for_verification {
+            query = query.for_verification();
+        }
         query
     }
 
@@ -60,6 +65,9 @@ impl Asking {
         }
         if let Some(Count(candidates)) = self.max_candidates {
             queries = queries.max_candidates(candidates);
+        }
+        if self.for_verification {
+            queries = queries.for_verification();
         }
         queries
     }

@@ -237,7 +237,8 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, contained, limit, max_candidates };
+        let asking =
+            Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
         let answer = engine(py, || asking.of(snapshot.query(&signature)).run())?;
@@ -256,7 +257,8 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, contained, limit, max_candidates };
+        let asking =
+            Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
         let answer = unlocked(py, || asking.of(snapshot.query_key(&key)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
@@ -276,7 +278,8 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking = Asking { threshold, contained, limit, max_candidates };
+        let asking =
+            Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
         let answer = unlocked(py, || asking.of(snapshot.query_keys(&keys)).run())?;
@@ -286,9 +289,12 @@ impl Readable {
 
     /// The documents similar to each document of a column. Returns a :class:`Table` with one row
     /// per match: the number of the document, the key and the similarity. ``contained`` adds a
-    /// column with the containment, ``payloads`` one with the payload.
+    /// column with the containment, ``payloads`` one with the payload. ``for_verification``
+    /// searches from three standard errors below these minima, to compare the documents exactly
+    /// afterwards (:func:`nearkin.shards.compare`).
     #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
-        max_candidates=None, payloads=false, progress=None, threads=None))]
+        max_candidates=None, payloads=false, for_verification=false, progress=None,
+        threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn query_many<'py>(
         &self,
@@ -299,10 +305,11 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
         payloads: bool,
+        for_verification: bool,
         progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Table> {
-        let asking = Asking { threshold, contained, limit, max_candidates };
+        let asking = Asking { threshold, contained, limit, max_candidates, for_verification };
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
         let progress = callback(py, progress, "query_many")?;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
+use crate::condition::Condition;
 use crate::error::{InvalidError, engine, unlocked};
 use crate::graph::table;
 use crate::integers::{check_rows, integers};
@@ -122,19 +123,26 @@ fn band_entries(
     Ok(Table::new(&ENTRIES, builder.finish()))
 }
 
+/// Two documents, their pair, and its containment (0 if none is asked for).
+type FoundPair = (i64, i64, VerifiedPair, f64);
+
 /// A table of pairs, with the smaller document number first.
-fn table_of_pairs(pairs: Vec<(i64, i64, VerifiedPair)>) -> Table {
-    let mut builder = Builder::new(&PAIRS);
-    for (one, other, pair) in pairs {
-        if let [a, b, equal_rows, similarity] = builder.columns.as_mut_slice() {
+fn table_of_pairs(pairs: Vec<FoundPair>, condition: Condition) -> Table {
+    let fields = condition.fields(&PAIRS);
+    let mut builder = Builder::new(&fields);
+    for (one, other, pair, containment) in pairs {
+        if let [a, b, equal_rows, similarity, rest @ ..] = builder.columns.as_mut_slice() {
             a.integer(Some(one.min(other)));
             b.integer(Some(one.max(other)));
             equal_rows.integer(Some(i64::from(pair.equal_rows)));
             similarity.float(Some(pair.similarity));
+            for contained in rest {
+                contained.float(Some(containment));
+            }
         }
         builder.row_ended();
     }
-    Table::new(&PAIRS, builder.finish())
+    Table::new(&fields, builder.finish())
 }
 
 /// The documents of complete buckets.
@@ -142,6 +150,8 @@ struct Buckets {
     rows: BTreeMap<(u16, i64), Vec<usize>>,
     documents: Vec<i64>,
     data: Vec<u8>,
+    /// The counts of shingles, if the condition needs them.
+    counts: Vec<u32>,
     bytes: usize,
 }
 
@@ -152,8 +162,10 @@ impl Buckets {
         band_keys: &Bound<'_, PyAny>,
         documents: &Bound<'_, PyAny>,
         signatures: &Bound<'_, PyAny>,
+        condition: Condition,
     ) -> PyResult<Self> {
         let bytes = params.signature_bytes();
+        let counts = condition.counts(signatures)?;
         let documents = integers(documents, "documents")?;
         let (bands, keys) = (bands_of(bands)?, integers(band_keys, "band_keys")?);
         check_rows(documents.len(), bands.len(), "bands")?;
@@ -163,26 +175,41 @@ impl Buckets {
         for (row, bucket) in bands.into_iter().zip(keys).enumerate() {
             rows.entry(bucket).or_default().push(row);
         }
-        Ok(Self { rows, documents, data, bytes })
+        Ok(Self { rows, documents, data, counts, bytes })
     }
 
-    /// Calls `visit` with the band, the documents and the signatures of each bucket.
+    /// Calls `visit` with the band, the rows and the signatures of each bucket.
     fn each(
         &self,
-        mut visit: impl FnMut(u16, &[i64], &[u8]) -> nearkin::Result<()>,
+        mut visit: impl FnMut(u16, &[usize], &[u8]) -> nearkin::Result<()>,
     ) -> nearkin::Result<()> {
-        let (mut documents, mut together) = (Vec::new(), Vec::new());
+        let mut together = Vec::new();
         for ((band, _), rows) in &self.rows {
-            documents.clear();
             together.clear();
             for row in rows {
                 let signature = self.data.get(row * self.bytes..(row + 1) * self.bytes);
                 together.extend_from_slice(signature.unwrap_or_default());
-                documents.extend(self.documents.get(*row));
             }
-            visit(*band, &documents, &together)?;
+            visit(*band, rows, &together)?;
         }
         Ok(())
+    }
+
+    /// The containment of a pair of a bucket, if it satisfies the condition.
+    fn reached(
+        &self,
+        params: &nearkin::Params,
+        condition: Condition,
+        rows: &[usize],
+        pair: &VerifiedPair,
+    ) -> Option<f64> {
+        let count = |at: usize| rows.get(at).and_then(|row| self.counts.get(*row));
+        condition.reached(params, pair.equal_rows, (count(pair.a), count(pair.b)))
+    }
+
+    /// The document at a place in a bucket.
+    fn document(&self, rows: &[usize], at: usize) -> Option<i64> {
+        rows.get(at).and_then(|row| self.documents.get(*row)).copied()
     }
 }
 
@@ -190,6 +217,9 @@ impl Buckets {
 /// in any order. All rows of a bucket must be in the batch. A pair counts only at the first band
 /// that it shares, so over all buckets each pair is found once.
 #[pyfunction]
+#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, *, contained=None,
+    for_verification=false))]
+#[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 fn verify_buckets(
     py: Python<'_>,
     params: &Bound<'_, Params>,
@@ -198,23 +228,27 @@ fn verify_buckets(
     documents: &Bound<'_, PyAny>,
     signatures: &Bound<'_, PyAny>,
     threshold: f64,
+    contained: Option<f64>,
+    for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let buckets = Buckets::of(params, bands, band_keys, documents, signatures)?;
+    let condition = Condition::of(threshold, contained, for_verification);
+    let buckets = Buckets::of(params, bands, band_keys, documents, signatures, condition)?;
     let pairs = engine(py, || {
-        let verifier = Verifier::new(params, threshold)?;
+        let verifier = Verifier::new(params, condition.alike)?;
         let mut pairs = Vec::new();
-        buckets.each(|band, documents, together| {
-            for pair in verifier.bucket(band, together)? {
-                if let (Some(a), Some(b)) = (documents.get(pair.a), documents.get(pair.b)) {
-                    pairs.push((*a, *b, pair));
-                }
-            }
+        buckets.each(|band, rows, together| {
+            let named = |pair: VerifiedPair| {
+                let contained = buckets.reached(params, condition, rows, &pair)?;
+                let ends = (buckets.document(rows, pair.a)?, buckets.document(rows, pair.b)?);
+                Some((ends.0, ends.1, pair, contained))
+            };
+            pairs.extend(verifier.bucket(band, together)?.into_iter().filter_map(named));
             Ok(())
         })?;
         Ok(pairs)
     })?;
-    Ok(table_of_pairs(pairs))
+    Ok(table_of_pairs(pairs, condition))
 }
 
 /// Edges that connect the documents of complete buckets, as all their pairs do, for
@@ -228,6 +262,9 @@ fn verify_buckets(
 /// >>> shards.connect_buckets(p, [0, 0, 0], [4, 4, 4], [10, 12, 11], s, 0.5).rows()
 /// [(10, 12), (10, 11)]
 #[pyfunction]
+#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, *, contained=None,
+    for_verification=false))]
+#[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 fn connect_buckets(
     py: Python<'_>,
     params: &Bound<'_, Params>,
@@ -236,15 +273,20 @@ fn connect_buckets(
     documents: &Bound<'_, PyAny>,
     signatures: &Bound<'_, PyAny>,
     threshold: f64,
+    contained: Option<f64>,
+    for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let buckets = Buckets::of(params, bands, band_keys, documents, signatures)?;
+    let condition = Condition::of(threshold, contained, for_verification);
+    let buckets = Buckets::of(params, bands, band_keys, documents, signatures, condition)?;
     let edges = engine(py, || {
-        let verifier = Verifier::new(params, threshold)?;
+        let verifier = Verifier::new(params, condition.alike)?;
         let mut edges = Vec::new();
-        buckets.each(|_, documents, together| {
-            let named = |(a, b): (usize, usize)| Some((*documents.get(a)?, *documents.get(b)?));
-            edges.extend(verifier.connect(together)?.into_iter().filter_map(named));
+        buckets.each(|_, rows, together| {
+            let holds =
+                |pair: &VerifiedPair| buckets.reached(params, condition, rows, pair).is_some();
+            let named = |(a, b)| Some((buckets.document(rows, a)?, buckets.document(rows, b)?));
+            edges.extend(verifier.connect_if(together, holds)?.into_iter().filter_map(named));
             Ok(())
         })?;
         Ok(edges)
@@ -256,6 +298,8 @@ fn connect_buckets(
 /// The pairs between two parts of a bucket that is too large for one task. The parts have no
 /// document in common. (:func:`verify_buckets` returns the pairs within a part.)
 #[pyfunction]
+#[pyo3(signature = (params, band, documents, signatures, other_documents, other_signatures,
+    threshold, *, contained=None, for_verification=false))]
 #[expect(clippy::too_many_arguments, reason = "two parts of two columns each")]
 fn verify_between(
     py: Python<'_>,
@@ -266,23 +310,40 @@ fn verify_between(
     other_documents: &Bound<'_, PyAny>,
     other_signatures: &Bound<'_, PyAny>,
     threshold: f64,
+    contained: Option<f64>,
+    for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
+    let condition = Condition::of(threshold, contained, for_verification);
+    let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let left = integers(documents, "documents")?;
     let right = integers(other_documents, "other_documents")?;
     let left_data = all_signatures(signatures, bytes, left.len())?;
     let right_data = all_signatures(other_signatures, bytes, right.len())?;
-    let found =
-        engine(py, || Verifier::new(params, threshold)?.between(band, &left_data, &right_data))?;
-    let documents = |pair: VerifiedPair| Some((*left.get(pair.a)?, *right.get(pair.b)?, pair));
-    Ok(table_of_pairs(found.into_iter().filter_map(documents).collect()))
+    let found = engine(py, || {
+        Verifier::new(params, condition.alike)?.between(band, &left_data, &right_data)
+    })?;
+    let documents = |pair: VerifiedPair| {
+        let counts = (own.get(pair.a), others.get(pair.b));
+        let contained = condition.reached(params, pair.equal_rows, counts)?;
+        Some((*left.get(pair.a)?, *right.get(pair.b)?, pair, contained))
+    };
+    Ok(table_of_pairs(found.into_iter().filter_map(documents).collect(), condition))
 }
 
 /// Compares candidates. Each row is a candidate: a band, and the signatures of two documents that
 /// share a bucket of that band. Returns the candidates that reach the threshold and share no
 /// earlier band: their row number in the batch, their equal rows and their similarity.
+///
+/// With ``contained``, the larger document must also contain at least this fraction of the smaller
+/// one, by the estimate; it needs counts of shingles, so both columns must be `Signatures`.
+/// ``for_verification`` returns the candidates of :func:`compare`: those down to three standard
+/// errors below these minima. The functions of buckets have the same keywords.
 #[pyfunction]
+#[pyo3(signature = (params, bands, signatures, other_signatures, threshold, *, contained=None,
+    for_verification=false))]
+#[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 fn verify(
     py: Python<'_>,
     params: &Bound<'_, Params>,
@@ -290,31 +351,43 @@ fn verify(
     signatures: &Bound<'_, PyAny>,
     other_signatures: &Bound<'_, PyAny>,
     threshold: f64,
+    contained: Option<f64>,
+    for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
+    let condition = Condition::of(threshold, contained, for_verification);
+    let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let bands = bands_of(bands)?;
     let left = all_signatures(signatures, bytes, bands.len())?;
     let right = all_signatures(other_signatures, bytes, bands.len())?;
     let found = engine(py, || {
-        let verifier = Verifier::new(params, threshold)?;
+        let verifier = Verifier::new(params, condition.alike)?;
         let both = left.chunks_exact(bytes).zip(right.chunks_exact(bytes));
         let mut found = Vec::new();
-        for (row, (band, (a, b))) in (0_i64..).zip(bands.iter().zip(both)) {
-            found.extend(verifier.pair(*band, a, b)?.map(|rows| (row, rows)));
+        for (row, (band, (a, b))) in bands.iter().zip(both).enumerate() {
+            let reached = |equal_rows| {
+                let counts = (own.get(row), others.get(row));
+                Some((row, equal_rows, condition.reached(params, equal_rows, counts)?))
+            };
+            found.extend(verifier.pair(*band, a, b)?.and_then(reached));
         }
         Ok(found)
     })?;
-    let mut builder = Builder::new(&VERIFIED);
-    for (at, rows) in found {
-        if let [row, equal_rows, similarity] = builder.columns.as_mut_slice() {
-            row.integer(Some(at));
+    let fields = condition.fields(&VERIFIED);
+    let mut builder = Builder::new(&fields);
+    for (at, rows, containment) in found {
+        if let [row, equal_rows, similarity, rest @ ..] = builder.columns.as_mut_slice() {
+            row.integer(i64::try_from(at).ok());
             equal_rows.integer(Some(i64::from(rows)));
             similarity.float(Some(params.similarity(rows)));
+            for contained in rest {
+                contained.float(Some(containment));
+            }
         }
         builder.row_ended();
     }
-    Ok(Table::new(&VERIFIED, builder.finish()))
+    Ok(Table::new(&fields, builder.finish()))
 }
 
 /// The shard that each key belongs to, from 0 to ``shards - 1``: a table of one column.
@@ -350,5 +423,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::graph::register(&own)?;
     crate::sealing::register(&own)?;
     crate::sharded::register(&own)?;
+    crate::compared::register(module, &own)?;
     module.add_submodule(&own)
 }

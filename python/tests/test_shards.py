@@ -182,3 +182,74 @@ def test_keys_belong_to_shards():
     table = shards.shard_of(["p1", "p2", None], 7)
     assert table["shard"][2] is None and all(0 <= shard < 7 for shard in table["shard"][:2])
     assert shards.shard_of([b"p1"], 7)["shard"] == table["shard"][:1]
+
+
+def test_candidates_by_containment_are_those_of_an_index(world):
+    keys, signatures, index = world
+    rows = candidates(signatures, range(len(keys)), 1)
+    given = nk.Signatures.from_bytes(
+        PARAMS,
+        b"".join(signatures[row[2]].to_bytes() for row in rows),
+        [signatures[row[2]].shingle_count for row in rows],
+    )
+    bands, band_keys, documents = zip(*rows, strict=True)
+    found = shards.verify_buckets(PARAMS, bands, band_keys, documents, given, 0.0, contained=0.9)
+    expected = sorted(index.pairs(contained=0.9).read_all().rows())
+    assert sorted((keys[a], keys[b], *rest) for a, b, _, *rest in found) == expected
+    assert 300 < len(expected) < len(index.pairs(0.0).read_all())
+    # Edges connect what pairs connect.
+    edges = shards.connect_buckets(PARAMS, bands, band_keys, documents, given, 0.0, contained=0.9)
+    of_pairs = shards.components(found["a"], found["b"]).rows()
+    assert shards.components(edges["a"], edges["b"]).rows() == of_pairs
+    # For verification, the search goes below the minima.
+    arguments = (PARAMS, bands, band_keys, documents, given, 0.8)
+    usual = set(shards.verify_buckets(*arguments).rows())
+    wide = set(shards.verify_buckets(*arguments, for_verification=True).rows())
+    assert usual < wide and min(row[3] for row in wide) < 0.75
+    with pytest.raises(nk.InvalidError, match="counts of shingles"):
+        shards.verify_buckets(PARAMS, [0], [0], [0], [bytes(64)], 0.5, contained=0.5)
+
+
+def test_shingles_are_compared_exactly():
+    rng, bag = random.Random(11), nk.Params(0.5, shingles="words:1", bag=True)
+    texts = [" ".join(rng.choices("abcdefghijklmnop", k=rng.randrange(1, 30))) for _ in range(300)]
+    for params, collect in ((PARAMS, set), (bag, list)):
+        made = shards.shingles(params, [*texts, None, "", " "])
+        assert made["signature"][:300] == [s.to_bytes() for s in nk.Sketcher(params).texts(texts)]
+        assert made["shingles"][300:] == [None] * 3 == made["signature"][300:]
+        hashes = made["shingles"][:300]
+        assert [len(one) // 8 for one in hashes] == [len(collect(text.split())) for text in texts]
+        others = hashes[1:] + hashes[:1]
+        all_of = shards.compare(params, hashes, others, 0.0).rows()
+        for row, similarity, contained, own, other, shared in all_of:
+            a, b = (collect(texts[(row + at) % 300].split()) for at in (0, 1))
+            both = sum(min(a.count(x), b.count(x)) for x in set(a)) if collect is list else len(a & b)
+            assert (own, other, shared) == (len(a), len(b), both)
+            assert similarity == shared / (own + other - shared)
+            assert contained == shared / min(own, other)
+        assert len(all_of) == 300
+        for threshold, least in ((0.5, None), (0.0, 0.8), (0.3, 0.6)):
+            some = [row for row in all_of if row[1] >= threshold and row[2] >= (least or 0)]
+            assert shards.compare(params, hashes, others, threshold, contained=least).rows() == some
+    column = pa.array(hashes, pa.large_binary())
+    assert shards.compare(bag, column, column, 1.0).rows()[7][1:3] == (1.0, 1.0)
+    for given, message in (
+        (([bytes(7)], [b""], 0.5), r"shingles\[0\] has 7 bytes"),
+        (([b""], [None], 0.5), r"other_shingles\[0\] is null"),
+        (([b""], [], 0.5), "one value per row"),
+        (([bytes(8) + b"\1" * 8, b"\1" * 8 + bytes(8)], [b"", b""], 0.5), "ascending"),
+        (([], [], 1.5), "threshold must be from 0 to 1"),
+    ):
+        with pytest.raises(nk.InvalidError, match=message):
+            shards.compare(bag, *given)
+    with pytest.raises(nk.InvalidError, match="containment must be from 0 to 1"):
+        shards.compare(bag, [], [], 0.5, contained=-1.0)
+    with pytest.raises(TypeError, match="shingles must be bytes"):
+        shards.compare(bag, pa.array([1]), pa.array([2]), 0.5)
+
+
+def test_a_query_for_verification_goes_below_the_threshold(world):
+    _, signatures, index = world
+    usual = set(index.query_many(signatures, threshold=0.8).rows())
+    wide = set(index.query_many(signatures, threshold=0.8, for_verification=True).rows())
+    assert usual < wide and 0.5 < min(row[2] for row in wide) < 0.75

@@ -34,7 +34,6 @@ pub use files::copy::{Imported, Salvaged};
 pub use files::seal::{Sealed, Ticket, seal};
 pub(crate) use files::sharded::shard_of;
 pub use files::sharded::{Manifest, ManifestFile, Shards};
-pub(crate) use read::check_threshold;
 pub use read::{
     Alike, Answer, Cluster, Clusters, Collapsed, CollapsedPairs, Comparisons, Document,
     DocumentView, Documents, Exact, Fetch, Keys, Link, Maintained, Match, Pair, Pairs, Progress,

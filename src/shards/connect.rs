@@ -1,7 +1,7 @@
 //! Connects the documents of a bucket without comparing all pairs.
 
 use super::bands::count_of;
-use super::verify::Verifier;
+use super::verify::{VerifiedPair, Verifier};
 use crate::Result;
 use crate::sketch::{Agreement, first_shared_band};
 
@@ -39,11 +39,29 @@ impl Verifier {
     /// # }
     /// ```
     pub fn connect(&self, signatures: &[u8]) -> Result<Vec<(usize, usize)>> {
-        self.connect_counted(signatures).map(|(edges, _)| edges)
+        self.connect_if(signatures, |_| true)
+    }
+
+    /// Like [`Verifier::connect`], for pairs that also satisfy `holds`, such as a minimum
+    /// containment: [`Alike::is_reached`](crate::Alike::is_reached) with the counts of both.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Verifier::connect`].
+    pub fn connect_if(
+        &self,
+        signatures: &[u8],
+        holds: impl Fn(&VerifiedPair) -> bool,
+    ) -> Result<Vec<(usize, usize)>> {
+        self.connect_counted(signatures, holds).map(|(edges, _)| edges)
     }
 
     /// Also returns the number of comparisons.
-    pub(super) fn connect_counted(&self, data: &[u8]) -> Result<(Vec<(usize, usize)>, u64)> {
+    fn connect_counted(
+        &self,
+        data: &[u8],
+        holds: impl Fn(&VerifiedPair) -> bool,
+    ) -> Result<(Vec<(usize, usize)>, u64)> {
         count_of(&self.params, data)?;
         let signatures: Vec<&[u8]> = data.chunks_exact(self.params.signature_bytes()).collect();
         let (mut edges, mut compared) = (Vec::new(), 0);
@@ -54,7 +72,8 @@ impl Verifier {
             components.retain_mut(|members| {
                 let is_like = |other: &&usize| {
                     compared += 1;
-                    signatures.get(**other).is_some_and(|other| self.is_pair(signature, other))
+                    let pair = self.pair_in((**other, signatures[**other]), (document, signature));
+                    pair.is_some_and(|pair| holds(&pair))
                 };
                 let Some(&like) = members.iter().find(is_like) else { return true };
                 edges.push((like, document));
@@ -69,12 +88,17 @@ impl Verifier {
         Ok((edges, compared))
     }
 
-    /// Whether two documents are a pair, whatever band they share.
-    fn is_pair(&self, a: &[u8], b: &[u8]) -> bool {
+    /// The pair of two documents, whatever band they share.
+    fn pair_in(
+        &self,
+        (a, one): (usize, &[u8]),
+        (b, other): (usize, &[u8]),
+    ) -> Option<VerifiedPair> {
         let params = &self.params;
-        let agreement = Agreement::of(a, b, params.lane_bits(), self.equal_rows_min);
-        let last = params.bands() - 1;
-        agreement.is_some_and(|all| first_shared_band(&all, last, params.rows_per_band()).is_some())
+        let agreement = Agreement::of(one, other, params.lane_bits(), self.equal_rows_min)?;
+        first_shared_band(&agreement, params.bands() - 1, params.rows_per_band())?;
+        let equal_rows = agreement.equal_rows();
+        Some(VerifiedPair { a, b, equal_rows, similarity: params.similarity(equal_rows) })
     }
 }
 
@@ -124,9 +148,25 @@ mod tests {
             signatures.extend_from_slice(&document.to_le_bytes());
         }
         let verifier = Verifier::new(&params, 0.8).expect("sound");
-        let (edges, compared) = verifier.connect_counted(&signatures).expect("sound");
+        let (edges, compared) = verifier.connect_counted(&signatures, |_| true).expect("sound");
         assert_eq!(edges.len(), 1_999);
         assert!(compared < 4_000, "{compared} comparisons");
+    }
+
+    #[test]
+    fn edges_connect_the_pairs_that_hold() {
+        let params = Params::builder().hashes(16).bands(4, 4).build().expect("sound");
+        let signatures: Vec<u8> = (0..40_u8).flat_map(|at| [[7; 12], [at; 12]].concat()).collect();
+        let signatures = &signatures[..60 * 16];
+        let verifier = Verifier::new(&params, 0.2).expect("sound");
+        for apart in 1..9 {
+            let holds = |pair: &VerifiedPair| pair.a.abs_diff(pair.b) == apart;
+            let all = (0..4).flat_map(|band| verifier.bucket(band, signatures).expect("ok"));
+            let expected = all.filter(holds).map(|pair| (pair.a, pair.b)).collect::<Vec<_>>();
+            assert!(expected.len() > 10);
+            let edges = verifier.connect_if(signatures, holds).expect("sound");
+            assert_eq!(components(edges), components(expected), "{apart} apart");
+        }
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use super::bands::count_of;
 use crate::format::bytes::index;
-use crate::index::check_threshold;
 use crate::sketch::{Agreement, first_shared_band};
-use crate::{Error, Params, Result};
+use crate::{Alike, Error, Params, Result};
 use std::ops::Range;
 
 /// Finds the pairs among the documents of a bucket: they have enough equal rows and share no
@@ -35,14 +34,19 @@ pub struct VerifiedPair {
 }
 
 impl Verifier {
-    /// A verifier for pairs of at least this similarity.
+    /// A verifier for pairs of at least this similarity, as a number or an [`Alike`]; for pairs
+    /// that are compared exactly afterwards, [`Alike::for_verification`].
+    ///
+    /// Only the similarity decides. A minimum containment depends on counts of shingles, too, which
+    /// the caller has: drop the pairs that are not [`Alike::is_reached`], and connect by
+    /// [`Verifier::connect_if`].
     ///
     /// # Errors
     ///
     /// `Invalid` (a threshold outside 0 to 1).
-    pub fn new(params: &Params, threshold: f64) -> Result<Self> {
-        check_threshold(threshold)?;
-        Ok(Self { params: params.clone(), equal_rows_min: params.equal_rows_min(threshold) })
+    pub fn new(params: &Params, alike: impl Into<Alike>) -> Result<Self> {
+        let equal_rows_min = alike.into().check()?.equal_rows_min(params);
+        Ok(Self { params: params.clone(), equal_rows_min })
     }
 
     /// The number of equal rows of two documents of a bucket of `band`, if they are a pair that

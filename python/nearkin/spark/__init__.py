@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import Params, shards
 from .._nearkin import dedup_params
-from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored
+from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored, _texts, _work
+from ._alike import alike_of
 from ._columns import Columns
 from ._stored import Committed
 
@@ -79,10 +80,13 @@ def pairs(
     params: Params,
     *,
     threshold: float | None = None,
+    contained: float | None = None,
+    exact: bool = False,
     text: str = "text",
     key: str = "id",
     items: str | None = None,
     signature: str | None = None,
+    shingle_count: str | None = None,
     work: str | None = None,
     partitions: int | None = None,
     block: int = BLOCK,
@@ -91,14 +95,26 @@ def pairs(
     ``params``), as rows (a, b, similarity), like ``Index.pairs``. ``a`` is the smaller key. The
     rows are in no particular order.
 
+    With ``contained`` (0 to 1), the larger document of a pair also contains at least this fraction
+    of the smaller one; ``threshold`` is then 0 by default, and the rows have a column ``contained``.
+    Choose bands that find such pairs: ``Params(threshold=...)`` of a low threshold.
+
+    ``exact=True`` compares all shingles of candidates, down to three standard errors below these
+    minima. The rows are (a, b, similarity, contained, shingles, of_shingles, shared): exact values,
+    the number of shingles of ``a`` and of ``b``, and of both. Needs texts or items, not signatures.
+    Costs 8 bytes a shingle, stored for every document under ``work``, and shuffled for every
+    candidate. Documents with the same shingles are compared once.
+
     ``signature`` names a column made by :func:`sketch`. ``partitions`` is the number of partitions
     of each step (default: that of the session). A bucket of more than ``block`` documents is
     divided into blocks, and each pair of blocks is a part of its own.
     """
-    least = _least(params, threshold)
-    columns = Columns(key, text, items, signature)
-    documents = _documents.documents(df, params, columns, work=work, partitions=partitions)
-    result: DataFrame = _pairs.pairs_of(documents, least, block)
+    alike = alike_of(params, threshold, contained, exact, signature, shingle_count)
+    columns = Columns(key, text, items, signature, shingle_count)
+    documents = _documents.documents(
+        df, params, columns, work=work, partitions=partitions, alike=alike
+    )
+    result: DataFrame = _pairs.pairs_of(documents, alike, block)
     return result
 
 
@@ -122,10 +138,12 @@ def clusters(
     Up to ``one_task`` edges are united in one task; more are united in rounds of large-star and
     small-star.
     """
-    least = _least(params, threshold)
+    alike = alike_of(params, threshold)
     columns = Columns(key, text, items, signature)
-    documents = _documents.documents(df, params, columns, work=work, partitions=partitions)
-    edges = _pairs.edges_of(documents, least, block)
+    documents = _documents.documents(
+        df, params, columns, work=work, partitions=partitions, alike=alike
+    )
+    edges = _pairs.edges_of(documents, alike, block)
     components = _clusters.components_of(documents, edges, one_task)
     result: DataFrame = _clusters.clusters_of(documents, components)
     return result
@@ -136,6 +154,8 @@ def dedup(
     params: Params,
     *,
     threshold: float | None = None,
+    contained: float | None = None,
+    exact: bool = False,
     keep: Literal["first", "last", "longest"] = "first",
     text: str = "text",
     key: str = "id",
@@ -143,6 +163,7 @@ def dedup(
     signature: str | None = None,
     shingle_count: str | None = None,
     against: str | os.PathLike[str] | None = None,
+    texts: DataFrame | None = None,
     work: str | None = None,
     partitions: int | None = None,
     block: int = BLOCK,
@@ -159,19 +180,37 @@ def dedup(
     ``against`` is a sharded index (:func:`build`): rows that are similar to one of its documents
     are dropped first. The index is not changed. It is read at its current generation.
 
-    The bands are chosen for ``threshold``, as ``nearkin.dedup`` chooses them.
+    With ``contained`` (0 to 1), two rows are similar if the larger one contains at least this
+    fraction of the smaller one; ``threshold`` is then 0 by default. ``exact=True`` compares all
+    shingles of candidates, not the estimate. Both as in ``nearkin.dedup``; they need texts or items
+    (``contained`` also takes ``signature`` with ``shingle_count``). Exact decisions cost 8 bytes a
+    shingle, stored under ``work``; those of the rows that are linked are shuffled once, and those of
+    a component are in the memory of one task.
+
+    Together, ``exact`` and ``against`` need ``texts``, a data frame of the documents of the index
+    with the same columns ``key`` and ``text`` (or ``items``). A document that ``texts`` lacks, or
+    that has changed since it was indexed, is no reason to drop a row; a warning says how many
+    candidates there were.
+
+    The bands are chosen for ``threshold`` and ``contained``, as ``nearkin.dedup`` chooses them.
     """
     if keep not in _dedup.ORDERS:
         raise ValueError(f"keep must be 'first', 'last' or 'longest', not {keep!r}")
     if keep == "longest" and signature is not None and shingle_count is None:
         raise ValueError("keep='longest' with signatures: shingle_count= must name their counts")
-    least = _least(params, threshold)
-    place = None
-    if against is not None:
-        # One match is enough, and as bytes any key can be returned.
-        place, _ = _matches.place_of(_stored.local(against), params, "bytes")
-    chosen = dedup_params(params, least, signature is not None or against is not None)
+    alike = alike_of(params, threshold, contained, exact, signature, shingle_count)
     columns = Columns(key, text, items, signature, shingle_count)
+    if texts is not None or against is not None:
+        _texts.check_texts(texts, exact, against is not None, columns)
+    place, liked = None, None
+    if against is not None:
+        # As bytes, any key can be returned.
+        place, _ = _matches.place_of(_stored.local(against), params, "bytes")
+    are_made = signature is not None or against is not None
+    chosen = dedup_params(params, alike.threshold, contained, exact, are_made)
+    if place is not None and exact:
+        found = _texts.exact_matches_of(df, texts, columns, place, alike, None)
+        liked = _texts.liked_by(found, _work.folder(df.sparkSession, work))
     documents = _documents.documents(
         df,
         chosen,
@@ -179,10 +218,12 @@ def dedup(
         work=work,
         partitions=partitions,
         detailed=True,
-        against=None if place is None else (place, least),
+        alike=alike,
+        against=None if exact else place,
+        liked=liked,
     )
-    edges = _pairs.edges_of(documents, least, block)
-    gone = _dedup.dropped_keys(documents, edges, keep, least, one_task)
+    edges = _pairs.edges_of(documents, alike, block)
+    gone = _dedup.dropped_keys(documents, edges, keep, alike, one_task)
     gone = gone.withColumnRenamed("key", "nearkin_gone")
     condition: Any = _columns.key_column(df, key) == gone["nearkin_gone"]
     result: DataFrame = df.join(gone, condition, "left_anti")
@@ -280,11 +321,15 @@ def match(
     path: str | os.PathLike[str],
     *,
     threshold: float | None = None,
+    contained: float | None = None,
+    exact: bool = False,
+    texts: DataFrame | None = None,
     limit: int | None = None,
     text: str = "text",
     key: str = "id",
     items: str | None = None,
     signature: str | None = None,
+    shingle_count: str | None = None,
 ) -> DataFrame:
     """The documents of the sharded index at ``path`` that are similar to rows of ``df``, as rows
     (key, match, similarity): for each row the matches of ``Reader.query``, at most ``limit``.
@@ -292,19 +337,29 @@ def match(
     ``match`` is the key in the index. It has the type of the column ``key``. A row without anything
     to compare has no match. Every task reads the index at the generation that is current at the
     call. Nothing is shuffled.
+
+    With ``contained`` (0 to 1), the larger of the two documents also contains at least this fraction
+    of the smaller one; ``threshold`` is then 0 by default, and the rows have a column ``contained``.
+
+    ``exact=True`` compares all shingles of candidates, down to three standard errors below these
+    minima. It needs ``texts``, a data frame of the documents of the index with the same columns
+    ``key`` and ``text`` (or ``items``), because an index stores no texts; each key at most once. The
+    rows are then (key, match, similarity, contained, shingles, of_shingles, shared): exact values,
+    the number of shingles of the row and of the match, and of both. A candidate that ``texts``
+    lacks, or that has changed since it was indexed, is a row of nulls behind its key and match.
+    Candidates are joined with ``texts``: a shuffle of these texts, and of 8 bytes a shingle of the
+    row for each candidate.
     """
     place, params = _matches.place_of(_stored.local(path), None, _columns.keys_of_index(df, key))
-    _least(params, threshold)
-    columns = Columns(key, text, items, signature)
-    rows: Any = _columns.signed(df, params, columns, {})
-    found: Any = _matches.matches_of(rows, place, threshold, limit)
+    alike = alike_of(params, threshold, contained, exact, signature, shingle_count)
+    columns = Columns(key, text, items, signature, shingle_count)
+    if texts is not None or exact:
+        _texts.check_texts(texts, exact, True, columns)
+    if exact:
+        found: Any = _texts.exact_matches_of(df, texts, columns, place, alike, limit)
+    else:
+        rows: Any = _columns.signed(df, params, columns, {})
+        found = _matches.matches_of(rows, place, alike, limit)
     kind = _columns.field(df, key).dataType
     result: DataFrame = found.withColumns({name: found[name].cast(kind) for name in ("key", "match")})
     return result
-
-
-def _least(params: Params, threshold: float | None) -> float:
-    least = params.threshold if threshold is None else threshold
-    # An invalid argument fails here with a clear message, and not in a task.
-    shards.verify(params, [], [], [], least)
-    return least

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import Params, shards
-from ._homes import arrow_of, slots_of_numbers
+from ._homes import Layout, slots_of_numbers
 from ._packed import Blobs, blobs, by_slot, packed, records_of
 
 #: A document in a bucket. The tag is a part of the BandKey; the slot depends on another part.
@@ -36,9 +36,11 @@ def entry_of(params: Params) -> Any:
     return _NARROW if params.bands <= 256 else ENTRY
 
 
-def entries_of(params: Params, signatures: Any, numbers: Any, slots: int) -> Blobs:
-    """One entry per signature and band, by the slot of its bucket."""
-    found = pa.table(shards.band_entries(params, arrow_of(signatures), pa.array(numbers)))
+def entries_of(layout: Layout, identities: Any, numbers: Any) -> Blobs:
+    """One entry per document and band, by the slot of its bucket."""
+    params, slots = layout.params, layout.slots
+    signatures = layout.signatures(identities)
+    found = pa.table(shards.band_entries(params, signatures, pa.array(numbers)))
     band_keys = found.column("band_key").to_numpy().view(np.uint64)
     records = np.empty(len(band_keys), dtype=entry_of(params))
     records["band"] = found.column("band").to_numpy()

@@ -112,10 +112,12 @@ def component_batches(batches: Iterable[Any], slots: int) -> Iterator[Any]:
         yield packed(0, records, slots_of_numbers(records["node"], slots), slots)
 
 
-def at_home(documents: Documents, components: Any, step: Any, schema: str) -> Any:
+def at_home(
+    documents: Documents, components: Any, step: Any, schema: str, with_shingles: bool = False
+) -> Any:
     """Applies ``step`` to the documents and components of each home slot."""
     send: Any = partial(component_batches, slots=documents.layout.slots)
-    return documents.met(components.mapInArrow(send, PACKED), step, schema)
+    return documents.met(components.mapInArrow(send, PACKED), step, schema, with_shingles)
 
 
 def components_at(home: Home, messages: Any) -> tuple[Any, Any]:

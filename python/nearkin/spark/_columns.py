@@ -15,6 +15,8 @@ from ._work import check_workers
 
 #: Metadata of a signature column: the id of the parameters with which it was made.
 SIGNATURE_ID = "nearkin.signature_id"
+#: Size of the documents whose shingles are made at once.
+_SOURCE_BYTES = 16 << 20
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
@@ -71,6 +73,17 @@ def sketch_batches(
         ][: len(made)]
         names = [*batch.schema.names, *made]
         yield pa.RecordBatch.from_arrays([*batch.columns, *columns], names=names)
+
+
+def small_batches(batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches that have rows. Large ones are cut, because the shingles of a text may take eight
+    times as much memory as the text."""
+    for batch in batches:
+        if batch.num_rows > 1 and batch.nbytes > _SOURCE_BYTES:
+            half = batch.num_rows // 2
+            yield from small_batches([batch.slice(0, half), batch.slice(half)])
+        elif batch.num_rows:
+            yield batch
 
 
 def key_column(df: Any, name: str) -> Any:

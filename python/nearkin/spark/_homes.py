@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from .. import BugError, Params
+from .. import BugError, Params, Signatures
 from ._packed import keys_of, lists_of, records_of
 
 #: Low bits of a signature's number, which are 0. Different signatures with the same number get
@@ -15,6 +15,9 @@ from ._packed import keys_of, lists_of, records_of
 _RANK_BITS = 8
 KeyKind = Literal["binary", "string"]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_COUNT_BYTES = 4
+#: Size of the hash that tells the shingles of documents apart.
+FINGERPRINT_BYTES = 16
 
 
 class Layout(NamedTuple):
@@ -26,20 +29,55 @@ class Layout(NamedTuple):
     key_kind: KeyKind = "string"
     #: Whether the shingle count is stored, and whether the document is like one of an index.
     detailed: bool = False
+    #: Whether documents of one identity also have the same count of shingles.
+    is_counted: bool = False
+    #: Whether documents of one identity also have the same shingles, which are stored, too.
+    is_exact: bool = False
 
     @property
     def key_type(self) -> Any:
         return pa.binary() if self.key_kind == "binary" else pa.string()
 
     @property
+    def identity(self) -> Any:
+        """What documents have in common that are in the same pairs: the signature, then the count
+        and a hash of the shingles, if these matter."""
+        more = _COUNT_BYTES * self.is_counted + FINGERPRINT_BYTES * self.is_exact
+        return np.dtype(f"V{self.params.signature_bytes + more}")
+
+    @property
     def home(self) -> Any:
         """The record of a document."""
         more = [("count", "<u4"), ("is_like", "?")] if self.detailed else []
-        return np.dtype([("signature", f"V{self.params.signature_bytes}"), *more])
+        return np.dtype([("identity", self.identity), *more])
+
+    def identities(self, signatures: Any, counts: Any, fingerprints: Any) -> Any:
+        """The identities of documents. ``fingerprints`` are records of bytes, or None."""
+        parts = [_matrix(signatures)]
+        if self.is_counted:
+            parts.append(_matrix(np.minimum(counts, 2**32 - 1).astype("<u4")))
+        if self.is_exact:
+            parts.append(_matrix(fingerprints))
+        return np.ascontiguousarray(np.hstack(parts)).view(self.identity).reshape(-1)
+
+    def signatures(self, identities: Any) -> Any:
+        """The signatures of identities, as the functions of ``nearkin.shards`` take them."""
+        width, matrix = self.params.signature_bytes, _matrix(identities)
+        data = np.ascontiguousarray(matrix[:, :width])
+        if not self.is_counted:
+            return arrow_of(data.view(f"V{width}").reshape(-1))
+        counts = np.ascontiguousarray(matrix[:, width : width + _COUNT_BYTES]).view("<u4")
+        return Signatures.from_bytes(self.params, data.tobytes(), counts.reshape(-1).tolist())
+
+
+def _matrix(records: Any) -> Any:
+    """The bytes of fixed-size records, a row each."""
+    records = np.ascontiguousarray(records)
+    return records.view(np.uint8).reshape(len(records), records.dtype.itemsize)
 
 
 def numbers_of(signatures: Any) -> Any:
-    """The number of each signature: a hash, so that it does not depend on partitions. ``signatures``
+    """The number of each identity: a hash, so that it does not depend on partitions. ``signatures``
     is an array of fixed-size records."""
     width = signatures.dtype.itemsize
     words = np.zeros((len(signatures), -(-width // 8) * 8), dtype=np.uint8)
@@ -66,19 +104,22 @@ def of_one_number(a: Any, b: Any) -> Any:
 
 
 class Home(NamedTuple):
-    """The distinct signatures of one slot, in ascending order of ``ids``."""
+    """The distinct signatures (identities, see :class:`Layout`) of one slot, in ascending order of
+    ``ids``."""
 
     #: The numbers. Different signatures can have the same number.
     numbers: Any
     #: A number for each signature that no other signature has.
     ids: Any
-    signatures: Any
+    identities: Any
     #: An Arrow list of keys for each signature.
     keys: Any
     #: For each document, the index of its signature, in the order of ``keys.values``.
     group_of: Any
     #: The records of the documents in the same order.
     documents: Any
+    #: For each document, its row among the stored ones.
+    order: Any
 
     @property
     def is_shared(self) -> Any:
@@ -102,7 +143,7 @@ def home_of(rows: Any, layout: Layout) -> Home:
     """Collapses equal signatures. The result depends only on the set of documents."""
     documents = records_of(rows.column("data"), layout.home)
     keys = keys_of(rows, np.ones(len(documents), dtype=np.int64)).values
-    signatures = np.ascontiguousarray(documents["signature"])
+    signatures = np.ascontiguousarray(documents["identity"])
     numbers = numbers_of(signatures)
     order = np.argsort(numbers, kind="stable")
     numbers, signatures = numbers[order], signatures[order]
@@ -127,7 +168,23 @@ def home_of(rows: Any, layout: Layout) -> Home:
     if len(ranks) and ranks.max() >> _RANK_BITS:
         raise BugError("too many signatures have the same number: please report this")
     distinct = numbers[starts]
-    return Home(distinct, distinct + ranks, signatures[starts], lists, group_of, documents[order])
+    documents = documents[order]
+    return Home(distinct, distinct + ranks, signatures[starts], lists, group_of, documents, order)
+
+
+def shingles_of(rows: Any, home: Home) -> Any:
+    """The shingles of each identity of a home. Of equal documents that were stored together, only
+    one has them."""
+    sizes = records_of(rows.column("shingle_sizes"), "<u4").astype(np.int64)
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    data = records_of(rows.column("shingles"), np.uint8)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
+    shingles = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(sizes), buffers)
+    there = np.flatnonzero(sizes[home.order])
+    _, first = np.unique(home.group_of[there], return_index=True)
+    if len(first) != len(home.ids):
+        raise BugError("a document has no shingles: please report this")
+    return shingles.take(pa.array(home.order[there[first]]))
 
 
 def distinct(signatures: Any, numbers: Any) -> Any:

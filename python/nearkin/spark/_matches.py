@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from .. import MismatchError, Params, Reader, shards
+from .. import MismatchError, Params, Reader, Signatures, shards
+from ._alike import Alike
 from ._columns import signatures_of
 
 
@@ -49,40 +50,48 @@ def reader_of(place: Place) -> Reader:
         shutil.rmtree(view)
 
 
-def matches_of(rows: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
-    """(key, match, similarity) for ``rows`` with key, shingle_count and signature."""
-    kind = T.BinaryType() if place.keys == "bytes" else T.StringType()
-    schema = T.StructType(
-        [
-            rows.schema["key"],
-            T.StructField("match", kind),
-            T.StructField("similarity", T.DoubleType()),
-        ]
-    )
-    step = partial(match_batches, place=place, threshold=threshold, limit=limit)
-    return rows.select("key", "signature").mapInArrow(step, schema)
+def matches_of(rows: Any, place: Place, alike: Alike, limit: int | None) -> Any:
+    """(key, match, similarity), with a containment also (contained), for ``rows`` with key,
+    shingle_count and signature. The matches are those of the estimate."""
+    values = [T.StructField(name, T.DoubleType()) for name in ["similarity", *alike.estimates]]
+    schema = T.StructType([rows.schema["key"], T.StructField("match", _kind(place)), *values])
+    step = partial(match_batches, place=place, alike=alike, limit=limit)
+    return rows.select("key", "shingle_count", "signature").mapInArrow(step, schema)
+
+
+def _kind(place: Place) -> Any:
+    return T.BinaryType() if place.keys == "bytes" else T.StringType()
 
 
 def match_batches(
-    batches: Iterable[Any], place: Place, threshold: float | None, limit: int | None
+    batches: Iterable[Any], place: Place, alike: Alike, limit: int | None
 ) -> Iterator[Any]:
+    params = reader_of(place).params
     for batch in batches:
-        found = _found(batch.column("signature"), place, threshold, limit)
+        counts = batch.column("shingle_count").to_pylist()
+        signatures = signatures_of(batch.column("signature"), params, counts)
+        found = found_in(signatures, place, alike, limit)
         keys = batch.column("key").take(found.column("row").combine_chunks())
-        columns = [keys, found.column("key"), found.column("similarity")]
-        yield from pa.table(columns, names=["key", "match", "similarity"]).to_batches()
+        names = ["similarity", *alike.estimates]
+        columns = [keys, found.column("key"), *(found.column(name) for name in names)]
+        yield from pa.table(columns, names=["key", "match", *names]).to_batches()
 
 
-def is_like(signatures: Any, place: Place, threshold: float) -> Any:
-    """Whether each signature is similar to a document of the index."""
+def is_like(signatures: Any, place: Place, alike: Alike) -> Any:
+    """Whether each signature is similar to a document of the index, by the estimate."""
+    if not isinstance(signatures, Signatures):
+        signatures = signatures_of(signatures, reader_of(place).params)
     found = np.zeros(len(signatures), dtype=bool)
     # One match is enough; with this limit there is one row per document.
-    rows = _found(signatures, place, threshold, 1).column("row")
+    rows = found_in(signatures, place, alike, 1).column("row")
     found[rows.to_numpy()] = True
     return found
 
 
-def _found(column: Any, place: Place, threshold: float | None, limit: int | None) -> Any:
-    reader = reader_of(place)
-    signatures = signatures_of(column, reader.params)
-    return pa.table(reader.query_many(signatures, threshold=threshold, limit=limit, threads=1))
+def found_in(signatures: Any, place: Place, alike: Alike, limit: int | None) -> Any:
+    """(row, key, similarity) of the documents of the index that are similar to rows; if they are
+    to be compared exactly, of all candidates."""
+    told = reader_of(place).query_many(
+        signatures, threshold=alike.threshold, limit=limit, threads=1, **alike.search
+    )
+    return pa.table(told)

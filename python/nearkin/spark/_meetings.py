@@ -4,15 +4,16 @@ of the other."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import shards
+from ._alike import Alike
 from ._buckets import MEMBER, MEMBERS, PAIR, PAIRS, PART, slots_of_parts
-from ._homes import Home, Layout, arrow_of, home_of, of_one_number, slots_of_numbers
+from ._homes import Home, Layout, home_of, of_one_number, slots_of_numbers
 from ._packed import keys_of, packed, records_of, table_of
 
 EDGES = "a long, b long"
@@ -22,9 +23,13 @@ class How(NamedTuple):
     """How candidates are compared."""
 
     layout: Layout
-    threshold: float
-    #: Whether all pairs are wanted, with the keys of the documents; otherwise edges that connect.
-    keyed: bool
+    alike: Alike
+    #: What is wanted: edges that connect, all pairs of ids, or all pairs with the keys of both.
+    wanted: Literal["edges", "ids", "keys"]
+
+    @property
+    def keyed(self) -> bool:
+        return self.wanted == "keys"
 
     @property
     def pair(self) -> Any:
@@ -38,7 +43,7 @@ class How(NamedTuple):
 
     def _signed(self, fields: list[Any]) -> Any:
         more = [("keys", "<u4")] if self.keyed else []
-        return np.dtype([*fields, *more, ("signature", f"V{self.layout.params.signature_bytes}")])
+        return np.dtype([*fields, *more, ("identity", self.layout.identity)])
 
 
 def signed_table(homes: Any, messages: Any, how: How) -> Any:
@@ -90,7 +95,7 @@ def _rows(messages: Any, kind: int) -> Any:
 
 
 def _signed(records: Any, home: Home, at: Any, how: How) -> Any:
-    records["signature"] = home.signatures[at]
+    records["identity"] = home.identities[at]
     if not how.keyed:
         return None
     keys = home.keys.take(pa.array(at))
@@ -104,6 +109,8 @@ class Found(NamedTuple):
     a: Any
     b: Any
     similarity: Any = None
+    #: The estimated containment, if the condition has one.
+    contained: Any = None
     a_keys: Any = None
     b_keys: Any = None
 
@@ -118,19 +125,27 @@ def compared_table(homes: Any, messages: Any, how: How) -> Any:
     if not how.keyed:
         columns = [np.concatenate([*(one[end] for one in found), np.empty(0, np.int64)]) for end in (0, 1)]
         return pa.table([pa.array(column) for column in columns], names=["a", "b"])
-    return pa.Table.from_batches([_named(one, how) for one in found], schema=_named_schema(how))
+    schema = _named_schema(how)
+    return pa.Table.from_batches([_named(one, how, schema) for one in found], schema=schema)
 
 
 def _named_schema(how: How) -> Any:
     keys = pa.list_(how.layout.key_type)
-    return pa.schema([("a", keys), ("b", keys), ("similarity", pa.float64()), ("within", pa.bool_())])
+    values = ["similarity", *how.alike.estimates]
+    fields = [("a", keys), ("b", keys), *((name, pa.float64()) for name in values)]
+    return pa.schema([*fields, ("within", pa.bool_())])
 
 
-def _named(found: Found, how: How) -> Any:
-    keys = pa.list_(how.layout.key_type)
-    within = pa.array(np.full(len(found.a), found.a is found.b))
-    columns = [found.a_keys.cast(keys), found.b_keys.cast(keys), pa.array(found.similarity), within]
-    return pa.RecordBatch.from_arrays(columns, schema=_named_schema(how))
+def _named(found: Found, how: How, schema: Any) -> Any:
+    within = np.full(len(found.a), found.a is found.b)
+    columns = {"a": found.a_keys, "b": found.b_keys, "similarity": found.similarity}
+    columns |= {"contained": found.contained, "within": within}
+    values = [columns[field.name] for field in schema]
+    arrays = [
+        value.cast(field.type) if isinstance(value, pa.Array) else pa.array(value, field.type)
+        for value, field in zip(values, schema)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _at_home(home: Home, messages: Any, how: How) -> Iterator[Found]:
@@ -154,21 +169,29 @@ def _at_home(home: Home, messages: Any, how: How) -> Iterator[Found]:
         if len(several):
             keys, ids = home.keys.take(pa.array(several)), home.ids[several]
             equal = np.full(len(several), 1.0)
-            yield Found(ids, ids, equal, keys, keys)
+            yield Found(ids, ids, equal, equal, keys, keys)
 
 
 def _at_band(
     pairs: Any, keys: Any, row: Any, at: Any, bands: Any, home: Home, how: How
 ) -> Found:
     """Compares pairs, each at one band, with the signatures ``at`` this home."""
-    inputs = (pa.array(bands), arrow_of(pairs["signature"][row]), arrow_of(home.signatures[at]))
-    told = pa.table(shards.verify(how.layout.params, *inputs, how.threshold))
-    yes = told.column("row").to_numpy()
+    layout, alike = how.layout, how.alike
+    signatures = (layout.signatures(pairs["identity"][row]), layout.signatures(home.identities[at]))
+    told = shards.verify(
+        layout.params, pa.array(bands), *signatures, alike.threshold, **alike.search
+    )
+    table = pa.table(told)
+    yes = table.column("row").to_numpy()
     row, at = row[yes], at[yes]
-    found = Found(pairs["a"][row], home.ids[at], told.column("similarity").to_numpy())
+    found = Found(pairs["a"][row], home.ids[at], *_values(table, how))
     if not how.keyed:
         return found
     return found._replace(a_keys=keys.take(pa.array(row)), b_keys=home.keys.take(pa.array(at)))
+
+
+def _values(told: Any, how: How) -> list[Any]:
+    return [told.column(name).to_numpy() for name in ("similarity", *how.alike.estimates)]
 
 
 def _of_one_number(home: Home, how: How) -> Iterator[Found]:
@@ -177,18 +200,18 @@ def _of_one_number(home: Home, how: How) -> Iterator[Found]:
     at = np.flatnonzero(home.is_shared)
     if not len(at):
         return
-    signatures, numbers = arrow_of(home.signatures[at]), pa.array(home.numbers[at])
+    signatures = how.layout.signatures(home.identities[at])
+    numbers, ids = pa.array(home.numbers[at]), pa.array(home.ids[at])
     for band in range(params.bands):
         bands = pa.array(np.full(len(at), band))
-        told = shards.verify_buckets(
-            params, bands, numbers, pa.array(home.ids[at]), signatures, how.threshold
-        )
+        inputs = (bands, numbers, ids, signatures, how.alike.threshold)
+        told = shards.verify_buckets(params, *inputs, **how.alike.search)
         yield _found_in(pa.table(told), home.ids[at], home.keys.take(pa.array(at)), how)
 
 
 def _found_in(told: Any, ids: Any, keys: Any, how: How) -> Found:
     a, b = told.column("a").to_numpy(), told.column("b").to_numpy()
-    found = Found(a, b, told.column("similarity").to_numpy())
+    found = Found(a, b, *_values(told, how))
     if not how.keyed:
         return found
     order = np.argsort(ids)
@@ -215,23 +238,27 @@ def _in_parts(rows: Any, how: How) -> Iterator[Found]:
         # Signatures with the same number are compared at home.
         other = ~of_one_number(told.column("a").to_numpy(), told.column("b").to_numpy())
         told = told if other.all() else told.filter(pa.array(other))
-        if not how.keyed:
+        if how.wanted == "edges":
             yield Found(told.column("a").to_numpy(), told.column("b").to_numpy())
         elif told.num_rows:
-            keys_of_part = keys.take(pa.array(order[start:end]))
+            keys_of_part = keys.take(pa.array(order[start:end])) if how.keyed else None
             yield _found_in(told, part["number"], keys_of_part, how)
 
 
 def _compared(part: Any, how: How) -> Any:
-    params, band = how.layout.params, int(part["band"][0])
-    numbers, signatures = part["number"], part["signature"]
-    if not how.keyed or part["left"][0] == part["right"][0]:
+    layout, band, alike = how.layout, int(part["band"][0]), how.alike
+    numbers, identities, is_edges = part["number"], part["identity"], how.wanted == "edges"
+    if is_edges or part["left"][0] == part["right"][0]:
         same = pa.array(np.full(len(part), band)), pa.array(np.zeros(len(part), dtype=np.int64))
-        inputs = (*same, pa.array(np.ascontiguousarray(numbers)), arrow_of(signatures), how.threshold)
-        call = shards.verify_buckets if how.keyed else shards.connect_buckets
-        return pa.table(call(params, *inputs))
+        documents = pa.array(np.ascontiguousarray(numbers)), layout.signatures(identities)
+        call = shards.connect_buckets if is_edges else shards.verify_buckets
+        return pa.table(call(layout.params, *same, *documents, alike.threshold, **alike.search))
     sides = (~part["of_right"], part["of_right"])
-    left, right = (pa.array(np.ascontiguousarray(numbers[side])) for side in sides)
-    of_left, of_right = (arrow_of(signatures[side]) for side in sides)
-    found = shards.verify_between(params, band, left, of_left, right, of_right, how.threshold)
+    left, right = (
+        (pa.array(np.ascontiguousarray(numbers[side])), layout.signatures(identities[side]))
+        for side in sides
+    )
+    found = shards.verify_between(
+        layout.params, band, *left, *right, alike.threshold, **alike.search
+    )
     return pa.table(found)

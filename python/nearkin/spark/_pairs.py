@@ -7,29 +7,49 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from ._alike import Alike
 from ._buckets import candidate_batches
 from ._documents import Documents
+from ._exact import EVIDENCE, compared_pairs
 from ._meetings import EDGES, How, compared_table, signed_table
 from ._packed import PACKED
 
 
-def edges_of(documents: Documents, threshold: float, block: int) -> Any:
-    """Edges (a, b) of ids, which connect documents as their pairs do."""
-    return _met(documents, How(documents.layout, threshold, False), block, EDGES)
+def edges_of(documents: Documents, alike: Alike, block: int) -> Any:
+    """Edges (a, b) of ids, which connect documents as their pairs do, or if they are to be compared
+    exactly, as their candidates do."""
+    return _met(documents, How(documents.layout, alike, "edges"), block, EDGES)
 
 
-def pairs_of(documents: Documents, threshold: float, block: int) -> Any:
-    """The pairs (a, b, similarity) of keys. Documents with equal signatures are pairs of each other,
-    and have the same pairs."""
-    kind, how = documents.layout.key_kind, How(documents.layout, threshold, True)
-    schema = f"a array<{kind}>, b array<{kind}>, similarity double, within boolean"
-    found = _met(documents, how, block, schema)
+def pairs_of(documents: Documents, alike: Alike, block: int) -> Any:
+    """The pairs (a, b, similarity, other values) of keys. Documents of the same identity are pairs of
+    each other, and have the same pairs."""
+    if alike.exact:
+        candidates = _met(documents, How(documents.layout, alike, "ids"), block, EDGES)
+        return _exploded(documents, compared_pairs(documents, candidates, alike), EVIDENCE)
+    kind, values = documents.layout.key_kind, ["similarity", *alike.estimates]
+    types = ", ".join(f"{name} double" for name in values)
+    schema = f"a array<{kind}>, b array<{kind}>, {types}, within boolean"
+    found = _met(documents, How(documents.layout, alike, "keys"), block, schema)
+    return _exploded(documents, found, values)
+
+
+def _exploded(documents: Documents, found: Any, values: list[str]) -> Any:
+    """A row for each pair of keys; the smaller key comes first."""
     # One after the other: Spark makes the rows of crowds as they are read.
-    found = found.select(F.explode("a").alias("one"), "b", "similarity", "within")
-    found = found.select("one", F.explode("b").alias("other"), "similarity", "within")
+    found = found.select(F.explode("a").alias("one"), "b", *values, "within")
+    found = found.select("one", F.explode("b").alias("other"), *values, "within")
     found = found.where("not within or one < other")
     a, b = F.least("one", "other").alias("a"), F.greatest("one", "other").alias("b")
-    return documents.keys(found.select(a, b, "similarity"), "a", "b")
+    turned = {"shingles": "of_shingles", "of_shingles": "shingles"}
+    is_turned = F.col("other") < F.col("one")
+    told = [
+        F.when(is_turned, F.col(turned[name])).otherwise(F.col(name)).alias(name)
+        if name in turned
+        else F.col(name)
+        for name in values
+    ]
+    return documents.keys(found.select(a, b, *told), "a", "b")
 
 
 def _met(documents: Documents, how: How, block: int, schema: str) -> Any:

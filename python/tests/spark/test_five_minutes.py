@@ -32,6 +32,15 @@ def test_the_first_examples_run_and_find_something(spark, tmp_path, capsys):
     assert len(list((tmp_path / "ix" / "segments").iterdir())) <= 3
 
 
+def test_the_examples_of_exact_comparison_run_and_find_something(spark, tmp_path, capsys):
+    [block] = (block for block in BLOCKS if "exact=True" in block)
+    exec(block.replace("/tmp/parts", f"{tmp_path}/parts"), {"nk": nk, "nks": nks, "spark": spark})
+    estimated, pairs, kept, found = capsys.readouterr().out.split("\n\n")[:4]
+    assert re.search(r"\| *p1\| *p2\|", estimated)
+    assert re.search(r"\| *p1\| *p2\| *0.68\d*\| *1.0\| *17\| *25\| *17\|", pairs)
+    assert re.findall(r"\| *(p\d)\|", kept) == ["p2", "p3"] and "| p2|   p1|" in found
+
+
 def test_compact_merges_what_appends_left(spark, tmp_path):
     params = nk.Params(0.7, shingles="words:1")
     path = tmp_path / "lake"

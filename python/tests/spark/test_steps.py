@@ -12,6 +12,7 @@ from nearkin._nearkin import dedup_params
 
 pytest.importorskip("nearkin.spark", reason="no pyspark (pip install 'nearkin[spark]')")
 from nearkin.spark import _buckets, _clusters, _dedup, _documents, _homes, _meetings  # noqa: E402
+from nearkin.spark._alike import Alike  # noqa: E402
 from nearkin.spark._packed import table_of  # noqa: E402
 
 NOTHING = table_of([])
@@ -46,13 +47,13 @@ def homes_of(table):
     return by_slot(table.select(["slot", "data", "sizes", "keys"]))
 
 
-def met(table, layout, threshold, block, keyed):
+def met(table, layout, alike, block, wanted):
     entries = table.select(["slot", "entries"]).rename_columns(["slot", "data"])
     entries = entries.filter(pc.is_valid(entries.column("data"))).sort_by("slot")
     found = _buckets.candidate_batches(
         entries.to_batches(max_chunksize=3), layout.params, layout.slots, block
     )
-    homes, how = homes_of(table), _meetings.How(layout, threshold, keyed)
+    homes, how = homes_of(table), _meetings.How(layout, alike, wanted)
     messages = by_slot(list(found))
     signed = [
         _meetings.signed_table(homes.get(slot, NOTHING), messages.get(slot, NOTHING), how)
@@ -104,10 +105,10 @@ def test_the_steps_find_what_an_index_finds(monkeypatch, tmp_path, name, few_num
         monkeypatch.setattr(_buckets, "SMALL", small)
         layout = _homes.Layout(params, slots)
         table = stored(rows, layout, partitions)
-        pairs = pairs_of(met(table, layout, threshold, block, True))
+        pairs = pairs_of(met(table, layout, Alike(threshold), block, "keys"))
         # Where two pairs of signatures have the same two numbers, one may be found twice.
         assert (sorted(set(pairs)) if few_numbers else pairs) == expected
-        edges = met(table, layout, threshold, block, False)
+        edges = met(table, layout, Alike(threshold), block, "edges")
         named = {}
         for home, messages in components_at(table, edges, layout):
             for row in _clusters.named_table(home, messages, layout).to_pylist():
@@ -122,17 +123,18 @@ def test_the_steps_drop_what_dedup_drops(name, keep):
     rows = sorted(rows)
     told = nk.dedup([text for _, text in rows], params=params, keep=keep, annotate=True)
     expected = sorted(key for (key, _), of in zip(rows, told, strict=True) if not of.kept)
-    chosen = dedup_params(params, params.threshold, False)
+    chosen = dedup_params(params, params.threshold, None, False, False)
+    alike = Alike(params.threshold)
     layout = _homes.Layout(chosen, 8, detailed=True)
     table = stored(rows, layout, 2)
-    edges = met(table, layout, params.threshold, 5, False)
+    edges = met(table, layout, alike, 5, "edges")
     decided = pa.concat_tables(
         _dedup.decided_table(home, messages, layout, keep)
         for home, messages in components_at(table, edges, layout)
     )
     by = [(name, "descending" if down else "ascending") for name, down in _dedup.ORDERS[keep]]
     batches = decided.sort_by([("component", "ascending"), *by]).to_batches(max_chunksize=50)
-    gone = list(_dedup.dropped_batches(batches, chosen, params.threshold))
+    gone = list(_dedup.dropped_batches(batches, chosen, alike))
     assert sorted(pa.Table.from_batches(gone).column("key").to_pylist()) == expected
 
 

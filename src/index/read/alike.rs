@@ -221,7 +221,7 @@ pub(super) fn check_contained(contained: f64) -> Result<()> {
 }
 
 /// Returns an error if the threshold is not from 0 to 1.
-pub(crate) fn check_threshold(threshold: f64) -> Result<()> {
+pub(super) fn check_threshold(threshold: f64) -> Result<()> {
     if (0.0..=1.0).contains(&threshold) {
         return Ok(());
     }

@@ -30,7 +30,6 @@ pub(crate) mod terms;
 pub use super::state::versions::Snapshot;
 pub use crate::index::state::recovery::Recovery;
 pub use alike::Alike;
-pub(crate) use alike::check_threshold;
 pub(crate) use answer::ProgressReport;
 pub use answer::{
     Answer, Cluster, Collapsed, Document, Maintained, Match, Pair, Progress, Stats, Verification,
