@@ -149,7 +149,7 @@ def dedup(
         )
     if fetch is not None and (against is None or not exact):
         raise InvalidError("fetch= returns documents of `against`, for exact=True: give all three")
-    asked = _opened(against)
+    asked = opened(against)
     if params is None:
         params = asked.params if asked is not None else Params()
     rows, back = containers.plain(data)
@@ -165,7 +165,7 @@ def dedup(
             )
         if progress:
             raise InvalidError("a stream does not say how many rows come: leave progress out")
-        how = _How(params, threshold, contained, asked, drop_blank, threads, folder)
+        how = How(params, threshold, contained, asked, drop_blank, threads, folder)
         return _streamed(kind, rows, on, how)
     column = containers.column_of(rows, on)
     if key is not None and kind not in containers.TABLES:
@@ -204,7 +204,7 @@ def dedup(
     return back(result) if split is None else split(result, kept)
 
 
-class _How(NamedTuple):
+class How(NamedTuple):
     """How the rows of a stream are decided."""
 
     params: Params
@@ -216,7 +216,7 @@ class _How(NamedTuple):
     folder: str | Path | None
 
 
-def _streamed(kind: str, data: Any, on: On | None, how: _How) -> Any:
+def _streamed(kind: str, data: Any, on: On | None, how: How) -> Any:
     """The kept rows of a stream, as a stream of the same kind."""
     if kind == "iterator":
         return _rows(data, on, how)
@@ -236,7 +236,7 @@ def _streamed(kind: str, data: Any, on: On | None, how: _How) -> Any:
         containers.arrow_path(data.schema, name)
 
     def batches() -> Iterator[Any]:
-        for batch, stays in _sieved(data, lambda batch: _batch_column(batch, names), how):
+        for batch, stays in sieved(data, lambda batch: _batch_column(batch, names), how):
             mask = pa.Array.from_buffers(pa.uint8(), len(batch), [None, pa.py_buffer(stays)])
             kept = containers.filtered(pa.Table.from_batches([batch]), mask.cast(pa.bool_()))
             if len(kept):
@@ -248,7 +248,7 @@ def _streamed(kind: str, data: Any, on: On | None, how: _How) -> Any:
 class _Passes:
     """The kept rows of an ``IterableDataset``, read and decided anew by each call."""
 
-    def __init__(self, data: Any, names: list[str], how: _How) -> None:
+    def __init__(self, data: Any, names: list[str], how: How) -> None:
         self._data, self._names, self._how = data, names, how
 
     def __call__(self) -> Iterator[Any]:
@@ -269,7 +269,7 @@ def _batch_column(batch: Any, names: list[str]) -> Any:
     return containers.together([column.to_pylist() for column in columns], names)
 
 
-def _rows(rows: Iterator[Any], on: On | None, how: _How) -> Iterator[Any]:
+def _rows(rows: Iterator[Any], on: On | None, how: How) -> Iterator[Any]:
     """The kept rows of an iterator. ``on`` names fields of dicts."""
     names = None if on is None else containers.names_of(on)
 
@@ -288,12 +288,12 @@ def _rows(rows: Iterator[Any], on: On | None, how: _How) -> Iterator[Any]:
             yield some
             some = list(islice(rows, _ROWS_TOGETHER))
 
-    for some, stays in _sieved(parts(), column, how):
+    for some, stays in sieved(parts(), column, how):
         yield from (row for row, is_kept in zip(some, stays) if is_kept)
 
 
-def _sieved(
-    parts: Iterable[Any], column: Callable[[Any], Any], how: _How
+def sieved(
+    parts: Iterable[Any], column: Callable[[Any], Any], how: How
 ) -> Iterator[tuple[Any, bytes]]:
     """The parts of a stream, each with a byte per row: whether it is kept."""
     import tempfile
@@ -304,7 +304,7 @@ def _sieved(
             str(Path(scratch) / "kept"),
             how.threshold,
             how.contained,
-            _opened(how.against),
+            opened(how.against),
             how.drop_blank,
             how.threads,
         )
@@ -315,7 +315,7 @@ def _sieved(
             sieve.close()
 
 
-def _opened(against: Readable | str | Path | None) -> Readable | None:
+def opened(against: Readable | str | Path | None) -> Readable | None:
     if against is None or isinstance(against, Snapshot):
         return against
     if isinstance(against, Readable):

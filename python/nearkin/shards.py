@@ -75,3 +75,9 @@ __all__ = [
     "verify_between",
     "verify_buckets",
 ]
+
+# Engines pickle functions by the name of their module; Rust calls it `shards`.
+for _name in __all__:
+    if globals()[_name].__module__ == "shards":
+        globals()[_name].__module__ = __name__
+del _name

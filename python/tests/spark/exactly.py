@@ -1,22 +1,10 @@
 """What one machine says of pairs, by the rule of `nearkin.dedup` for two rows."""
 
+from corpora import of_given_bands
+
 import nearkin as nk
 
 EVIDENCE = ["similarity", "contained", "shingles", "of_shingles", "shared"]
-
-
-def of_given_bands(params):
-    """The same parameters, with bands that are never chosen anew."""
-    given = nk.Params(
-        params.threshold,
-        params.shingles,
-        hashes=params.hashes,
-        bands=(params.bands, params.rows_per_band),
-        lane_bits=params.lane_bits,
-        bag=params.bag,
-    )
-    assert given == params
-    return given
 
 
 def exact_pairs(folder, rows, params, threshold, contained=None):

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from corpora import CORPORA, SMALL, WORDS
-from exactly import EVIDENCE, exact_pairs, of_given_bands, verdict
+from corpora import CORPORA, SMALL, WORDS, of_given_bands
+from exactly import EVIDENCE, exact_pairs, verdict
 
 import nearkin as nk
 

@@ -1,4 +1,4 @@
-"""Corpora that tests with Spark share."""
+"""Corpora that tests of clusters share."""
 
 import json
 import os
@@ -7,9 +7,23 @@ from pathlib import Path
 
 import nearkin as nk
 
-DATA = Path(os.environ.get("NEARKIN_PAGES", Path(__file__).parents[3])) / "tests" / "data"
+DATA = Path(os.environ.get("NEARKIN_PAGES", Path(__file__).parents[2])) / "tests" / "data"
 WORDS = nk.Params(0.7, shingles="words:3")
 SMALL = nk.Params(0.7, shingles="words:1", hashes=64, bands=(16, 4))
+
+
+def of_given_bands(params):
+    """The same parameters, with bands that are never chosen anew."""
+    given = nk.Params(
+        params.threshold,
+        params.shingles,
+        hashes=params.hashes,
+        bands=(params.bands, params.rows_per_band),
+        lane_bits=params.lane_bits,
+        bag=params.bag,
+    )
+    assert given == params
+    return given
 
 
 def corpus(name):
