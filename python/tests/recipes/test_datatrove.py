@@ -6,7 +6,7 @@ import pytest
 
 import nearkin as nk
 
-pytest.importorskip("datatrove", reason="no datatrove (pip install 'datatrove[io]')")
+pytest.importorskip("datatrove", reason="no datatrove (pip install 'datatrove[io]' regex tokenizers)")
 
 
 def executor(folder, pipeline, tasks, workers=1):
