@@ -1,7 +1,7 @@
 //! A covered memtable: all its BandKeys are in a column of the index's filter. So a query walks the
 //! memtable's chains only for bands that may be there.
 
-use super::{Memtable, Step, births};
+use super::{Memtable, NewDocument, Step, births};
 use crate::filter::{BandFilter, ColumnBits, Columns};
 use crate::sync::Arc;
 
@@ -28,9 +28,18 @@ impl Memtable {
     /// Enters the BandKeys of births, before they are visible.
     pub(super) fn enter_filter(&self, steps: &[Step<'_>]) {
         let Some(columns) = self.columns.get() else { return };
+        let (filter, _) = columns.parts();
+        let mut following = births(steps).skip(1);
         for document in births(steps) {
-            let bands = &document.table_keys[..self.tables - 1];
-            columns.enter(0, bands.iter().copied());
+            // The cache lines of the next document are on their way meanwhile.
+            if let Some(next) = following.next() {
+                self.band_keys(next).iter().for_each(|key| filter.ask_for(*key));
+            }
+            columns.enter(0, self.band_keys(document).iter().copied());
         }
+    }
+
+    fn band_keys<'d>(&self, document: &NewDocument<'d>) -> &'d [u64] {
+        &document.table_keys[..self.tables - 1]
     }
 }

@@ -33,19 +33,20 @@ pub(crate) fn cover_memtable(core: &Core, memtable: &Memtable, segments: &[Arc<L
 
 /// Covers the smallest segments that are not covered yet, as far as there are columns.
 pub(crate) fn cover_small(core: &Core) -> Result<()> {
-    let state = core.state();
+    // Not the state: covering takes a while, and a flush meanwhile reuses the buffers of its
+    // memtable only if nobody holds it.
+    let mut by_size = core.state().segments.clone();
     let is_open = |live: &&Arc<LiveSegment>| live.segment.covered().is_none();
-    if state.segments.iter().filter(is_open).count() < 2 {
+    if by_size.iter().filter(is_open).count() < 2 {
         return Ok(());
     }
-    let mut by_size: Vec<_> = state.segments.iter().collect();
     by_size.sort_by_key(|live| live.entry.docs);
     by_size.pop();
-    if keys_of(by_size.iter().copied()) < KEYS_MIN {
+    if keys_of(by_size.iter()) < KEYS_MIN {
         return Ok(());
     }
     let filter = filter(core);
-    for live in by_size.into_iter().filter(is_open) {
+    for live in by_size.iter().filter(is_open) {
         let needed = filter.columns_for(live.segment.band_key_count());
         let left = if needed == 1 { COLUMNS_LEFT } else { COLUMNS_LEFT_BY_LARGE };
         if needed.saturating_add(left) > filter.free() {
