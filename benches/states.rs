@@ -8,9 +8,9 @@
 //! DOCUMENTS BYTES` loads documents with payloads, replaces half of them at random, compacts and
 //! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `steady DIR
 //! DOCUMENTS RATE SECONDS` loads and compacts documents with the default bands, then inserts RATE
-//! more per second in batches of 100 while it measures queries on another thread. `verify DIR NAME`
-//! verifies the index NAME three times. To limit memory and processors, start the program that
-//! `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
+//! more per second in batches of 100 while another thread asks, and measures now and then. `verify
+//! DIR NAME` verifies the index NAME three times. To limit memory and processors, start the program
+//! that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people prints")]
@@ -141,9 +141,25 @@ fn write_batch(index: &Index, params: &Params, numbers: std::ops::Range<u64>) ->
     begin.elapsed()
 }
 
+/// Asks until `end`, a fifth of the time, for documents at random: those who use an index keep its
+/// pages in memory. (A system that reclaims what was not read for some seconds would drop them.)
+fn keep_asking(index: &Index, params: &Params, documents: u64, end: Instant) {
+    let mut seed = 1_000;
+    while Instant::now() < end {
+        let begin = Instant::now();
+        timed(index, &queries(params, documents, seed, true), true);
+        seed += 1;
+        std::thread::sleep(
+            (begin.elapsed() * 4).min(end.saturating_duration_since(Instant::now())),
+        );
+    }
+}
+
 fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
     let params = default_bands();
-    let options = Options::default().maintenance(Maintenance::Shared);
+    // A writer that never stops leaves no idle time; so that the state right after the load lasts
+    // until it is measured, there is none here either.
+    let options = Options::default().maintenance(Maintenance::Shared).merge_when_idle(false);
     let index = Index::create(folder.join("steady.nearkin"), &params, options).unwrap();
     let mut longest = Duration::ZERO;
     for first in (0..documents).step_by(1_000) {
@@ -158,12 +174,14 @@ fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
              {times:.2} times what is on disk"
         );
     };
+    let now = Instant::now();
+    keep_asking(&index, &params, documents, now + Duration::from_secs(documents / 1_000_000 + 1));
     tell_of(&index, &params, documents, 1, "as loaded");
     account(longest);
     index.compact().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let now = Instant::now();
+    keep_asking(&index, &params, documents, now + Duration::from_secs(documents / 1_000_000 + 1));
     tell_of(&index, &params, documents, 2, "compacted");
-    tell_of(&index, &params, documents, 2, "compacted, asked again");
     account(Duration::ZERO);
     let (written, longest) = (AtomicU64::new(documents), AtomicU64::new(0));
     let begin = Instant::now();
@@ -184,7 +202,7 @@ fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
         });
         for part in 1..=8_u32 {
             let due = begin + Duration::from_secs(seconds).mul_f64(f64::from(part) / 8.0);
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            keep_asking(&index, &params, written.load(Ordering::Acquire), due);
             let label = format!("{rate}/s, after {:.0?}", begin.elapsed());
             let seed = 10 + u64::from(part);
             tell_of(&index, &params, written.load(Ordering::Acquire), seed, &label);

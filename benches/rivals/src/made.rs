@@ -3,10 +3,13 @@
 //! so ten million of them need no memory.
 
 pub const ROWS: usize = 128;
-pub const BANDS: usize = 16;
-pub const BAND_ROWS: usize = 8;
+/// The bands that Nearkin chooses for the threshold 0.7: what a user gets by default.
+pub const BANDS: usize = 17;
+pub const BAND_ROWS: usize = 5;
+/// Number of rows that the bands use. Some engines can hold no others.
+pub const ROWS_IN_BANDS: usize = BANDS * BAND_ROWS;
 /// Number of equal rows that a match must have.
-pub const EQUAL_ROWS_MIN: u32 = 103;
+pub const EQUAL_ROWS_MIN: u32 = 90;
 /// A planted near-duplicate, and the query of a hit, differ in fewer than this many rows: an
 /// agreement of .852 to 1.
 const CHANGED_ROWS_MAX: u64 = 20;
@@ -94,9 +97,11 @@ pub fn equal_rows(a: &Signature, b: &Signature) -> u32 {
 }
 
 /// The bytes of a band as a number. It serves as a hash without collisions, because a band has
-/// exactly eight one-byte rows.
+/// fewer than eight one-byte rows.
 pub fn band(signature: &Signature, band: usize) -> u64 {
-    u64::from_be_bytes(signature.as_chunks::<BAND_ROWS>().0[band])
+    let mut bytes = [0; 8];
+    bytes[..BAND_ROWS].copy_from_slice(&signature.as_chunks::<BAND_ROWS>().0[band]);
+    u64::from_le_bytes(bytes)
 }
 
 /// The answer by definition: the documents that share a band with the query and have enough equal

@@ -164,13 +164,13 @@ impl Ours<'_> {
             }
             Ok(count)
         })?;
-        self.note("pairs at 0.8", "s", seconds);
+        self.note("pairs at 0.7", "s", seconds);
         self.note("pairs found", "pairs", count as f64);
         self.note("memory of the process with pairs", "MiB", peak.bytes() as f64 / MIB);
         drop(peak);
         let peak = Peak::start();
         let (seconds, count) = time(|| Ok(engine.index.clusters(asked)?.count()))?;
-        self.note("clusters at 0.8", "s", seconds);
+        self.note("clusters at 0.7", "s", seconds);
         self.note("clusters found", "clusters", count as f64);
         self.note("memory of the process with clusters", "MiB", peak.bytes() as f64 / MIB);
         let grown = peak.bytes().saturating_sub(before) as f64;

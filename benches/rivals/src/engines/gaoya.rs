@@ -2,9 +2,12 @@
 //!
 //! A row has one byte, as with all engines here. (gaoya's own hashers make rows of four bytes,
 //! which is slower.) The container is the one for small buckets, the fastest of gaoya's three.
+//!
+//! gaoya holds no rows but those of its bands. So that its answers are those of the others, all
+//! rows are in an array beside it, and candidates are compared by them.
 
 use super::{Engine, Reader};
-use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS, Signature};
+use crate::made::{BAND_ROWS, BANDS, EQUAL_ROWS_MIN, ROWS_IN_BANDS, Signature, equal_rows};
 use crate::results::Result;
 use gaoya::minhash::{MinHashIndex, SmallVecContainer};
 
@@ -12,28 +15,31 @@ type Index = MinHashIndex<u8, u32, SmallVecContainer<u32, 4>>;
 
 pub struct Gaoya {
     index: Index,
-    first: u32,
-    staged: Vec<Vec<u8>>,
+    /// All rows of every document ever inserted, by its number.
+    stored: Vec<Signature>,
+    staged: Vec<Signature>,
 }
 
 impl Gaoya {
     pub fn new() -> Self {
-        let threshold = f64::from(EQUAL_ROWS_MIN) / ROWS as f64;
-        let index = Index::new_index(BANDS, BAND_ROWS, threshold);
-        Self { index, first: 0, staged: Vec::new() }
+        // Every candidate passes; `query` compares all rows.
+        let index = Index::new_index(BANDS, BAND_ROWS, 0.0);
+        Self { index, stored: Vec::new(), staged: Vec::new() }
     }
 }
 
 impl Engine for Gaoya {
     fn stage(&mut self, first: u32, signatures: &[Signature]) -> Result<()> {
-        self.first = first;
-        self.staged = signatures.iter().map(|rows| rows.to_vec()).collect();
+        debug_assert_eq!(first as usize, self.stored.len(), "documents are numbered in order");
+        self.staged = signatures.to_vec();
         Ok(())
     }
 
     fn insert(&mut self) -> Result<()> {
-        for (document, signature) in (self.first..).zip(self.staged.drain(..)) {
-            self.index.insert(document, signature);
+        for signature in self.staged.drain(..) {
+            let document = u32::try_from(self.stored.len())?;
+            self.index.insert(document, signature[..ROWS_IN_BANDS].to_vec());
+            self.stored.push(signature);
         }
         Ok(())
     }
@@ -50,7 +56,7 @@ impl Engine for Gaoya {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(Queries { index: &self.index, staged: Vec::new() }))
+        Ok(Box::new(Queries { index: self, staged: Vec::new() }))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -59,18 +65,23 @@ impl Engine for Gaoya {
 }
 
 struct Queries<'a> {
-    index: &'a Index,
-    staged: Vec<Vec<u8>>,
+    index: &'a Gaoya,
+    /// All rows of each query, and those of its bands.
+    staged: Vec<(Signature, Vec<u8>)>,
 }
 
 impl Reader for Queries<'_> {
     fn stage(&mut self, queries: &[Signature]) -> Result<()> {
-        self.staged = queries.iter().map(|rows| rows.to_vec()).collect();
+        self.staged = queries.iter().map(|rows| (*rows, rows[..ROWS_IN_BANDS].to_vec())).collect();
         Ok(())
     }
 
     fn query(&mut self, at: usize, found: &mut Vec<u32>) -> Result<()> {
-        found.extend(self.index.query(&self.staged[at]));
+        let (query, in_bands) = &self.staged[at];
+        let is_match = |candidate: &&u32| {
+            equal_rows(query, &self.index.stored[**candidate as usize]) >= EQUAL_ROWS_MIN
+        };
+        found.extend(self.index.index.query(in_bands).into_iter().filter(is_match));
         Ok(())
     }
 }

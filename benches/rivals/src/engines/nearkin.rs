@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The parameters that all engines use.
 pub fn params() -> Result<Params> {
-    let shape = Params::for_threshold(0.8).hashes(ROWS).bands(BANDS, BAND_ROWS);
+    let shape = Params::for_threshold(0.7).hashes(ROWS).bands(BANDS, BAND_ROWS);
     Ok(shape.lane_bits(8).shingles(Shingles::Words(3)).build()?)
 }
 

@@ -18,7 +18,7 @@ const GROUP: usize = 64;
 /// Number of fingerprints per cache line.
 const LINE: usize = 32;
 /// Average number of bands that a hit shares with its match, if .925 of their rows agree.
-const SHARED_BANDS: usize = 9;
+const SHARED_BANDS: usize = 12;
 /// Number of bytes that one checksum covers.
 const BLOCK_BYTES: usize = 4096;
 const OPENINGS: usize = 25;

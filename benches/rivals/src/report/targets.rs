@@ -311,7 +311,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
         target(8, "removals, batches of 1,000", AtLeast(300_000.0), "documents/s", removals),
         target(8, "hit p50 with a fifth dead, against none", AtMost(1.3), "x", dead),
         target(8, "disk after removing a fifth and compacting", AtMost(82.0), "%", space),
-        target(9, "pairs at 0.8", AtMost(3.0), "s", middle(us("pairs at 0.8"))),
+        target(9, "pairs at 0.7", AtMost(3.0), "s", middle(us("pairs at 0.7"))),
         target(
             9,
             "pairs: anonymous memory of the process, first run",
@@ -319,7 +319,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
             "MiB",
             memory,
         ),
-        target(9, "clusters at 0.8", AtMost(3.0), "s", middle(us("clusters at 0.8"))),
+        target(9, "clusters at 0.7", AtMost(3.0), "s", middle(us("clusters at 0.7"))),
         target(9, "clusters: anonymous memory, first run", AtMost(256.0), "MiB", clusters_memory),
         target(10, "hit p99 while a writer runs, against idle", AtMost(5.0), "x", busy)
             .at_limit(of("hit p99 beside a writer of another index", "hit p99, idle")),
