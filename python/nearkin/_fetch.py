@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
-from ._errors import NotFoundError
-
-_MANIFEST = re.compile(r"(\d{10,})\.manifest")
+from ._store import Store, files_of, write_whole
 
 
 def fetch(address: str, folder: str | os.PathLike[str], **options: Any) -> int:
@@ -22,38 +19,14 @@ def fetch(address: str, folder: str | os.PathLike[str], **options: Any) -> int:
     generation or this one. ``options`` are passed to the file system. Needs
     ``pip install fsspec``, and for S3 also ``s3fs``.
     """
-    import fsspec
-
     from .shards import Manifest
 
-    files, root = fsspec.core.url_to_fs(address, **options)
-    # fsspec caches listings, and a generation may have been committed since.
-    files.invalidate_cache()
-    try:
-        listed = files.ls(f"{root}/manifest", detail=False)
-    except FileNotFoundError:
-        listed = []
-    found = (_MANIFEST.fullmatch(name.rpartition("/")[2]) for name in listed)
-    names = {int(name[1]): name[0] for name in found if name}
-    if not names:
-        raise NotFoundError(f"{address}: there is no sharded index")
-    data = files.cat_file(f"{root}/manifest/{names[max(names)]}")
+    store = Store(address, options)
+    generation, data = store.newest()
     manifest = Manifest(data)
     here = Path(folder)
-    for path, length, _ in manifest.files().rows():
-        target = here / path
-        if target.exists() and target.stat().st_size == length:
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        coming = target.with_name(f"{target.name}.tmp")
-        files.get_file(f"{root}/{path}", os.fspath(coming))
-        os.replace(coming, target)
+    store.fetch(files_of(manifest), here)
     (here / "segments").mkdir(parents=True, exist_ok=True)
     manifest.check(here)
-    place = here / manifest.path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    coming = place.with_name(f"{place.name}.tmp")
-    coming.write_bytes(data)
-    os.replace(coming, place)
-    generation: int = manifest.generation
+    write_whole(here / manifest.path, data)
     return generation

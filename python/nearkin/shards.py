@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from ._fetch import fetch
 from ._nearkin import shards as _shards
+from ._remote import RemoteShards
 
 Manifest = _shards.Manifest
 Sealed = _shards.Sealed
@@ -56,6 +57,7 @@ verify_buckets = _shards.verify_buckets
 
 __all__ = [
     "Manifest",
+    "RemoteShards",
     "Sealed",
     "Shards",
     "Ticket",

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ._nearkin import Params, Table
+from ._remote import RemoteShards as RemoteShards
 from ._types import Imported
 
 class Manifest:

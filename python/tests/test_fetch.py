@@ -1,6 +1,7 @@
 """A sharded index on an object store: fetched whole, checked, and then read as any other."""
 
 import pytest
+from s3_server import s3_server
 
 import nearkin as nk
 from nearkin import shards
@@ -71,10 +72,10 @@ def check(lake, address, folder, put, options):
     assert sum(map(len, all_of(victim))) and "k5" not in all_of(victim)[0]
 
 
-def put_all(files, lake):
+def put_all(files, lake, bucket="bucket"):
     for path in lake.path.rglob("*"):
         if path.is_file():
-            files.pipe_file(f"bucket/lake/{path.relative_to(lake.path)}", path.read_bytes())
+            files.pipe_file(f"{bucket}/lake/{path.relative_to(lake.path)}", path.read_bytes())
 
 
 def test_an_index_in_a_store_of_fsspec(lake, tmp_path):
@@ -92,23 +93,13 @@ def test_an_index_in_a_store_of_fsspec(lake, tmp_path):
 
 
 def test_an_index_in_s3(lake, tmp_path, monkeypatch):
-    server = pytest.importorskip("moto.server", reason="no moto (pip install 'moto[server]')")
-    s3fs = pytest.importorskip("s3fs", reason="no s3fs")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    store = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    store.start()
-    try:
-        host, port = store.get_host_and_port()
-        options = {"client_kwargs": {"endpoint_url": f"http://{host}:{port}"}}
-        files = s3fs.S3FileSystem(**options)
-        files.mkdir("bucket")
+    with s3_server(monkeypatch) as (bucket, options):
+        import fsspec
+
+        files = fsspec.filesystem("s3", **options)
 
         def put():
-            put_all(files, lake)
+            put_all(files, lake, bucket)
 
         put()
-        check(lake, "s3://bucket/lake", tmp_path / "local", put, options)
-    finally:
-        store.stop()
+        check(lake, f"{bucket}/lake", tmp_path / "local", put, options)

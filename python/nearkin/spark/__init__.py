@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import Params, shards
+from .. import Params
 from .._nearkin import dedup_params
 from . import _clusters, _columns, _dedup, _documents, _matches, _pairs, _stored, _texts, _work
 from ._alike import alike_of
@@ -164,6 +164,7 @@ def dedup(
     shingle_count: str | None = None,
     against: str | os.PathLike[str] | None = None,
     texts: DataFrame | None = None,
+    storage_options: dict[str, Any] | None = None,
     work: str | None = None,
     partitions: int | None = None,
     block: int = BLOCK,
@@ -205,7 +206,8 @@ def dedup(
     place, liked = None, None
     if against is not None:
         # As bytes, any key can be returned.
-        place, _ = _matches.place_of(_stored.local(against), params, "bytes")
+        lake = _stored.lake_at(against, storage_options)
+        place, _ = _matches.place_of(lake, params, "bytes")
     are_made = signature is not None or against is not None
     chosen = dedup_params(params, alike.threshold, contained, exact, are_made)
     if place is not None and exact:
@@ -244,9 +246,17 @@ def build(
     payload: str | None = None,
     time: str | None = None,
     partitions: int | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> Committed:
-    """Makes a sharded index of the rows of ``df`` at ``path``, a folder that the driver and all
-    executors see. An index of at most a million documents needs no more than 4 shards. :class:`nearkin.Reader` and the command line can read it.
+    """Makes a sharded index of the rows of ``df`` at ``path``: a folder that the driver and all
+    executors see, or an address of an object store that fsspec knows (``s3://bucket/lake``), with
+    ``storage_options`` for its file system. :class:`nearkin.Reader` and the command line can read
+    the folder, or the one that :func:`nearkin.shards.fetch` makes. An index of at most a million
+    documents needs no more than 4 shards.
+
+    On an object store, every commit of the driver first gets the files of the index that it has not
+    got yet, into its temporary folder; the store must have conditional puts
+    (:class:`nearkin.shards.RemoteShards`).
 
     Each shard is sealed by one task, with its documents in memory. The driver lists all segments
     in one commit. Until then, the index has no documents; if the build fails, the same call starts
@@ -254,11 +264,11 @@ def build(
     column of timestamps (default: 0, so that the index does not depend on the clock).
     ``signature`` and ``shingle_count`` name columns made by :func:`sketch`.
     """
-    folder = _stored.local(path)
+    at = _stored.lake_at(path, storage_options)
     columns = Columns(key, text, items, signature, shingle_count)
-    lake = _stored.begun(folder, params, shards)
+    lake = _stored.begun(at, params, shards)
     job = _stored.new_job()
-    parts = _stored.parts_of(df, lake, job, columns, payload, time, partitions)
+    parts = _stored.parts_of(df, at, lake, job, columns, payload, time, partitions)
     return _stored.commit_new(lake, _stored.collected(parts))
 
 
@@ -276,6 +286,7 @@ def append(
     payload: str | None = None,
     time: str | None = None,
     partitions: int | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> Committed:
     """Adds the rows of ``df`` to the sharded index at ``path`` in one commit. Stored documents with
     the same keys are replaced. A key that two rows of ``df`` have is an error.
@@ -284,25 +295,36 @@ def append(
     the number of the last batch of each ``stream``, and skips a batch with that number or a smaller
     one. Numbers must therefore ascend; a stream that starts again needs another name.
     """
-    lake = shards.Shards(_stored.local(path))
+    at = _stored.lake_at(path, storage_options)
+    lake = _stored.opened(at)
     if _stored.is_noted(lake, stream, batch_id):
         return Committed(0, 0, 0, lake.generation, True)
     columns = Columns(key, text, items, signature, shingle_count)
     job = _stored.new_job()
-    parts = _stored.parts_of(df, lake, job, columns, payload, time, partitions)
+    parts = _stored.parts_of(df, at, lake, job, columns, payload, time, partitions)
     return _stored.commit(lake, _stored.collected(parts), stream, batch_id)
 
 
-def remove(df: DataFrame, path: str | os.PathLike[str], *, key: str = "id") -> int:
+def remove(
+    df: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    key: str = "id",
+    storage_options: dict[str, Any] | None = None,
+) -> int:
     """Removes the documents with the keys of ``df`` from the sharded index at ``path`` in one
     commit. Returns their number. All these keys must fit into the driver's memory."""
-    lake = shards.Shards(_stored.local(path))
+    lake = _stored.opened(_stored.lake_at(path, storage_options))
     keys: Any = df.select(_columns.key_column(df, key).alias("key")).distinct()
     return _stored.removed(lake, [row["key"] for row in keys.collect()])
 
 
 def compact(
-    path: str | os.PathLike[str], *, segments: int = 1, sweep: bool = False
+    path: str | os.PathLike[str],
+    *,
+    segments: int = 1,
+    sweep: bool = False,
+    storage_options: dict[str, Any] | None = None,
 ) -> int:
     """Merges the files of each shard that has more than ``segments`` segments, or documents that
     were removed. Returns the number of shards that were merged. A query looks into every segment,
@@ -313,7 +335,8 @@ def compact(
     to the index and no reader opens an older generation: the files of a job that has not committed
     are not listed either.
     """
-    return _stored.compacted(shards.Shards(_stored.local(path)), segments, sweep)
+    lake = _stored.opened(_stored.lake_at(path, storage_options))
+    return _stored.compacted(lake, segments, sweep)
 
 
 def match(
@@ -330,6 +353,7 @@ def match(
     items: str | None = None,
     signature: str | None = None,
     shingle_count: str | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> DataFrame:
     """The documents of the sharded index at ``path`` that are similar to rows of ``df``, as rows
     (key, match, similarity): for each row the matches of ``Reader.query``, at most ``limit``.
@@ -350,7 +374,8 @@ def match(
     Candidates are joined with ``texts``: a shuffle of these texts, and of 8 bytes a shingle of the
     row for each candidate.
     """
-    place, params = _matches.place_of(_stored.local(path), None, _columns.keys_of_index(df, key))
+    lake = _stored.lake_at(path, storage_options)
+    place, params = _matches.place_of(lake, None, _columns.keys_of_index(df, key))
     alike = alike_of(params, threshold, contained, exact, signature, shingle_count)
     columns = Columns(key, text, items, signature, shingle_count)
     if texts is not None or exact:

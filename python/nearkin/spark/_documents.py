@@ -19,7 +19,15 @@ from ._buckets import entries_of
 from ._columns import Columns, check_signatures, field, key_column, small_batches
 from ._homes import FINGERPRINT_BYTES, KeyKind, Layout, distinct, numbers_of, slots_of_numbers
 from ._matches import Place, is_like
-from ._packed import SLOTS_PER_PARTITION, blobs, by_slot, lists_of, records_of, values_of
+from ._packed import (
+    SLOTS_PER_PARTITION,
+    blobs,
+    by_slot,
+    lists_of,
+    records_of,
+    shingle_counts,
+    values_of,
+)
 from ._work import check_workers, folder, spread, stored
 
 #: What is stored: for each batch and slot the hashes of keys, the documents of homes, and the
@@ -253,7 +261,7 @@ def _signed(batch: Any, sketcher: Sketcher, layout: Layout, kind: str) -> tuple[
         valid = pc.is_valid(made).to_numpy(zero_copy_only=False)
         signatures = np.zeros(len(column), dtype=dtype)
         signatures[valid] = np.frombuffer(values_of(made.drop_null().cast(pa.binary())), dtype=dtype)
-        counts = pc.fill_null(pc.divide(pc.binary_length(shingles), 8), 0).to_numpy()
+        counts = pc.fill_null(shingle_counts(shingles), 0).to_numpy()
         return signatures, valid, counts.astype(np.int64), shingles
     made = sketcher.items(column) if kind == "items" else sketcher.texts(column)
     valid = np.ones(len(column), dtype=bool)

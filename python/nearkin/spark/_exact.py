@@ -16,12 +16,12 @@ from ._alike import Alike
 from ._clusters import at_home, components_at
 from ._documents import Documents
 from ._homes import Layout, home_of, shingles_of
+from ._packed import shingle_counts
 from ._work import stored
 
 #: The columns of an exact comparison: `shingles` of the first document, `of_shingles` of the other.
 EVIDENCE = ["similarity", "contained", "shingles", "of_shingles", "shared"]
 EVIDENCE_TYPES = "similarity double, contained double, shingles long, of_shingles long, shared long"
-_SHINGLE_BYTES = 8
 
 
 def compared_pairs(documents: Documents, candidates: Any, alike: Alike) -> Any:
@@ -65,7 +65,7 @@ def contents_table(homes: Any, messages: Any, layout: Layout) -> Any:
     _, is_in = components_at(home, messages)
     rows = np.flatnonzero(is_in | (np.diff(home.keys.offsets.to_numpy()) > 1))
     shingles = shingles_of(homes, home).take(pa.array(rows))
-    counts = pc.cast(pc.divide(pc.binary_length(shingles), _SHINGLE_BYTES), pa.int64())
+    counts = shingle_counts(shingles)
     shingles = pc.if_else(pa.array(is_in[rows]), shingles, pa.scalar(None, pa.large_binary()))
     keys = home.keys.take(pa.array(rows)).cast(pa.list_(layout.key_type))
     columns = [pa.array(home.ids[rows]), keys, counts, shingles.cast(pa.binary())]

@@ -2,48 +2,88 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark import SparkFiles
 from pyspark.sql import types as T
 
 from .. import MismatchError, Params, Reader, Signatures, shards
+from .._store import Store, files_of, manifest_path, write_whole
 from ._alike import Alike
 from ._columns import signatures_of
+from ._stored import Lake, opened
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class Place(NamedTuple):
     """One generation of an index. All tasks read it, even if there are commits meanwhile."""
 
-    folder: str
+    lake: Lake
     generation: int
     keys: Literal["str", "bytes"] = "str"
 
+    def folder(self) -> Path:
+        """The folder of the index on this machine. An object store's is fetched into the folder of
+        Spark's own files, once per executor; Spark deletes it with the session."""
+        if self.lake.options is None:
+            return Path(self.lake.address)
+        store = Store(self.lake.address, json.loads(self.lake.options))
+        name = hashlib.sha256(repr(self.lake).encode()).hexdigest()[:16]
+        # Executors say ".": their working folder.
+        folder = Path(SparkFiles.getRootDirectory()).absolute() / f"nearkin-{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        data = store.manifest(self.generation)
+        with locked(folder / "lock"):
+            store.fetch(files_of(shards.Manifest(data)), folder)
+            (folder / "segments").mkdir(exist_ok=True)
+            write_whole(folder / manifest_path(self.generation), data)
+        return folder
 
-def place_of(folder: str, params: Params | None, keys: Literal["str", "bytes"]) -> tuple[Place, Params]:
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lets one process at a time in."""
+    with path.open("w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def place_of(
+    at: Lake, params: Params | None, keys: Literal["str", "bytes"]
+) -> tuple[Place, Params]:
     """The newest generation. Fails if signatures made with ``params`` do not fit the index."""
-    lake = shards.Shards(folder)
+    lake = opened(at)
     if params is not None and params.signature_id != lake.params.signature_id:
-        raise MismatchError(f"{folder}: the index has signatures of other parameters")
-    return Place(folder, lake.generation, keys), lake.params
+        raise MismatchError(f"{at.address}: the index has signatures of other parameters")
+    return Place(at, lake.generation, keys), lake.params
 
 
 @lru_cache(maxsize=2)
 def reader_of(place: Place) -> Reader:
     """Opens one generation, once per process: manifests are never changed or removed."""
+    folder = place.folder()
     view = Path(tempfile.mkdtemp(prefix="nearkin-view-"))
     try:
         (view / "manifest").mkdir()
-        name = f"manifest/{place.generation:010}.manifest"
-        shutil.copyfile(Path(place.folder) / name, view / name)
-        os.symlink(Path(place.folder) / "segments", view / "segments")
+        name = manifest_path(place.generation)
+        shutil.copyfile(folder / name, view / name)
+        os.symlink(folder / "segments", view / "segments")
         # The reader has opened its files when this returns, so the view can be deleted.
         return Reader(view, keys=place.keys, threads=1)
     finally:

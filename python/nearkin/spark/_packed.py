@@ -13,12 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 #: Rows of one kind of records with their keys.
 PACKED = "slot int, kind int, data binary, sizes binary, keys binary"
 _NAMES = ["slot", "kind", "data", "sizes", "keys"]
 _TYPES = [pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.binary()]
 SLOTS_PER_PARTITION = 4
+_SHINGLE_BYTES = 8
+
+
+def shingle_counts(shingles: Any) -> Any:
+    """The number of shingles of each document, from the bytes of their hashes; null stays null."""
+    return pc.cast(pc.divide(pc.binary_length(shingles), _SHINGLE_BYTES), pa.int64())
 
 
 class Blobs(NamedTuple):

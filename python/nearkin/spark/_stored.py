@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import threading
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ _COMMITS_MAX = 100
 _JOB_BITS = 37
 _NOTE = "nearkin.spark"
 
+AnyShards = Union[shards.Shards, shards.RemoteShards]
+
 
 class Committed(NamedTuple):
     """The outcome of :func:`build` or :func:`append`: counts of rows."""
@@ -42,27 +45,68 @@ class Committed(NamedTuple):
     is_replay: bool = False
 
 
-def local(path: str | os.PathLike[str]) -> str:
-    """The folder for a path or a ``file:`` address."""
+class Lake(NamedTuple):
+    """Where a sharded index is: a folder that the driver and all executors see, or an address of an
+    object store, with the options of its file system as JSON."""
+
+    address: str
+    options: str | None = None
+
+    def open(self) -> AnyShards:
+        """The writer of the index. Opening one on an object store gets its manifest alone."""
+        if self.options is None:
+            return shards.Shards(self.address)
+        return shards.RemoteShards(self.address, **json.loads(self.options))
+
+    def create(self, params: Params, count: int) -> AnyShards:
+        if self.options is None:
+            return shards.Shards.create(self.address, params, count)
+        return shards.RemoteShards.create(self.address, params, count, **json.loads(self.options))
+
+
+def lake_at(path: str | os.PathLike[str], options: dict[str, Any] | None) -> Lake:
+    """A path or a ``file:`` address is a folder; any other address is one of an object store."""
     text = os.fspath(path)
     address = urlsplit(text)
-    if address.scheme == "file" and address.netloc in ("", "localhost"):
+    is_remote = "://" in text and address.scheme != "file"
+    if options is not None and not is_remote:
+        raise ValueError(f"{text}: storage_options are for addresses such as s3://bucket/lake")
+    if is_remote:
+        return Lake(text, json.dumps(options or {}, sort_keys=True))
+    if address.scheme == "file":
+        if address.netloc not in ("", "localhost"):
+            raise ValueError(f"{text}: give file:///path, of a folder that all machines see")
         text = unquote(address.path)
-    elif "://" in text:
-        raise ValueError(
-            f"{text}: give a path, or file:///path, of a folder that the driver and all executors can"
-            " access; object stores are not supported"
-        )
-    return os.path.abspath(text)
+    return Lake(os.path.abspath(text))
 
 
-def begun(folder: str, params: Params, count: int) -> shards.Shards:
+@lru_cache(maxsize=8)
+def _kept(at: Lake, thread: int) -> AnyShards:
+    return at.open()
+
+
+def opened(at: Lake) -> AnyShards:
+    """The writer of the index on the driver, at the newest generation. That of an object store is
+    kept for the next call of the thread, because its copy has the files that were fetched before.
+    (Threads do not share one: each must notice the commits of the others.)"""
+    if at.options is None:
+        return at.open()
+    lake = _kept(at, threading.get_ident())
+    lake.refresh()
+    return lake
+
+
+def named(lake: AnyShards) -> str:
+    return lake.address if isinstance(lake, shards.RemoteShards) else os.fspath(lake.path)
+
+
+def begun(at: Lake, params: Params, count: int) -> AnyShards:
     """A new index without documents, or the one left behind by a build that did not commit."""
     try:
-        return shards.Shards.create(folder, params, count)
+        return at.create(params, count)
     except ExistsError:
         try:
-            lake = shards.Shards(folder)
+            lake = at.open()
         except NotFoundError:
             lake = None
         if lake is None or (lake.generation, lake.params, lake.shards) != (1, params, count):
@@ -72,7 +116,8 @@ def begun(folder: str, params: Params, count: int) -> shards.Shards:
 
 def parts_of(
     df: Any,
-    lake: shards.Shards,
+    at: Lake,
+    lake: AnyShards,
     job: int,
     columns: Columns,
     payload: str | None,
@@ -96,7 +141,7 @@ def parts_of(
     rows = rows.mapInArrow(partial(shard_batches, count=lake.shards), schema)
     # Without a number, Spark coalesces small partitions: few rows do not need a task per shard.
     rows = spread(rows, partitions, "shard").sortWithinPartitions("shard")
-    step = partial(part_batches, folder=os.fspath(lake.path), job=job)
+    step = partial(part_batches, at=at, job=job)
     return rows.mapInArrow(step, _PARTS)
 
 
@@ -109,8 +154,8 @@ def shard_batches(batches: Iterable[Any], count: int) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([*batch.columns, shard], names=names)
 
 
-def part_batches(batches: Iterable[Any], folder: str, job: int) -> Iterator[Any]:
-    lake = shards.Shards(folder)
+def part_batches(batches: Iterable[Any], at: Lake, job: int) -> Iterator[Any]:
+    lake = at.open()
     for table in whole_groups(batches, ["shard"]):
         for group in groups_of(table, ["shard"]):
             shard = group.column("shard")[0].as_py()
@@ -143,7 +188,7 @@ def _twice(rows: Any) -> str | None:
     return f"two rows have the key {several[0]['values']}" if len(several) else None
 
 
-def sealed_shard(lake: shards.Shards, job: int, shard: int, documents: Any) -> shards.Sealed:
+def sealed_shard(lake: AnyShards, job: int, shard: int, documents: Any) -> shards.Sealed:
     """Seals the documents of a shard, and moves the file to its place in the index.
 
     The name and the bytes of the file depend only on the job, the shard and the documents. A
@@ -191,7 +236,7 @@ def collected(parts: Any) -> Parts:
     return Parts(segments, empty)
 
 
-def commit_new(lake: shards.Shards, parts: Parts) -> Committed:
+def commit_new(lake: AnyShards, parts: Parts) -> Committed:
     """Commits the first documents of an index. ``UnsettledError`` if another commit was first."""
     if not parts.segments:
         return Committed(0, 0, parts.empty, lake.generation)
@@ -199,7 +244,7 @@ def commit_new(lake: shards.Shards, parts: Parts) -> Committed:
     return Committed(done.inserted, done.replaced, parts.empty, lake.generation)
 
 
-def commit(lake: shards.Shards, parts: Parts, stream: str, batch_id: int | None) -> Committed:
+def commit(lake: AnyShards, parts: Parts, stream: str, batch_id: int | None) -> Committed:
     """Lists the segments. Stored documents with the same keys are replaced. A batch that the index
     has already noted is not listed again."""
     for _ in range(_COMMITS_MAX):
@@ -214,10 +259,10 @@ def commit(lake: shards.Shards, parts: Parts, stream: str, batch_id: int | None)
             lake.refresh()
             continue
         return Committed(done.inserted, done.replaced, parts.empty, lake.generation)
-    raise UnsettledError(f"{lake.path}: {_COMMITS_MAX} times another commit was first: try again")
+    raise UnsettledError(f"{named(lake)}: {_COMMITS_MAX} times another commit was first: try again")
 
 
-def batches_of(lake: shards.Shards) -> dict[str, int]:
+def batches_of(lake: AnyShards) -> dict[str, int]:
     """The number of the last batch of each stream, from the note in the index."""
     if not lake.note:
         return {}
@@ -227,31 +272,31 @@ def batches_of(lake: shards.Shards) -> dict[str, int]:
         found = None
     if not isinstance(found, dict):
         raise InvalidError(
-            f"{lake.path}: the note of the index is not that of nearkin.spark: append without"
+            f"{named(lake)}: the note of the index is not that of nearkin.spark: append without"
             " batch_id, or let one committer alone keep notes"
         )
     return found
 
 
-def is_noted(lake: shards.Shards, stream: str, batch_id: int | None) -> bool:
+def is_noted(lake: AnyShards, stream: str, batch_id: int | None) -> bool:
     return batch_id is not None and batch_id <= batches_of(lake).get(stream, -1)
 
 
-def noted(lake: shards.Shards, stream: str, batch_id: int) -> bytes:
+def noted(lake: AnyShards, stream: str, batch_id: int) -> bytes:
     batches = {**batches_of(lake), stream: batch_id}
     return json.dumps({_NOTE: batches}, sort_keys=True).encode()
 
 
-def removed(lake: shards.Shards, keys: Any) -> int:
+def removed(lake: AnyShards, keys: Any) -> int:
     for _ in range(_COMMITS_MAX):
         try:
             return lake.remove(keys)
         except UnsettledError:
             lake.refresh()
-    raise UnsettledError(f"{lake.path}: {_COMMITS_MAX} times another commit was first: try again")
+    raise UnsettledError(f"{named(lake)}: {_COMMITS_MAX} times another commit was first: try again")
 
 
-def compacted(lake: shards.Shards, segments: int, sweep: bool) -> int:
+def compacted(lake: AnyShards, segments: int, sweep: bool) -> int:
     merged = 0
     for shard in range(lake.shards):
         for _ in range(_COMMITS_MAX):
@@ -263,13 +308,13 @@ def compacted(lake: shards.Shards, segments: int, sweep: bool) -> int:
             except UnsettledError:
                 lake.refresh()
         else:
-            raise UnsettledError(f"{lake.path}: other commits were first: try again")
+            raise UnsettledError(f"{named(lake)}: other commits were first: try again")
     if sweep:
         lake.sweep()
     return merged
 
 
-def _to_merge(lake: shards.Shards, segments: int) -> set[int]:
+def _to_merge(lake: AnyShards, segments: int) -> set[int]:
     """The shards with more than ``segments`` segments, or with a dead file."""
     name = f"manifest/{lake.generation:010}.manifest"
     manifest = shards.Manifest((Path(lake.path) / name).read_bytes())

@@ -20,7 +20,7 @@ from ._columns import Columns, field, key_column, small_batches
 from ._documents import shingled
 from ._exact import EVIDENCE, compared
 from ._matches import Place, found_in, reader_of
-from ._packed import records_of
+from ._packed import records_of, shingle_counts
 from ._work import check_workers, stored
 
 
@@ -96,7 +96,7 @@ def candidate_batches(batches: Iterable[Any], place: Place, alike: Alike) -> Ite
 
 
 def _signatures(params: Params, made: Any, shingles: Any) -> Signatures:
-    counts = pc.divide(pc.binary_length(shingles), 8).to_pylist()
+    counts = shingle_counts(shingles).to_pylist()
     data = records_of(pa.chunked_array([made.cast(pa.binary())]), np.uint8)
     return Signatures.from_bytes(params, data.tobytes(), counts)
 
@@ -125,7 +125,7 @@ def verified_batches(batches: Iterable[Any], place: Place, alike: Alike) -> Iter
 def _are_stored(reader: Any, keys: list[Any], made: Any, shingles: Any) -> Any:
     """Whether each document is the one that was indexed under its key. A stored count of 0 means
     that the count is unknown."""
-    counts = pc.divide(pc.binary_length(shingles), 8).to_pylist()
+    counts = shingle_counts(shingles).to_pylist()
     found = np.zeros(len(keys), dtype=bool)
     for at, (key, signature, count) in enumerate(zip(keys, made.to_pylist(), counts)):
         stored_one = None if signature is None else reader.signature(key)

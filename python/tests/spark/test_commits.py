@@ -24,7 +24,8 @@ def frame(spark, rows):
 
 
 def parts_of(df, lake, job):
-    return _stored.parts_of(df, lake, job, COLUMNS, None, None, 2)
+    at = _stored.lake_at(lake.path, None)
+    return _stored.parts_of(df, at, lake, job, COLUMNS, None, None, 2)
 
 
 def said(path):
@@ -187,7 +188,8 @@ def test_two_committers_both_commit_and_neither_loses(spark, built):
 
 def test_of_two_that_build_at_one_path_one_wins(spark, tmp_path):
     path = tmp_path / "lake"
-    lakes = [_stored.begun(str(path), SMALL, 2), _stored.begun(str(path), SMALL, 2)]
+    at = _stored.lake_at(path, None)
+    lakes = [_stored.begun(at, SMALL, 2), _stored.begun(at, SMALL, 2)]
     parts = [
         _stored.collected(parts_of(frame(spark, rows), lake, _stored.new_job()))
         for rows, lake in zip([OLD, NEW], lakes, strict=True)

@@ -175,7 +175,9 @@ def test_what_does_not_fit_is_refused(spark, tmp_path):
         nks.dedup(once, nk.Params(shingles="words:2"), against=lake)
     with pytest.raises(ValueError, match="threshold"):
         nks.match(once, lake, threshold=1.5)
-    with pytest.raises(ValueError, match="object stores are not supported"):
-        nks.build(once, "s3://bucket/lake", params)
+    with pytest.raises(ValueError, match="storage_options are for addresses"):
+        nks.build(once, lake, params, storage_options={"key": "k"})
+    with pytest.raises(ValueError, match="of a folder that all machines see"):
+        nks.build(once, "file://server/lake", params)
     with pytest.raises(TypeError, match="must be timestamp"):
         nks.append(once, lake, time="text")
