@@ -204,6 +204,8 @@ def dedup(
     if texts is not None or against is not None:
         _texts.check_texts(texts, exact, against is not None, columns)
     place, liked = None, None
+    if against is None and storage_options is not None:
+        raise ValueError("storage_options are for the index of against=")
     if against is not None:
         # As bytes, any key can be returned.
         lake = _stored.lake_at(against, storage_options)

@@ -177,6 +177,8 @@ def test_what_does_not_fit_is_refused(spark, tmp_path):
         nks.match(once, lake, threshold=1.5)
     with pytest.raises(ValueError, match="storage_options are for addresses"):
         nks.build(once, lake, params, storage_options={"key": "k"})
+    with pytest.raises(ValueError, match="for the index of against="):
+        nks.dedup(once, params, storage_options={"key": "k"})
     with pytest.raises(ValueError, match="of a folder that all machines see"):
         nks.build(once, "file://server/lake", params)
     with pytest.raises(TypeError, match="must be timestamp"):
