@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ._errors import ExistsError, InvalidError, UnknownOutcomeError, UnsettledError
+from ._errors import ExistsError, InvalidError, MismatchError, NotFoundError, UnsettledError
 from ._nearkin import Params
 from ._nearkin import shards as _shards  # type: ignore[attr-defined]
-from ._store import Store, files_of, manifest_path, write_whole
+from ._store import Store, files_of, identity_of, manifest_path, write_whole
 
 if TYPE_CHECKING:
     from ._types import Imported
@@ -66,6 +66,7 @@ class RemoteShards:
             raise ExistsError(f"{address}: there is a sharded index already")
         made._open(store, folder)
         made._lake = _shards.Shards.create(made._copy, params, shards)
+        made._identity = made._lake.ticket(0, 0).uuid
         try:
             made._publish([])
         except UnsettledError as error:
@@ -78,9 +79,10 @@ class RemoteShards:
         self._folder = folder
         self._lock = threading.RLock()
         self._is_checked = False
+        self._identity: bytes | None = None
         parent = Path(tempfile.mkdtemp(prefix="nearkin-remote-", dir=folder))
         self._copy = parent / "index"
-        weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
+        weakref.finalize(self, _deleted, parent, os.getpid())
 
     @property
     def address(self) -> str:
@@ -113,12 +115,21 @@ class RemoteShards:
         return self._lake.note
 
     def refresh(self) -> None:
-        """Moves on to the newest generation."""
+        """Moves on to the newest generation. ``MismatchError`` if another index has this address
+        now: open it again."""
         with self._lock:
             generation, data = self._store.newest()
+            self._refuse_other(data)
             write_whole(self._copy / manifest_path(generation), data)
             (self._copy / "segments").mkdir(exist_ok=True)
-            self._lake = _shards.Shards(self._copy)
+            self._go_back(generation)
+
+    def _refuse_other(self, data: bytes) -> None:
+        """Fails if a manifest of the store is not of the index that was opened."""
+        if self._identity is None:
+            self._identity = identity_of(data)
+        elif self._identity != identity_of(data):
+            raise MismatchError(f"{self.address}: another index is here now; open it again")
 
     def ticket(self, job: int, task: int) -> Ticket:
         """The ticket of a task: see :meth:`Shards.ticket`."""
@@ -128,9 +139,15 @@ class RemoteShards:
         """Checks a sealed file, and puts it into the store; the local file moves into the copy. If a
         second attempt of a task made the same file, the first one is kept. A different file with this
         number is an ``ExistsError``."""
-        self._lake.place(path, sealed)
-        name = segment_path(sealed.number)
-        self._store.put_file(name, self._copy / name)
+        with self._lock:
+            self._lake.place(path, sealed)
+            name = segment_path(sealed.number)
+            try:
+                self._store.put_file(name, self._copy / name)
+            except BaseException:
+                # It is not in the store, so a commit must not find it in the copy.
+                os.replace(self._copy / name, path)
+                raise
 
     def append(
         self,
@@ -157,12 +174,13 @@ class RemoteShards:
     def sweep(self) -> int:
         """Deletes objects that the newest generation does not list: those of failed tasks and
         commits, and of older generations. Returns their number. Call it only while no job is
-        running, and nobody fetches an older generation."""
+        running, nobody fetches an older generation, and no request of a commit that failed can
+        still take effect."""
         with self._lock:
+            there = self._store.segments()
             self.refresh()
             listed = {path for path, _ in self._listed()}
-            there = (f"segments/{name}" for name in self._store.segment_names())
-            removed = self._store.remove(path for path in there if path not in listed)
+            removed = self._store.remove([*sorted(there - listed), *self._store.probes()])
             self._lake.sweep()
             return removed
 
@@ -171,14 +189,14 @@ class RemoteShards:
     ) -> T:
         """Changes the copy, and then the store. If the store does not follow, the copy goes back."""
         with self._lock:
-            before, known = self.generation, [*self._listed(), *coming]
+            before, listed = self.generation, self._listed()
+            known = [*listed, *coming]
+            self._check_store(before, [path for path, _ in listed], [path for path, _ in coming])
             self._drop_but({path for path, _ in known})
             try:
                 self._store.fetch(known, self._copy)
             except FileNotFoundError as error:
-                if self._store.generation() == before:
-                    raise InvalidError(f"{error}: no such object; place the segment first") from error
-                # Swept after a later commit.
+                # Swept since it was listed.
                 raise self._unsettled(before + 1) from error
             try:
                 done = change(self._lake)
@@ -188,6 +206,29 @@ class RemoteShards:
                 self._go_back(before)
                 raise
             return done
+
+    def _check_store(self, generation: int, listed: list[str], coming: list[str]) -> None:
+        """Fails unless the store holds this generation of this index, and all segments that the next
+        one will list: what is in the copy alone must not be listed."""
+        try:
+            data = self._store.manifest(generation)
+        except FileNotFoundError:
+            raise NotFoundError(
+                f"{self.address}: generation {generation} is gone, the index was deleted or replaced; open"
+                " it again"
+            ) from None
+        self._refuse_other(data)
+        there = self._store.segments()
+        for path in coming:
+            if path not in there:
+                raise InvalidError(f"{self.address}/{path}: no such object; place the segment first")
+        for path in listed:
+            if path in there:
+                continue
+            if self._store.generation() != generation:
+                # Swept after a later commit.
+                raise self._unsettled(generation + 1)
+            raise NotFoundError(f"{self.address}/{path}: a file of the index is missing")
 
     def _publish(self, known: list[str]) -> None:
         """Puts the new files of the copy's generation, and its manifest if no other is there."""
@@ -200,14 +241,8 @@ class RemoteShards:
         new = [path for path, _ in self._listed() if path not in set(known)]
         for path in new:
             self._store.put_file(path, self._copy / path)
-        try:
-            is_put = self._store.put_new(manifest, data)
-        except Exception as error:
-            if not self._is_there(generation, data, error):
-                raise
-            is_put = True
-        if not is_put:
-            self._store.remove(new)
+        if not self._store.put_new(manifest, data):
+            self._store.try_to_remove(new)
             raise self._unsettled(generation)
 
     def _unsettled(self, generation: int) -> UnsettledError:
@@ -215,19 +250,6 @@ class RemoteShards:
             f"{self.address}: another commit of generation {generation} was first: refresh, then"
             " commit again"
         )
-
-    def _is_there(self, generation: int, data: bytes, error: Exception) -> bool:
-        """Whether a manifest was put, although its request failed."""
-        try:
-            newest = self._store.generation()
-            if newest is None or newest < generation:
-                return False
-            return self._store.manifest(generation) == data
-        except Exception:
-            raise UnknownOutcomeError(
-                f"{self.address}: whether generation {generation} was committed is not known, because"
-                f" the store does not answer ({error}): refresh, then look"
-            ) from error
 
     def _go_back(self, generation: int) -> None:
         """Takes back what the copy is ahead of the store."""
@@ -252,6 +274,12 @@ class RemoteShards:
     def __repr__(self) -> str:
         count, generation = self.shards, self.generation
         return f"RemoteShards('{self.address}', {count} shards, generation {generation})"
+
+
+def _deleted(folder: Path, pid: int) -> None:
+    """Deletes the copy, but not in a forked child: it is the parent's."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def segment_path(number: int) -> str:

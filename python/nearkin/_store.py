@@ -11,12 +11,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import ExistsError, InvalidError, NotFoundError
+from ._errors import ExistsError, InvalidError, NotFoundError, UnknownOutcomeError
 
 if TYPE_CHECKING:
     from .shards import Manifest
 
 _MANIFEST = re.compile(r"(\d{10,})\.manifest")
+_SEGMENT = re.compile(r"\d{10,}\.(seg|dead)")
+_PROBE = re.compile(r"probe-[0-9a-f]+\.tmp")
+#: Attempts to put a manifest: S3 asks for another one if two puts of a name meet.
+_PUTS_MAX = 3
 
 
 class Store:
@@ -26,6 +30,8 @@ class Store:
         import fsspec
 
         self.address = address.rstrip("/")
+        if self.address.endswith(":"):
+            raise InvalidError(f"{address}: give an address with a path, such as s3://bucket/lake")
         self.options = options
         self._files, root = fsspec.core.url_to_fs(self.address, **options)
         self._root = root.rstrip("/")
@@ -46,8 +52,13 @@ class Store:
         data: bytes = self._fresh().cat_file(self._at(manifest_path(generation)))
         return data
 
-    def segment_names(self) -> list[str]:
-        return self._names("segments")
+    def segments(self) -> set[str]:
+        """The paths of all segments and dead files, listed or not."""
+        return {f"segments/{name}" for name in self._names("segments") if _SEGMENT.fullmatch(name)}
+
+    def probes(self) -> list[str]:
+        """The paths of probes whose process died."""
+        return [f"manifest/{name}" for name in self._names("manifest") if _PROBE.fullmatch(name)]
 
     def fetch(self, files: Iterable[tuple[str, int]], folder: Path) -> None:
         """Gets the files (path, length) that the folder has not got. Contents are not checked."""
@@ -79,14 +90,42 @@ class Store:
     def put_new(self, path: str, data: bytes) -> bool:
         """Puts these bytes unless the name is taken; returns whether they are there.
 
-        A request whose answer was lost is repeated by the client, and then finds the name taken by
-        itself: so the object is compared.
+        A request whose answer was lost, or that met another one, is repeated. So the name may be
+        taken by the request itself: the object is compared.
         """
+        for attempt in range(_PUTS_MAX):
+            try:
+                self._files.pipe_file(self._at(path), data, mode="create")
+                return True
+            except FileExistsError:
+                return bool(self._fresh().cat_file(self._at(path)) == data)
+            except Exception as error:
+                there = self._looked_up(path, error)
+                if there is not None:
+                    return there == data
+                if attempt + 1 == _PUTS_MAX:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _looked_up(self, path: str, error: Exception) -> bytes | None:
+        """What is there after a request that failed."""
         try:
-            self._files.pipe_file(self._at(path), data, mode="create")
-        except FileExistsError:
-            return bool(self._fresh().cat_file(self._at(path)) == data)
-        return True
+            data: bytes = self._fresh().cat_file(self._at(path))
+            return data
+        except FileNotFoundError:
+            return None
+        except Exception:
+            raise UnknownOutcomeError(
+                f"{self.address}/{path}: whether this was written is not known, because the store does"
+                f" not answer ({error}): refresh, then look"
+            ) from error
+
+    def try_to_remove(self, paths: Iterable[str]) -> None:
+        """Removes objects that do no harm if they stay: a sweep finds them."""
+        try:
+            self.remove(paths)
+        except Exception:
+            pass
 
     def remove(self, paths: Iterable[str]) -> int:
         removed = 0
@@ -104,9 +143,12 @@ class Store:
         import fsspec
 
         # What fsspec does for a file system that cannot: it looks, and then puts.
-        looks_first = fsspec.AbstractFileSystem.pipe_file
-        if getattr(self._files.pipe_file, "__func__", None) is looks_first:
-            raise self._no_put_if_absent()
+        looks_first, files = fsspec.AbstractFileSystem.pipe_file, self._files
+        while files is not None:
+            if getattr(files.pipe_file, "__func__", None) is looks_first:
+                raise self._no_put_if_absent()
+            # What a file system wraps.
+            files = getattr(files, "fs", None)
         path = f"manifest/probe-{secrets.token_hex(8)}.tmp"
         try:
             self._files.pipe_file(self._at(path), b"1", mode="create")
@@ -116,7 +158,7 @@ class Store:
         except TypeError as error:
             raise self._no_put_if_absent() from error
         finally:
-            self.remove([path])
+            self.try_to_remove([path])
         raise self._no_put_if_absent()
 
     def _no_put_if_absent(self) -> InvalidError:
@@ -157,3 +199,12 @@ def write_whole(path: Path, data: bytes) -> None:
 def files_of(manifest: Manifest) -> list[tuple[str, int]]:
     """The files that a manifest lists, with their lengths."""
     return [(path, length) for path, length, _ in manifest.files().rows()]
+
+
+def identity_of(data: bytes) -> bytes:
+    """The id of the index that a manifest belongs to."""
+    from .shards import Manifest, Shards
+
+    with tempfile.TemporaryDirectory(prefix="nearkin-") as folder:
+        write_whole(Path(folder) / "manifest" / Manifest(data).path.name, data)
+        return Shards(folder).ticket(0, 0).uuid

@@ -174,6 +174,7 @@ class Failing:
 
     def __init__(self, files, before=0, after=0, reads=0):
         self.files, self.before, self.after, self.reads = files, before, after, reads
+        self.was_asked = False
 
     def __getattr__(self, name):
         return getattr(self.files, name)
@@ -181,6 +182,7 @@ class Failing:
     def pipe_file(self, path, data, **options):
         if not path.endswith(".manifest"):
             return self.files.pipe_file(path, data, **options)
+        self.was_asked = True
         if self.before:
             self.before -= 1
             raise OSError("refused")
@@ -190,7 +192,7 @@ class Failing:
             raise OSError("the answer was lost")
 
     def cat_file(self, path):
-        if self.reads:
+        if self.reads and self.was_asked:
             self.reads -= 1
             raise OSError("no answer")
         return self.files.cat_file(path)
@@ -203,18 +205,109 @@ def test_requests_that_fail_are_looked_at(memory, tmp_path):
     # The answer was lost, the manifest is there.
     lake._store._files = Failing(files, after=1)
     assert lake.remove(["k1"]) == 1 and lake.generation == 3
-    # Nothing was put.
-    lake._store._files = Failing(files, before=1)
+    # Nothing was put, however often it was tried.
+    lake._store._files = Failing(files, before=3)
     with pytest.raises(OSError, match="refused"):
         lake.remove(["k2"])
     assert lake.generation == 3 and lake._store.generation() == 3
+    # Two puts met, as S3 says by 409, and the other one won, or none.
+    other = RemoteShards(MEMORY)
+
+    class Meeting(Failing):
+        def pipe_file(self, path, data, **options):
+            if path.endswith(".manifest") and self.before:
+                other.append(place(other, 8, [row(8)], tmp_path))
+            super().pipe_file(path, data, **options)
+
+    lake._store._files = Meeting(files, before=1)
+    with pytest.raises(nk.UnsettledError):
+        lake.remove(["k2"])
+    lake._store._files = Failing(files, before=1)
+    lake.refresh()
+    assert lake.remove(["k8"]) == 1 and lake.generation == 5
     # Nobody knows. The object is at the old generation until it is refreshed.
     lake._store._files = Failing(files, after=1, reads=1)
-    with pytest.raises(nk.UnknownOutcomeError, match="generation 4"):
+    with pytest.raises(nk.UnknownOutcomeError, match="0000000006.manifest"):
         lake.remove(["k2"])
-    assert lake.generation == 3
+    assert lake.generation == 5
     lake.refresh()
-    assert lake.generation == 4 and said_by(lake, tmp_path / "fetched")[0] == []
+    assert lake.generation == 6 and said_by(lake, tmp_path / "fetched")[0] == []
+
+
+def test_an_index_made_anew_is_not_mixed_with_the_old_one(memory, tmp_path):
+    old = RemoteShards.create(MEMORY, PARAMS, 1)
+    for at in range(3):
+        old.append(place(old, at, [row(at)], tmp_path))
+    shards.fetch(MEMORY, tmp_path / "fetched")
+    memory.rm("/bucket/lake", recursive=True)
+    with pytest.raises(nk.NotFoundError, match="open it again"):
+        old.remove(["k1"])
+    new = RemoteShards.create(MEMORY, PARAMS, 1)
+    new.append(place(new, 77, [row(70)], tmp_path))
+    with pytest.raises(nk.NotFoundError, match="open it again"):
+        old.remove(["k1"])
+    for at in (71, 72):
+        new.append(place(new, at, [row(at)], tmp_path))
+    # Now there is a generation with the number of the old one.
+    for change in (lambda: old.remove(["k1"]), old.refresh):
+        with pytest.raises(nk.MismatchError, match="another index is here"):
+            change()
+    with pytest.raises(nk.MismatchError, match="holds another index"):
+        shards.fetch(MEMORY, tmp_path / "fetched")
+    assert len(nk.Reader(tmp_path / "fetched")) == 3
+    assert [key for key, _ in said_by(new, tmp_path / "new")[0]] == ["k70", "k71", "k72"]
+
+
+def test_what_is_not_in_the_store_is_not_listed(memory, tmp_path):
+    lake = RemoteShards.create(MEMORY, PARAMS, 1)
+    files = lake._store._files
+
+    class Refusing(Failing):
+        def put_file(self, *arguments, **options):
+            raise OSError("no")
+
+    path = tmp_path / "part"
+    made = shards.seal(PARAMS, ["k1"], ["text"], lake.ticket(1, 0), path)
+    lake._store._files = Refusing(files)
+    with pytest.raises(OSError, match="no"):
+        lake.place(path, made)
+    with pytest.raises(nk.InvalidError, match="place the segment first"):
+        lake.append([(0, made)])
+    lake._store._files = files
+    lake.place(path, made)
+    # Swept, by someone who should not have.
+    assert RemoteShards(MEMORY).sweep() == 1
+    with pytest.raises(nk.InvalidError, match="place the segment first"):
+        lake.append([(0, made)])
+    # Another file has the name that this one wanted.
+    other = RemoteShards(MEMORY)
+    [(_, first)] = place(lake, 2, [("k1", "one two three four")], tmp_path)
+    with pytest.raises(nk.ExistsError):
+        place(other, 2, [("k2", "five six seven eight")], tmp_path)
+    assert other.append([(0, first)]).inserted == 1
+    assert [key for key, _ in said_by(other, tmp_path / "fetched")[0]] == ["k1"]
+
+
+def test_who_may_not_delete_may_commit(memory, tmp_path):
+    lake = RemoteShards.create(MEMORY, PARAMS, 1)
+
+    class Keeping(Failing):
+        def rm_file(self, path):
+            raise PermissionError(path)
+
+    lake._store._files = Keeping(lake._store._files)
+    lake._is_checked = False
+    assert lake.append(place(lake, 1, [row(1)], tmp_path)).inserted == 1
+    late = RemoteShards(MEMORY)
+    late._store._files = Keeping(late._store._files)
+    lake.append(place(lake, 2, [row(2)], tmp_path))
+    with pytest.raises(nk.UnsettledError):
+        late.remove(["k1"])
+    # Both probes are left.
+    assert RemoteShards(MEMORY).sweep() == 2
+    for bad in ("memory://", "s3://"):
+        with pytest.raises(nk.InvalidError, match="an address with a path"):
+            RemoteShards(bad)
 
 
 def test_a_store_without_conditional_puts_is_refused(memory, tmp_path):
@@ -243,6 +336,8 @@ def test_a_store_without_conditional_puts_is_refused(memory, tmp_path):
     local.mkdir()
     with pytest.raises(nk.InvalidError, match="no conditional put"):
         RemoteShards.create(f"local://{local}/lake", PARAMS, 1, auto_mkdir=True)
+    with pytest.raises(nk.InvalidError, match="no conditional put"):
+        RemoteShards.create(f"dir::local://{local}/lake", PARAMS, 1, local={"auto_mkdir": True})
     assert not list(local.rglob("*.manifest"))
 
 

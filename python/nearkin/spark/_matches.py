@@ -35,6 +35,8 @@ class Place(NamedTuple):
 
     lake: Lake
     generation: int
+    #: The id of the index: another one may be built in the same place.
+    identity: bytes
     keys: Literal["str", "bytes"] = "str"
 
     def folder(self) -> Path:
@@ -43,7 +45,7 @@ class Place(NamedTuple):
         if self.lake.options is None:
             return Path(self.lake.address)
         store = Store(self.lake.address, json.loads(self.lake.options))
-        name = hashlib.sha256(repr(self.lake).encode()).hexdigest()[:16]
+        name = hashlib.sha256(repr((self.lake, self.identity)).encode()).hexdigest()[:16]
         # Executors say ".": their working folder.
         folder = Path(SparkFiles.getRootDirectory()).absolute() / f"nearkin-{name}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ def place_of(
     lake = opened(at)
     if params is not None and params.signature_id != lake.params.signature_id:
         raise MismatchError(f"{at.address}: the index has signatures of other parameters")
-    return Place(at, lake.generation, keys), lake.params
+    return Place(at, lake.generation, lake.ticket(0, 0).uuid, keys), lake.params
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,15 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from .. import ExistsError, InvalidError, NotFoundError, Params, UnsettledError, shards
+from .. import (
+    ExistsError,
+    InvalidError,
+    MismatchError,
+    NotFoundError,
+    Params,
+    UnsettledError,
+    shards,
+)
 from ._columns import Columns, field, signatures_of, signed
 from ._groups import groups_of, whole_groups
 from ._work import spread
@@ -92,7 +100,12 @@ def opened(at: Lake) -> AnyShards:
     if at.options is None:
         return at.open()
     lake = _kept(at, threading.get_ident())
-    lake.refresh()
+    try:
+        lake.refresh()
+    except MismatchError:
+        # The index was deleted, and built anew.
+        _kept.cache_clear()
+        lake = _kept(at, threading.get_ident())
     return lake
 
 

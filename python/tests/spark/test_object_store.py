@@ -63,7 +63,7 @@ def test_an_index_on_s3_is_that_of_one_machine(spark, s3, tmp_path):
         assert nks.compact(address, sweep=True, **options) == 2
         check("compacted")
         store = shards.RemoteShards(address, **options["storage_options"])._store
-        assert len(store.segment_names()) == 2
+        assert len(store.segments()) == 2
         kept = rows_of(nks.dedup(df, params, against=address, **options))
         folder = tmp_path / "fetched"
         assert kept == rows_of(nks.dedup(df, params, against=folder)) and len(kept) < len(asked)
@@ -99,7 +99,7 @@ def test_a_task_that_dies_after_its_object_is_put_puts_it_again(
     collected = _stored.collected(dying)
     assert marker.exists(), "nothing died"
     assert said(fetched(address, options, tmp_path / "before")) == with_all(tmp_path, OLD)
-    assert len(lake._store.segment_names()) == 6
+    assert len(lake._store.segments()) == 6
     done = _stored.commit(lake, collected, "", None)
     assert (done.inserted, done.replaced) == (150, 50)
     assert said(fetched(address, options, tmp_path / "after")) == with_all(tmp_path, OLD, NEW)
