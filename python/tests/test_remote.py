@@ -297,14 +297,14 @@ def test_who_may_not_delete_may_commit(memory, tmp_path):
 
     lake._store._files = Keeping(lake._store._files)
     lake._is_checked = False
-    assert lake.append(place(lake, 1, [row(1)], tmp_path)).inserted == 1
+    assert lake.append(place(lake, 1, [row(1), row(3)], tmp_path)).inserted == 2
     late = RemoteShards(MEMORY)
     late._store._files = Keeping(late._store._files)
     lake.append(place(lake, 2, [row(2)], tmp_path))
     with pytest.raises(nk.UnsettledError):
         late.remove(["k1"])
-    # Both probes are left.
-    assert RemoteShards(MEMORY).sweep() == 2
+    # Both probes and a dead file are left.
+    assert RemoteShards(MEMORY).sweep() == 3
     for bad in ("memory://", "s3://"):
         with pytest.raises(nk.InvalidError, match="an address with a path"):
             RemoteShards(bad)
