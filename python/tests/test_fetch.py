@@ -2,31 +2,19 @@
 
 import pytest
 from s3_server import s3_server
+from test_remote import PARAMS, place
 
 import nearkin as nk
 from nearkin import shards
 
 pytest.importorskip("fsspec")
-PARAMS = nk.Params(0.7, shingles="words:1")
 ROWS = [(f"k{at}", f"some text of the number {at % 7} and {at}") for at in range(60)]
-
-
-def seal_all(lake, job, rows, folder):
-    sealed = []
-    for shard in range(lake.shards):
-        of_shard = shards.shard_of([key for key, _ in rows], lake.shards)["shard"]
-        some = [row for row, of in zip(rows, of_shard, strict=True) if of == shard]
-        path = folder / f"part-{job}-{shard}"
-        made = shards.seal(PARAMS, *zip(*some, strict=True), lake.ticket(job, shard), path)
-        lake.place(path, made)
-        sealed.append((shard, made))
-    return sealed
 
 
 @pytest.fixture
 def lake(tmp_path):
     lake = shards.Shards.create(tmp_path / "lake", PARAMS, 3)
-    lake.append(seal_all(lake, 1, ROWS[:40], tmp_path))
+    lake.append(place(lake, 1, ROWS[:40], tmp_path))
     lake.remove(["k3", "k4"])
     return lake
 
@@ -43,7 +31,7 @@ def check(lake, address, folder, put, options):
     assert all_of(folder) == all_of(lake.path) and "k3" not in all_of(folder)[0]
     times = {path: path.stat().st_mtime_ns for path in (folder / "segments").iterdir()}
     reader = nk.Reader(folder)
-    lake.append(seal_all(lake, 2, ROWS[40:], lake.path.parent), note=b"day 2")
+    lake.append(place(lake, 2, ROWS[40:], lake.path.parent), note=b"day 2")
     put()
     assert shards.fetch(address, folder, **options) == 4
     assert reader.refresh() and len(reader) == 58 and all_of(folder) == all_of(lake.path)
