@@ -129,7 +129,10 @@ class RemoteShards:
         if self._identity is None:
             self._identity = identity_of(data)
         elif self._identity != identity_of(data):
-            raise MismatchError(f"{self.address}: another index is here now; open it again")
+            raise self._other()
+
+    def _other(self) -> MismatchError:
+        return MismatchError(f"{self.address}: another index is here now; open it again")
 
     def ticket(self, job: int, task: int) -> Ticket:
         """The ticket of a task: see :meth:`Shards.ticket`."""
@@ -217,7 +220,8 @@ class RemoteShards:
                 f"{self.address}: generation {generation} is gone, the index was deleted or replaced; open"
                 " it again"
             ) from None
-        self._refuse_other(data)
+        if data != (self._copy / manifest_path(generation)).read_bytes():
+            raise self._other()
         there = self._store.segments()
         for path in coming:
             if path not in there:
