@@ -164,10 +164,11 @@ impl Processor {
         (count, bars)
     }
 
-    /// Folds ASCII and plain letters from `from` on, as `fold::Pass` does. It stops before any
-    /// other character, after about `limit` bytes, or near the end of the text.
+    /// Folds ASCII and plain letters from `from` on, as `fold::Pass` does; with `WORDS`, which is
+    /// the pass's, punctuation, too. It stops before any other character, after about `limit`
+    /// bytes, or near the end of the text.
     #[inline(always)]
-    pub(crate) fn letters(
+    pub(crate) fn letters<const WORDS: bool>(
         self,
         scripts: &Scripts,
         text: &[u8],
@@ -177,8 +178,8 @@ impl Processor {
     ) -> Stretch {
         kernel!(
             self,
-            avx2::letters(scripts, text, out, limit, from),
-            avx512::letters(scripts, text, out, limit, from)
+            avx2::letters::<WORDS>(scripts, text, out, limit, from),
+            avx512::letters::<WORDS>(scripts, text, out, limit, from)
         )
     }
 

@@ -5,8 +5,8 @@
 
 use self::ascii::few_ascii;
 use super::composites::COMPOSITES;
-use super::scripts::{HEBREW, MARKS, NUKTA, NUKTA_CLASS, Stretch, VIRAMA, VIRAMA_CLASS};
-use super::{BOUNDARY, CharRecord, FoldTable, MOVED, class, decode, encode, four, is_joint};
+use super::scripts::{BOUNDARY, HEBREW, MARKS, NUKTA, NUKTA_CLASS, Stretch, VIRAMA, VIRAMA_CLASS};
+use super::{CharRecord, FoldTable, MOVED, class, decode, encode, four, is_joint};
 use crate::sketch::simd::Processor;
 
 mod ascii;
@@ -137,7 +137,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             0..0x80 => !WORDS || self.last <= Last::Letter,
             _ if WORDS && self.last > Last::Hebrew => false,
             0x80..0xe0 => self.table.letter(first, second) != 0,
-            0xe0 | 0xe1 => self.table.scripts.flags(first, second, third) != 0,
+            0xe0..=0xe2 => self.table.scripts.flags(first, second, third) != 0,
             0xea..=0xed => self.table.stays(first, second),
             _ => false,
         }
@@ -149,7 +149,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
     fn stretch(&mut self, processor: Processor, text: &[u8], out: &mut [u8], limit: usize) -> bool {
         let open = self.last == Last::Letter && self.combining <= VIRAMA_CLASS;
         let from = Stretch { at: self.at, len: self.len, open };
-        let to = processor.letters(self.table.scripts, text, out, limit, from);
+        let to = processor.letters::<WORDS>(self.table.scripts, text, out, limit, from);
         if to.at == self.at {
             return false;
         }
@@ -158,7 +158,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             && *last >= 0x80
         {
             self.last = if *two == HEBREW { Last::Hebrew } else { Last::Letter };
-            if matches!(*one, 0xe0 | 0xe1) {
+            if matches!(*one, 0xe0..=0xe2) {
                 self.combining = match self.table.scripts.flags(*one, *two, *last) {
                     flags if flags & VIRAMA != 0 => VIRAMA_CLASS,
                     flags if flags & NUKTA != 0 => NUKTA_CLASS,

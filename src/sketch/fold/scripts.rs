@@ -5,6 +5,12 @@
 
 /// Number of characters per table.
 const BLOCK: usize = 128;
+/// Number of tables up to U+2FFF.
+pub(super) const BLOCKS: usize = 96;
+
+/// Marks a word boundary: a byte that is not part of a word, and that no rule of UAX #29 joins to
+/// anything.
+pub(crate) const BOUNDARY: u8 = b'!';
 
 /// The first byte of all folded Hebrew letters, and of no other letters.
 pub(crate) const HEBREW: u8 = 0xd7;
@@ -18,9 +24,13 @@ pub(crate) struct Scripts {
     /// their first bytes; 0 where `FoldTable::letter` is 0.
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
     pub(crate) of_two: [[u8; 2 * BLOCK]; 16],
-    /// The flags (`LETTER` to `FIRST`) of the characters from U+0800 to U+1FFF that do not change;
+    /// The flags (`LETTER` to `BREAK`) of the characters from U+0800 to U+2FFF that do not change;
     /// 0 for the others. The blocks below U+0800 are empty.
-    pub(crate) of_three: [[u8; BLOCK]; 64],
+    pub(crate) of_three: [[u8; BLOCK]; BLOCKS],
+    /// Whether U+200C and U+200D, which stand between letters of Persian and of India, are dropped,
+    /// and typographic quotes become those of ASCII.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
+    pub(crate) shortens: bool,
 }
 
 /// A letter that does not compose with a preceding character.
@@ -36,12 +46,14 @@ pub(crate) const NUKTA: u8 = 1 << 5;
 pub(crate) const SECOND: u8 = 1 << 4;
 /// A character with which a `SECOND` may compose.
 pub(crate) const FIRST: u8 = 1 << 3;
+/// White space or punctuation that is no part of a word, as the danda of India.
+pub(crate) const BREAK: u8 = 1 << 2;
 /// The combining class of viramas.
 pub(crate) const VIRAMA_CLASS: u8 = 9;
 /// The combining class of nuktas.
 pub(crate) const NUKTA_CLASS: u8 = 7;
 
-/// The characters from U+0800 to U+1FFF that compose with an extending character of class 0,
+/// The characters from U+0800 to U+2FFF that compose with an extending character of class 0,
 /// `NUKTA_CLASS` or `VIRAMA_CLASS`. The tests compare them with `unicode-normalization`.
 pub(crate) const FIRSTS: [u16; 27] = [
     0x928, 0x930, 0x933, 0x9c7, 0xb47, 0xb92, 0xbc6, 0xbc7, 0xcbf, 0xcc6, 0xcca, 0xd46, 0xd47,
@@ -50,8 +62,12 @@ pub(crate) const FIRSTS: [u16; 27] = [
 ];
 
 impl Scripts {
-    /// Built from `FoldTable::letters` and the flags of U+0800 to U+1FFF.
-    pub(super) const fn new(letters: &[u16; 2048], flags: &[[u8; BLOCK]; 64]) -> Self {
+    /// Built from `FoldTable::letters` and the flags of U+0800 to U+2FFF.
+    pub(super) const fn new(
+        letters: &[u16; 2048],
+        flags: &[[u8; BLOCK]; BLOCKS],
+        shortens: bool,
+    ) -> Self {
         let mut of_two = [[0; 2 * BLOCK]; 16];
         let mut number = 0;
         while number < letters.len() {
@@ -60,16 +76,17 @@ impl Scripts {
             of_two[number / BLOCK][BLOCK + number % BLOCK] = first;
             number += 1;
         }
-        Self { of_two, of_three: *flags }
+        Self { of_two, of_three: *flags, shortens }
     }
 
-    /// The block of the three-byte characters that start with E0 or E1, and `second`.
+    /// The block of the three-byte characters that start with E0, E1 or E2, and `second`.
     #[inline(always)]
     pub(crate) fn block(&self, first: u8, second: u8) -> &[u8; BLOCK] {
-        &self.of_three[usize::from(first & 1) << 5 | usize::from(second >> 1 & 0x1f)]
+        let lead = usize::from(first.wrapping_sub(0xe0).min(2));
+        &self.of_three[lead << 5 | usize::from(second >> 1 & 0x1f)]
     }
 
-    /// The flags of a three-byte character that starts with E0 or E1.
+    /// The flags of a three-byte character that starts with E0, E1 or E2.
     #[inline(always)]
     pub(crate) fn flags(&self, first: u8, second: u8, third: u8) -> u8 {
         self.block(first, second)[usize::from(second & 1) << 6 | usize::from(third & 0x3f)]
@@ -85,10 +102,49 @@ pub(crate) struct Stretch {
     pub(crate) open: bool,
 }
 
+/// Length of the complete characters at the start of a block, if all have at most three bytes. From
+/// its last bytes alone: the next block can be loaded before this one is folded.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
+pub(crate) fn complete(block: &[u8]) -> usize {
+    let [.., before, last] = *block else { return block.len() };
+    block.len() - usize::from(last >= 0xc0).max(2 * usize::from(before >= 0xe0))
+}
+
+/// Whether an extending character may follow the last one that was written, and whether that is a
+/// Hebrew letter.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
+pub(crate) fn ending(out: &[u8], len: usize) -> (bool, bool) {
+    match out.get(..len) {
+        Some([.., HEBREW, _]) => (true, true),
+        Some([.., 0x80..=0xff]) => (true, false),
+        _ => (false, false),
+    }
+}
+
+/// The leading bytes of characters of three bytes that become shorter: see `Scripts::shortens`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shortened {
+    /// Become nothing.
+    pub(crate) joiners: u64,
+    /// Become `'`.
+    pub(crate) singles: u64,
+    /// Become `"`.
+    pub(crate) doubles: u64,
+}
+
+impl Shortened {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
+    pub(crate) fn all(self) -> u64 {
+        self.joiners | self.singles | self.doubles
+    }
+}
+
 /// The three-byte characters of one block in a run of text, and their flags: masks with one bit
 /// per byte.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
 pub(crate) struct Flagged {
     /// The leading bytes of the characters of this block that do not change.
     pub(crate) plain: u64,

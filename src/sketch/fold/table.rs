@@ -199,9 +199,9 @@ const fn all_that_stay(bytes: &[u8]) -> [u64; 16] {
 
 /// Computes `FoldTable::scripts`.
 const fn scripts(bytes: &[u8]) -> Scripts {
-    let mut flags = [[0; 128]; 64];
+    let mut flags = [[0; 128]; scripts::BLOCKS];
     let mut number = 0x800;
-    while number < 0x2000 {
+    while number < 128 * scripts::BLOCKS {
         flags[number / 128][number % 128] = scripts_flags(record_of(bytes, number));
         number += 1;
     }
@@ -214,18 +214,42 @@ const fn scripts(bytes: &[u8]) -> Scripts {
         }
         nth += 1;
     }
-    Scripts::new(&all_letters(bytes), &flags)
+    Scripts::new(&all_letters(bytes), &flags, shortens(bytes))
+}
+
+/// Computes `Scripts::shortens`.
+const fn shortens(bytes: &[u8]) -> bool {
+    const SHORT: [(usize, u64); 6] = [
+        (0x200c, 0),
+        (0x200d, 0),
+        (0x2018, 1 << 32 | b'\'' as u64),
+        (0x2019, 1 << 32 | b'\'' as u64),
+        (0x201c, 1 << 32 | b'"' as u64),
+        (0x201d, 1 << 32 | b'"' as u64),
+    ];
+    let mut nth = 0;
+    while nth < SHORT.len() {
+        let (number, short) = SHORT[nth];
+        if record_of(bytes, number) & 0xff_ffff_ffff != short {
+            return false;
+        }
+        nth += 1;
+    }
+    true
 }
 
 /// The flags of a character with this record in `Scripts::of_three`, without `FIRST`.
 const fn scripts_flags(record: u64) -> u8 {
-    use scripts::{EXTEND, LETTER, NUKTA, NUKTA_CLASS, SECOND, VIRAMA, VIRAMA_CLASS};
+    use scripts::{BREAK, EXTEND, LETTER, NUKTA, NUKTA_CLASS, SECOND, VIRAMA, VIRAMA_CLASS};
     let [_, _, _, _, becomes, class, combining, flags] = record.to_le_bytes();
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     let stays = becomes == MOVED && record as u32 == 0;
     let extends = class == class::EXTEND || class == class::EXTEND_ALPHABETIC;
     if stays && record & LETTER_BITS == (MOVED as u64) << 32 {
         return LETTER;
+    }
+    if stays && (class == class::WHITE || class == class::BREAK) && combining == 0 && flags == 0 {
+        return BREAK;
     }
     if !stays || !extends {
         return 0;

@@ -24,7 +24,7 @@ fn extending_characters_of_three_bytes_compose_with_the_listed_ones_of_their_blo
         let first: Vec<char> = parts.iter().copied().nfc().collect();
         let composes = [whole].into_iter().eq(parts.iter().copied().chain([second]).nfc());
         let class = canonical_combining_class(second);
-        let here = ('\u{800}'..'\u{2000}').contains(&second)
+        let here = ('\u{800}'..'\u{3000}').contains(&second)
             && [0, NUKTA_CLASS, VIRAMA_CLASS].contains(&class)
             && extending(u32::from(second) / 128).any(|c| c == second);
         if composes
@@ -45,7 +45,7 @@ fn extending_characters_of_three_bytes_compose_with_the_listed_ones_of_their_blo
 #[test]
 fn pairs_of_extending_characters_of_a_block_are_folded_as_defined() {
     let mut checkers = Checker::both();
-    for block in 0x800 / 128..0x2000 / 128 {
+    for block in 0x800 / 128..0x3000 / 128 {
         let firsts = FIRSTS.iter().map(|first| u32::from(*first)).filter(|c| c / 128 == block);
         let firsts = firsts.filter_map(char::from_u32);
         let seconds: Vec<char> = extending(block).chain(firsts).collect();
@@ -72,6 +72,51 @@ fn hebrew_among_other_letters_is_cut_as_defined() {
                 let letters = "\u{561}".repeat(before);
                 checker.check(&format!("{letters}{pair}\u{562}{} a", "\u{915}".repeat(30)));
                 checker.check(&format!("{}{pair} {letters}", "a".repeat(before)));
+            }
+        }
+    }
+}
+
+/// Joiners, which are dropped, quotes, and punctuation, which becomes a boundary, at every place of
+/// a block: before and after what depends on the character before it.
+#[test]
+fn joiners_quotes_and_punctuation_among_letters_are_folded_as_defined() {
+    const BETWEEN: [&str; 12] = [
+        "\u{200c}",
+        "\u{200d}\u{200c}",
+        "\u{964}",
+        "\u{965}\u{200d}",
+        "\u{2014}",
+        "\u{2022}\u{200c}",
+        "\u{2028}",
+        "\u{200b}",
+        "\u{2019}",
+        "\u{201d}",
+        "\u{200c}\u{2018}",
+        "\u{201c}\u{200d}",
+    ];
+    let words = [
+        ("\u{928}", "\u{93c}"),
+        ("\u{915}\u{94d}", "\u{93c}"),
+        ("\u{9c7}", "\u{9be}"),
+        ("\u{995}\u{9cd}", "\u{9b7}"),
+        ("\u{5d0}", "\"\u{5d1}"),
+        ("\u{5d0}", "' \u{5d1}"),
+        ("e", "\u{301}"),
+        ("\u{ea}", "\u{323}\u{301}"),
+        ("a", "\u{93e}"),
+        (" ", "\u{93e}\u{915}"),
+        ("\u{442}", "\u{200d}\u{435}"),
+    ];
+    for mut checker in Checker::both() {
+        for before in 0..66 {
+            for between in BETWEEN {
+                let words = words.map(|(one, two)| format!("{one}{between}{two}"));
+                let text: String = words.iter().flat_map(|word| [word, "\u{928} "]).collect();
+                checker.check(&format!("{}{text}", "a".repeat(before)));
+                let word = &words[before % words.len()];
+                let letters = ["\u{915}", "\u{5d0}", "\u{ea}"][before % 3].repeat(30);
+                checker.check(&format!("{}{word}{letters}{word} {letters}", "a".repeat(before)));
             }
         }
     }
@@ -111,6 +156,8 @@ fn text_of_two_scripts() -> impl Strategy<Value = String> {
         (0x1100, 0x11ff),
         (0x1b00, 0x1b4f),
         (0x1e00, 0x1fff),
+        (0x2000, 0x206f),
+        (0x20a0, 0x2bff),
         (0xa900, 0xaabf),
         (0xac00, 0xac7f),
         (0xd6f0, 0xd7ff),
@@ -119,8 +166,9 @@ fn text_of_two_scripts() -> impl Strategy<Value = String> {
     (script(), script()).prop_flat_map(|(one, two)| {
         let of =
             |(first, last): (u32, u32)| (first..=last).prop_filter_map("assigned", char::from_u32);
-        let other: Vec<char> =
-            "'\"-,.:_!7A\u{e9}\u{2019}\u{200c}\u{5bc}\u{93c}\u{94d}".chars().collect();
+        let other = "'\"-,.:_!7A\u{e9}\u{5bc}\u{93c}\u{94d}\u{964}\u{2014}\u{2028}\
+            \u{2019}\u{201c}\u{201d}\u{200c}\u{200d}";
+        let other: Vec<char> = other.chars().collect();
         let piece = prop_oneof![60 => of(one), 20 => of(two), 12 => Just(' '),
             6 => prop::char::range('a', 'z'), 6 => prop::char::range('\u{300}', '\u{33f}'),
             2 => prop::sample::select(other)];

@@ -6,18 +6,21 @@ use std::arch::x86_64::{
     __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_alignr_epi8, _mm256_and_si256,
     _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
     _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_permute2x128_si256,
-    _mm256_set1_epi8, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_storeu_si256,
+    _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x,
+    _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_storeu_si256,
 };
 
+use crate::sketch::fold::composites::COMPOSITES;
 use crate::sketch::fold::scripts::{
-    EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Stretch, VIRAMA,
+    BOUNDARY, BREAK, EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Shortened,
+    Stretch, VIRAMA, complete, ending,
 };
 
 /// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or when fewer
 /// than 32 bytes are left.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn letters(
+pub(crate) fn letters<const WORDS: bool>(
     scripts: &Scripts,
     text: &[u8],
     out: &mut [u8],
@@ -31,36 +34,69 @@ pub(crate) fn letters(
     {
         // SAFETY: `block` has 32 bytes, and the load needs no alignment.
         let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
-        let (folded, others) = block_of(scripts, block, bytes, open);
-        // SAFETY: `place` has 32 bytes, and the store needs no alignment.
-        unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
-        let count = others.trailing_zeros() as usize;
-        if count == 0 {
+        let (folded, stops, events) = block_of::<WORDS>(scripts, block, bytes, open);
+        let mut read = complete(block);
+        if (stops | events) & (u32::MAX >> (32 - read)) == 0 {
+            // Usual. The next block does not depend on this one's tables.
+            // SAFETY: `place` has 32 bytes, and the store needs no alignment.
+            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
+            len += read;
+        } else {
+            let end = read.min(stops.trailing_zeros() as usize);
+            (read, len) = copied((block, folded), events, end, out, len);
+        }
+        if read == 0 {
             break;
         }
-        (at, len) = (at + count, len + count);
-        open = block.get(count - 1).is_some_and(|byte| *byte >= 0x80);
-        let hebrew = open && block.get(count.wrapping_sub(2)) == Some(&HEBREW);
-        if count < 29 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
+        at += read;
+        let hebrew;
+        (open, hebrew) = ending(out, len);
+        if read < 30 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
             break;
         }
+        // A mark would hide the Hebrew letter from a quote after it.
         open &= !hebrew;
     }
     Stretch { at, len, open }
 }
 
-/// Folds a block. Also returns a bit for each byte where the run must stop.
+/// `Composites::copy` for a block: apart, to leave the loop its registers.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn copied(
+    (text, folded): (&[u8; 32], __m256i),
+    events: u32,
+    end: usize,
+    out: &mut [u8],
+    len: usize,
+) -> (usize, usize) {
+    let mut copy = [0; 128];
+    // SAFETY: the first 32 of 128 bytes; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(copy.as_mut_ptr().cast(), folded) };
+    COMPOSITES.copy::<32>((text, &copy), events.into(), end, out, len)
+}
+
+/// Folds a block. Also returns a bit for each byte where the run must stop, and the leading bytes
+/// of the characters for `Composites::copy`.
 #[inline]
-#[target_feature(enable = "avx2")]
-fn block_of(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, open: bool) -> (__m256i, u32) {
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn block_of<const WORDS: bool>(
+    scripts: &Scripts,
+    block: &[u8; 32],
+    bytes: __m256i,
+    open: bool,
+) -> (__m256i, u32, u32) {
     let trail = trailing(bytes);
     let mut folded = lower(bytes);
     // The characters that no step has folded yet. Each step folds those of one table.
     let mut others = mask(bytes) & !mask(trail);
-    let mut stops = 0;
+    let (mut stops, mut extends, mut breaks, mut marks, mut short) = (0, 0, 0, 0, 0);
     while let Some([first, second, rest @ ..]) = block.get(others.trailing_zeros() as usize..) {
         let plain = match *first {
-            MARKS => 0,
+            MARKS => {
+                marks = mask(is(bytes, MARKS));
+                marks
+            }
             0xe0.. if rest.is_empty() => 0,
             0x80..0xe0 => {
                 let (to, plain) = of_two(scripts, bytes, trail, *first);
@@ -71,10 +107,13 @@ fn block_of(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, open: bool) -> 
                 }
                 plain
             }
-            0xe0 | 0xe1 => {
-                let (plain, stop) = of_three(scripts, bytes, [*first, *second], open);
-                stops |= stop;
-                plain
+            0xe0..=0xe2 => {
+                let found = of_three::<WORDS>(scripts, bytes, [*first, *second], open);
+                stops |= found.stops;
+                extends |= found.extends;
+                breaks |= found.breaks;
+                short = found.short;
+                found.plain
             }
             0xea..=0xed => hangul(bytes),
             _ => 0,
@@ -85,7 +124,58 @@ fn block_of(scripts: &Scripts, block: &[u8; 32], bytes: __m256i, open: bool) -> 
         }
         others = left;
     }
-    (folded, others | stops)
+    if breaks | short != 0 {
+        folded = replaced(scripts, folded, bytes, breaks);
+        stops |= extends & (breaks | short) << 3;
+        // A quote after a Hebrew letter, perhaps with a joiner between them.
+        stops |= short & (mask(is(bytes, HEBREW)) << 2 | 1);
+    }
+    (folded, others | stops, marks | short)
+}
+
+/// Replaces punctuation by boundaries, which are bytes of ASCII that nothing extends, and the first
+/// bytes of typographic quotes by those of ASCII.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn replaced(scripts: &Scripts, folded: __m256i, bytes: __m256i, breaks: u32) -> __m256i {
+    let short = shortened(scripts, bytes);
+    let boundaries = spread(breaks | breaks << 1 | breaks << 2);
+    let folded = _mm256_blendv_epi8(folded, each(BOUNDARY), boundaries);
+    let folded = _mm256_blendv_epi8(folded, each(b'\''), spread(low(short.singles)));
+    _mm256_blendv_epi8(folded, each(b'"'), spread(low(short.doubles)))
+}
+
+/// The characters that `Scripts::shortens` means.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn shortened(scripts: &Scripts, bytes: __m256i) -> Shortened {
+    if !scripts.shortens {
+        return Shortened::default();
+    }
+    let leads = mask(is(bytes, 0xe2)) & mask(is(bytes, 0x80)) >> 1;
+    let pairs = _mm256_and_si256(bytes, each(0xfe));
+    let of = |third| u64::from(leads & mask(is(pairs, third)) >> 2);
+    Shortened { joiners: of(0x8c), singles: of(0x98), doubles: of(0x9c) }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+fn low(mask: u64) -> u32 {
+    mask as u32
+}
+
+/// The bytes whose bits are set: the reverse of `mask`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn spread(mask: u32) -> __m256i {
+    let all = _mm256_set1_epi32(mask.cast_signed());
+    // The first two bytes fill one half, the other two the other half.
+    let eights = _mm256_shuffle_epi8(
+        all,
+        _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0),
+    );
+    let bits = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+    _mm256_cmpeq_epi8(_mm256_and_si256(eights, bits), bits)
 }
 
 /// All bytes of the characters whose leading byte is in the same pair as `first`.
@@ -112,20 +202,37 @@ fn of_two(scripts: &Scripts, bytes: __m256i, trail: __m256i, first: u8) -> (__m2
     (_mm256_blendv_epi8(to, index.of_table(trails), trail), pair & plain >> 1)
 }
 
-/// Finds the three-byte characters of one block of 128 that folding does not change: returns their
-/// leading bytes, and those where the run must stop. `start` has the first two bytes of one of
-/// them.
-#[inline]
+/// The leading bytes of three-byte characters.
+struct ThreeBytes {
+    /// The run need not stop for them.
+    plain: u32,
+    /// The run must stop.
+    stops: u32,
+    extends: u32,
+    breaks: u32,
+    short: u32,
+}
+
+/// The three-byte characters of one block of 128 that folding does not change, or with `WORDS`
+/// replaces by boundaries, and those that become shorter. `start` has the first two bytes of one of
+/// them. Apart, to leave the registers to other scripts.
+#[inline(never)]
 #[target_feature(enable = "avx2")]
-fn of_three(scripts: &Scripts, bytes: __m256i, start: [u8; 2], open: bool) -> (u32, u32) {
+fn of_three<const WORDS: bool>(
+    scripts: &Scripts,
+    bytes: __m256i,
+    start: [u8; 2],
+    open: bool,
+) -> ThreeBytes {
     let [first, second] = start;
     let flags = CharNumbers::of(bytes).of_table(scripts.block(first, second));
-    let known = !mask(is(flags, 0));
+    let breaks = having::<BREAK>(flags);
+    let unknown = if WORDS { 0 } else { breaks };
+    let known = u64::from(!mask(is(flags, 0))) & !unknown;
     let window = mask(is(_mm256_and_si256(bytes, each(0xfe)), second & 0xfe));
     let leads = mask(is(bytes, first));
-    let plain = leads & window >> 1 & known >> 2;
     let flagged = Flagged {
-        plain: plain.into(),
+        plain: u64::from(leads & window >> 1) & known >> 2,
         extend: having::<EXTEND>(flags),
         virama: having::<VIRAMA>(flags),
         nukta: having::<NUKTA>(flags),
@@ -133,9 +240,14 @@ fn of_three(scripts: &Scripts, bytes: __m256i, start: [u8; 2], open: bool) -> (u
         first: having::<FIRST>(flags),
     };
     let beyond = mask(bytes) & !(mask(is(bytes, HEBREW)) << 1);
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-    let stops = flagged.stops(beyond.into(), open) as u32;
-    (plain, stops)
+    let short = low(shortened(scripts, bytes).all());
+    ThreeBytes {
+        plain: low(flagged.plain) | short,
+        stops: low(flagged.stops(beyond.into(), open)),
+        extends: low(flagged.plain & flagged.extend >> 2),
+        breaks: low(flagged.plain & breaks >> 2),
+        short,
+    }
 }
 
 /// The bytes that have a flag, which is a power of two.
@@ -148,7 +260,8 @@ fn having<const FLAG: u8>(flags: __m256i) -> u64 {
         1 => _mm256_slli_epi16::<1>(flags),
         2 => _mm256_slli_epi16::<2>(flags),
         3 => _mm256_slli_epi16::<3>(flags),
-        _ => _mm256_slli_epi16::<4>(flags),
+        4 => _mm256_slli_epi16::<4>(flags),
+        _ => _mm256_slli_epi16::<5>(flags),
     };
     mask(highest).into()
 }

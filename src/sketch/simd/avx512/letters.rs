@@ -5,12 +5,16 @@
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epi8_mask,
     _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_mov_epi8,
-    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_permutex2var_epi8,
-    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_slli_epi16, _mm512_storeu_si512,
-    _mm512_sub_epi8, _mm512_test_epi8_mask,
+    _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512,
+    _mm512_permutex2var_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_slli_epi16,
+    _mm512_storeu_si512, _mm512_sub_epi8, _mm512_test_epi8_mask,
 };
 
-use crate::sketch::fold::scripts::{EXTEND, LETTER, NUKTA, SECOND, Scripts, Stretch};
+use crate::sketch::fold::composites::COMPOSITES;
+use crate::sketch::fold::scripts::{
+    BOUNDARY, BREAK, EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Shortened,
+    Stretch, VIRAMA, complete, ending,
+};
 
 /// For each of 64 bytes, the index of the byte before it, and of the byte after it.
 static BEFORE: [u8; 64] = numbers(63);
@@ -27,18 +31,11 @@ const fn numbers(plus: usize) -> [u8; 64] {
     numbers
 }
 
-/// The lead bytes D6 and D7, which share a table, without their lowest bit. All Hebrew letters
-/// start with D7.
-const HEBREW: u8 = 0xd6;
-
-/// A folded block, and a bit for each byte where an unsupported character starts.
-type FoldedBytes = (__m512i, u64);
-
 /// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or at the end
 /// of the text.
 #[inline(never)]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn letters(
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+pub(crate) fn letters<const WORDS: bool>(
     scripts: &Scripts,
     text: &[u8],
     out: &mut [u8],
@@ -46,31 +43,38 @@ pub(crate) fn letters(
     from: Stretch,
 ) -> Stretch {
     let Stretch { mut at, mut len, mut open } = from;
+    let mut copy = [0; 128];
     while len <= limit
         && let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty())
         && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<64>)
     {
-        let there = u64::MAX >> (64 - rest.len().min(64));
-        // SAFETY: the mask selects only bytes of `rest`; masked-off bytes are not read.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(there, rest.as_ptr().cast()) };
-        let lead = _mm512_movepi8_mask(bytes) & !trailing(bytes);
-        let first = rest.get(lead.trailing_zeros() as usize).copied().unwrap_or(0);
-        let (folded, others) = match first {
-            0..0x80 => (lower(bytes), 0),
-            0xe0 => of_three(scripts, rest, bytes, lead, open),
-            0x80..0xe0 => of_two(scripts, bytes, lead, first),
-            _ => (lower(bytes), lead),
-        };
-        // SAFETY: `place` has 64 bytes, and the store needs no alignment.
-        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), folded) };
-        let count = (others | !there).trailing_zeros() as usize;
-        if count == 0 {
+        let block = rest.get(..64).unwrap_or(rest);
+        let there = u64::MAX >> (64 - block.len());
+        // SAFETY: the mask selects only bytes of `block`; masked-off bytes are not read.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(there, block.as_ptr().cast()) };
+        let (folded, stops, marks, short) = block_of::<WORDS>(scripts, block, bytes, open);
+        let mut read = complete(block);
+        let whole = u64::MAX >> (64 - read);
+        if (stops | marks) & whole == 0 {
+            // Usual. The next block does not depend on this one's tables.
+            let kept = whole & !(short.joiners | short.all() << 1 | short.all() << 2);
+            let folded = _mm512_maskz_compress_epi8(kept, folded);
+            // SAFETY: `place` has 64 bytes, and the store needs no alignment.
+            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), folded) };
+            len += kept.count_ones() as usize;
+        } else {
+            let end = read.min(stops.trailing_zeros() as usize);
+            // SAFETY: the first 64 of 128 bytes; the store needs no alignment.
+            unsafe { _mm512_storeu_si512(copy.as_mut_ptr().cast(), folded) };
+            (read, len) = COMPOSITES.copy::<64>((block, &copy), marks | short.all(), end, out, len);
+        }
+        if read == 0 {
             break;
         }
-        (at, len) = (at + count, len + count);
-        open = rest.get(count - 1).is_some_and(|byte| *byte >= 0x80);
-        let hebrew = open && first & 0xfe == HEBREW;
-        if count < 56 || hebrew && matches!(rest.get(count), Some(b'\'' | b'"')) {
+        at += read;
+        let hebrew;
+        (open, hebrew) = ending(out, len);
+        if read < 62 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
             break;
         }
         // A mark would hide the Hebrew letter from a quote after it.
@@ -79,47 +83,141 @@ pub(crate) fn letters(
     Stretch { at, len, open }
 }
 
-/// Folds two-byte characters whose leading byte is in the same pair as `first`.
+/// Folds a block. Also returns a bit for each byte where the run must stop, the leading bytes of
+/// marks, and those of characters that become shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn of_two(scripts: &Scripts, bytes: __m512i, lead: u64, first: u8) -> FoldedBytes {
-    let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
-    let [trails, leads] = table.as_chunks().0 else { return (bytes, lead) };
-    let index = numbers_of(bytes);
+fn block_of<const WORDS: bool>(
+    scripts: &Scripts,
+    block: &[u8],
+    bytes: __m512i,
+    open: bool,
+) -> (__m512i, u64, u64, Shortened) {
     let trail = trailing(bytes);
+    let mut folded = lower(bytes);
+    // The characters that no step has folded yet. Each step folds those of one table.
+    let mut others = _mm512_movepi8_mask(bytes) & !trail;
+    let (mut stops, mut extends, mut breaks, mut marks) = (0, 0, 0, 0);
+    let mut short = Shortened::default();
+    while let Some([first, second, rest @ ..]) = block.get(others.trailing_zeros() as usize..) {
+        let plain = match *first {
+            MARKS => {
+                marks = is(bytes, MARKS);
+                marks
+            }
+            0xe0.. if rest.is_empty() => 0,
+            0x80..0xe0 => {
+                let (to, pair, plain) = of_two(scripts, bytes, trail, *first);
+                folded = _mm512_mask_mov_epi8(folded, pair | pair << 1, to);
+                if *first & 0xfe == HEBREW & 0xfe {
+                    stops |= (is(bytes, b'\'') | is(bytes, b'"')) & is(bytes, HEBREW) << 2;
+                }
+                plain
+            }
+            0xe0..=0xe2 => {
+                let (flagged, found) = of_three::<WORDS>(scripts, bytes, [*first, *second]);
+                let beyond = _mm512_movepi8_mask(bytes) & !(is(bytes, HEBREW) << 1);
+                stops |= flagged.stops(beyond, open);
+                extends |= flagged.plain & flagged.extend >> 2;
+                breaks |= flagged.plain & found >> 2;
+                short = shortened(scripts, bytes);
+                flagged.plain | short.all()
+            }
+            0xea..=0xed => hangul(bytes, trail),
+            _ => 0,
+        };
+        let left = others & !plain;
+        if left.trailing_zeros() == others.trailing_zeros() {
+            break;
+        }
+        others = left;
+    }
+    if breaks | short.all() != 0 {
+        // A boundary is a byte of ASCII, which nothing extends.
+        let boundaries = breaks | breaks << 1 | breaks << 2;
+        folded = _mm512_mask_mov_epi8(folded, boundaries, each(BOUNDARY));
+        folded = _mm512_mask_mov_epi8(folded, short.singles, each(b'\''));
+        folded = _mm512_mask_mov_epi8(folded, short.doubles, each(b'"'));
+        stops |= extends & (breaks | short.all()) << 3;
+        // A quote after a Hebrew letter, perhaps with a joiner between them.
+        stops |= short.all() & (is(bytes, HEBREW) << 2 | 1);
+    }
+    (folded, others | stops, marks, short)
+}
+
+/// The characters that `Scripts::shortens` means.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn shortened(scripts: &Scripts, bytes: __m512i) -> Shortened {
+    if !scripts.shortens {
+        return Shortened::default();
+    }
+    let leads = is(bytes, 0xe2) & is(bytes, 0x80) >> 1;
+    Shortened {
+        joiners: leads & pair_of(bytes, 0x8c) >> 2,
+        singles: leads & pair_of(bytes, 0x98) >> 2,
+        doubles: leads & pair_of(bytes, 0x9c) >> 2,
+    }
+}
+
+/// Folds two-byte characters whose leading byte is in the same pair as `first`; other bytes get any
+/// values. Also returns the leading bytes of that pair, and those of the characters that were
+/// folded.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn of_two(scripts: &Scripts, bytes: __m512i, trail: u64, first: u8) -> (__m512i, u64, u64) {
+    let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
+    let [trails, leads] = table.as_chunks().0 else { return (bytes, 0, 0) };
+    let index = numbers_of(bytes);
     // The results are at the trailing bytes; the permutation moves them to the leading bytes before
     // them.
     let to = looked_up(leads, index);
     let plain = _mm512_test_epi8_mask(to, to) & trail;
     let to = _mm512_permutexvar_epi8(all(&BEHIND), to);
-    let pair = _mm512_cmpeq_epi8_mask(_mm512_and_si512(bytes, each(0xfe)), each(first & 0xfe));
-    let mut others = lead & !(pair & plain >> 1);
-    if first & 0xfe == HEBREW {
-        let quotes =
-            _mm512_cmpeq_epi8_mask(bytes, each(b'\'')) | _mm512_cmpeq_epi8_mask(bytes, each(b'"'));
-        others |= quotes & trail << 1;
-    }
-    let folded = _mm512_mask_mov_epi8(lower(bytes), trail, looked_up(trails, index));
-    (_mm512_mask_mov_epi8(folded, lead, to), others)
+    let pair = pair_of(bytes, first);
+    (_mm512_mask_mov_epi8(to, trail, looked_up(trails, index)), pair, pair & plain >> 1)
 }
 
-/// Passes through three-byte characters that folding does not change, if they are in the same
-/// aligned block of 128 code points as the first three-byte character.
+/// The three-byte characters of one block of 128 that folding does not change, or with `WORDS`
+/// replaces by boundaries: the latter by their third bytes, too. `start` has the first two bytes of
+/// one of them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn of_three(scripts: &Scripts, rest: &[u8], bytes: __m512i, lead: u64, open: bool) -> FoldedBytes {
-    let second = rest.get(lead.trailing_zeros() as usize + 1).copied().unwrap_or(0);
-    let flags = looked_up(scripts.block(0xe0, second), numbers_of(bytes));
-    // What depends on the character before it stops the run here.
-    let known = _mm512_test_epi8_mask(flags, each(LETTER | EXTEND))
-        & !_mm512_test_epi8_mask(flags, each(SECOND | NUKTA));
-    let extends = _mm512_test_epi8_mask(flags, each(EXTEND));
-    let window = _mm512_cmpeq_epi8_mask(_mm512_and_si512(bytes, each(0xfe)), each(second & 0xfe));
-    let leads = _mm512_cmpeq_epi8_mask(bytes, each(0xe0));
-    let mut others = lead & !(leads & window >> 1 & known >> 2);
-    let beyond = _mm512_movepi8_mask(bytes);
-    others |= lead & extends >> 2 & !(beyond << 1 | u64::from(open));
-    (lower(bytes), others)
+fn of_three<const WORDS: bool>(
+    scripts: &Scripts,
+    bytes: __m512i,
+    start: [u8; 2],
+) -> (Flagged, u64) {
+    let [first, second] = start;
+    let flags = looked_up(scripts.block(first, second), numbers_of(bytes));
+    let having = |flag| _mm512_test_epi8_mask(flags, each(flag));
+    let known = having(if WORDS { u8::MAX } else { !BREAK });
+    let flagged = Flagged {
+        plain: is(bytes, first) & pair_of(bytes, second) >> 1 & known >> 2,
+        extend: having(EXTEND),
+        virama: having(VIRAMA),
+        nukta: having(NUKTA),
+        second: having(SECOND),
+        first: having(FIRST),
+    };
+    (flagged, having(BREAK))
+}
+
+/// The leading bytes of the Hangul syllables up to U+D77F, which folding does not change.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn hangul(bytes: __m512i, trail: u64) -> u64 {
+    let below_9e = _mm512_cmplt_epu8_mask(bytes, each(0x9e));
+    let below_b0 = _mm512_cmplt_epu8_mask(bytes, each(0xb0));
+    let begun = is(bytes, 0xea) & !below_b0 >> 1 | is(bytes, 0xed) & below_9e >> 1;
+    (is(bytes, 0xeb) | is(bytes, 0xec) | begun) & trail >> 2
+}
+
+/// The bytes that differ from `byte` in the lowest bit at most.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn pair_of(bytes: __m512i, byte: u8) -> u64 {
+    is(_mm512_and_si512(bytes, each(0xfe)), byte & 0xfe)
 }
 
 /// The continuation bytes.
@@ -151,6 +249,12 @@ fn looked_up(table: &[u8; 128], index: __m512i) -> __m512i {
 fn lower(bytes: __m512i) -> __m512i {
     let upper = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, each(b'A')), each(26));
     _mm512_mask_add_epi8(bytes, upper, bytes, each(0x20))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn is(bytes: __m512i, byte: u8) -> u64 {
+    _mm512_cmpeq_epi8_mask(bytes, each(byte))
 }
 
 #[inline]
