@@ -8,7 +8,7 @@ use napi::bindgen_prelude::{BigInt, Buffer, Either, Either3};
 use napi_derive::napi;
 use nearkin::{ErrorKind, Signature};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, told};
 use crate::job::{How, Reply, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
@@ -47,7 +47,7 @@ impl From<Given> for Document {
 /// Makes signatures. Any number of threads may use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sketch {
-    params: Arc<nearkin::Params>,
+    pub(crate) params: Arc<nearkin::Params>,
     sketcher: nearkin::Sketcher,
 }
 
@@ -97,19 +97,14 @@ impl NativeSketcher {
 
     /// The signature of one document.
     #[napi]
-    pub fn one<'e>(&self, env: &'e Env, how: How<'_>, given: Given) -> napi::Result<Reply<'e>> {
+    pub fn one<'e>(&self, env: &'e Env, how: How<'_>, given: Given) -> Reply<'e> {
         let (sketch, document) = (self.sketch.clone(), Document::from(given));
         run(env, how, KeyType::Text, move |_| sketch.signature(&document))
     }
 
     /// The signatures of several documents.
     #[napi]
-    pub fn many<'e>(
-        &self,
-        env: &'e Env,
-        how: How<'_>,
-        given: Vec<Given>,
-    ) -> napi::Result<Reply<'e>> {
+    pub fn many<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<Given>) -> Reply<'e> {
         let sketch = self.sketch.clone();
         let documents: Vec<Document> = given.into_iter().map(Document::from).collect();
         run(env, how, KeyType::Text, move |_| sketch.signatures(&documents))
@@ -119,9 +114,7 @@ impl NativeSketcher {
     #[napi]
     pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
         let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
-        match made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?)) {
-            Ok(equal) => Either::A(self.sketch.params.similarity(equal)),
-            Err(failure) => Either::B(failure),
-        }
+        let equal = made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?));
+        told(equal.map(|equal| self.sketch.params.similarity(equal)))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use nearkin::{Error, ErrorKind};
 
@@ -24,10 +25,6 @@ impl Failure {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    pub(crate) fn closed(what: &str) -> Self {
-        Self::new(ErrorKind::Closed, format!("the {what} is closed; open it again"))
-    }
-
     /// The call was aborted before its work began.
     pub(crate) fn aborted() -> Self {
         Self::new(ErrorKind::Cancelled, "the call was aborted")
@@ -47,6 +44,11 @@ impl Failure {
         self.message = format!("document {number} (counted from 0): {}", self.message);
         self
     }
+}
+
+/// A value that JavaScript gets, or why there is none.
+pub(crate) fn told<T>(value: Result<T, Failure>) -> Either<T, Failure> {
+    value.map_or_else(Either::B, Either::A)
 }
 
 impl From<Error> for Failure {

@@ -10,7 +10,7 @@ use napi_derive::napi;
 use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
 use crate::documents::{Document, Given, Sketch};
-use crate::failure::Failure;
+use crate::failure::{Failure, told};
 use crate::job::{How, Reply, Stop, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::options::Terms;
@@ -35,14 +35,6 @@ impl Source {
             Self::Snapshot(snapshot) => (**snapshot).clone(),
         }
     }
-
-    fn params(&self) -> Arc<Params> {
-        Arc::new(match self {
-            Self::Index(index) => index.params().clone(),
-            Self::Reader(reader) => reader.params().clone(),
-            Self::Snapshot(snapshot) => snapshot.params().clone(),
-        })
-    }
 }
 
 /// An index, a reader or a snapshot.
@@ -53,7 +45,6 @@ pub struct Handle {
     what: &'static str,
     pub(crate) keys: KeyType,
     pub(crate) sketch: Sketch,
-    params: Arc<Params>,
 }
 
 /// A handle that a thread has opened.
@@ -93,7 +84,7 @@ pub fn open<'e>(
     params: Option<&NativeParams>,
     settings: HashMap<String, String>,
     keys: Option<String>,
-) -> napi::Result<Reply<'e>> {
+) -> Reply<'e> {
     let params = params.map(|params| Arc::clone(&params.inner));
     let type_of_keys = KeyType::named(keys.as_deref());
     run(env, how, type_of_keys.clone().unwrap_or(KeyType::Text), move |_| {
@@ -105,7 +96,7 @@ pub fn open<'e>(
 
 /// Whether there is an index in this folder.
 #[napi]
-pub fn exists<'e>(env: &'e Env, how: How<'_>, path: String) -> napi::Result<Reply<'e>> {
+pub fn exists<'e>(env: &'e Env, how: How<'_>, path: String) -> Reply<'e> {
     run(env, how, KeyType::Text, move |_| match Index::exists(&path) {
         // A file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
@@ -126,14 +117,14 @@ impl Handle {
             Source::Reader(_) => "reader",
             Source::Snapshot(_) => "snapshot",
         };
-        let params = source.params();
-        let sketch = Sketch::new(&params);
-        Self { place: Mutex::new(Some(source)), what, keys, sketch, params }
+        let sketch = Sketch::new(&Arc::new(source.snapshot().params().clone()));
+        Self { place: Mutex::new(Some(source)), what, keys, sketch }
     }
 
     pub(crate) fn source(&self) -> Result<Source, Failure> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.clone().ok_or_else(|| Failure::closed(self.what))
+        let closed = || format!("the {} is closed; open it again", self.what);
+        place.clone().ok_or_else(|| Failure::new(ErrorKind::Closed, closed()))
     }
 
     pub(crate) fn writer(&self) -> Result<Arc<Index>, Failure> {
@@ -153,7 +144,7 @@ impl Handle {
         env: &'e Env,
         how: How<'_>,
         work: impl FnOnce(Source, Option<&Stop>) -> Result<T, Failure> + Send + 'static,
-    ) -> napi::Result<Reply<'e>> {
+    ) -> Reply<'e> {
         let source = self.source();
         run(env, how, self.keys, move |stop| work(source?, stop))
     }
@@ -164,17 +155,14 @@ impl Handle {
         env: &'e Env,
         how: How<'_>,
         work: impl FnOnce(&Index, Option<&Stop>) -> Result<T, Failure> + Send + 'static,
-    ) -> napi::Result<Reply<'e>> {
+    ) -> Reply<'e> {
         let index = self.writer();
         run(env, how, self.keys, move |stop| work(&*index?, stop))
     }
 
     /// A value that JavaScript gets without waiting, or why there is none.
     fn seen<T>(&self, look: impl FnOnce(Snapshot) -> T) -> Either<T, Failure> {
-        match self.source() {
-            Ok(source) => Either::A(look(source.snapshot())),
-            Err(failure) => Either::B(failure),
-        }
+        told(self.source().map(|source| look(source.snapshot())))
     }
 }
 
@@ -182,7 +170,7 @@ impl Handle {
 impl Handle {
     #[napi]
     pub fn params(&self) -> NativeParams {
-        NativeParams { inner: Arc::clone(&self.params) }
+        NativeParams { inner: Arc::clone(&self.sketch.params) }
     }
 
     #[napi]
@@ -208,13 +196,13 @@ impl Handle {
     }
 
     #[napi]
-    pub fn has<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> napi::Result<Reply<'e>> {
+    pub fn has<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> Reply<'e> {
         let key = owned(key);
         self.run_source(env, how, move |source, _| Ok(source.snapshot().contains(key)?))
     }
 
     #[napi]
-    pub fn get<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> napi::Result<Reply<'e>> {
+    pub fn get<'e>(&self, env: &'e Env, how: How<'_>, key: Bytes) -> Reply<'e> {
         let key = owned(key);
         self.run_source(env, how, move |source, _| Ok(source.snapshot().get(key)?))
     }
@@ -227,8 +215,8 @@ impl Handle {
         given: Given,
         numbers: Float64Array,
         prefix: Option<Bytes>,
-    ) -> napi::Result<Reply<'e>> {
-        let (sketch, own) = (self.sketch.clone(), self.params.threshold());
+    ) -> Reply<'e> {
+        let (sketch, own) = (self.sketch.clone(), self.sketch.params.threshold());
         let (document, terms) = (Document::from(given), Terms::new(&numbers, prefix));
         self.run_source(env, how, move |source, stop| {
             let (terms, signature) = (terms?, sketch.signature(&document)?);
@@ -245,8 +233,8 @@ impl Handle {
         given: Vec<Bytes>,
         numbers: Float64Array,
         prefix: Option<Bytes>,
-    ) -> napi::Result<Reply<'e>> {
-        let (own, terms) = (self.params.threshold(), Terms::new(&numbers, prefix));
+    ) -> Reply<'e> {
+        let (own, terms) = (self.sketch.params.threshold(), Terms::new(&numbers, prefix));
         let given: Vec<Vec<u8>> = given.into_iter().map(owned).collect();
         self.run_source(env, how, move |source, stop| {
             let (snapshot, terms) = (source.snapshot(), terms?);
@@ -270,7 +258,7 @@ impl Handle {
             Ok(terms) => terms,
             Err(failure) => return Either::B(failure),
         };
-        let alike = terms.alike(self.params.threshold());
+        let alike = terms.alike(self.sketch.params.threshold());
         self.seen(|snapshot| {
             let begin: Begin = match kind.as_str() {
                 "pairs" => Box::new(move |_| {

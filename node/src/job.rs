@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use napi::bindgen_prelude::{AsyncTask, ClassInstance, Either, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{AsyncTask, ClassInstance, Either, Either3, ToNapiValue, Unknown};
 use napi::{Env, ScopedTask};
 use napi_derive::napi;
 
@@ -16,8 +16,8 @@ use crate::shown::Shown;
 /// for a promise that can be aborted.
 pub(crate) type How<'a> = Either<bool, ClassInstance<'a, Stop>>;
 
-/// The answer of such a method: a promise, or the value itself.
-pub(crate) type Reply<'e> = Either<AsyncTask<Job>, Unknown<'e>>;
+/// The answer of such a method: a promise, the value itself, or why there is none.
+pub(crate) type Reply<'e> = Either3<AsyncTask<Job>, Unknown<'e>, Failure>;
 
 type Work = Box<dyn FnOnce() -> Result<Box<dyn Shown>, Failure> + Send>;
 
@@ -60,17 +60,6 @@ impl Job {
     }
 }
 
-fn show(
-    env: &Env,
-    done: Result<Box<dyn Shown>, Failure>,
-    keys: KeyType,
-) -> napi::Result<Unknown<'_>> {
-    match done.and_then(|value| value.show(env, keys)) {
-        Ok(value) => Ok(value),
-        Err(failure) => failure.into_unknown(env),
-    }
-}
-
 impl<'task> ScopedTask<'task> for Job {
     type Output = Result<Box<dyn Shown>, Failure>;
     type JsValue = Unknown<'task>;
@@ -80,7 +69,8 @@ impl<'task> ScopedTask<'task> for Job {
     }
 
     fn resolve(&mut self, env: &'task Env, output: Self::Output) -> napi::Result<Unknown<'task>> {
-        show(env, output, self.keys)
+        let shown = output.and_then(|value| value.show(env, self.keys));
+        shown.or_else(|failure| failure.into_unknown(env))
     }
 }
 
@@ -91,7 +81,7 @@ pub(crate) fn run<'e, T: Shown + 'static>(
     how: How<'_>,
     keys: KeyType,
     work: impl FnOnce(Option<&Stop>) -> Result<T, Failure> + Send + 'static,
-) -> napi::Result<Reply<'e>> {
+) -> Reply<'e> {
     let (sync, stop) = match how {
         Either::A(sync) => (sync, None),
         Either::B(stop) => (false, Some(Stop::clone(&stop))),
@@ -103,9 +93,11 @@ pub(crate) fn run<'e, T: Shown + 'static>(
         work(stop.as_ref()).map(|value| Box::new(value) as Box<dyn Shown>)
     };
     let mut job = Job { work: Some(Box::new(work)), keys };
-    if sync {
-        let done = job.run();
-        return show(env, done, keys).map(Either::B);
+    if !sync {
+        return Either3::A(AsyncTask::new(job));
     }
-    Ok(Either::A(AsyncTask::new(job)))
+    match job.run().and_then(|value| value.show(env, keys)) {
+        Ok(shown) => Either3::B(shown),
+        Err(failure) => Either3::C(failure),
+    }
 }

@@ -81,7 +81,7 @@ impl Pages {
 impl Pages {
     /// The next page, an array; empty at the end.
     #[napi]
-    pub fn next<'e>(&self, env: &'e Env, how: How<'_>) -> napi::Result<Reply<'e>> {
+    pub fn next<'e>(&self, env: &'e Env, how: How<'_>) -> Reply<'e> {
         let state = Arc::clone(&self.state);
         run(env, how, self.keys, move |stop| {
             state.lock().unwrap_or_else(PoisonError::into_inner).page(stop)

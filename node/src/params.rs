@@ -8,7 +8,7 @@ use napi_derive::napi;
 use nearkin::Params;
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, told};
 
 /// Parameters, which never change.
 #[napi]
@@ -21,10 +21,7 @@ pub struct NativeParams {
 pub(crate) type Built = Either<NativeParams, Failure>;
 
 fn built(params: Result<Params, Failure>) -> Built {
-    match params {
-        Ok(inner) => Either::A(NativeParams { inner: Arc::new(inner) }),
-        Err(failure) => Either::B(failure),
-    }
+    told(params.map(|inner| NativeParams { inner: Arc::new(inner) }))
 }
 
 #[napi]

@@ -103,24 +103,14 @@ fn admitted(
 impl Handle {
     /// Writes edits as one change.
     #[napi]
-    pub fn write<'e>(
-        &self,
-        env: &'e Env,
-        how: How<'_>,
-        given: Vec<GivenEdit>,
-    ) -> napi::Result<Reply<'e>> {
+    pub fn write<'e>(&self, env: &'e Env, how: How<'_>, given: Vec<GivenEdit>) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(given));
         self.run_writer(env, how, move |index, _| written(index, &sketch, &edits?))
     }
 
     /// Writes one edit; returns its outcome.
     #[napi]
-    pub fn edit<'e>(
-        &self,
-        env: &'e Env,
-        how: How<'_>,
-        given: GivenEdit,
-    ) -> napi::Result<Reply<'e>> {
+    pub fn edit<'e>(&self, env: &'e Env, how: How<'_>, given: GivenEdit) -> Reply<'e> {
         let (sketch, edits) = (self.sketch.clone(), owned_edits(vec![given]));
         self.run_writer(env, how, move |index, _| {
             let written = written(index, &sketch, &edits?)?;
@@ -137,7 +127,7 @@ impl Handle {
         given: Vec<GivenEdit>,
         numbers: Float64Array,
         prefix: Option<Bytes>,
-    ) -> napi::Result<Reply<'e>> {
+    ) -> Reply<'e> {
         let (sketch, edits, terms) =
             (self.sketch.clone(), owned_edits(given), Terms::new(&numbers, prefix));
         self.run_writer(env, how, move |index, stop| {
@@ -148,23 +138,13 @@ impl Handle {
     }
 
     #[napi]
-    pub fn remove_prefix<'e>(
-        &self,
-        env: &'e Env,
-        how: How<'_>,
-        prefix: Bytes,
-    ) -> napi::Result<Reply<'e>> {
+    pub fn remove_prefix<'e>(&self, env: &'e Env, how: How<'_>, prefix: Bytes) -> Reply<'e> {
         let prefix = owned(prefix);
         self.run_writer(env, how, move |index, _| Ok(index.remove_prefix(prefix)?))
     }
 
     #[napi]
-    pub fn remove_before<'e>(
-        &self,
-        env: &'e Env,
-        how: How<'_>,
-        ms: f64,
-    ) -> napi::Result<Reply<'e>> {
+    pub fn remove_before<'e>(&self, env: &'e Env, how: How<'_>, ms: f64) -> Reply<'e> {
         let time = whole(ms, "time");
         self.run_writer(env, how, move |index, _| Ok(index.remove_before(time?)?))
     }
