@@ -15,13 +15,10 @@ pub struct nk_admission(());
 
 handle!(nk_admission, Admitted, "admission");
 
-/// The object of an admission handle.
+/// The object of an admission handle: its form for the caller, and what that leads to.
 pub(crate) struct Admitted {
-    outcome: Option<nk_outcome>,
-    duplicates: Matches,
-    related: Matches,
-    change: u64,
-    complete: bool,
+    view: nk_admission_view,
+    _matches: [Matches; 2],
 }
 
 /// Inserts a document unless a stored one of another key is too similar: one atomic step, also
@@ -43,7 +40,8 @@ pub unsafe extern "C" fn nk_index_admit(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, admission, || {
-        let (index, signature) = (table::get(index)?, table::get(signature)?);
+        let (held, signature) = (table::get(index)?, table::get(signature)?);
+        let index = held.index()?;
         let mut newcomer = Newcomer::new(bytes(key, key_len, "key")?, &signature);
         if let Some(payload) = payload(payload_data, payload_len)? {
             newcomer = newcomer.payload(payload);
@@ -51,14 +49,26 @@ pub unsafe extern "C" fn nk_index_admit(
         let conditions = Conditions::of(query)?;
         let admit = conditions.admit(index.params().threshold());
         let Admission { decision, change, complete, .. } = index.admit_one(&newcomer, &admit)?;
+        let is_admitted = matches!(decision, Decision::Admitted { .. });
         let (outcome, duplicates, related) = match decision {
-            Decision::Rejected { duplicates, .. } => (None, duplicates, Vec::new()),
+            Decision::Rejected { duplicates, .. } => (nk_outcome::NK_UNCHANGED, duplicates, vec![]),
             Decision::Admitted { related, outcome, removed, .. } => {
-                (Some(outcome_of(outcome)), removed, related)
+                (outcome_of(outcome), removed, related)
             }
         };
-        let (duplicates, related) = (Matches::new(duplicates), Matches::new(related));
-        Ok(Admitted { outcome, duplicates, related, change, complete })
+        let matches = [duplicates, related].map(Matches::new);
+        let [duplicates, related] = matches.each_ref().map(Matches::shown);
+        let view = nk_admission_view {
+            duplicates: duplicates.as_ptr(),
+            duplicates_len: duplicates.len(),
+            related: related.as_ptr(),
+            related_len: related.len(),
+            change,
+            outcome,
+            is_admitted,
+            complete,
+        };
+        Ok(Admitted { view, _matches: matches })
     })
 }
 
@@ -85,6 +95,12 @@ pub struct nk_admission_view {
     pub complete: bool,
 }
 
+// SAFETY: the matches are never changed, and live as long as the object that holds these pointers
+// beside their owners. Threads only copy the pointers.
+unsafe impl Send for nk_admission_view {}
+// SAFETY: as above.
+unsafe impl Sync for nk_admission_view {}
+
 /// Shows an admission.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_admission_get(
@@ -92,18 +108,5 @@ pub unsafe extern "C" fn nk_admission_get(
     view: *mut nk_admission_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    giving(error, view, || {
-        let admitted = table::get(admission)?;
-        let (duplicates, related) = (admitted.duplicates.shown(), admitted.related.shown());
-        Ok(nk_admission_view {
-            duplicates: duplicates.as_ptr(),
-            duplicates_len: duplicates.len(),
-            related: related.as_ptr(),
-            related_len: related.len(),
-            change: admitted.change,
-            outcome: admitted.outcome.unwrap_or(nk_outcome::NK_UNCHANGED),
-            is_admitted: admitted.outcome.is_some(),
-            complete: admitted.complete,
-        })
-    })
+    giving(error, view, || Ok(table::get(admission)?.view))
 }

@@ -75,12 +75,10 @@ pub(crate) fn lent<'a, T>(data: *const T, len: usize, name: &str) -> Result<&'a 
 
 /// Places for several results.
 pub(crate) fn fill<T: Copy>(data: *mut T, capacity: usize, values: &[T]) {
-    for (at, value) in values.iter().enumerate().take(if data.is_null() { 0 } else { capacity }) {
+    if !data.is_null() {
         // SAFETY: by the contract of the header, `capacity` variables of this type begin at `data`,
-        // which is not null; `at` is below `capacity`.
-        let place = unsafe { data.add(at) };
-        // SAFETY: as above; nothing else uses the variable during the call.
-        unsafe { place.write(*value) }
+        // and nothing else uses them during the call.
+        unsafe { data.copy_from_nonoverlapping(values.as_ptr(), values.len().min(capacity)) }
     }
 }
 

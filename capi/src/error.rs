@@ -53,8 +53,10 @@ pub enum nk_status {
 /// An error: its status, message and advice.
 pub struct nk_error(());
 
-/// What a failed call reports.
-pub(crate) struct Failure {
+/// What a failed call reports: a pointer, so that results which may be a failure stay small.
+pub(crate) struct Failure(Box<Told>);
+
+struct Told {
     status: nk_status,
     message: CString,
 }
@@ -63,7 +65,7 @@ handle!(nk_error, Failure, "error");
 
 impl Failure {
     pub(crate) fn new(status: nk_status, message: impl Into<String>) -> Self {
-        Self { status, message: c_text(message) }
+        Self(Box::new(Told { status, message: c_text(message) }))
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -137,7 +139,7 @@ pub(crate) fn guarded(
             Failure::new(nk_status::NK_BUG, format!("nearkin panicked: {text}"))
         }
     };
-    let status = failure.status;
+    let status = failure.0.status;
     if let Ok(error) = Out::required(error, "error") {
         // Without a place in the table, the status has to do.
         error.put(table::make(failure).unwrap_or(std::ptr::null_mut()));
@@ -179,14 +181,14 @@ pub(crate) fn giving<T>(
 /// The status of an error; `NK_BAD_HANDLE` if `error` is no error handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn nk_error_status(error: *const nk_error) -> nk_status {
-    table::get(error).map_or(nk_status::NK_BAD_HANDLE, |error| error.status)
+    table::get(error).map_or(nk_status::NK_BAD_HANDLE, |error| error.0.status)
 }
 
 /// The message of an error: what happened, to which file. UTF-8 that ends with a zero byte, owned
 /// by the error; for a handle that is no error, a static text. Never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn nk_error_message(error: *const nk_error) -> *const c_char {
-    table::get(error).map_or(c"no error handle".as_ptr(), |error| error.message.as_ptr())
+    table::get(error).map_or(c"no error handle".as_ptr(), |error| error.0.message.as_ptr())
 }
 
 fn of_status(status: i32) -> (&'static CStr, &'static CStr) {
@@ -210,29 +212,4 @@ pub extern "C" fn nk_status_advice(status: i32) -> *const c_char {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::ptr::null_mut;
-
-    #[test]
-    fn a_panic_becomes_a_status_and_a_message() {
-        let mut error = null_mut();
-        let status = guarded(&raw mut error, || panic!("the {} is odd", "number"));
-        assert_eq!((status, nk_error_status(error)), (nk_status::NK_BUG, nk_status::NK_BUG));
-        let failure = table::get(error).ok().expect("an error handle");
-        assert_eq!(failure.message.to_str(), Ok("nearkin panicked: the number is odd"));
-        assert_eq!(guarded(null_mut(), || panic!("no place for it")), nk_status::NK_BUG);
-    }
-
-    #[test]
-    fn every_kind_of_error_has_its_status_name_and_advice() {
-        for (number, (status, name, advice)) in (0..).zip(STATUSES) {
-            assert_eq!(status as i32, number);
-            assert_eq!(of_status(number), (name, advice));
-        }
-        let missing =
-            Failure::from(engine::Index::open("/none", engine::Options::default()).unwrap_err());
-        assert_eq!(missing.status, nk_status::NK_NOT_FOUND);
-        assert_eq!(of_status(19).0, c"unknown_status");
-    }
-}
+mod tests;

@@ -25,7 +25,7 @@ fn answering(
     making(error, answer, || {
         let answered = work()?;
         // Its pointers lead into vectors, which stay where they are when the answer moves.
-        tell(shown, answered.view());
+        tell(shown, answered.view);
         Ok(answered)
     })
 }

@@ -2,21 +2,18 @@
 
 use crate::batch::nk_batch;
 use crate::bytes::{bytes, fill, path, payload, tell};
-use crate::error::{Failure, giving, guarded, making, nk_error, nk_status, telling};
+use crate::error::{giving, guarded, making, nk_error, nk_status, telling};
 use crate::params::{nk_options, nk_params, options_of};
-use crate::readable::{Readable, Source};
+use crate::readable::Readable;
 use crate::sketch::nk_signature;
 use crate::table::{self, handle, lock};
-use engine::{Index, Outcome, Params};
+use engine::{Index, Outcome};
 use std::ffi::{c_char, c_void};
 
 /// An open index, the one writer of its folder. Threads share it.
 pub struct nk_index(());
 
-handle!(nk_index, Readable, "index", Index, |readable| match &readable.source {
-    Source::Index(index) => Some(index),
-    _ => None,
-});
+handle!(nk_index, Readable, "index");
 
 /// What a write did with a document. Later versions may add numbers.
 #[repr(C)]
@@ -50,20 +47,6 @@ pub(crate) fn outcome_of(outcome: Outcome) -> nk_outcome {
     }
 }
 
-/// Makes the handle of an index that parameters are needed for.
-fn creating(
-    params: *const nk_params,
-    options: *const nk_options,
-    index: *mut *mut nk_index,
-    error: *mut *mut nk_error,
-    create: impl FnOnce(&Params, engine::Options) -> Result<Index, Failure>,
-) -> nk_status {
-    making(error, index, || {
-        let index = create(&*table::get(params)?, options_of(options)?)?;
-        Ok(Readable::new(Source::Index(index)))
-    })
-}
-
 /// Whether there is an index in the folder `path`. Errors: `NK_INVALID` if it has other content.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_exists(
@@ -86,8 +69,9 @@ pub unsafe extern "C" fn nk_index_create(
     index: *mut *mut nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    creating(params, options, index, error, |params, options| {
-        Ok(Index::create(path(path_data, path_len)?, params, options)?)
+    making(error, index, || {
+        let (params, options) = (table::get(params)?, options_of(options)?);
+        Ok(Index::create(path(path_data, path_len)?, &params, options)?.into())
     })
 }
 
@@ -102,8 +86,7 @@ pub unsafe extern "C" fn nk_index_open(
     error: *mut *mut nk_error,
 ) -> nk_status {
     making(error, index, || {
-        let index = Index::open(path(path_data, path_len)?, options_of(options)?)?;
-        Ok(Readable::new(Source::Index(index)))
+        Ok(Index::open(path(path_data, path_len)?, options_of(options)?)?.into())
     })
 }
 
@@ -118,8 +101,9 @@ pub unsafe extern "C" fn nk_index_open_or_create(
     index: *mut *mut nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    creating(params, options, index, error, |params, options| {
-        Ok(Index::open_or_create(path(path_data, path_len)?, params, options)?)
+    making(error, index, || {
+        let (params, options) = (table::get(params)?, options_of(options)?);
+        Ok(Index::open_or_create(path(path_data, path_len)?, &params, options)?.into())
     })
 }
 
@@ -131,8 +115,9 @@ pub unsafe extern "C" fn nk_index_temporary(
     index: *mut *mut nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    creating(params, options, index, error, |params, options| {
-        Ok(Index::temporary(params, options)?)
+    making(error, index, || {
+        let (params, options) = (table::get(params)?, options_of(options)?);
+        Ok(Index::temporary(&params, options)?.into())
     })
 }
 
@@ -144,7 +129,7 @@ pub unsafe extern "C" fn nk_index_close(
     index: *const nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || Ok(table::get(index)?.shutdown()?))
+    guarded(error, || Ok(table::get(index)?.index()?.shutdown()?))
 }
 
 /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). `payload` (up to 64
@@ -165,7 +150,8 @@ pub unsafe extern "C" fn nk_index_insert(
 ) -> nk_status {
     telling(error, outcome, || {
         let (key, signature) = (bytes(key, key_len, "key")?, table::get(signature)?);
-        let index = table::get(index)?;
+        let held = table::get(index)?;
+        let index = held.index()?;
         let outcome = match payload(payload_data, payload_len)? {
             Some(payload) => index.insert_with_payload(key, &signature, payload)?,
             None => index.insert(key, &signature)?,
@@ -189,7 +175,7 @@ pub unsafe extern "C" fn nk_index_set_payload(
     telling(error, outcome, || {
         let key = bytes(key, key_len, "key")?;
         let payload = bytes(payload, payload_len, "payload")?;
-        Ok(outcome_of(table::get(index)?.set_payload(key, payload)?))
+        Ok(outcome_of(table::get(index)?.index()?.set_payload(key, payload)?))
     })
 }
 
@@ -205,7 +191,7 @@ pub unsafe extern "C" fn nk_index_remove(
 ) -> nk_status {
     telling(error, outcome, || {
         let key = bytes(key, key_len, "key")?;
-        Ok(outcome_of(table::get(index)?.remove(key)?))
+        Ok(outcome_of(table::get(index)?.index()?.remove(key)?))
     })
 }
 
@@ -221,7 +207,7 @@ pub unsafe extern "C" fn nk_index_remove_prefix(
 ) -> nk_status {
     telling(error, removed, || {
         let prefix = bytes(prefix, prefix_len, "prefix")?;
-        Ok(table::get(index)?.remove_prefix(prefix)?)
+        Ok(table::get(index)?.index()?.remove_prefix(prefix)?)
     })
 }
 
@@ -239,7 +225,7 @@ pub unsafe extern "C" fn nk_index_write(
 ) -> nk_status {
     guarded(error, || {
         let (index, batch) = (table::get(index)?, table::get(batch)?);
-        let written = index.write(&*lock(&batch))?;
+        let written = index.index()?.write(&*lock(&batch))?;
         let told: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
         fill(outcomes, outcomes_len, &told);
         tell(change, written.change);

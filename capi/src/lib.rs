@@ -4,7 +4,8 @@
 //! An exported function parses its arguments, calls the engine, and stores the result. It runs in
 //! [`error::guarded`], so that no panic reaches the caller. Handles are numbers that [`table`]
 //! looks up. Unsafe code is in `bytes.rs` (the caller's bytes and results), `callback.rs` (the
-//! caller's functions and data) and `slot.rs` (an object and its users).
+//! caller's functions and data) and `slot.rs` (an object and its users). `results.rs` and
+//! `admit.rs` say that threads may share views.
 #![expect(non_camel_case_types, reason = "types are named as C code names them")]
 #![expect(unsafe_code, reason = "the boundary to C; each block says what it relies on")]
 

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn nk_index_sync(
     change: *mut u64,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    telling(error, change, || Ok(table::get(index)?.sync()?))
+    telling(error, change, || Ok(table::get(index)?.index()?.sync()?))
 }
 
 /// Writes the memtable to a segment now. Blocks writers, not readers. Errors: `NK_IO`,
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn nk_index_flush(
     index: *const nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || Ok(table::get(index)?.flush()?))
+    guarded(error, || Ok(table::get(index)?.index()?.flush()?))
 }
 
 /// Merges everything into one segment without dead documents. Blocks nobody; needs space for the
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn nk_index_compact(
     index: *const nk_index,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    guarded(error, || Ok(table::get(index)?.compact()?))
+    guarded(error, || Ok(table::get(index)?.index()?.compact()?))
 }
 
 /// Does what maintenance is due, a step at a time: for indexes with "maintenance=inline".
@@ -50,12 +50,23 @@ pub unsafe extern "C" fn nk_index_maintain(
     did_work: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    telling(error, did_work, || Ok(table::get(index)?.maintain()? != engine::Maintained::Nothing))
+    telling(error, did_work, || {
+        Ok(table::get(index)?.index()?.maintain()? != engine::Maintained::Nothing)
+    })
 }
 
-fn no_snapshot(what: &str) -> Failure {
-    let message = format!("{what} takes an index or a reader, not a snapshot");
-    Failure::new(nk_status::NK_BAD_HANDLE, message)
+/// Calls an index or a reader; a snapshot is refused. `$name` is the function of the header.
+macro_rules! call_files {
+    ($of:ident, $name:literal, $files:ident => $call:expr) => {
+        match &table::get($of)?.source {
+            Source::Index($files) => Ok($call?),
+            Source::Reader($files) => Ok($call?),
+            Source::Snapshot(_) => {
+                let message = concat!($name, " takes an index or a reader, not a snapshot");
+                Err(Failure::new(nk_status::NK_BAD_HANDLE, message))
+            }
+        }
+    };
 }
 
 /// Reads and checks every byte of an index or a reader. `is_intact` says whether no damage was
@@ -70,11 +81,8 @@ pub unsafe extern "C" fn nk_verify(
 ) -> nk_status {
     guarded(error, || {
         let is_intact = Out::required(is_intact, "is_intact")?;
-        let Verification { documents, problems, .. } = match &table::get(of)?.source {
-            Source::Index(index) => index.verify()?,
-            Source::Reader(reader) => reader.verify()?,
-            Source::Snapshot(_) => return Err(no_snapshot("nk_verify")),
-        };
+        let Verification { documents, problems, .. } =
+            call_files!(of, "nk_verify", files => files.verify())?;
         let told = problems.iter().map(
             |problem| json!({ "kind": problem.kind().as_str(), "message": problem.to_string() }),
         );
@@ -98,12 +106,7 @@ pub unsafe extern "C" fn nk_backup(
 ) -> nk_status {
     guarded(error, || {
         let path = path(path_data, path_len)?;
-        match &table::get(of)?.source {
-            Source::Index(index) => index.backup(path)?,
-            Source::Reader(reader) => reader.backup(path)?,
-            Source::Snapshot(_) => return Err(no_snapshot("nk_backup")),
-        }
-        Ok(())
+        call_files!(of, "nk_backup", files => files.backup(path))
     })
 }
 
@@ -115,12 +118,5 @@ pub unsafe extern "C" fn nk_stats_json(
     json: *mut *mut nk_text,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, json, || {
-        let stats = match &table::get(of)?.source {
-            Source::Index(index) => index.stats()?,
-            Source::Reader(reader) => reader.stats()?,
-            Source::Snapshot(_) => return Err(no_snapshot("nk_stats_json")),
-        };
-        Text::json(&stats)
-    })
+    making(error, json, || Text::json(&call_files!(of, "nk_stats_json", files => files.stats())?))
 }

@@ -4,10 +4,10 @@ use crate::bytes::text;
 use crate::callback::{listener, nk_listener, nk_release};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
 use crate::results::{Text, nk_text};
-use crate::table::{self, handle};
+use crate::table::{self, handle, lock};
 use engine::{Options, Params};
 use std::ffi::{c_char, c_void};
-use std::sync::{PoisonError, RwLock};
+use std::sync::Mutex;
 
 /// The parameters of an index: which signature a text gets, and which documents are compared.
 /// Chosen once. Immutable.
@@ -18,7 +18,7 @@ handle!(nk_params, Params, "params");
 /// Options of an open index. An index copies them when it is opened.
 pub struct nk_options(());
 
-handle!(nk_options, RwLock<Options>, "options");
+handle!(nk_options, Mutex<Options>, "options");
 
 /// Makes parameters for which a pair of similarity `threshold` is compared with 95 % probability.
 /// Errors: `NK_INVALID` unless 0 < threshold < 1.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn nk_options_from_text(
     options: *mut *mut nk_options,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, options, || Ok(RwLock::new(text(settings, settings_len, "settings")?.parse()?)))
+    making(error, options, || Ok(Mutex::new(text(settings, settings_len, "settings")?.parse()?)))
 }
 
 /// Sets the listener for events of the indexes that are opened with these options afterwards. The
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn nk_options_on_event(
             return Err(Failure::invalid("on_event: the function is null"));
         }
         let Some(on_event) = listener(on_event, user_data, release) else { return Ok(()) };
-        let mut options = options.write().unwrap_or_else(PoisonError::into_inner);
+        let mut options = lock(&options);
         let before = options.clone();
         *options = before.clone().on_event(on_event);
         drop(options);
@@ -101,7 +101,5 @@ pub unsafe extern "C" fn nk_options_on_event(
 /// The options of an argument that may be null: the defaults.
 pub(crate) fn options_of(options: *const nk_options) -> Result<Options, Failure> {
     let options = table::get_if(options)?;
-    Ok(options.map_or_else(Options::default, |options| {
-        options.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }))
+    Ok(options.map_or_else(Options::default, |options| lock(&options).clone()))
 }

@@ -21,10 +21,7 @@ pub struct nk_snapshot(());
 
 handle!(nk_readable, Readable, "index, reader or snapshot");
 handle!(nk_snapshot, Readable, "snapshot");
-handle!(nk_reader, Readable, "reader", Reader, |readable| match &readable.source {
-    Source::Reader(reader) => Some(reader),
-    _ => None,
-});
+handle!(nk_reader, Readable, "reader");
 
 /// What can be read.
 pub(crate) enum Source {
@@ -40,9 +37,26 @@ pub(crate) struct Readable {
     sketcher: OnceLock<Sketcher>,
 }
 
+impl From<Index> for Readable {
+    fn from(index: Index) -> Self {
+        Self::new(Source::Index(index))
+    }
+}
+
 impl Readable {
-    pub(crate) fn new(source: Source) -> Self {
+    fn new(source: Source) -> Self {
         Self { source, sketcher: OnceLock::new() }
+    }
+
+    /// The index, if the handle is that of an index.
+    pub(crate) fn index(&self) -> Result<&Index, Failure> {
+        let Source::Index(index) = &self.source else { return Err(table::other_kind("index")) };
+        Ok(index)
+    }
+
+    fn reader(&self) -> Result<&Reader, Failure> {
+        let Source::Reader(reader) = &self.source else { return Err(table::other_kind("reader")) };
+        Ok(reader)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -67,8 +81,8 @@ pub(crate) fn view(of: *const nk_readable) -> Result<Snapshot, Failure> {
 pub(crate) fn sketcher_of(of: *const nk_readable) -> Result<Sketcher, Failure> {
     let object = table::object(of.addr(), "index, reader, snapshot or sketcher")?;
     match object.downcast::<Sketcher>() {
-        Ok(sketcher) => Ok(sketcher.clone()),
-        Err(_) => Ok(table::get(of)?.sketcher().clone()),
+        Some(sketcher) => Ok(sketcher.clone()),
+        None => Ok(table::get(of)?.sketcher().clone()),
     }
 }
 
@@ -97,7 +111,7 @@ pub unsafe extern "C" fn nk_reader_refresh(
     is_later: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    telling(error, is_later, || Ok(table::get(reader)?.refresh()?))
+    telling(error, is_later, || Ok(table::get(reader)?.reader()?.refresh()?))
 }
 
 /// Takes an unchanging view of an index or a reader: cheap. It outlives them, and keeps the files

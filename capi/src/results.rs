@@ -5,6 +5,7 @@ use crate::error::{Failure, c_text, giving, making, nk_error, nk_status};
 use crate::sketch::nk_signature;
 use crate::table::{self, handle};
 use engine::{Answer, Document, Match};
+use std::cell::Cell;
 use std::ffi::{CString, c_char};
 
 /// A stored document.
@@ -87,7 +88,8 @@ impl Matches {
             containment: found.containment.map_or(f64::NAN, |told| told.estimate),
             equal_rows: found.equal_rows,
         };
-        let shown = owned.iter().map(show).collect();
+        let mut shown = SPARE.try_with(Cell::take).unwrap_or_default();
+        shown.extend(owned.iter().map(show));
         Self { _owned: owned, shown }
     }
 
@@ -96,33 +98,42 @@ impl Matches {
     }
 }
 
+/// The most matches for which a thread keeps the memory.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// Memory of freed matches, for the next ones of this thread.
+    static SPARE: Cell<Vec<nk_match>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Matches {
+    fn drop(&mut self) {
+        if (1..=SPARE_MAX).contains(&self.shown.capacity()) {
+            self.shown.clear();
+            // A thread that is ending has no variables of its own any more.
+            let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.shown)));
+        }
+    }
+}
+
 /// The answer of a query.
 pub struct nk_answer(());
 
 handle!(nk_answer, Answered, "answer");
 
-/// The object of an answer handle: the matches, and all else.
+/// The object of an answer handle: its form for the caller, and what that leads to.
 pub(crate) struct Answered {
-    matches: Matches,
-    answer: Answer,
+    pub(crate) view: nk_answer_view,
+    _matches: Matches,
 }
 
 impl Answered {
-    pub(crate) fn new(mut answer: Answer) -> Self {
-        let matches = Matches::new(std::mem::take(&mut answer.matches));
-        Self { matches, answer }
-    }
-
-    /// The answer in its form for the caller.
-    pub(crate) fn view(&self) -> nk_answer_view {
-        nk_answer_view {
-            matches: self.matches.shown().as_ptr(),
-            matches_len: self.matches.shown().len(),
-            found: self.answer.found,
-            threshold: self.answer.threshold,
-            change: self.answer.change,
-            complete: self.answer.complete,
-        }
+    pub(crate) fn new(answer: Answer) -> Self {
+        let Answer { matches, found, threshold, change, complete, .. } = answer;
+        let owned = Matches::new(matches);
+        let (matches, matches_len) = (owned.shown().as_ptr(), owned.shown().len());
+        let view = nk_answer_view { matches, matches_len, found, threshold, change, complete };
+        Self { view, _matches: owned }
     }
 }
 
@@ -145,6 +156,12 @@ pub struct nk_answer_view {
     pub complete: bool,
 }
 
+// SAFETY: the matches are never changed, and live as long as the object that holds this pointer
+// beside their owner. Threads only copy the pointer.
+unsafe impl Send for nk_answer_view {}
+// SAFETY: as above.
+unsafe impl Sync for nk_answer_view {}
+
 /// Shows an answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_answer_get(
@@ -152,7 +169,7 @@ pub unsafe extern "C" fn nk_answer_get(
     view: *mut nk_answer_view,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    giving(error, view, || Ok(table::get(answer)?.view()))
+    giving(error, view, || Ok(table::get(answer)?.view))
 }
 
 /// A text that the library made, such as JSON.

@@ -5,6 +5,9 @@
 //! call one subtraction. The object is dropped by whoever sees the last user go: the call that
 //! frees it, or the last call that uses it.
 //!
+//! An emptied place keeps the room of its object: the next object of the same kind needs no other
+//! memory.
+//!
 //! A lookup by a stale handle adds itself, too, sees that the generation is another one, and
 //! leaves. So the number of users of a place may be above 0 for a moment at any time, and
 //! `finish` is the one step that may come too often: it compares and exchanges the whole word, so
@@ -17,8 +20,16 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An object of any kind.
-pub(crate) type Object = Box<dyn Any + Send + Sync>;
+/// Room for an object of one kind: an `Option` of it.
+trait Room: Any + Send + Sync {
+    fn empty(&mut self);
+}
+
+impl<T: Send + Sync + 'static> Room for Option<T> {
+    fn empty(&mut self) {
+        *self = None;
+    }
+}
 
 const USERS_BITS: u32 = usize::BITS - GENERATION_BITS - 2;
 const CLOSING: usize = 1 << USERS_BITS;
@@ -33,10 +44,16 @@ fn of_generation(generation: usize) -> usize {
     generation << (USERS_BITS + 2)
 }
 
-/// A place of the table.
+/// Whether a live object of this generation is in the slot, and is not being freed.
+fn is_open(state: usize, generation: usize) -> bool {
+    generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE
+}
+
+/// A place of the table, in one line of the cache.
+#[repr(align(32))]
 pub(crate) struct Slot {
     state: AtomicUsize,
-    object: UnsafeCell<Option<Object>>,
+    room: UnsafeCell<Option<Box<dyn Room>>>,
     /// Its number in the table.
     pub(crate) place: usize,
 }
@@ -49,15 +66,20 @@ unsafe impl Sync for Slot {}
 impl Slot {
     pub(crate) fn new(place: usize) -> Self {
         let state = AtomicUsize::new(of_generation(1));
-        Self { state, object: UnsafeCell::new(None), place }
+        Self { state, room: UnsafeCell::new(None), place }
     }
 
     /// Stores an object in an empty slot that the caller took from the list of free ones; the
     /// generation of its handle.
-    pub(crate) fn fill(&self, object: Object) -> usize {
+    pub(crate) fn fill<T: Send + Sync + 'static>(&self, object: T) -> usize {
         // SAFETY: the slot is empty and taken from the list of free slots, which gives it to one
-        // thread. No user looks at the object of a slot that is not live.
-        unsafe { *self.object.get() = Some(object) };
+        // thread. No user looks at the room of a slot that is not live.
+        let place = unsafe { &mut *self.room.get() };
+        let room = place.as_deref_mut().map(|room| room as &mut dyn Any);
+        match room.and_then(|room| room.downcast_mut()) {
+            Some(room) => *room = Some(object),
+            None => *place = Some(Box::new(Some(object))),
+        }
         generation_of(self.state.fetch_add(LIVE, Ordering::AcqRel))
     }
 
@@ -67,25 +89,22 @@ impl Slot {
         let state = self.state.fetch_add(1, Ordering::AcqRel);
         // From here on, dropping it takes this user back.
         let used = Used { slot: self };
-        let is_it = generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE;
-        is_it.then_some(used)
+        is_open(state, generation).then_some(used)
     }
 
-    /// Begins to free the object. `None` if it is not live or not of this generation; otherwise
-    /// whether the slot is empty now. If it is not, the last user empties it.
-    pub(crate) fn close(&self, generation: usize) -> Option<bool> {
-        if self.finish(generation, LIVE) {
-            return Some(true);
+    /// Frees the object, now or after its last user. `None` if it is not live or not of this
+    /// generation.
+    pub(crate) fn close(&self, generation: usize) -> Option<()> {
+        if !self.finish(generation, LIVE) {
+            let mark = |state| is_open(state, generation).then_some(state | CLOSING);
+            self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).ok()?;
+            self.finish(generation, LIVE | CLOSING);
         }
-        let mark = |state: usize| {
-            let is_it = generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE;
-            is_it.then_some(state | CLOSING)
-        };
-        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).ok()?;
-        Some(self.finish(generation, LIVE | CLOSING))
+        Some(())
     }
 
-    /// Drops the object, if the slot is in this state and has no users; whether this call did.
+    /// Drops the object and gives the place back, if the slot is in this state and has no users;
+    /// whether this call did.
     fn finish(&self, generation: usize, state: usize) -> bool {
         let before = of_generation(generation) | state;
         let after = of_generation(if generation == GENERATION_MAX { 1 } else { generation + 1 });
@@ -94,8 +113,11 @@ impl Slot {
         if done {
             // SAFETY: this thread alone made the exchange, there were no users, and since then no
             // lookup succeeds; the slot is not on the list of free ones yet.
-            let object = unsafe { (*self.object.get()).take() };
-            drop(object);
+            let place = unsafe { &mut *self.room.get() };
+            if let Some(room) = place {
+                room.empty();
+            }
+            give_back(self.place);
         }
         done
     }
@@ -116,46 +138,29 @@ impl Drop for Used<'_> {
     fn drop(&mut self) {
         let state = self.slot.state.fetch_sub(1, Ordering::AcqRel);
         if state & CLOSING != 0 && state & USERS == 1 {
-            last_user(self.slot, generation_of(state));
+            self.slot.finish(generation_of(state), LIVE | CLOSING);
         }
-    }
-}
-
-/// Empties a slot that was freed during the call.
-#[cold]
-fn last_user(slot: &Slot, generation: usize) {
-    if slot.finish(generation, LIVE | CLOSING) {
-        give_back(slot.place);
     }
 }
 
 impl<'a> Used<'a> {
-    /// The object, if it is of this type; otherwise this user again.
+    /// The object, if it is of this type.
     #[inline]
-    pub(crate) fn downcast<T: 'static>(self) -> Result<Held<'a, T>, Self> {
+    pub(crate) fn downcast<T: 'static>(self) -> Option<Held<'a, T>> {
         // SAFETY: `Slot::get` gave this user for a live object, which nothing writes or takes while
         // there are users; it was written before the slot became live, and the addition that made
         // this user saw that.
-        let object = unsafe { &*self.slot.object.get() };
-        match object.as_ref().and_then(|object| object.downcast_ref::<T>()) {
-            Some(object) => Ok(Held { object: object.into(), used: self }),
-            None => Err(self),
-        }
+        let place = unsafe { &*self.slot.room.get() };
+        let room = place.as_deref().map(|room| room as &dyn Any);
+        let object = room?.downcast_ref::<Option<T>>()?.as_ref()?;
+        Some(Held { object: object.into(), _used: self })
     }
 }
 
-/// The object of a handle during a call, or a part of it.
+/// The object of a handle during a call.
 pub(crate) struct Held<'a, T> {
     object: NonNull<T>,
-    used: Used<'a>,
-}
-
-impl<'a, T> Held<'a, T> {
-    /// A part of the object.
-    pub(crate) fn part<P>(self, part: impl FnOnce(&T) -> Option<&P>) -> Option<Held<'a, P>> {
-        let object = NonNull::from(part(&self)?);
-        Some(Held { object, used: self.used })
-    }
+    _used: Used<'a>,
 }
 
 impl<T> Deref for Held<'_, T> {

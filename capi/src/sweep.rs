@@ -47,9 +47,8 @@ fn next<H, I, T, V>(
     show: impl FnOnce(&T, &mut Vec<nk_bytes>) -> V,
 ) -> nk_status
 where
-    H: Handle<Part = Mutex<Walk<I, T>>>,
-    I: Iterator<Item = engine::Result<T>> + 'static,
-    T: 'static,
+    H: Handle<Object = Mutex<Walk<I, T>>>,
+    I: Iterator<Item = engine::Result<T>>,
 {
     guarded(error, || {
         let (walk, out) = (table::get(walk)?, Out::required(shown, "the result")?);
