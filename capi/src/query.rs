@@ -3,17 +3,18 @@
 use crate::bytes::bytes;
 use crate::callback::{Filter, nk_filter, nk_release};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
-use crate::table::{self, handle};
+use crate::table::{self, handle, lock};
 use engine::{DocumentView, Keep};
 use std::ffi::c_void;
-use std::sync::{PoisonError, RwLock};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The conditions of queries and admissions: set once, used for any number of them. A null handle
 /// in its place means: the threshold of the index, no limit, all documents.
 pub struct nk_query(());
 
-handle!(nk_query, RwLock<Conditions>, "query");
+handle!(nk_query, Asked, "query");
 
 /// A condition that is a number. Values are checked when they are used, unless it says otherwise.
 #[repr(C)]
@@ -66,24 +67,36 @@ pub enum nk_keep {
 /// By the numbers of `nk_keep`.
 const KEEPS: [Keep; 3] = [Keep::First, Keep::Newest, Keep::Longest];
 
-/// The object of a query handle.
+/// The object of a query handle. A call that runs while another one sets a condition has the old
+/// or the new one.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// By the numbers of `nk_condition`: 0 for none, otherwise the inverted bits of a double.
+    numbers: [AtomicU64; 9],
+    /// Whether anything is in `choice`: most queries need no lock.
+    has_choice: AtomicBool,
+    choice: Mutex<Choice>,
+}
+
+/// The conditions that are no numbers.
 #[derive(Clone, Default)]
-pub(crate) struct Conditions {
-    /// By the numbers of `nk_condition`.
-    numbers: [Option<f64>; 9],
+struct Choice {
     prefix: Vec<u8>,
     filter: Option<Filter>,
+}
+
+/// The conditions of one call.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    numbers: [u64; 9],
+    choice: Choice,
 }
 
 /// Sets the conditions that a query and an admission have in common.
 macro_rules! restrict {
     ($builder:ident, $conditions:ident) => {
-        if let Some(limit) = $conditions.count(NK_LIMIT) {
-            $builder = $builder.limit(limit);
-        }
-        if let Some(candidates) = $conditions.count(NK_MAX_CANDIDATES) {
-            $builder = $builder.max_candidates(candidates);
-        }
+        $builder = $builder.limit($conditions.count(NK_LIMIT));
+        $builder = $builder.max_candidates($conditions.count(NK_MAX_CANDIDATES));
         if let Some(deadline) = $conditions.deadline() {
             $builder = $builder.deadline(deadline);
         }
@@ -96,14 +109,16 @@ macro_rules! restrict {
 impl Conditions {
     /// The conditions of an argument that may be null.
     pub(crate) fn of(query: *const nk_query) -> Result<Self, Failure> {
-        Ok(match table::get_if(query)? {
-            Some(query) => query.read().unwrap_or_else(PoisonError::into_inner).clone(),
-            None => Self::default(),
-        })
+        let Some(query) = table::get_if(query)? else { return Ok(Self::default()) };
+        let numbers = query.numbers.each_ref().map(|number| number.load(Ordering::Acquire));
+        let has_choice = query.has_choice.load(Ordering::Acquire);
+        let choice = if has_choice { lock(&query.choice).clone() } else { Choice::default() };
+        Ok(Self { numbers, choice })
     }
 
     fn number(&self, condition: nk_condition) -> Option<f64> {
-        self.numbers[condition as usize]
+        let inverted = self.numbers[condition as usize];
+        (inverted != 0).then(|| f64::from_bits(!inverted))
     }
 
     #[expect(
@@ -111,8 +126,8 @@ impl Conditions {
         clippy::cast_sign_loss,
         reason = "whole and not negative, as checked when it was set; too large is no bound"
     )]
-    fn count(&self, condition: nk_condition) -> Option<usize> {
-        self.number(condition).map(|number| number as usize)
+    fn count(&self, condition: nk_condition) -> usize {
+        self.number(condition).map_or(usize::MAX, |number| number as usize)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -122,16 +137,16 @@ impl Conditions {
 
     fn is_filtered(&self) -> bool {
         let times = self.number(NK_AFTER).or(self.number(NK_BEFORE));
-        times.is_some() || !self.prefix.is_empty() || self.filter.is_some()
+        times.is_some() || !self.choice.prefix.is_empty() || self.choice.filter.is_some()
     }
 
     /// Whether a stored document counts.
     fn passes(&self, seen: DocumentView<'_>) -> bool {
-        let time = seen.time as f64;
+        let (time, filter) = (seen.time as f64, self.choice.filter.as_ref());
         self.number(NK_AFTER).is_none_or(|after| time >= after)
             && self.number(NK_BEFORE).is_none_or(|before| time < before)
-            && seen.key.starts_with(&self.prefix)
-            && self.filter.as_ref().is_none_or(|filter| filter.passes(seen.key, seen.payload))
+            && seen.key.starts_with(&self.choice.prefix)
+            && filter.is_none_or(|filter| filter.passes(seen.key, seen.payload))
     }
 
     /// Applies them to a query of the engine.
@@ -150,11 +165,11 @@ impl Conditions {
     pub(crate) fn admit(&self, own: f64) -> engine::Admit<'_> {
         let (threshold, contained) = (self.number(NK_THRESHOLD), self.number(NK_CONTAINED));
         let threshold = threshold.unwrap_or(if contained.is_some() { 0.0 } else { own });
-        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.prefix);
+        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.choice.prefix);
         if let Some(relate) = self.number(NK_RELATE) {
             admit = admit.relate(relate);
         }
-        if let Some(keep) = self.count(NK_KEEP).and_then(|number| KEEPS.get(number)) {
+        if let Some(keep) = KEEPS.get(self.count(NK_KEEP)) {
             admit = admit.keep(*keep);
         }
         restrict!(admit, self);
@@ -176,16 +191,17 @@ pub unsafe extern "C" fn nk_query_new(
     query: *mut *mut nk_query,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, query, || Ok(RwLock::default()))
+    making(error, query, || Ok(Asked::default()))
 }
 
-/// Changes the conditions of a handle.
-fn change<T>(
-    query: *const nk_query,
-    change: impl FnOnce(&mut Conditions) -> T,
-) -> Result<T, Failure> {
+/// Changes the conditions of a handle that are no numbers.
+fn change<T>(query: *const nk_query, change: impl FnOnce(&mut Choice) -> T) -> Result<T, Failure> {
     let query = table::get(query)?;
-    Ok(change(&mut query.write().unwrap_or_else(PoisonError::into_inner)))
+    let mut choice = lock(&query.choice);
+    let changed = change(&mut choice);
+    let has_choice = !choice.prefix.is_empty() || choice.filter.is_some();
+    query.has_choice.store(has_choice, Ordering::Release);
+    Ok(changed)
 }
 
 /// Sets the condition with this number of `nk_condition`. Errors: `NK_INVALID` if there is no such
@@ -207,12 +223,13 @@ pub unsafe extern "C" fn nk_query_set(
         if condition == NK_KEEP as i32 && value >= KEEPS.len() as f64 {
             return Err(Failure::invalid(format!("{value} is not a number of nk_keep")));
         }
-        let place = usize::try_from(condition).unwrap_or(usize::MAX);
-        let is_known = change(query, |conditions| {
-            conditions.numbers.get_mut(place).map(|number| *number = Some(value)).is_some()
-        })?;
+        let (query, place) = (table::get(query)?, usize::try_from(condition).unwrap_or(usize::MAX));
         let unknown = || Failure::invalid(format!("there is no condition {condition}"));
-        is_known.then_some(()).ok_or_else(unknown)
+        let number = query.numbers.get(place).ok_or_else(unknown)?;
+        // One form of what is not a number, for its other forms may have the bits of none.
+        let value = if value.is_nan() { f64::NAN } else { value };
+        number.store(!value.to_bits(), Ordering::Release);
+        Ok(())
     })
 }
 
@@ -227,7 +244,7 @@ pub unsafe extern "C" fn nk_query_prefix(
 ) -> nk_status {
     guarded(error, || {
         let prefix = bytes(prefix, prefix_len, "prefix")?.to_vec();
-        change(query, |conditions| conditions.prefix = prefix)
+        change(query, |choice| choice.prefix = prefix)
     })
 }
 
@@ -244,8 +261,8 @@ pub unsafe extern "C" fn nk_query_filter(
 ) -> nk_status {
     guarded(error, || {
         // The filter is made when the handle is known to be good: otherwise nothing is released.
-        let before = change(query, |conditions| {
-            std::mem::replace(&mut conditions.filter, Filter::new(filter, user_data, release))
+        let before = change(query, |choice| {
+            std::mem::replace(&mut choice.filter, Filter::new(filter, user_data, release))
         })?;
         // The release of the former filter runs without the lock.
         drop(before);
