@@ -138,9 +138,15 @@ impl Drop for Used<'_> {
     fn drop(&mut self) {
         let state = self.slot.state.fetch_sub(1, Ordering::AcqRel);
         if state & CLOSING != 0 && state & USERS == 1 {
-            self.slot.finish(generation_of(state), LIVE | CLOSING);
+            last_user(self.slot, generation_of(state));
         }
     }
+}
+
+/// Empties a slot that was freed during the call.
+#[cold]
+fn last_user(slot: &Slot, generation: usize) {
+    slot.finish(generation, LIVE | CLOSING);
 }
 
 impl<'a> Used<'a> {
