@@ -164,9 +164,9 @@ impl Processor {
         (count, bars)
     }
 
-    /// Folds ASCII and plain letters from `from` on, as `fold::Pass` does; with `WORDS`, which is
-    /// the pass's, punctuation, too. It stops before any other character, after about `limit`
-    /// bytes, or near the end of the text.
+    /// Folds ASCII, plain letters and their marks from `from` on, as `fold::Pass` does. With
+    /// `WORDS`, as in `Pass`, it folds punctuation, too. It stops before any other character, after
+    /// about `limit` bytes, or near the end of the text.
     #[inline(always)]
     pub(crate) fn letters<const WORDS: bool>(
         self,

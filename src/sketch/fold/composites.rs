@@ -10,7 +10,7 @@ use super::utf8::{decode, encode};
 
 /// The first character beyond the table.
 const FIRSTS: usize = 0x460;
-/// Number of marks: of composites in a row.
+/// Number of composites in a row: one per mark.
 const ROW: usize = 64;
 
 /// Composites of lower-case letters: letters that no normalisation changes.

@@ -27,8 +27,8 @@ pub(crate) struct Scripts {
     /// The flags (`LETTER` to `BREAK`) of the characters from U+0800 to U+2FFF that do not change;
     /// 0 for the others. The blocks below U+0800 are empty.
     pub(crate) of_three: [[u8; BLOCK]; BLOCKS],
-    /// Whether U+200C and U+200D, which stand between letters of Persian and of India, are dropped,
-    /// and typographic quotes become those of ASCII.
+    /// Whether the joiners U+200C and U+200D, which stand between letters of Persian and Indic
+    /// scripts, are dropped, and typographic quotes become ASCII quotes.
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
     pub(crate) shortens: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) const NUKTA: u8 = 1 << 5;
 pub(crate) const SECOND: u8 = 1 << 4;
 /// A character with which a `SECOND` may compose.
 pub(crate) const FIRST: u8 = 1 << 3;
-/// White space or punctuation that is no part of a word, as the danda of India.
+/// White space or punctuation that is not part of a word, such as a dash or a danda.
 pub(crate) const BREAK: u8 = 1 << 2;
 /// The combining class of viramas.
 pub(crate) const VIRAMA_CLASS: u8 = 9;
@@ -102,8 +102,8 @@ pub(crate) struct Stretch {
     pub(crate) open: bool,
 }
 
-/// Length of the complete characters at the start of a block, if all have at most three bytes. From
-/// its last bytes alone: the next block can be loaded before this one is folded.
+/// Length of the complete characters at the start of a block, if all have at most three bytes. It
+/// depends on the last two bytes alone, so the next block can be loaded before this one is folded.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
 pub(crate) fn complete(block: &[u8]) -> usize {

@@ -37,7 +37,7 @@ pub(crate) fn letters<const WORDS: bool>(
         let (folded, stops, events) = block_of::<WORDS>(scripts, block, bytes, open);
         let mut read = complete(block);
         if (stops | events) & (u32::MAX >> (32 - read)) == 0 {
-            // Usual. The next block does not depend on this one's tables.
+            // The usual case. The position of the next block does not depend on the look-ups.
             // SAFETY: `place` has 32 bytes, and the store needs no alignment.
             unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
             len += read;
@@ -60,7 +60,7 @@ pub(crate) fn letters<const WORDS: bool>(
     Stretch { at, len, open }
 }
 
-/// `Composites::copy` for a block: apart, to leave the loop its registers.
+/// Calls `Composites::copy`. Not inlined, to leave registers to the loop.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn copied(
@@ -127,7 +127,7 @@ fn block_of<const WORDS: bool>(
     if breaks | short != 0 {
         folded = replaced(scripts, folded, bytes, breaks);
         stops |= extends & (breaks | short) << 3;
-        // A quote after a Hebrew letter, perhaps with a joiner between them.
+        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them.
         stops |= short & (mask(is(bytes, HEBREW)) << 2 | 1);
     }
     (folded, others | stops, marks | short)
@@ -145,7 +145,7 @@ fn replaced(scripts: &Scripts, folded: __m256i, bytes: __m256i, breaks: u32) -> 
     _mm256_blendv_epi8(folded, each(b'"'), spread(low(short.doubles)))
 }
 
-/// The characters that `Scripts::shortens` means.
+/// Finds the characters that become shorter: see `Scripts::shortens`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn shortened(scripts: &Scripts, bytes: __m256i) -> Shortened {
@@ -215,7 +215,7 @@ struct ThreeBytes {
 
 /// The three-byte characters of one block of 128 that folding does not change, or with `WORDS`
 /// replaces by boundaries, and those that become shorter. `start` has the first two bytes of one of
-/// them. Apart, to leave the registers to other scripts.
+/// them. Not inlined, to leave registers to the other scripts.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn of_three<const WORDS: bool>(

@@ -56,7 +56,7 @@ pub(crate) fn letters<const WORDS: bool>(
         let mut read = complete(block);
         let whole = u64::MAX >> (64 - read);
         if (stops | marks) & whole == 0 {
-            // Usual. The next block does not depend on this one's tables.
+            // The usual case. The position of the next block does not depend on the look-ups.
             let kept = whole & !(short.joiners | short.all() << 1 | short.all() << 2);
             let folded = _mm512_maskz_compress_epi8(kept, folded);
             // SAFETY: `place` has 64 bytes, and the store needs no alignment.
@@ -139,13 +139,13 @@ fn block_of<const WORDS: bool>(
         folded = _mm512_mask_mov_epi8(folded, short.singles, each(b'\''));
         folded = _mm512_mask_mov_epi8(folded, short.doubles, each(b'"'));
         stops |= extends & (breaks | short.all()) << 3;
-        // A quote after a Hebrew letter, perhaps with a joiner between them.
+        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them.
         stops |= short.all() & (is(bytes, HEBREW) << 2 | 1);
     }
     (folded, others | stops, marks, short)
 }
 
-/// The characters that `Scripts::shortens` means.
+/// Finds the characters that become shorter: see `Scripts::shortens`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn shortened(scripts: &Scripts, bytes: __m512i) -> Shortened {
