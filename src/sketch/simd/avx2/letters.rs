@@ -164,12 +164,12 @@ fn low(mask: u64) -> u32 {
     mask as u32
 }
 
-/// The bytes whose bits are set: the reverse of `mask`.
+/// All ones in each byte whose bit is set: the inverse of `mask`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread(mask: u32) -> __m256i {
     let all = _mm256_set1_epi32(mask.cast_signed());
-    // The first two bytes fill one half, the other two the other half.
+    // Each byte of the mask eight times.
     let eights = _mm256_shuffle_epi8(
         all,
         _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0),
