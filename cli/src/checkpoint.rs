@@ -112,7 +112,7 @@ pub(crate) fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result
         if synced {
             file.sync_all()?;
         }
-        fs::rename(&tmp, path)?;
+        scratch::rename(tmp.as_ref(), path)?;
         if synced { sync_folder(path) } else { Ok(()) }
     };
     write().map_err(|error| writing(path, &error))

@@ -69,6 +69,34 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Renames a file to a name that may be taken: the file of that name is replaced. On Windows,
+/// another program may look at one of the files (a virus scanner, an indexer, another run), and the
+/// system refuses for as long: the call is made again for about a second.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(windows)]
+    for wait in 0..10 {
+        // Windows would only say that the access is denied.
+        if to.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        match fs::rename(from, to) {
+            Err(error) if is_in_use(&error) => {
+                std::thread::sleep(std::time::Duration::from_millis(1 << wait));
+            }
+            renamed => return renamed,
+        }
+    }
+    fs::rename(from, to)
+}
+
+/// Whether Windows refused a call because of another program that has the file open.
+#[cfg(windows)]
+fn is_in_use(error: &io::Error) -> bool {
+    const ERROR_ACCESS_DENIED: i32 = 5;
+    const ERROR_SHARING_VIOLATION: i32 = 32;
+    matches!(error.raw_os_error(), Some(ERROR_ACCESS_DENIED | ERROR_SHARING_VIOLATION))
+}
+
 /// Never opens a link, nor waits for the other end of a pipe.
 pub(crate) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]

@@ -147,7 +147,7 @@ impl Packed {
 
 /// Renames a finished file to its final name, unless an earlier run has already done so.
 pub(super) fn publish(path: &Path) -> Result<(), Failure> {
-    let renamed = match fs::rename(files::unfinished(path), path) {
+    let renamed = match scratch::rename(&files::unfinished(path), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(()),
         renamed => renamed,
     };

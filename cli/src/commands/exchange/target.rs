@@ -56,7 +56,7 @@ impl Target {
 
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let Some(tmp) = &self.tmp else { return Ok(()) };
-        let done = self.file.sync_all().and_then(|()| fs::rename(tmp, &self.path));
+        let done = self.file.sync_all().and_then(|()| scratch::rename(tmp, &self.path));
         done.map_err(|error| writing(&self.path, &error))?;
         self.tmp = None;
         Ok(())

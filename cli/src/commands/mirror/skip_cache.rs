@@ -159,7 +159,7 @@ impl SkipCache {
         let path = self.index.file(NAME);
         let tmp = path.with_extension("skipped.tmp");
         scratch::create(&tmp).and_then(|mut file| file.write_all(&encode(&entries)))?;
-        fs::rename(&tmp, &path)
+        scratch::rename(&tmp, &path)
     }
 }
 
