@@ -216,7 +216,7 @@ impl Work {
         if let Err(failure) = overwrite::check(request) {
             if !folder.join("state").exists() {
                 // If this fails, a folder with an empty lock file stays.
-                let _ = fs::remove_dir_all(&folder);
+                let _ = remove(&folder, lock);
             }
             return Err(failure);
         }
@@ -274,21 +274,24 @@ impl Work {
     pub(super) fn finish(self) -> Result<Counts, Failure> {
         let Self { folder, state, kept, ledger, lock, .. } = self;
         drop((kept, ledger));
-        let removed = empty(&folder).and_then(|()| {
-            // On Unix, the lock is held until its file has been deleted. Other systems cannot
-            // delete an open file, so there it is released before.
-            let held = cfg!(unix).then_some(lock);
-            fs::remove_file(folder.join(LOCK))?;
-            drop(held);
-            match fs::remove_dir(&folder) {
-                // Another run has already started in the folder.
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                removed => removed,
-            }
-        });
-        removed.map_err(|error| working(&folder, &error))?;
+        remove(&folder, lock).map_err(|error| working(&folder, &error))?;
         Ok(state.counts)
+    }
+}
+
+/// Deletes the folder.
+fn remove(folder: &Path, lock: File) -> io::Result<()> {
+    empty(folder)?;
+    // On Unix, the lock is held until its file has been deleted. Other systems cannot delete an
+    // open file, so there it is released before.
+    let held = cfg!(unix).then_some(lock);
+    fs::remove_file(folder.join(LOCK))?;
+    drop(held);
+    match fs::remove_dir(folder) {
+        // Another run has already started in the folder.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
