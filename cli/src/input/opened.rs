@@ -15,7 +15,11 @@ use nearkin::{
 use crate::args::params::Given;
 use crate::args::{ContainedGiven, ExactGiven, Likeness};
 use crate::failure::Failure;
+#[cfg(windows)]
+use crate::input::files;
 use crate::output;
+#[cfg(windows)]
+use crate::{raw, scratch};
 
 /// Warn if a match is found with a lower probability than this.
 const FOUND_MIN: f64 = 0.9;
@@ -150,15 +154,35 @@ pub(crate) fn leaving_nothing<T>(
     })
 }
 
-/// Deletes an index if it is empty, while holding its lock. Recreates the folder if it existed
-/// before the index (`had_folder`). Returns whether this succeeded.
+/// Deletes an index if it is empty. Recreates the folder if it existed before the index
+/// (`had_folder`). Returns whether this succeeded.
 fn remove_if_empty(dir: &Path, had_folder: bool) -> bool {
+    delete_if_empty(dir) && (!had_folder || std::fs::create_dir(dir).is_ok())
+}
+
+/// Deletes an index while holding its lock.
+#[cfg(not(windows))]
+fn delete_if_empty(dir: &Path) -> bool {
     let Ok(index) = open(dir, Options::default()) else { return false };
-    if !index.is_empty() || std::fs::remove_dir_all(dir).is_err() {
+    index.is_empty() && std::fs::remove_dir_all(dir).is_ok()
+}
+
+/// Windows neither deletes nor renames the folder of an open index. So the closed index gets
+/// another name first: then no other program opens it between the check and the deletion.
+#[cfg(windows)]
+fn delete_if_empty(dir: &Path) -> bool {
+    let is_empty = |dir: &Path| open(dir, Options::default()).is_ok_and(|index| index.is_empty());
+    let aside = files::unfinished(&raw::native(dir));
+    if !is_empty(dir) || scratch::rename(dir, &aside).is_err() {
         return false;
     }
-    drop(index);
-    !had_folder || std::fs::create_dir(dir).is_ok()
+    if is_empty(&aside) {
+        return std::fs::remove_dir_all(&aside).is_ok();
+    }
+    // Another program has added documents just before the first rename. If this one fails, the
+    // documents are in the folder with the other name.
+    let _ = scratch::rename(&aside, dir);
+    false
 }
 
 /// Removes all documents older than the TTL; returns their number.
