@@ -280,8 +280,15 @@ pub(crate) fn path_of(key: &[u8]) -> PathBuf {
     }
     #[cfg(not(unix))]
     {
-        PathBuf::from(String::from_utf8_lossy(key).into_owned())
+        native(Path::new(&*String::from_utf8_lossy(key)))
     }
+}
+
+/// The path with the separators of the system. Windows takes `/`, too, but not behind `\\?\`, and
+/// a file in a folder `docs/sub` would be shown as `docs/sub\a`.
+pub(crate) fn native(path: &Path) -> PathBuf {
+    let written = path.to_str().filter(|_| cfg!(windows));
+    written.map_or_else(|| path.to_path_buf(), |path| PathBuf::from(path.replace('/', "\\")))
 }
 
 #[cfg(test)]
@@ -302,6 +309,17 @@ mod tests {
             ("a/..", ""),
         ] {
             assert_eq!(key_of(Path::new(path)), key.as_bytes(), "{path}");
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn a_key_leads_to_its_file() {
+        for (path, key) in
+            [(r"\\?\C:\docs\a", r"\\?\C:/docs/a"), (r"C:\docs\a", "C:/docs/a"), (r"a\b", "a/b")]
+        {
+            assert_eq!(key_of(Path::new(path)), key.as_bytes());
+            assert_eq!(path_of(key.as_bytes()).as_os_str(), path);
         }
     }
 

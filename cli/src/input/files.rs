@@ -137,7 +137,8 @@ impl Files {
         loop {
             let Some(walk) = &mut self.walk else {
                 let root = self.roots.next()?;
-                self.walk = Some(WalkDir::new(root).sort_by_file_name().into_iter());
+                let walk = WalkDir::new(raw::native(&root)).sort_by_file_name();
+                self.walk = Some(walk.into_iter());
                 continue;
             };
             let entry = match walk.next() {

@@ -7,6 +7,7 @@ use walkdir::WalkDir;
 use super::source;
 use crate::failure::Failure;
 use crate::output::{self, counted};
+use crate::raw;
 
 /// Replaces each folder by the files of rows in it: JSON lines, tables and Parquet, also
 /// compressed. Files and folders whose names begin with a dot or an underscore are left out, as
@@ -29,7 +30,7 @@ fn shards_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let name = name.as_encoded_bytes();
         name.starts_with(b".") || name.starts_with(b"_")
     };
-    let walk = WalkDir::new(folder).sort_by_file_name().into_iter();
+    let walk = WalkDir::new(raw::native(folder)).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
         let entry = entry.map_err(|error| {
             Failure::new(

@@ -41,7 +41,7 @@ impl SearchedFolder {
 pub(super) fn spell(key: &mut Vec<u8>, folders: &[SearchedFolder]) {
     let path = raw::path_of(key);
     if let Some(folder) = folders.iter().find(|folder| path.starts_with(&folder.path)) {
-        *key = raw::key_of(&folder.shown(&path));
+        *key = folder.shown(&path).into_os_string().into_encoded_bytes();
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn folders(args: &Dups) -> Result<Vec<SearchedFolder>, Failure> {
             continue;
         }
         found.retain(|other| other.against != against || !other.path.starts_with(&path));
-        found.push(SearchedFolder { path, given: given.clone(), against });
+        found.push(SearchedFolder { path, given: raw::native(given), against });
     }
     Ok(found)
 }

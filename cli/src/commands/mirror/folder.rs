@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::failure::Failure;
-use crate::raw::key_of;
+use crate::raw::{key_of, native};
 
 /// A folder as the user spelled it.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ impl Folder {
                 "give the folder to follow; to add single files, use `nearkin add`",
             ));
         }
-        Ok(Self { path: path.to_path_buf(), key: key_of(path), canonical })
+        Ok(Self { path: native(path), key: key_of(path), canonical })
     }
 
     pub(crate) fn is_there(&self) -> bool {
@@ -89,8 +89,8 @@ impl Folder {
 }
 
 fn place(folder: &Path, rest: &[u8]) -> u64 {
-    let folder = folder.as_os_str().as_encoded_bytes();
-    let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+    let folder = key_of(folder);
+    let folder = folder.strip_suffix(b"/").unwrap_or(&folder);
     xxh3_64(&[folder, b"/", rest].concat())
 }
 
