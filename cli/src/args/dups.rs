@@ -4,6 +4,21 @@ use std::path::PathBuf;
 
 use super::values::{Stays, bytes, similarity, stays};
 
+/// The examples, with the ending of scripts for the system.
+macro_rules! examples {
+    ($ending:literal) => {
+        concat!(
+            "Examples:\n  nearkin dups docs\n  nearkin dups docs --threshold 90% --limit 5\n  ",
+            "nearkin dups docs --exact --script remove-copies.",
+            $ending,
+            "\n  nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  ",
+            "nearkin dups docs --against man1 --json"
+        )
+    };
+}
+
+const EXAMPLES: &str = if cfg!(windows) { examples!("ps1") } else { examples!("sh") };
+
 /// Find copies and near-copies of files in folders: no index to manage
 ///
 /// Prints exact copies (of any files, also pictures and archives) and near-copies (of files with
@@ -16,11 +31,7 @@ use super::values::{Stays, bytes, similarity, stays};
 /// Signatures of texts are kept in an index in the user's cache folder ($XDG_CACHE_HOME, or
 /// ~/.cache/nearkin), so that the next run reads only changed files; --no-cache keeps nothing.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  nearkin dups docs\n  \
-    nearkin dups docs --threshold 90% --limit 5\n  \
-    nearkin dups docs --exact --script remove-copies.sh\n  \
-    nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  \
-    nearkin dups docs --against man1 --json")]
+#[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
 pub(crate) struct Dups {
     /// Folders to search
