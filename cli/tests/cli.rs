@@ -163,11 +163,12 @@ impl Ran {
         self
     }
 
-    /// Checks that stderr contains each of these strings.
+    /// Checks that stderr contains each of these strings. Paths in them are written with `/`.
     #[track_caller]
     fn says(self, words: &[&str]) -> Self {
+        let said = slashes(&self.stderr);
         for words in words {
-            assert!(self.stderr.contains(words), "no {words:?} in: {}", self.stderr);
+            assert!(said.contains(&slashes(words)), "no {words:?} in: {}", self.stderr);
         }
         self
     }
@@ -183,6 +184,11 @@ impl Ran {
     fn fields(&self) -> Vec<String> {
         self.objects()[0].as_object().unwrap().keys().cloned().collect()
     }
+}
+
+/// What the tool shows, with `/` in paths: on Windows it shows them with `\`.
+fn slashes(shown: &str) -> String {
+    if cfg!(windows) { shown.replace('\\', "/") } else { shown.to_owned() }
 }
 
 /// Sends a signal with the shell's `kill`, because not every system has a program for it.

@@ -59,12 +59,12 @@ fn files_that_are_no_text_are_named_and_counted() {
     scratch.write("docs/a.txt", "some words of text");
     scratch.write("docs/empty", "");
     scratch.write("docs/blank", " \n ");
-    scratch.write("docs/nul", b"ab\0c");
+    scratch.write("docs/zero", b"ab\0c");
     scratch.write("docs/latin1", b"caf\xe9 au lait");
     let ran = scratch.run("add i docs").ends_with(0).says(&[
         "skipped docs/empty: empty",
         "skipped docs/blank: empty",
-        "skipped docs/nul: binary (a NUL byte at 2)",
+        "skipped docs/zero: binary (a NUL byte at 2)",
     ]);
     // Two documents are inserted: a text that is not UTF-8 is added, too.
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);

@@ -342,6 +342,7 @@ fn invalid_options_are_refused_before_any_write() {
         ("dedup in.jsonl --out i", "is not a regular file"),
         ("dedup - - --out o", "more than once"),
         ("dedup typo.jsonl --out o", "typo.jsonl"),
+        #[cfg(unix)]
         ("dedup /dev/null --out o", "cannot be read twice"),
         ("dedup in.jsonl --out o --index typo", "typo"),
         ("dedup in.jsonl --out i/catalog.redb --index i", "is inside the folder of the index"),

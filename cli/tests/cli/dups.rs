@@ -29,7 +29,7 @@ fn read(ran: &Ran) -> (Vec<String>, Value) {
     let totals = objects.pop().unwrap();
     let line = |object: Value| {
         let files = object["files"].as_array().unwrap().iter();
-        let files: Vec<_> = files.map(|file| file["path"].as_str().unwrap().to_owned()).collect();
+        let files: Vec<_> = files.map(|file| slashes(file["path"].as_str().unwrap())).collect();
         format!("{} {}", object["kind"].as_str().unwrap(), files.join(" "))
     };
     (objects.into_iter().map(line).collect(), totals)
@@ -65,7 +65,7 @@ fn copies_and_near_copies_are_told_apart() {
     let ran = scratch.run("dups d").ends_with(0);
     let freed = format!("{:.1} KiB", bytes("d/a.png") as f64 / 1024.0);
     let first = format!("exact  2 files, {freed} could be freed\n  d/a.png\n");
-    assert!(ran.stdout.starts_with(&first), "{}", ran.stdout);
+    assert!(slashes(&ran.stdout).starts_with(&first), "{}", ran.stdout);
     let ran = ran.says(&["7 files looked at, 2 empty, 1 more path", "2 exact copies in 2 groups"]);
     ran.says(&["1 near-copy in 1 group"]);
     // Later runs use the index that the first run has cached: a run from another working directory,
@@ -95,10 +95,11 @@ fn against_a_folder_whose_files_stay() {
     let (groups, totals) = dups(&scratch, "d --against archive");
     assert_eq!(groups, ["exact archive/x.png d/b.png", "near archive/2 d/two"]);
     assert_eq!(totals["exact_bytes_freed"], on_disk(&scratch.path("d/b.png")));
-    scratch.run("dups d --against archive --script s").ends_with(0);
-    let script = fs::read_to_string(scratch.path("s")).unwrap();
-    let copies: Vec<_> = script.lines().filter(|line| line.starts_with("copy ")).collect();
-    assert!(copies.len() == 1 && copies[0].ends_with("d/b.png'"), "{script}");
+    let (script, function) = if cfg!(windows) { ("s.ps1", "Copy-Of ") } else { ("s", "copy ") };
+    scratch.run(&format!("dups d --against archive --script {script}")).ends_with(0);
+    let script = fs::read_to_string(scratch.path(script)).unwrap();
+    let copies: Vec<_> = script.lines().filter(|line| line.starts_with(function)).collect();
+    assert!(copies.len() == 1 && slashes(copies[0]).ends_with("d/b.png'"), "{script}");
     scratch.run("dups d --against d/sub").ends_with(2).says(&["overlap"]);
 }
 

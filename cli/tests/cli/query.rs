@@ -109,8 +109,8 @@ fn many_files_make_a_block_each() {
 fn an_unreadable_query_file_is_status_2() {
     let scratch = Scratch::with_licences();
     scratch.run("query i typo.txt").ends_with(2).says(&["typo.txt"]);
-    scratch.write("nul", b"\0");
-    scratch.run("query i nul").ends_with(2).says(&["NUL"]);
+    scratch.write("zero", b"\0");
+    scratch.run("query i zero").ends_with(2).says(&["NUL"]);
     let ran = scratch.run("query i --json typo.txt docs/MIT.txt").ends_with(2);
     assert_eq!(ran.objects()[0]["key"], "docs/MIT.txt");
     ran.says(&["typo.txt", "1 file could not be read"]);

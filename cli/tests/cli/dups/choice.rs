@@ -78,7 +78,10 @@ fn a_near_copy_is_similar_to_the_kept_file() {
     assert_eq!(totals["near_bytes_freed"], on_disk(&scratch.path("d/2")));
     // What is left forms groups of its own.
     scratch.write("d/4", changed(0..45));
-    assert_eq!(dups(&scratch, "d --keep first").0, ["near d/1 d/2", "near d/3 d/4"]);
+    let mut groups = dups(&scratch, "d --keep first").0;
+    // Whether the second frees more depends on what the system calls the size of a file.
+    groups.sort_unstable();
+    assert_eq!(groups, ["near d/1 d/2", "near d/3 d/4"]);
     let ran = scratch.run("dups d --keep first --threshold 0.7 --json").ends_with(0);
     for object in ran.objects().iter().filter(|object| object["kind"] == "near") {
         for file in object["files"].as_array().unwrap() {
@@ -101,9 +104,10 @@ fn every_copy_of_something_in_the_archive_is_named() {
     assert_eq!(groups, ["exact ref/other.txt", near]);
     assert_eq!((&totals["near_copies"], &totals["exact_copies"]), (&3.into(), &0.into()));
     let ran = scratch.run("dups in --against ref --exact").ends_with(0);
-    assert!(ran.stdout.contains("  in/link.txt  (the same file)\n"), "{}", ran.stdout);
+    assert!(slashes(&ran.stdout).contains("  in/link.txt  (the same file)\n"), "{}", ran.stdout);
     let object = &scratch.run("dups in --against ref --exact --json").objects()[0];
-    assert_eq!(object["files"][0]["same_file"][0], "in/link.txt");
+    let same = object["files"][0]["same_file"][0].as_str();
+    assert_eq!(same.map(slashes).as_deref(), Some("in/link.txt"));
     // A copy is like the reference that it is given to.
     scratch.write("ref/better.txt", text(1, 39));
     let (groups, _) = dups(&scratch, "in --against ref");

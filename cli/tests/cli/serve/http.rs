@@ -3,11 +3,15 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(unix)]
+use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{Ran, Scratch};
+#[cfg(unix)]
+use super::Ran;
+use super::Scratch;
 
 /// A running server; killed on drop if it was not stopped.
 pub(super) struct Server {
@@ -78,6 +82,7 @@ impl Server {
     }
 
     /// Waits until the server exits; the test fails at the timeout.
+    #[cfg(unix)]
     pub(super) fn ends(mut self) -> Ran {
         let mut child = self.child.take().unwrap();
         let began = Instant::now();
