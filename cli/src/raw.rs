@@ -285,9 +285,10 @@ pub(crate) fn path_of(key: &[u8]) -> PathBuf {
 }
 
 /// The path with the separators of the system. Windows takes `/`, too, but not behind `\\?\`, and
-/// a file in a folder `docs/sub` would be shown as `docs/sub\a`.
+/// a file in a folder `docs/sub` would be shown as `docs/sub\a`. A path that begins with `/` stays
+/// as it is: wine takes it for a path of Unix.
 pub(crate) fn native(path: &Path) -> PathBuf {
-    let written = path.to_str().filter(|_| cfg!(windows));
+    let written = path.to_str().filter(|path| cfg!(windows) && !path.starts_with('/'));
     written.map_or_else(|| path.to_path_buf(), |path| PathBuf::from(path.replace('/', "\\")))
 }
 
