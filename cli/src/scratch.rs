@@ -69,24 +69,29 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Renames a file to a name that may be taken: the file of that name is replaced. On Windows,
-/// another program may look at one of the files (a virus scanner, an indexer, another run), and the
-/// system refuses for as long: the call is made again for about a second.
+/// Renames a file to a name that may be taken: the file of that name is replaced.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    // Windows would only say that the access is denied.
+    if cfg!(windows) && to.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    patiently(|| fs::rename(from, to))
+}
+
+/// Makes a call. On Windows, another program may look at the file (a virus scanner, an indexer,
+/// another run) or be deleting it, and the system refuses for as long: the call is made again for
+/// about a second.
+pub(crate) fn patiently<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     #[cfg(windows)]
     for wait in 0..10 {
-        // Windows would only say that the access is denied.
-        if to.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        match fs::rename(from, to) {
+        match call() {
             Err(error) if is_in_use(&error) => {
                 std::thread::sleep(std::time::Duration::from_millis(1 << wait));
             }
-            renamed => return renamed,
+            answer => return answer,
         }
     }
-    fs::rename(from, to)
+    call()
 }
 
 /// Whether Windows refused a call because of another program that has the file open.

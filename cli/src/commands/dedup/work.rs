@@ -282,11 +282,10 @@ impl Work {
 /// Deletes the folder.
 fn remove(folder: &Path, lock: File) -> io::Result<()> {
     empty(folder)?;
-    // On Unix, the lock is held until its file has been deleted. Other systems cannot delete an
-    // open file, so there it is released before.
-    let held = cfg!(unix).then_some(lock);
+    // The lock is held until its file has been deleted: nobody works in a folder without it. On
+    // Windows, the name may stay until the file is closed, and so may the folder.
     fs::remove_file(folder.join(LOCK))?;
-    drop(held);
+    drop(lock);
     match fs::remove_dir(folder) {
         // Another run has already started in the folder.
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -311,7 +310,8 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         let path = folder.join(LOCK);
         let mut options = File::options();
         let options = options.write(true).create(true).truncate(false);
-        let lock = match scratch::no_follow(options).open(&path) {
+        let options = scratch::no_follow(options);
+        let lock = match scratch::patiently(|| options.open(&path)) {
             // The previous run deleted the folder between these two calls: try again.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
