@@ -223,7 +223,7 @@ impl Error {
 
     /// An I/O error with the message "cannot `doing` `file`".
     pub(crate) fn io(doing: &str, file: &Path, source: std::io::Error) -> Self {
-        if let Some(lost) = LockLost::of(&source) {
+        if let Some(lost) = LockLost::from_io_error(&source) {
             let message = format!("cannot {doing} {}: {}", file.display(), why_closed(lost));
             return Self::new(ErrorKind::Closed, message);
         }

@@ -198,7 +198,7 @@ impl Params {
     /// A builder with the same settings, to change some of them. It keeps bands and lane width; to
     /// choose the bands again, call [`ParamsBuilder::choose_bands`].
     pub fn to_builder(&self) -> ParamsBuilder {
-        ParamsBuilder::of(&self.fields, self.stop.clone())
+        ParamsBuilder::from_fields(&self.fields, self.stop.clone())
     }
 
     /// The length of a signature in bytes.

@@ -84,7 +84,7 @@ impl<'d> Fresh<'d> {
                 }
                 let (one, two) = (asked.as_bytes(), other.signature.as_bytes());
                 let lane_bits = self.params.lane_bits();
-                let Some(agreement) = Agreement::of(one, two, lane_bits, self.equal_rows_min)
+                let Some(agreement) = Agreement::compare(one, two, lane_bits, self.equal_rows_min)
                 else {
                     continue;
                 };

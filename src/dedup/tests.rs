@@ -151,7 +151,7 @@ fn it_looks_from_three_standard_errors_below() {
     for number in 0..200 {
         let [one, other] = pair(number);
         let agreement =
-            Agreement::of(one.signature().as_bytes(), other.signature().as_bytes(), 8, 0);
+            Agreement::compare(one.signature().as_bytes(), other.signature().as_bytes(), 8, 0);
         let estimate = params.similarity(agreement.unwrap().equal_rows());
         below += usize::from(estimate < 0.7);
         documents.extend([(u64::from(number) * 2, one), (u64::from(number) * 2 + 1, other)]);
@@ -212,7 +212,7 @@ fn by_estimates(params: &Params, signatures: &[Signature], alike: Alike) -> Vec<
             let (a, b) = (one.as_bytes(), other.as_bytes());
             let bands =
                 |bytes| <[u8]>::chunks_exact(bytes, params.band_bytes()).take(params.bands());
-            let equal_rows = Agreement::of(a, b, params.lane_bits(), 0).unwrap().equal_rows();
+            let equal_rows = Agreement::compare(a, b, params.lane_bits(), 0).unwrap().equal_rows();
             let counts = (one.shingle_count(), other.shingle_count());
             if bands(a).zip(bands(b)).any(|(a, b)| a == b)
                 && alike.is_reached(params, equal_rows, counts)

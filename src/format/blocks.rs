@@ -94,7 +94,7 @@ impl Footer {
         if footer.sections > SECTIONS_MAX {
             return Err(DecodeError::damaged("more sections than any block file has", 32));
         }
-        if Geometry::of(footer.body_bytes, footer.sections) != Some(footer.geometry()) {
+        if Geometry::for_body(footer.body_bytes, footer.sections) != Some(footer.geometry()) {
             return Err(DecodeError::damaged("lengths in the footer do not agree", 8));
         }
         Ok(footer)
@@ -116,7 +116,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// Returns `None` if the body is not a whole number of blocks, or if the file would be too
     /// long.
-    pub(crate) fn of(body_bytes: u64, sections: u32) -> Option<Self> {
+    pub(crate) fn for_body(body_bytes: u64, sections: u32) -> Option<Self> {
         let block = wide(BLOCK_BYTES);
         if body_bytes == 0 || body_bytes.checked_rem(block)? != 0 {
             return None;
@@ -328,7 +328,10 @@ pub(crate) struct SegmentLayout {
 
 impl SegmentLayout {
     /// Returns `None` if the segment would be too large for a file.
-    pub(crate) fn of(properties: &SegmentProperties, documents_bytes: u64) -> Option<Self> {
+    pub(crate) fn for_segment(
+        properties: &SegmentProperties,
+        documents_bytes: u64,
+    ) -> Option<Self> {
         let docs = u64::from(properties.docs);
         let tables = u64::from(properties.tables);
         let table_ordinals = docs.checked_mul(2)?.checked_next_multiple_of(ALIGN)?;
@@ -365,7 +368,7 @@ impl SegmentLayout {
         body_bytes: u64,
     ) -> Result<Self, DecodeError> {
         let documents_bytes = sections.get(1).map_or(0, |section| section.bytes);
-        match Self::of(properties, documents_bytes) {
+        match Self::for_segment(properties, documents_bytes) {
             Some(layout) if layout.sections == sections && layout.body_bytes == body_bytes => {
                 Ok(layout)
             }

@@ -121,8 +121,8 @@ fn impossible_numbers_are_errors() {
     other_groups[4] += 1;
     SegmentProperties::decode(&other_groups).expect_err("impossible");
     let huge = SegmentProperties { docs: u32::MAX - 1, tables: u32::MAX, ..good };
-    assert_eq!(SegmentLayout::of(&huge, 0), None);
-    assert_eq!(SegmentLayout::of(&good, u64::MAX), None);
+    assert_eq!(SegmentLayout::for_segment(&huge, 0), None);
+    assert_eq!(SegmentLayout::for_segment(&good, u64::MAX), None);
     let dead = DeadProperties { segment: 1, docs: 2, dead: 3 };
     DeadProperties::decode(&dead.encode()).expect_err("more dead than documents");
 }

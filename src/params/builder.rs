@@ -69,7 +69,7 @@ impl ParamsBuilder {
     }
 
     /// A builder with the settings of existing parameters: it builds equal parameters.
-    pub(super) fn of(fields: &Fields, stop: Option<Arc<str>>) -> Self {
+    pub(super) fn from_fields(fields: &Fields, stop: Option<Arc<str>>) -> Self {
         Self {
             threshold: fields.threshold,
             recall_target: fields.recall_target,

@@ -158,7 +158,7 @@ pub(super) enum StoredNormalise {
 const FOLD: u8 = 2;
 
 impl StoredNormalise {
-    pub(super) fn of(normalise: Normalise) -> Self {
+    pub(super) fn new(normalise: Normalise) -> Self {
         match normalise {
             Normalise::Fold(options) => Self::Fold(options),
             other => Self::KeepCase(matches!(other, Normalise::None | Normalise::Nfc)),

@@ -71,7 +71,7 @@ impl From<Params> for Stored {
             lane_bits: f.lane_bits,
             shingles,
             bag: f.bag,
-            keep_case: StoredNormalise::of(f.normalise),
+            keep_case: StoredNormalise::new(f.normalise),
             keep_space: f.keep_space,
             no_nfc: matches!(f.normalise, Normalise::None | Normalise::Lower),
             threshold: f.threshold,

@@ -199,7 +199,7 @@ impl PassageQuery<'_> {
             }
         }
         let words = places.len();
-        let rules = QuotationRules::of(snapshot.params(), cutter.windows().window());
+        let rules = QuotationRules::for_params(snapshot.params(), cutter.windows().window());
         let mut tracer = Tracer::new(self.text, &places, cutter.sketcher(), rules);
         let mut texts = Vec::new();
         for (key, text) in found {

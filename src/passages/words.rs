@@ -86,7 +86,7 @@ struct Traced {
 }
 
 impl QuotationRules {
-    pub(super) fn of(params: &Params, window: usize) -> Self {
+    pub(super) fn for_params(params: &Params, window: usize) -> Self {
         let (units, rows) = (params.shingles().units(), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;

@@ -275,7 +275,7 @@ impl Builder {
     }
 
     fn begin_tables(&mut self) -> Result<()> {
-        let layout = SegmentLayout::of(&self.properties(), self.documents_bytes);
+        let layout = SegmentLayout::for_segment(&self.properties(), self.documents_bytes);
         let layout = layout.ok_or_else(|| Error::invalid("segment is too large for any file"))?;
         let [.., tables, directories] = &layout.sections;
         assert!(self.main.position() == tables.offset, "sections are where the layout says");

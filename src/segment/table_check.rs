@@ -30,7 +30,7 @@ impl EntryHash {
 
     /// The hash of an entry. `word` is its group and fingerprint.
     #[inline]
-    fn of(self, word: u64, ordinal: u32) -> u64 {
+    fn hash_entry(self, word: u64, ordinal: u32) -> u64 {
         let Self([before, first, between, second]) = self;
         let folded = fold(word ^ before, first | 1);
         fold(folded ^ between ^ u64::from(ordinal).wrapping_mul(ODD), second | 1)
@@ -64,7 +64,7 @@ impl ExpectedSums {
     pub(super) fn add_keys(&mut self, first: u32, hashes: &[u64]) {
         if let Some(sum) = self.sums.last_mut() {
             for (ordinal, &key) in (first..).zip(hashes) {
-                *sum = sum.wrapping_add(self.hash.of(word(key, self.groups), ordinal));
+                *sum = sum.wrapping_add(self.hash.hash_entry(word(key, self.groups), ordinal));
             }
         }
     }
@@ -92,7 +92,7 @@ impl ExpectedSums {
                 let band = band * band_bytes..(band + 1) * band_bytes;
                 for (ordinal, signature) in (first..).zip(chunk.chunks_exact(stride)) {
                     let key = band_key(&signature[band.clone()]);
-                    *sum = sum.wrapping_add(self.hash.of(word(key, self.groups), ordinal));
+                    *sum = sum.wrapping_add(self.hash.hash_entry(word(key, self.groups), ordinal));
                 }
             }
             watch.progress(chunk.len())?;
@@ -175,7 +175,7 @@ impl TableWalk {
             let place = u64::from(fingerprint) << 32 | u64::from(ordinal);
             wrong |= place < last || ordinal >= docs;
             last = place + 1;
-            sum = sum.wrapping_add(hash.of(group | u64::from(fingerprint), ordinal));
+            sum = sum.wrapping_add(hash.hash_entry(group | u64::from(fingerprint), ordinal));
         }
         (self.sum, self.last) = (sum, last);
         self.is_disordered |= wrong;

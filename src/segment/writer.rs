@@ -318,7 +318,7 @@ impl Output {
         let tail = Tail { roots, sections: sections.to_vec(), properties };
         let mut tail_bytes = tail.encode();
         let count = u32::try_from(sections.len()).expect("a block file has few sections");
-        let geometry = Geometry::of(body_bytes, count).expect("the body was written");
+        let geometry = Geometry::for_body(body_bytes, count).expect("the body was written");
         let footer = Footer {
             file_bytes: geometry.file_bytes,
             body_bytes,

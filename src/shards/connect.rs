@@ -95,7 +95,7 @@ impl Verifier {
         (b, other): (usize, &[u8]),
     ) -> Option<VerifiedPair> {
         let params = &self.params;
-        let agreement = Agreement::of(one, other, params.lane_bits(), self.equal_rows_min)?;
+        let agreement = Agreement::compare(one, other, params.lane_bits(), self.equal_rows_min)?;
         first_shared_band(&agreement, params.bands() - 1, params.rows_per_band())?;
         let equal_rows = agreement.equal_rows();
         Some(VerifiedPair { a, b, equal_rows, similarity: params.similarity(equal_rows) })

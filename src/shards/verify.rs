@@ -116,7 +116,7 @@ impl Verifier {
 
     fn score(&self, band: u16, a: &[u8], b: &[u8]) -> Option<u32> {
         let params = &self.params;
-        let agreement = Agreement::of(a, b, params.lane_bits(), self.equal_rows_min)?;
+        let agreement = Agreement::compare(a, b, params.lane_bits(), self.equal_rows_min)?;
         let band = usize::from(band);
         let shared = first_shared_band(&agreement, band, params.rows_per_band());
         (shared == Some(band)).then(|| agreement.equal_rows())

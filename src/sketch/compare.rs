@@ -23,7 +23,7 @@ impl Agreement {
     /// Compares two signatures of equal length and at most 1,024 rows. `None` if fewer than
     /// `equal_rows_min` rows are equal; stops as soon as that is certain.
     #[inline]
-    pub(crate) fn of(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
+    pub(crate) fn compare(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
         debug_assert!(a.len() == b.len(), "signatures of one index");
         match lane_bits {
             8 => Self::narrow(a, b, equal_rows_min),
@@ -107,7 +107,7 @@ pub(crate) fn count_equal_rows(a: &[u8], b: &[u8], lane_bits: u32) -> u32 {
     match lane_bits {
         8 => count_narrow(a, b),
         16 => count_wide(a, b),
-        _ => Agreement::of(a, b, lane_bits, 0).map_or(0, |agreement| agreement.equal_rows()),
+        _ => Agreement::compare(a, b, lane_bits, 0).map_or(0, |agreement| agreement.equal_rows()),
     }
 }
 
@@ -372,8 +372,8 @@ mod tests {
             let count = rows.iter().filter(|equal| **equal).count();
             let bits = 8 * u32::try_from(lane_bytes).expect("few bytes");
             let least = u32::try_from(count).expect("few rows");
-            prop_assert!(Agreement::of(a, &b, bits, least + 1).is_none());
-            let agreement = Agreement::of(a, &b, bits, least).expect("as many are equal");
+            prop_assert!(Agreement::compare(a, &b, bits, least + 1).is_none());
+            let agreement = Agreement::compare(a, &b, bits, least).expect("as many are equal");
             prop_assert_eq!(agreement.equal_rows(), least);
             prop_assert_eq!(count_equal_rows(a, &b, bits), least);
             for band in [1, 3, 7] {

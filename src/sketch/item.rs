@@ -184,7 +184,7 @@ impl Item<'_> {
                 let join = |low: u64, high: u64| low >> (8 * zeros) | high << (64 - 8 * zeros);
                 unit.large([join(high | ASCII, last[0]), join(last[0], last[1])], last, 24 - zeros)
             }
-            Form::Integer(..) | Form::Wide(..) => unit.of(self.bytes(digits)),
+            Form::Integer(..) | Form::Wide(..) => unit.hash_bytes(self.bytes(digits)),
             Form::Hashed(ItemHash(hash)) => hash,
         }
     }
@@ -346,7 +346,7 @@ mod tests {
             let (unit, power) = (UnitHash::new(unit), 10_u64.pow(power));
             for number in [power - 1, power, power.wrapping_mul(3) + 7, power ^ 0x5a5a] {
                 let hash = Item::from(number).hash(unit, &mut Digits::new(), |_| 0);
-                assert_eq!(hash, unit.of(number.to_string().as_bytes()), "{number}");
+                assert_eq!(hash, unit.hash_bytes(number.to_string().as_bytes()), "{number}");
             }
         }
     }

@@ -105,7 +105,7 @@ impl Inner {
     /// The hash of an item.
     #[inline]
     fn item(&self, item: &[u8]) -> u64 {
-        if self.units.folds_items() { self.units.item(item) } else { self.unit.of(item) }
+        if self.units.folds_items() { self.units.item(item) } else { self.unit.hash_bytes(item) }
     }
 }
 

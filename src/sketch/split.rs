@@ -83,7 +83,7 @@ impl Split {
                 // A 32-bit position might overflow, so the slower code is used.
                 let piece = &*String::from_utf8_lossy(piece);
                 let piece = if rules.lower { &piece.to_ascii_lowercase() } else { piece };
-                let add = |unit: &str| out.push(hash.of(unit.as_bytes()));
+                let add = |unit: &str| out.push(hash.hash_bytes(unit.as_bytes()));
                 match rules.kind {
                     UnitKind::Words => piece.unicode_words().for_each(add),
                     UnitKind::Tokens => tokens(piece).for_each(add),
@@ -292,7 +292,7 @@ fn hash_long(text: &[u8], units: &[[u32; 2]], long: &[u32], hash: UnitHash, out:
                 let [first, last] = [first, last].map(|bytes| u64::from_le_bytes(*bytes));
                 hash.medium(first, last, end - start)
             }
-            _ => hash.of_long(unit),
+            _ => hash.hash_bytes_cold(unit),
         };
     }
 }

@@ -39,14 +39,14 @@ impl UnitHash {
 
     /// The hash of one unit of any length.
     #[inline]
-    pub(crate) fn of(self, bytes: &[u8]) -> u64 {
+    pub(crate) fn hash_bytes(self, bytes: &[u8]) -> u64 {
         xxh3_64_with_seed(bytes, self.seed)
     }
 
-    /// Same as `of`, but not inlined: rare callers should not keep its constants in registers.
+    /// `hash_bytes`, but not inlined: rare callers should not keep its constants in registers.
     #[inline(never)]
-    pub(crate) fn of_long(self, bytes: &[u8]) -> u64 {
-        self.of(bytes)
+    pub(crate) fn hash_bytes_cold(self, bytes: &[u8]) -> u64 {
+        self.hash_bytes(bytes)
     }
 
     /// The hash of a unit of 1 to 8 bytes, given as the low bytes of `head`, little-endian.

@@ -29,7 +29,7 @@ impl Units {
     pub(crate) fn new(rules: Rules, hash: UnitHash) -> Self {
         let mut ascii = [0; 128];
         for (byte, unit) in (0_u8..).zip(&mut ascii) {
-            *unit = hash.of(&[byte]);
+            *unit = hash.hash_bytes(&[byte]);
         }
         Self { rules, hash, ascii }
     }
@@ -161,7 +161,7 @@ impl Units {
         let text = self.rules.options(text);
         let letters = self.rules.letters(&text);
         tokens(&letters).next()?;
-        Some(self.hash.of(self.rules.blanks(&letters).as_bytes()))
+        Some(self.hash.hash_bytes(self.rules.blanks(&letters).as_bytes()))
     }
 
     /// The hash of a space as a unit of characters.
@@ -177,9 +177,9 @@ impl Units {
 
     /// The hash of an item, which is folded if it is UTF-8.
     pub(crate) fn item(&self, item: &[u8]) -> u64 {
-        let Ok(item) = str::from_utf8(item) else { return self.hash.of(item) };
+        let Ok(item) = str::from_utf8(item) else { return self.hash.hash_bytes(item) };
         let item = self.rules.options(item);
-        self.hash.of(self.rules.blanks(&self.rules.letters(&item)).as_bytes())
+        self.hash.hash_bytes(self.rules.blanks(&self.rules.letters(&item)).as_bytes())
     }
 
     /// The general path: any text and kind of unit.
@@ -190,7 +190,7 @@ impl Units {
 
     /// The remaining steps once characters are normalised: white space and units.
     fn of_letters(&self, text: &str, shingles: Shingles, split: &mut Split, units: &mut Vec<u64>) {
-        let mut add = |unit: &[u8]| units.push(self.hash.of(unit));
+        let mut add = |unit: &[u8]| units.push(self.hash.hash_bytes(unit));
         match shingles {
             // White space is normalised first, because a combining mark forms a word with the white
             // space before it.
@@ -201,7 +201,7 @@ impl Units {
                         split.hash(stretch.as_bytes(), cut, self.hash, None, units);
                     } else {
                         let words = stretch.unicode_words();
-                        units.extend(words.map(|word| self.hash.of(word.as_bytes())));
+                        units.extend(words.map(|word| self.hash.hash_bytes(word.as_bytes())));
                     }
                 }
             }
@@ -223,7 +223,7 @@ impl Units {
         let mut buffer = [0; 4];
         units.extend(text.chars().map(|c| match self.ascii.get(c as usize) {
             Some(&hash) => hash,
-            None => self.hash.of(c.encode_utf8(&mut buffer).as_bytes()),
+            None => self.hash.hash_bytes(c.encode_utf8(&mut buffer).as_bytes()),
         }));
     }
 }

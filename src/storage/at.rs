@@ -23,7 +23,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    fn of(status: &Stat) -> Self {
+    fn from_stat(status: &Stat) -> Self {
         Self { device: i128::from(status.st_dev), inode: i128::from(status.st_ino) }
     }
 }
@@ -167,12 +167,12 @@ fn status(folder: Option<&File>, path: &Path) -> io::Result<Stat> {
 
 /// The identity of the file with this name. `NotFound` if there is none.
 pub(super) fn identity(folder: Option<&File>, path: &Path) -> io::Result<Identity> {
-    status(folder, path).map(|status| Identity::of(&status))
+    status(folder, path).map(|status| Identity::from_stat(&status))
 }
 
 /// The identity of an open file. (Where a file cannot lose its name, its path is needed.)
 pub(super) fn identity_of(file: &File, _: &Path) -> io::Result<Identity> {
-    Ok(Identity::of(&retry_on_intr(|| rustix::fs::fstat(file))?))
+    Ok(Identity::from_stat(&retry_on_intr(|| rustix::fs::fstat(file))?))
 }
 
 /// The length in bytes of the file or other entry with this name.

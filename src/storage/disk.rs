@@ -183,7 +183,7 @@ impl Storage for Disk {
 
     fn check_map(&self, path: &Path) -> io::Result<()> {
         let (at, name) = self.place(path);
-        Map::of(&at::open(at, &name, OpenMode::Read)?).map(|_| ())
+        Map::from_file(&at::open(at, &name, OpenMode::Read)?).map(|_| ())
     }
 
     fn counters(&self) -> Counters {
@@ -279,7 +279,9 @@ impl LockedFile {
         let lock = Lock::new(held);
         match lock.check() {
             Ok(()) => Ok(lock),
-            Err(error) if LockLost::of(&error).is_some() => Err(io::ErrorKind::WouldBlock.into()),
+            Err(error) if LockLost::from_io_error(&error).is_some() => {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
             Err(error) => Err(error),
         }
     }
@@ -360,6 +362,6 @@ impl File for DiskFile {
     }
 
     fn map(&self) -> io::Result<Map> {
-        Map::of(&self.file)
+        Map::from_file(&self.file)
     }
 }

@@ -42,7 +42,7 @@ impl From<LockLost> for io::Error {
 
 impl LockLost {
     /// How the lock was lost, if a lost lock caused this I/O error.
-    pub(crate) fn of(error: &io::Error) -> Option<Self> {
+    pub(crate) fn from_io_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
 }
@@ -91,7 +91,7 @@ impl Lock {
             return Err((*lost).into());
         }
         let checked = self.guard.check();
-        if let Some(lost) = checked.as_ref().err().and_then(LockLost::of) {
+        if let Some(lost) = checked.as_ref().err().and_then(LockLost::from_io_error) {
             self.lost.get_or_init(|| lost);
         }
         checked

@@ -30,7 +30,7 @@ pub(crate) fn no_maps() -> io::Error {
 
 impl Map {
     /// Maps a published file: this crate never writes to such a file again.
-    pub(crate) fn of(file: &std::fs::File) -> io::Result<Self> {
+    pub(crate) fn from_file(file: &std::fs::File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self::Heap(Arc::default()));
         }
@@ -105,9 +105,9 @@ impl Map {
         #[cfg(unix)]
         if let Self::Mapped(map) = self {
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the map is shared and read-only, and its file does not change (see `of`), so
-            // a page that is mapped again has the same bytes. If the advice is refused, nothing
-            // changes.
+            // SAFETY: the map is shared and read-only, and its file does not change (see
+            // `from_file`), so a page that is mapped again has the same bytes. If the advice is
+            // refused, nothing changes.
             let _ = unsafe { map.unchecked_advise_range(advice, offset, count) };
         }
         #[cfg(not(unix))]

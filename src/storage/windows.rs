@@ -288,7 +288,7 @@ mod tests {
         rename_new(&place("a"), &place("c")).expect("free");
         assert!(!at("a").exists());
         let file = open(None, &at("c"), OpenMode::Read).expect("opened");
-        let map = super::super::Map::of(&file).expect("mapped");
+        let map = super::super::Map::from_file(&file).expect("mapped");
         let removed = remove(None, &at("c"));
         // Wine removes it all the same.
         if let Err(error) = removed {

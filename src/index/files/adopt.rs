@@ -92,7 +92,7 @@ pub(crate) fn draft_adopted(
     copied: &[LiveSegment],
     plan: &AdoptionPlan,
 ) -> Result<Draft> {
-    let mut draft = Draft::of(core, writer);
+    let mut draft = Draft::new(core, writer);
     planted!(AdoptedInTwo => {
         crate::index::tests::planted::forget_early(&mut draft, copied);
     });

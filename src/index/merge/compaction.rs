@@ -234,7 +234,7 @@ fn end(core: &Core, compaction: Compaction) -> Result<()> {
     let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
     let mut writer = core.writer();
     commit::refuse_if_stopped(core)?;
-    let mut draft = Draft::of(core, &writer);
+    let mut draft = Draft::new(core, &writer);
     let at = draft.segments.iter().position(|live| live.number() == inputs[0].number());
     let carried = deaths_since(&inputs, &draft.segments)?;
     let deaths = deaths_above_floor(&inputs, &draft.memtable);

@@ -36,7 +36,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// A draft that changes nothing yet.
-    pub(crate) fn of(core: &Core, writer: &Writer) -> Self {
+    pub(crate) fn new(core: &Core, writer: &Writer) -> Self {
         let state = core.state();
         let row = writer.catalog.row();
         Self {

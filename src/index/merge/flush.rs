@@ -135,7 +135,7 @@ fn log_bytes_of_a_memtable(core: &Core, used: u64, record_bytes: u64) -> u64 {
 
 /// Creates the first WAL and commits it to the catalog. Changes nothing else.
 fn begin_wal(core: &Core, writer: &mut Writer, record_bytes: u64, reserve: Reserve) -> Result<()> {
-    let mut draft = Draft::of(core, writer);
+    let mut draft = Draft::new(core, writer);
     let (wal, entry) = create_wal(core, writer, record_bytes, reserve, draft.floor)?;
     draft.wal = Some(entry);
     cover::cover_memtable(core, &draft.memtable, &draft.segments);
@@ -225,7 +225,7 @@ fn next_memtable(core: &Core, writer: &Writer, before: &Snapshot) -> Memtable {
 
 /// A draft in which segments and dead files hold everything that a snapshot sees.
 pub(crate) fn draft_of(core: &Core, writer: &mut Writer, before: &Snapshot) -> Result<Draft> {
-    let mut draft = Draft::of(core, writer);
+    let mut draft = Draft::new(core, writer);
     draft_deaths(core, writer, before, &mut draft)?;
     draft_births(core, writer, before, &mut draft)?;
     Ok(draft)

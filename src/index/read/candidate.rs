@@ -38,7 +38,7 @@ impl<'s> SearchTerms<'s> {
     #[inline]
     pub(super) fn score(&self, probe: u32, bands: (u32, u32), candidate: &[u8]) -> Option<u32> {
         let (bits, least) = (self.lane_bits, self.equal_rows_min);
-        let agreement = Agreement::of(self.signatures[index(probe)], candidate, bits, least)?;
+        let agreement = Agreement::compare(self.signatures[index(probe)], candidate, bits, least)?;
         let shared = first_shared_band(&agreement, index(bands.1), self.band_rows)?;
         (shared >= index(bands.0)).then(|| agreement.equal_rows())
     }

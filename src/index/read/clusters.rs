@@ -56,7 +56,7 @@ impl Snapshot {
     ) -> Result<Clusters> {
         self.refuse_if_closed()?;
         let alike = alike.into().check()?;
-        let numbers = Numbers::of(self)?;
+        let numbers = Numbers::for_snapshot(self)?;
         let mut forest = Forest::new(numbers.count);
         let twins = unite_twins(self, (alike, Twins::Connected), &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
@@ -84,7 +84,7 @@ impl Snapshot {
     ) -> Result<Clusters> {
         self.refuse_if_closed()?;
         let alike = alike.into().check()?;
-        let numbers = Numbers::of(self)?;
+        let numbers = Numbers::for_snapshot(self)?;
         let mut forest = Forest::new(numbers.count);
         let mut sweep = Sweep::new(self, alike.for_verification());
         while let Some(pair) = sweep.next(&|_| false, progress)? {

@@ -181,7 +181,7 @@ impl<'a> Bucket<'a> {
             }
             let other = self.snapshot.signature_bytes(member.place)?;
             compared += 1;
-            let agreement = Agreement::of(&own, &other, lane_bits, self.equal_rows_min);
+            let agreement = Agreement::compare(&own, &other, lane_bits, self.equal_rows_min);
             let shares = |all: &Agreement| first_shared_band(all, last, rows).is_some();
             if let Some(all) = agreement.filter(shares) {
                 let places = (entry.place, member.place);
@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let index = index(&folder.path().join("x.nearkin"));
         let snapshot = index.snapshot();
-        let numbers = Numbers::of(&snapshot).expect("few documents");
+        let numbers = Numbers::for_snapshot(&snapshot).expect("few documents");
         for threshold in [0.5, 0.7, 0.9] {
             let mut all = Forest::new(numbers.count);
             let pairs = pairs(&snapshot, threshold, 0);
@@ -262,7 +262,7 @@ mod tests {
                 index.insert((key as u64).to_le_bytes(), &signature).expect("inserted");
             }
             let snapshot = index.snapshot();
-            let numbers = Numbers::of(&snapshot).expect("few documents");
+            let numbers = Numbers::for_snapshot(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
             // The threshold requires nine equal rows of sixteen. Only `b` and `c` share another
             // band.
@@ -287,7 +287,7 @@ mod tests {
         index.write(batch).expect("a disk with room");
         for _ in 0..2 {
             let snapshot = index.snapshot();
-            let numbers = Numbers::of(&snapshot).expect("few documents");
+            let numbers = Numbers::for_snapshot(&snapshot).expect("few documents");
             let mut forest = Forest::new(numbers.count);
             let sweep = Sweep::new(&snapshot, 0.5.into());
             let compared = connect(sweep, &numbers, &mut forest, &|_| false, &mut go_on);

@@ -13,7 +13,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
+    pub(super) fn for_snapshot(snapshot: &Snapshot) -> Result<Self> {
         let mut bases = Vec::new();
         let mut count: u32 = 0;
         for source in 0..=snapshot.state.segments.len() {

@@ -108,7 +108,7 @@ impl Snapshot {
     /// ```
     pub fn keys_with_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<Keys> {
         self.refuse_if_closed()?;
-        Ok(Keys { ordered: Ordered::of(self, prefix.into().as_bytes())?, next: 0 })
+        Ok(Keys { ordered: Ordered::live_keys(self, prefix.into().as_bytes())?, next: 0 })
     }
 
     /// One page of the keys that begin with `prefix`: at most `limit` of those greater than

@@ -59,7 +59,7 @@ impl Gathered {
 
 impl Ordered {
     /// The keys of live documents that start with the prefix. An error if there are 2^32 or more.
-    pub(super) fn of(snapshot: &Snapshot, prefix: &[u8]) -> Result<Self> {
+    pub(super) fn live_keys(snapshot: &Snapshot, prefix: &[u8]) -> Result<Self> {
         let mut keys = Gathered::default();
         each_live_key(snapshot, &mut |key| {
             if key.starts_with(prefix) {

@@ -148,7 +148,7 @@ pub struct CollapsedPairs {
 
 impl CollapsedPairs {
     fn new(snapshot: &Snapshot, alike: Alike, mut cancel: Cancel) -> Result<Self> {
-        let numbers = Numbers::of(snapshot)?;
+        let numbers = Numbers::for_snapshot(snapshot)?;
         let mut forest = Forest::new(numbers.count);
         let go_on = &mut |_| cancel.check();
         let which = (alike, Twins::Interchangeable);

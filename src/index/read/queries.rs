@@ -26,12 +26,12 @@ pub struct Queries<'a> {
 impl Snapshot {
     /// Queries for documents similar to each of these signatures. See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries::of(self.clone(), signatures)
+        Queries::new(self.clone(), signatures)
     }
 }
 
 impl<'a> Queries<'a> {
-    pub(crate) fn of(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
+    pub(crate) fn new(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
         Queries { snapshot, signatures, terms: Terms::new() }
     }
 

@@ -231,7 +231,7 @@ impl Sweep {
     fn score(&self, a: Place, b: Place) -> Result<Option<u32>> {
         let params = self.snapshot.params();
         let (one, other) = (self.snapshot.signature_bytes(a)?, self.snapshot.signature_bytes(b)?);
-        let agreement = Agreement::of(&one, &other, params.lane_bits(), self.equal_rows_min);
+        let agreement = Agreement::compare(&one, &other, params.lane_bits(), self.equal_rows_min);
         let rows = params.rows_per_band();
         let here = |agreement: &Agreement| {
             first_shared_band(agreement, self.band, rows) == Some(self.band)

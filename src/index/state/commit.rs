@@ -21,7 +21,7 @@ fn check_lock(core: &Core) -> io::Result<()> {
 /// Refuses every write once the lock is lost or a sync has failed.
 pub(crate) fn refuse_if_stopped(core: &Core) -> Result<()> {
     if let Err(error) = check_lock(core) {
-        match LockLost::of(&error) {
+        match LockLost::from_io_error(&error) {
             Some(lost) => core.group.note_lost(lost),
             None => return Err(Error::io("look at the lock of", core.names.root(), error)),
         }

@@ -69,7 +69,7 @@ pub(in crate::index) enum Stopped {
 
 impl Stopped {
     pub(in crate::index) fn by(error: &io::Error) -> Self {
-        match LockLost::of(error) {
+        match LockLost::from_io_error(error) {
             Some(lost) => Self::LockLost(lost),
             None => Self::SyncFailed(error.to_string()),
         }

@@ -72,7 +72,7 @@ fn insert(batch: Batch, number: u8) -> Batch {
 }
 
 impl Answers {
-    fn of(index: &Index) -> Result<Self> {
+    fn read(index: &Index) -> Result<Self> {
         let snapshot = index.snapshot();
         let docs: Result<Vec<_>> = snapshot.iter().collect();
         let matches = (0..6).map(|number| matches_of(index, number)).collect::<Result<_>>()?;
@@ -148,7 +148,7 @@ impl Subject {
         index.flush().expect("flushed");
         index.write(Batch::new().remove("key 3").remove("key 11")).expect("written");
         index.flush().expect("flushed");
-        let mut states = vec![Answers::of(&index).expect("sound")];
+        let mut states = vec![Answers::read(&index).expect("sound")];
         let Some(unsynced) = unsynced else {
             index.close().expect("closed");
             return Self::left(&sim, states);
@@ -156,7 +156,7 @@ impl Subject {
         for number in 0..3 + unsynced {
             let batch = insert(insert(Batch::new(), 30 + number), 40 + number);
             index.write(batch.remove(format!("key {}", 20 + number))).expect("written");
-            states.push(Answers::of(&index).expect("sound"));
+            states.push(Answers::read(&index).expect("sound"));
             if number == 2 {
                 index.sync().expect("synced");
             }

@@ -27,7 +27,7 @@ pub(crate) fn without_payload<'a>(plan: &'a Plan<'_>, at: usize) -> LoggedOperat
 
 /// Commits the floor ahead of the segment with the data below it.
 pub(crate) fn move_floor(core: &Core, writer: &mut Writer) -> Result<()> {
-    let mut draft = Draft::of(core, writer);
+    let mut draft = Draft::new(core, writer);
     (draft.floor, draft.wal) = (writer.change, None);
     draft.commit(core, writer)
 }
@@ -90,7 +90,7 @@ pub(crate) fn shifted(run: Range<u32>) -> Range<u32> {
 
 /// Lists adopted segments in a separate commit, while the documents they replace are still live.
 pub(crate) fn list_early(core: &Core, writer: &mut Writer, copied: &[LiveSegment]) -> Result<()> {
-    let mut draft = Draft::of(core, writer);
+    let mut draft = Draft::new(core, writer);
     for live in copied {
         draft.adopt(live);
         draft.segments.push(Arc::new(live.clone()));

@@ -42,7 +42,7 @@ enum Last {
 impl Last {
     /// What the first byte of the last character written says of it.
     #[inline(always)]
-    fn of(first: u8) -> Self {
+    fn from_first_byte(first: u8) -> Self {
         match first {
             b' ' => Self::Ascii,
             HEBREW => Self::Hebrew,
@@ -268,7 +268,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             }
             (at, len) = (at + count, len + written);
         }
-        self.last = Last::of(last.to_le_bytes()[0]);
+        self.last = Last::from_first_byte(last.to_le_bytes()[0]);
         (self.at, self.len, self.combining) = (at, len, combining);
     }
 

@@ -227,7 +227,7 @@ proptest! {
         let text = units.join(" ");
         let cut = Cut { kind: UnitKind::Words, lower: true };
         for hash in [0, seed, u64::MAX].map(UnitHash::new) {
-            let expected: Vec<_> = units.iter().map(|unit| hash.of(unit.as_bytes())).collect();
+            let expected: Vec<_> = units.iter().map(|unit| hash.hash_bytes(unit.as_bytes())).collect();
             for processor in Processor::all().map(Some).chain([None]) {
                 let mut found = Vec::new();
                 Split::default().hash(text.as_bytes(), cut, hash, processor, &mut found);
@@ -320,7 +320,7 @@ fn words_of_bars_alone_are_dropped_wherever_they_stand() {
         let mut found = Vec::new();
         let (cut, hash) = (Cut { kind: UnitKind::Words, lower: true }, UnitHash::new(3));
         Split::default().hash(text.as_bytes(), cut, hash, None, &mut found);
-        let words = ["a", "a", "1", "_b", "c_"].map(|word| hash.of(word.as_bytes()));
+        let words = ["a", "a", "1", "_b", "c_"].map(|word| hash.hash_bytes(word.as_bytes()));
         assert_eq!(found, words, "{before}");
     }
 }

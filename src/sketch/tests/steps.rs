@@ -9,7 +9,7 @@ use crate::sketch::unit::UnitHash;
 use crate::sketch::{fast, textbook, words};
 
 pub(super) fn unit(bytes: &[u8], seed: u64) -> u64 {
-    UnitHash::new(seed).of(bytes)
+    UnitHash::new(seed).hash_bytes(bytes)
 }
 
 /// The words of a text, with unchanged letters.

@@ -43,7 +43,7 @@ pub(super) fn at(offset: u64) -> usize {
 }
 
 impl Content {
-    pub(super) fn of(data: &[u8]) -> Self {
+    pub(super) fn from_bytes(data: &[u8]) -> Self {
         let mut content = Self::default();
         let patch = Patch::new(data, 0);
         content.apply(&patch, patch.range());
@@ -194,7 +194,7 @@ impl Patch {
         while !rest.is_empty() {
             let count = rest.len().min(PAGE_BYTES - at(from % PAGE));
             let (now, later) = rest.split_at(count);
-            pieces.push(Piece::of(now));
+            pieces.push(Piece::from_bytes(now));
             rest = later;
             from += wide(count);
         }
@@ -207,7 +207,7 @@ impl Patch {
 }
 
 impl Piece {
-    fn of(data: &[u8]) -> Self {
+    fn from_bytes(data: &[u8]) -> Self {
         match <&[u8; PAGE_BYTES]>::try_from(data) {
             Ok(page) if *page == ZEROS => Self::Whole(None),
             Ok(page) => Self::Whole(Some(Arc::new(*page))),

@@ -62,7 +62,7 @@ impl Sim {
         Self::default()
     }
 
-    fn of(disk: State, capacity: Option<u64>) -> Self {
+    fn with_disk(disk: State, capacity: Option<u64>) -> Self {
         let machine = Machine { disk, capacity, ..Machine::default() };
         Self { shared: Shared::new(machine), held: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl Sim {
             inode.handles = 0;
         }
         disk.forget_unreachable();
-        let next = Self::of(disk, machine.capacity);
+        let next = Self::with_disk(disk, machine.capacity);
         next.shared.peek().keeps_mapped = machine.keeps_mapped;
         next
     }
@@ -110,7 +110,7 @@ impl Sim {
         let crash = crash::Crash::new(machine.disk.clone());
         drop(machine);
         let plans = crash.plans(seed, count);
-        plans.into_iter().map(move |plan| Self::of(crash.state(&plan), capacity))
+        plans.into_iter().map(move |plan| Self::with_disk(crash.state(&plan), capacity))
     }
 
     /// Number of operations that a power cut could undo. If it is zero, all crash states are equal.
@@ -177,7 +177,7 @@ impl Sim {
     pub(crate) fn overwrite(&self, path: &Path, bytes: &[u8]) {
         let mut machine = self.shared.peek();
         let path = clean(path);
-        let content = Content::of(bytes);
+        let content = Content::from_bytes(bytes);
         if let Some(Node::File(id)) = machine.disk.node(&path) {
             let handles = machine.disk.inode(id).handles;
             let durable = content.clone();

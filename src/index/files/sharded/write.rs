@@ -246,7 +246,7 @@ impl Shards {
         let removed = dying.values().map(|ordinals| ordinals.len() as u64).sum();
         if removed > 0 {
             let mut writer = core.writer();
-            let mut draft = Draft::of(&core, &writer);
+            let mut draft = Draft::new(&core, &writer);
             flush::draft_dying(&core, &mut writer, &mut draft, &dying)?;
             let next = self.next(draft, &writer, &[]);
             drop(writer);
@@ -269,7 +269,7 @@ impl Shards {
             return Ok(false);
         }
         let mut writer = core.writer();
-        let mut draft = Draft::of(&core, &writer);
+        let mut draft = Draft::new(&core, &writer);
         let read = |live: &Arc<LiveSegment>| {
             Ok(Input::Segment { live: Arc::clone(live), ranks: Arc::new(ranks(live)?) })
         };

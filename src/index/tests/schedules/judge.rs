@@ -71,7 +71,7 @@ impl Seen {
     }
 
     /// What a snapshot must show according to the law.
-    fn of(change: u64, docs: &Docs) -> Self {
+    fn expected(change: u64, docs: &Docs) -> Self {
         let rows = |version: u8| {
             8 * (u32::from(version / 4 == ASKED / 4) + u32::from(version % 4 == ASKED % 4))
         };
@@ -103,7 +103,7 @@ impl Judge {
         let mut check = |who: &str, seen: &Seen| {
             let Some(states) = &states else { return };
             match states.get(&seen.change) {
-                Some(docs) if *seen == Seen::of(seen.change, docs) => {}
+                Some(docs) if *seen == Seen::expected(seen.change, docs) => {}
                 Some(docs) => wrong.push(format!("{who} shows {seen:?}, not {docs:?}")),
                 None => {
                     wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}"));

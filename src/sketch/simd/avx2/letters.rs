@@ -193,13 +193,13 @@ fn pair_of(bytes: __m256i, first: u8) -> __m256i {
 fn of_two(scripts: &Scripts, bytes: __m256i, trail: __m256i, first: u8) -> (__m256i, u32) {
     let table = &scripts.of_two[usize::from(first >> 1 & 0xf)];
     let [trails, leads] = table.as_chunks().0 else { return (bytes, 0) };
-    let index = CharNumbers::of(bytes);
+    let index = CharNumbers::from_utf8(bytes);
     // The results are at the trailing bytes; the shift moves them to the leading bytes before them.
-    let to = index.of_table(leads);
+    let to = index.look_up(leads);
     let plain = mask(to) & mask(trail);
     let to = _mm256_alignr_epi8::<1>(_mm256_permute2x128_si256::<0x81>(to, to), to);
     let pair = mask(is(_mm256_and_si256(bytes, each(0xfe)), first & 0xfe));
-    (_mm256_blendv_epi8(to, index.of_table(trails), trail), pair & plain >> 1)
+    (_mm256_blendv_epi8(to, index.look_up(trails), trail), pair & plain >> 1)
 }
 
 /// The leading bytes of three-byte characters.
@@ -225,7 +225,7 @@ fn of_three<const WORDS: bool>(
     open: bool,
 ) -> ThreeBytes {
     let [first, second] = start;
-    let flags = CharNumbers::of(bytes).of_table(scripts.block(first, second));
+    let flags = CharNumbers::from_utf8(bytes).look_up(scripts.block(first, second));
     let breaks = having::<BREAK>(flags);
     let unknown = if WORDS { 0 } else { breaks };
     let known = u64::from(!mask(is(flags, 0))) & !unknown;
@@ -300,7 +300,7 @@ struct CharNumbers(__m256i, [__m256i; 3]);
 impl CharNumbers {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of(bytes: __m256i) -> Self {
+    fn from_utf8(bytes: __m256i) -> Self {
         let high = _mm256_slli_epi16::<6>(_mm256_and_si256(before(bytes), each(1)));
         let index = _mm256_or_si256(_mm256_and_si256(bytes, each(0x3f)), high);
         let bits = [
@@ -314,7 +314,7 @@ impl CharNumbers {
     /// The entries of a table.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of_table(self, table: &[u8; 128]) -> __m256i {
+    fn look_up(self, table: &[u8; 128]) -> __m256i {
         let Self(index, [fourth, fifth, sixth]) = self;
         let parts: &[[u8; 16]] = table.as_chunks().0;
         // The shuffle uses the low four bits of an index.

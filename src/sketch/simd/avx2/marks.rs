@@ -199,7 +199,7 @@ impl Places {
     /// The positions of the set bits of one byte, each increased by `base`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn of(&self, byte: u8, base: __m256i) -> __m256i {
+    pub(super) fn positions(&self, byte: u8, base: __m256i) -> __m256i {
         let places = _mm_set_epi64x(0, i64::from_le_bytes(self.0[usize::from(byte)]));
         _mm256_add_epi32(_mm256_cvtepu8_epi32(places), base)
     }
@@ -237,7 +237,7 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
             // Each earlier byte has at most eight set bits, so there is room for eight more
             // positions.
             if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
-                let numbers = PLACES.of(byte, base);
+                let numbers = PLACES.positions(byte, base);
                 // SAFETY: `place` has 32 bytes, and the store needs no alignment.
                 unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
             }

@@ -48,7 +48,7 @@ pub(crate) fn pick_of_128(
 ) -> usize {
     let open = OpenRows::new(open);
     let add = constant(constants.0);
-    let factors = Factors::of([constant(constants.1); 2]);
+    let factors = Factors::new([constant(constants.1); 2]);
     assert!(picked.len() >= 8 * hashes.len(), "there is room for all");
     let picked = picked.as_mut_ptr();
     let mut count = 0;
@@ -92,7 +92,7 @@ pub(crate) fn pick_of_128(
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &mut [u8; FEW_MAX]) {
     let open = OpenRows::new(open);
-    let factors = Factors::of(halves_of(&eight.factor));
+    let factors = Factors::new(halves_of(&eight.factor));
     let [first, second] = halves_of(&eight.add);
     let following = constant_of_32(FOLLOWING);
     for (hashes, hits) in hashes.chunks(8).zip(hits.as_chunks_mut::<8>().0) {
@@ -122,7 +122,7 @@ struct Factors {
 impl Factors {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of(factor: [__m256i; 2]) -> Self {
+    fn new(factor: [__m256i; 2]) -> Self {
         let [first, second] = factor;
         let swapped = [
             _mm256_shuffle_epi32::<0b10_11_00_01>(first),

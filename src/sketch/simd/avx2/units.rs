@@ -27,7 +27,7 @@ pub(crate) fn short(
     lens: &mut [u64],
     long: &mut [u32],
 ) -> usize {
-    let Some(heads) = Heads::of(text) else { return 0 };
+    let Some(heads) = Heads::new(text) else { return 0 };
     let keys = [constant(hash.tiny), constant(hash.small)];
     let Some(mut long) = Long::new(long) else { return 0 };
     let (eights, rest) = units.as_chunks::<8>();
@@ -68,13 +68,13 @@ fn hash_some<'a>(
     for ((units, out), lens) in units.iter().zip(&mut *out).zip(&*lens) {
         let (units, _) = units.as_chunks::<4>();
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::of(all(lens));
+        let lens = Lens::new(all(lens));
         store(&mut out[0], keyed(heads.at(&units[0]), lens.low(), keys));
         store(&mut out[1], keyed(heads.at(&units[1]), lens.high(), keys));
     }
     for (out, lens) in out.iter_mut().zip(&*lens) {
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::of(all(lens));
+        let lens = Lens::new(all(lens));
         let [low, high] = [mixed(all(&out[0]), lens.low()), mixed(all(&out[1]), lens.high())];
         store(&mut out[0], low);
         store(&mut out[1], high);
@@ -106,7 +106,7 @@ impl<'a> Long<'a> {
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn add(&mut self, bits: u8) {
-        let numbers = UNEVEN.of(bits, self.first);
+        let numbers = UNEVEN.positions(bits, self.first);
         let place = self.places.as_mut_ptr().wrapping_add(self.count.min(self.last));
         // SAFETY: at `last` and before, there is room for eight numbers, and the store needs no
         // alignment.
@@ -163,7 +163,7 @@ struct Four {
 impl Lens {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of(len: __m256i) -> Self {
+    fn new(len: __m256i) -> Self {
         Self { len, small: _mm256_cmpgt_epi32(len, _mm256_set1_epi32(3)) }
     }
 
@@ -212,7 +212,7 @@ struct Heads<'a> {
 impl<'a> Heads<'a> {
     /// `None` if the text has fewer than nine bytes.
     #[inline]
-    fn of(text: &'a [u8]) -> Option<Self> {
+    fn new(text: &'a [u8]) -> Option<Self> {
         let exponent = text.len().checked_sub(8)?.checked_ilog2()?;
         Some(Self { text, mask: (1 << exponent) - 1 })
     }

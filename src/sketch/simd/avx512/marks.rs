@@ -84,10 +84,10 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
         // SAFETY: the mask selects only bytes inside `block`; masked-off bytes are not read.
         let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
         let beyond = _mm512_movepi8_mask(bytes);
-        let hashed = _mm512_mask_blend_epi8(beyond, letters.of(bytes), bytes);
+        let hashed = _mm512_mask_blend_epi8(beyond, letters.look_up(bytes), bytes);
         // SAFETY: `place` has 64 bytes, and the store needs no alignment.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), hashed) };
-        let class = _mm512_mask_blend_epi8(beyond, classes.of(bytes), each(BEYOND));
+        let class = _mm512_mask_blend_epi8(beyond, classes.look_up(bytes), each(BEYOND));
         let mut mask = _mm512_movepi8_mask(class);
         let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
         // Rare: a joining byte between two word bytes, or a `_`, which is part of a word.
@@ -136,7 +136,7 @@ impl LookupTable {
     /// The entry for each byte below 128; unspecified for others.
     #[inline]
     #[target_feature(enable = "avx512vbmi")]
-    fn of(self, bytes: __m512i) -> __m512i {
+    fn look_up(self, bytes: __m512i) -> __m512i {
         _mm512_permutex2var_epi8(self.0[0], bytes, self.0[1])
     }
 }
