@@ -149,7 +149,7 @@ impl<'a> Dedup<'a> {
         let answers = self.kept.queries(signatures).alike(self.alike).limit(1).run()?;
         let nearest = |answer: Answer| {
             let nearest = answer.matches.first().map(|found| {
-                let containment = found.containment.map(|told| told.estimate);
+                let containment = found.containment.map(|containment| containment.estimate);
                 Duplicate::estimated(rank_of(&found.key), params, found.equal_rows, containment)
             });
             LookedUp { nearest, change: answer.change }
@@ -191,10 +191,14 @@ impl<'a> Dedup<'a> {
             let nearest = match fresh.nearest(at, signature) {
                 Some(other) if found.nearest.is_none() || other.equal_rows > rows => {
                     let counts = (signature.shingle_count(), signatures[other.at].shingle_count());
-                    let told = || params.containment(other.equal_rows, counts.0, counts.1);
-                    let told = if self.alike.asks_for_containment() { told() } else { None };
-                    let told = told.map(|told| told.estimate);
-                    Some(Duplicate::estimated(ranks[other.at], params, other.equal_rows, told))
+                    let containment = if self.alike.asks_for_containment() {
+                        params.containment(other.equal_rows, counts.0, counts.1)
+                    } else {
+                        None
+                    };
+                    let containment = containment.map(|containment| containment.estimate);
+                    let (rank, rows) = (ranks[other.at], other.equal_rows);
+                    Some(Duplicate::estimated(rank, params, rows, containment))
                 }
                 _ => found.nearest,
             };

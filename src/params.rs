@@ -373,9 +373,9 @@ impl Params {
         compare(&mut found, "keep space", &a.keep_space, &b.keep_space);
         if self.stop != other.stop {
             let count = |params: &Self| stop::count(params.stop.as_deref());
-            let (here, asked) = (count(self), count(other));
-            let other = if here == asked { "others " } else { "" };
-            found.push(format!("stop words: {here} here, {other}{asked} asked"));
+            let (here, requested) = (count(self), count(other));
+            let other = if here == requested { "others " } else { "" };
+            found.push(format!("stop words: {here} here, {other}{requested} asked"));
         }
         if a.seed != b.seed {
             // The value is not printed: a seed may be secret, and messages go to logs.
@@ -456,10 +456,15 @@ fn check_lane_bits(fields: &Fields) -> Result<()> {
 }
 
 /// Adds a phrase to `found` if the two values differ.
-fn compare(found: &mut Vec<String>, name: &str, here: &dyn fmt::Display, asked: &dyn fmt::Display) {
-    let (here, asked) = (here.to_string(), asked.to_string());
-    if here != asked {
-        found.push(format!("{name}: {here} here, {asked} asked"));
+fn compare(
+    found: &mut Vec<String>,
+    name: &str,
+    here: &dyn fmt::Display,
+    requested: &dyn fmt::Display,
+) {
+    let (here, requested) = (here.to_string(), requested.to_string());
+    if here != requested {
+        found.push(format!("{name}: {here} here, {requested} asked"));
     }
 }
 

@@ -73,7 +73,7 @@ impl Against {
         let answers = self.snapshot.queries(signatures).alike(self.alike).limit(1).run()?;
         let first = |answer: crate::Answer| {
             let found = answer.matches.into_iter().next()?;
-            let containment = found.containment.map(|told| told.estimate);
+            let containment = found.containment.map(|containment| containment.estimate);
             let key = Key::from(found.key);
             Some(Duplicate::estimated(key, params, found.equal_rows, containment))
         };

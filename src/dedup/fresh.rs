@@ -66,15 +66,15 @@ impl<'d> Fresh<'d> {
     }
 
     /// Calls `found` for each similar document, once, in no particular order. `at` is the index of
-    /// the asked document in its batch.
+    /// the queried document in its batch.
     pub(super) fn matches(
         &mut self,
         at: usize,
-        asked: &'d Signature,
+        signature: &'d Signature,
         mut found: impl FnMut(FreshMatch),
     ) {
         let by_counts = self.alike.asks_for_counts();
-        for band in self.bands(asked) {
+        for band in self.bands(signature) {
             let mut next = self.bands.get(&band).copied();
             while let Some(place) = next {
                 next = self.before[place * self.params.bands() + band.0];
@@ -82,14 +82,14 @@ impl<'d> Fresh<'d> {
                 if std::mem::replace(&mut other.compared, at) == at {
                     continue;
                 }
-                let (one, two) = (asked.as_bytes(), other.signature.as_bytes());
+                let (one, two) = (signature.as_bytes(), other.signature.as_bytes());
                 let lane_bits = self.params.lane_bits();
                 let Some(agreement) = Agreement::compare(one, two, lane_bits, self.equal_rows_min)
                 else {
                     continue;
                 };
                 let equal_rows = agreement.equal_rows();
-                let counts = (asked.shingle_count(), other.signature.shingle_count());
+                let counts = (signature.shingle_count(), other.signature.shingle_count());
                 if !by_counts || self.alike.holds(self.params, equal_rows, counts) {
                     found(FreshMatch { at: other.at, equal_rows });
                 }
@@ -98,9 +98,9 @@ impl<'d> Fresh<'d> {
     }
 
     /// The document with the most equal rows; if several have as many, the first of the batch.
-    pub(super) fn nearest(&mut self, at: usize, asked: &'d Signature) -> Option<FreshMatch> {
+    pub(super) fn nearest(&mut self, at: usize, signature: &'d Signature) -> Option<FreshMatch> {
         let mut best: Option<FreshMatch> = None;
-        self.matches(at, asked, |found| {
+        self.matches(at, signature, |found| {
             let is_better = best.is_none_or(|best| {
                 found.equal_rows > best.equal_rows
                     || found.equal_rows == best.equal_rows && found.at < best.at

@@ -203,8 +203,8 @@ impl PassageQuery<'_> {
         let mut tracer = Tracer::new(self.text, &places, cutter.sketcher(), rules);
         let mut texts = Vec::new();
         for (key, text) in found {
-            let asked = QuotationQuery { view: self.view, places: &places, rules };
-            texts.extend(asked.contained(key, &text, &mut tracer)?);
+            let query = QuotationQuery { view: self.view, places: &places, rules };
+            texts.extend(query.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
         // The sort is stable: texts with equal shares stay sorted by key.

@@ -139,7 +139,7 @@ impl Alike {
     }
 
     /// The minimum similarity and the minimum containment, as the caller gave them.
-    pub(super) fn asked(self) -> (Option<f64>, Option<f64>) {
+    pub(super) fn thresholds(self) -> (Option<f64>, Option<f64>) {
         (Some(self.threshold), self.contained)
     }
 
@@ -181,11 +181,11 @@ impl Alike {
 
     /// Whether an estimated containment reaches the minimum, or, for verification, comes within
     /// three standard errors of it.
-    pub(crate) fn reached_by(self, told: Option<Containment>) -> bool {
+    pub(crate) fn reached_by(self, containment: Option<Containment>) -> bool {
         let Some(least) = self.contained else { return true };
         let errors = if self.is_verified { ERRORS_BELOW } else { 0.0 };
-        told.is_some_and(|told| {
-            told.estimate + errors * told.standard_error >= least - THRESHOLD_SLACK
+        containment.is_some_and(|containment| {
+            containment.estimate + errors * containment.standard_error >= least - THRESHOLD_SLACK
         })
     }
 }

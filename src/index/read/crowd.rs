@@ -27,7 +27,7 @@ type MarkWindow = [u64; (WINDOW / 64) as usize];
 
 /// The signature that a crowd is compared with, and the output.
 pub(super) struct Crowd<'a, 's> {
-    pub(super) asked: SearchTerms<'s>,
+    pub(super) terms: SearchTerms<'s>,
     pub(super) probe: u32,
     pub(super) bands: usize,
     pub(super) source: usize,
@@ -89,7 +89,7 @@ impl Crowd<'_, '_> {
 
     #[inline]
     fn hold_against(&mut self, ordinal: u32, signature: &[u8]) {
-        if let Some(equal_rows) = self.asked.score_in_any_band(self.probe, self.bands, signature) {
+        if let Some(equal_rows) = self.terms.score_in_any_band(self.probe, self.bands, signature) {
             let place = Place { source: self.source, ordinal };
             self.found.push(Found { probe: self.probe, place, equal_rows });
         }

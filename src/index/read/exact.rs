@@ -60,26 +60,26 @@ impl Snapshot {
     /// for (key, text) in &texts {
     ///     index.insert(key, &sketch.text(text)?)?;
     /// }
-    /// let asked = sketch.original_text("the quick brown fox jumps over a lazy cow")?;
+    /// let query = sketch.original_text("the quick brown fox jumps over a lazy cow")?;
     /// let snapshot = index.snapshot();
-    /// let answer = snapshot.query(asked.signature()).threshold(0.75).for_verification().run()?;
+    /// let answer = snapshot.query(query.signature()).threshold(0.75).for_verification().run()?;
     /// let mut fetch =
     ///     |key: &[u8]| texts.get(key).map(|text| sketch.original_text(text)).transpose();
-    /// let exact = snapshot.exact_matches(&asked, &answer.matches, 0.75, &mut fetch)?;
+    /// let exact = snapshot.exact_matches(&query, &answer.matches, 0.75, &mut fetch)?;
     /// assert_eq!(exact, [Exact::Similarity(8.0 / 10.0)]);
     /// # Ok(())
     /// # }
     /// ```
     pub fn exact_matches(
         &self,
-        asked: &Original,
+        query: &Original,
         matches: &[Match],
         alike: impl Into<Alike>,
         fetch: &mut Fetch<'_>,
     ) -> Result<Vec<Exact>> {
         let alike = alike.into().check()?;
         let one = |found: &Match| match self.fetched(&found.key, fetch)? {
-            Ok(document) => Ok(compared(asked, &document, alike)),
+            Ok(document) => Ok(compared(query, &document, alike)),
             Err(why) => Ok(why),
         };
         matches.iter().map(one).collect()

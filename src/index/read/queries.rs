@@ -45,27 +45,27 @@ impl<'a> Queries<'a> {
     /// Those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
-        let asked = CheckedTerms::new(snapshot, &self.terms)?;
+        let checked = CheckedTerms::new(snapshot, &self.terms)?;
         for signature in self.signatures {
             snapshot.check_signature(signature)?;
         }
         let mut answers = Vec::with_capacity(self.signatures.len());
         let mut scratch = SearchScratch::take();
-        let mut search = asked.search(snapshot, &mut scratch);
+        let mut search = checked.search(snapshot, &mut scratch);
         let mut bytes: [&[u8]; BATCH_SIGNATURES] = [&[]; BATCH_SIGNATURES];
         for together in self.signatures.chunks(BATCH_SIGNATURES) {
             let mut counts = [0; BATCH_SIGNATURES];
             for ((bytes, count), signature) in bytes.iter_mut().zip(&mut counts).zip(together) {
                 (*bytes, *count) = (signature.as_bytes(), signature.shingle_count());
             }
-            search.run(&bytes[..together.len()], asked.equal_rows_min)?;
+            search.run(&bytes[..together.len()], checked.equal_rows_min)?;
             let cut: [bool; BATCH_SIGNATURES] = std::array::from_fn(|number| search.is_cut(number));
             let mut rest = search.found().as_mut_slice();
             for (number, cut) in cut.iter().enumerate().take(together.len()) {
                 let count = rest.partition_point(|found| index(found.probe) <= number);
                 let (of_this, of_others) = rest.split_at_mut(count);
                 let complete = planted!(AllComplete, true, !cut);
-                answers.push(snapshot.answer(of_this, &asked, &counts, complete)?);
+                answers.push(snapshot.answer(of_this, &checked, &counts, complete)?);
                 rest = of_others;
             }
         }

@@ -102,18 +102,18 @@ impl<'a> Query<'a> {
     /// `NoSuchKey` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
-        let asked = CheckedTerms::new(snapshot, &self.terms)?;
+        let checked = CheckedTerms::new(snapshot, &self.terms)?;
         let signature = match &self.target {
             QueryTarget::Signature(signature) => signature,
-            QueryTarget::Keys(keys) => return snapshot.answer_by_keys(keys, &asked),
+            QueryTarget::Keys(keys) => return snapshot.answer_by_keys(keys, &checked),
         };
         snapshot.check_signature(signature)?;
         let mut scratch = SearchScratch::take();
-        let mut search = asked.search(snapshot, &mut scratch);
-        search.run(&[signature.as_bytes()], asked.equal_rows_min)?;
+        let mut search = checked.search(snapshot, &mut scratch);
+        search.run(&[signature.as_bytes()], checked.equal_rows_min)?;
         let complete = !search.is_cut(0);
         let counts = [signature.shingle_count()];
-        let answer = snapshot.answer(search.found(), &asked, &counts, complete)?;
+        let answer = snapshot.answer(search.found(), &checked, &counts, complete)?;
         scratch.keep();
         Ok(answer)
     }
@@ -121,7 +121,7 @@ impl<'a> Query<'a> {
 
 impl Snapshot {
     /// The documents similar to any of some stored documents.
-    fn answer_by_keys(&self, keys: &[Key<'_>], asked: &CheckedTerms<'_>) -> Result<Answer> {
+    fn answer_by_keys(&self, keys: &[Key<'_>], checked: &CheckedTerms<'_>) -> Result<Answer> {
         let (mut signatures, mut themselves) = (Vec::new(), Vec::new());
         let mut counts = Vec::new();
         for key in keys {
@@ -140,26 +140,26 @@ impl Snapshot {
         let mut complete = true;
         for (number, together) in signatures.chunks(BATCH_SIGNATURES).enumerate() {
             let bytes: Vec<&[u8]> = together.iter().map(AsRef::as_ref).collect();
-            let mut search = asked.search(self, &mut scratch);
+            let mut search = checked.search(self, &mut scratch);
             let first = u32::try_from(number * BATCH_SIGNATURES).unwrap_or(u32::MAX);
             let of_all = |of: &Found| Found { probe: first.saturating_add(of.probe), ..*of };
-            found.extend(search.run(&bytes, asked.equal_rows_min)?.iter().map(of_all));
+            found.extend(search.run(&bytes, checked.equal_rows_min)?.iter().map(of_all));
             complete &= (0..bytes.len()).all(|number| !search.is_cut(number));
         }
         scratch.keep();
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
-            if asked.alike.asks_for_counts() {
-                let stop = &asked.terms.stop;
+            if checked.alike.asks_for_counts() {
+                let stop = &checked.terms.stop;
                 let (kept, is_whole) =
-                    self.keep_contained(&mut found, asked.alike, &counts, stop)?;
+                    self.keep_contained(&mut found, checked.alike, &counts, stop)?;
                 found.truncate(kept);
                 complete &= is_whole;
             }
             keep_best(&mut found);
         }
-        self.answer(&mut found, asked, &counts, complete)
+        self.answer(&mut found, checked, &counts, complete)
     }
 }
 
@@ -212,15 +212,15 @@ impl Snapshot {
     pub(super) fn answer(
         &self,
         found: &mut [Found],
-        asked: &CheckedTerms<'_>,
+        checked: &CheckedTerms<'_>,
         counts: &[u32],
         complete: bool,
     ) -> Result<Answer> {
-        let Terms { filter, stop, limit, .. } = asked.terms;
+        let Terms { filter, stop, limit, .. } = checked.terms;
         let (mut passing, mut complete) = (found.len(), complete);
-        let by_counts = asked.alike.asks_for_counts();
+        let by_counts = checked.alike.asks_for_counts();
         if by_counts {
-            let (count, is_whole) = self.keep_contained(found, asked.alike, counts, stop)?;
+            let (count, is_whole) = self.keep_contained(found, checked.alike, counts, stop)?;
             (passing, complete) = (count, complete && is_whole);
         }
         let found = &mut found[..passing];
@@ -233,7 +233,7 @@ impl Snapshot {
         Ok(Answer {
             matches,
             found: wide(passing),
-            threshold: asked.alike.threshold_in(self.params()),
+            threshold: checked.alike.threshold_in(self.params()),
             complete: complete && is_whole,
             change: self.visible,
         })

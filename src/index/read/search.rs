@@ -105,11 +105,11 @@ impl<'a> Search<'a> {
         signatures: &[&[u8]],
         equal_rows_min: u32,
     ) -> Result<&mut Vec<Found>> {
-        let asked = self.begin(signatures, equal_rows_min);
+        let terms = self.begin(signatures, equal_rows_min);
         self.goes_on();
         self.narrow();
-        self.search_segments(asked)?;
-        self.search_memtable(asked);
+        self.search_segments(terms)?;
+        self.search_memtable(terms);
         let found = &mut self.scratch.found;
         if signatures.len() > 1 {
             found.sort_unstable_by_key(|found| found.probe);
@@ -137,10 +137,10 @@ impl<'a> Search<'a> {
         SearchTerms::new(params, signatures, equal_rows_min)
     }
 
-    fn search_segments(&mut self, asked: SearchTerms<'_>) -> Result<()> {
+    fn search_segments(&mut self, terms: SearchTerms<'_>) -> Result<()> {
         // Candidates may be left over from a search that ended with an error.
         self.scratch.candidates.clear();
-        let (probes, sources) = (asked.signatures.len(), self.snapshot.state.segments.len());
+        let (probes, sources) = (terms.signatures.len(), self.snapshot.state.segments.len());
         let (probes_max, sources_max) = together(probes, sources, self.bands, LOOK_UPS_MAX);
         let mut probe = 0;
         while probe < probes {
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
             let mut source = 0;
             while source < sources && self.goes_on() {
                 let end = sources.min(source + sources_max);
-                self.advance(asked, some.clone(), source..end)?;
+                self.advance(terms, some.clone(), source..end)?;
                 source = end;
             }
             probe = some.end;
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
     /// segment and band.
     fn advance(
         &mut self,
-        asked: SearchTerms<'_>,
+        terms: SearchTerms<'_>,
         probes: Range<usize>,
         sources: Range<usize>,
     ) -> Result<()> {
@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
         if narrowed.is_anything_covered() {
             let (look_ups, first) = (&mut look_ups[..count], (probes.start, sources.start));
             narrowed.look_up(segments, keys, bands, first, look_ups, matching)?;
-            return if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) };
+            return if matching.is_empty() { Ok(()) } else { self.collect(terms, probes, sources) };
         }
         let mut rest = &mut look_ups[..count];
         for keys in keys.chunks_exact(bands) {
@@ -200,13 +200,13 @@ impl<'a> Search<'a> {
                 live.segment.match_fingerprints(small(first), these, matching)?;
             }
         }
-        if matching.is_empty() { Ok(()) } else { self.collect(asked, probes, sources) }
+        if matching.is_empty() { Ok(()) } else { self.collect(terms, probes, sources) }
     }
 
     /// Reads the ordinals of the hits, and compares the signatures.
     fn collect(
         &mut self,
-        asked: SearchTerms<'_>,
+        terms: SearchTerms<'_>,
         probes: Range<usize>,
         sources: Range<usize>,
     ) -> Result<()> {
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
                     let band = entries.number - begin;
                     take_candidates(
                         segments,
-                        asked,
+                        terms,
                         (segment, entries),
                         (probe, source, band),
                         candidates,
@@ -243,17 +243,17 @@ impl<'a> Search<'a> {
                 }
                 continue;
             }
-            score(segments, asked, candidates, found)?;
+            score(segments, terms, candidates, found)?;
             let never = Stop::default();
             let stop = self.stop.unwrap_or(&never);
-            let mut crowd = Crowd { asked, probe, bands: self.bands, source, stop, found };
+            let mut crowd = Crowd { terms, probe, bands: self.bands, source, stop, found };
             if !crowd.compare(&segments[source].segment, these)? {
                 self.is_stopped = true;
                 return Ok(());
             }
         }
         let SearchScratch { candidates, found, .. } = &mut *self.scratch;
-        score(segments, asked, candidates, found)
+        score(segments, terms, candidates, found)
     }
 
     /// Drops findings whose documents were dead at the floor, as listed in the dead file of their
@@ -296,7 +296,7 @@ impl<'a> Search<'a> {
 /// Queues the candidates of a look-up, and compares the queued ones if there are many.
 fn take_candidates(
     segments: &[Arc<LiveSegment>],
-    asked: SearchTerms<'_>,
+    terms: SearchTerms<'_>,
     (segment, entries): (&Segment, &Entries),
     (probe, source, band): (u32, usize, u32),
     candidates: &mut Vec<Candidate>,
@@ -311,7 +311,7 @@ fn take_candidates(
             return Ok(());
         }
         if candidates.len() == CANDIDATES_MAX {
-            score(segments, asked, candidates, found)?;
+            score(segments, terms, candidates, found)?;
         }
         segment.prefetch_signature(ordinal);
         if candidates.len() < PRESUMED_MAX {
@@ -338,7 +338,7 @@ fn waiting(candidates: &[Candidate], place: Place, probe: u32, guess: usize) -> 
 /// Compares the candidates with the query.
 fn score(
     segments: &[Arc<LiveSegment>],
-    asked: SearchTerms<'_>,
+    terms: SearchTerms<'_>,
     candidates: &mut Vec<Candidate>,
     found: &mut Vec<Found>,
 ) -> Result<()> {
@@ -346,7 +346,7 @@ fn score(
         let Candidate { place, probe, first_band, last_band } = *candidate;
         let segment = &segments[place.source].segment;
         let signature = segment.signature(place.ordinal)?;
-        if let Some(equal_rows) = asked.score(probe, (first_band, last_band), &signature) {
+        if let Some(equal_rows) = terms.score(probe, (first_band, last_band), &signature) {
             if nth < PRESUMED_MAX {
                 segment.prefetch_key_if_verified(place.ordinal);
             } else {
@@ -374,8 +374,8 @@ fn together(probes: usize, sources: usize, bands: usize, look_ups_max: usize) ->
 
 /// Converts a number of bands, signatures or look-ups in flight; these are always small.
 #[inline]
-pub(super) fn small(few: usize) -> u32 {
-    u32::try_from(few).unwrap_or(u32::MAX)
+pub(super) fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::memtable::Content;
 impl Search<'_> {
     /// Drops findings in segments whose documents have died since the floor, and adds the findings
     /// in the memtable.
-    pub(super) fn search_memtable(&mut self, asked: SearchTerms<'_>) {
+    pub(super) fn search_memtable(&mut self, terms: SearchTerms<'_>) {
         let Snapshot { state, visible, .. } = self.snapshot;
         if state.memtable.is_untouched() {
             return;
@@ -28,19 +28,19 @@ impl Search<'_> {
                 !content.segment_death(number, place.ordinal, *visible)
             });
         }
-        for probe in 0..asked.signatures.len() {
+        for probe in 0..terms.signatures.len() {
             let keys = probe * self.bands..(probe + 1) * self.bands;
             match self.scratch.narrowed.part(keys, state.segments.len()) {
                 Part::Nothing => {}
-                Part::Whole => self.search_memtable_for(asked, probe, true),
-                Part::Of(..) => self.search_memtable_for(asked, probe, false),
+                Part::Whole => self.search_memtable_for(terms, probe, true),
+                Part::Of(..) => self.search_memtable_for(terms, probe, false),
             }
         }
     }
 
     /// Adds the memtable's findings for one of the signatures: in all bands, or only in those that
     /// the filter does not exclude.
-    fn search_memtable_for(&mut self, asked: SearchTerms<'_>, probe: usize, is_whole: bool) {
+    fn search_memtable_for(&mut self, terms: SearchTerms<'_>, probe: usize, is_whole: bool) {
         let Snapshot { state, visible, .. } = self.snapshot;
         let (source, first_found) = (state.segments.len(), self.scratch.found.len());
         let keys = probe * self.bands..(probe + 1) * self.bands;
@@ -94,7 +94,7 @@ impl Search<'_> {
                 }
                 let band = small(begin + nth);
                 let signature = content.signature(ordinal);
-                if let Some(equal_rows) = asked.score(probe, (band, band), signature) {
+                if let Some(equal_rows) = terms.score(probe, (band, band), signature) {
                     last_found = ordinal;
                     found.push(Found { probe, place: Place { source, ordinal }, equal_rows });
                 }
@@ -106,7 +106,7 @@ impl Search<'_> {
             }
         }
         if !marks.is_empty() {
-            self.compare_marked(asked, probe, first_found, marks);
+            self.compare_marked(terms, probe, first_found, marks);
         }
     }
 
@@ -114,7 +114,7 @@ impl Search<'_> {
     /// marking began, from index `first_found` on, must not be found again.
     fn compare_marked(
         &mut self,
-        asked: SearchTerms<'_>,
+        terms: SearchTerms<'_>,
         probe: u32,
         first_found: usize,
         mut marks: Vec<u64>,
@@ -125,7 +125,7 @@ impl Search<'_> {
         let never = Stop::default();
         let (found, stop) = (&mut self.scratch.found, self.stop.unwrap_or(&never));
         let (source, bands) = (state.segments.len(), self.bands);
-        let mut crowd = Crowd { asked, probe, bands, source, stop, found };
+        let mut crowd = Crowd { terms, probe, bands, source, stop, found };
         self.is_stopped |= !crowd.compare_recent(&state.memtable, &marks);
     }
 }

@@ -161,8 +161,8 @@ macro_rules! setters {
             ///
             /// # let params = Params::for_threshold(0.7).build()?;
             /// # let index = Index::create(&dir, &params, Options::default())?;
-            /// # let asked = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
-            /// let query = index.query(&asked).limit(10);
+            /// # let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+            /// let query = index.query(&fox).limit(10);
             /// let answer = query.clone().deadline(Instant::now() + Duration::from_secs(5)).run()?;
             /// assert!(answer.complete);
             /// let answer = query.deadline(Instant::now()).run()?;
@@ -189,9 +189,9 @@ macro_rules! setters {
             ///
             /// # let params = Params::for_threshold(0.7).build()?;
             /// # let index = Index::create(&dir, &params, Options::default())?;
-            /// # let asked = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
+            /// # let fox = index.sketcher().text("the quick brown fox jumps over the lazy dog")?;
             /// let gone = AtomicBool::new(false);
-            /// let query = index.query(&asked).cancel_if(|| gone.load(Ordering::Relaxed));
+            /// let query = index.query(&fox).cancel_if(|| gone.load(Ordering::Relaxed));
             /// assert!(query.run()?.complete);
             /// gone.store(true, Ordering::Relaxed);
             /// assert!(!query.run()?.complete);

@@ -93,7 +93,7 @@ impl Terms<'_> {
 
     /// Sets the condition of a match.
     pub(super) fn ask_for(&mut self, alike: Alike) {
-        (self.threshold, self.contained) = alike.asked();
+        (self.threshold, self.contained) = alike.thresholds();
         self.is_verified = alike.is_verified();
     }
 
