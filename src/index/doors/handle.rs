@@ -157,7 +157,7 @@ impl Index {
         let background = Background::start(&core).map_err(|error| {
             Error::new(ErrorKind::Io, "cannot start a maintenance thread").caused_by(error)
         })?;
-        core.events.tell();
+        core.events.deliver();
         Ok(Self { background, core })
     }
 

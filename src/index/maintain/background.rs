@@ -111,7 +111,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
                 return;
             }
             let step = steps::maintain_quiet(&core, quiet.look(&core).ok());
-            core.events.tell();
+            core.events.deliver();
             match step {
                 Ok(Maintained::Nothing | Maintained::Noted) => {
                     steps::note_maintenance(&core, None);
@@ -123,7 +123,7 @@ fn run(core: &Weak<Core>, patience: Duration) {
                 Err(error) => {
                     // Reported by `stats`; retried at the next wakeup, not immediately.
                     steps::note_maintenance(&core, Some(&error));
-                    core.events.tell();
+                    core.events.deliver();
                     break;
                 }
             }

@@ -384,7 +384,7 @@ impl Work {
             return if is_warming { Next::Warming(due) } else { Next::At(due) };
         }
         let step = steps::maintain_quiet(core, look.ok());
-        core.events.tell();
+        core.events.deliver();
         self.put_off();
         match step {
             Ok(Maintained::Nothing | Maintained::Noted) => {
@@ -401,7 +401,7 @@ impl Work {
             Err(error) => {
                 // Reported by `stats`; retried at the next wakeup, not immediately.
                 steps::note_maintenance(core, Some(&error));
-                core.events.tell();
+                core.events.deliver();
                 self.quiet_change = look.ok();
                 Next::Warming(self.due)
             }

@@ -170,6 +170,6 @@ impl Deref for Here<'_> {
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        self.0.events.tell();
+        self.0.events.deliver();
     }
 }

@@ -158,7 +158,7 @@ pub(crate) struct Events {
 struct Waiting {
     events: VecDeque<Event>,
     /// Whether a thread is delivering events. It continues until the queue is empty.
-    is_told: bool,
+    is_delivering: bool,
     /// Message of the listener's last panic.
     panic: Option<String>,
 }
@@ -203,27 +203,27 @@ impl Events {
 
     /// Delivers queued events. Only one thread at a time delivers, so that events stay in order. If
     /// a listener calls the index, this nested call returns at once.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn deliver(&self) {
         if !self.may_wait.load(Ordering::Acquire) {
             return;
         }
         let mut waiting = self.lock();
-        if std::mem::replace(&mut waiting.is_told, true) {
+        if std::mem::replace(&mut waiting.is_delivering, true) {
             return;
         }
         while let Some(event) = waiting.events.pop_front() {
             drop(waiting);
             #[cfg(feature = "log")]
             log(&event);
-            let told = self.listener.as_ref().map(|listener| {
+            let outcome = self.listener.as_ref().map(|listener| {
                 catch_unwind(AssertUnwindSafe(|| listener(&event))).map_err(what_it_said)
             });
             waiting = self.lock();
-            if let Some(Err(panic)) = told {
+            if let Some(Err(panic)) = outcome {
                 waiting.panic = Some(format!("the event listener panicked: {panic}"));
             }
         }
-        waiting.is_told = false;
+        waiting.is_delivering = false;
         self.may_wait.store(false, Ordering::Release);
     }
 

@@ -122,7 +122,7 @@ impl Index {
         }
         self.background.stop();
         let closed = life::close_locked(&self.core, &mut self.core.writer());
-        self.core.events.tell();
+        self.core.events.deliver();
         closed
     }
 
@@ -166,7 +166,7 @@ impl Index {
         self.core.shut_down.store(true, Ordering::Release);
         self.background.stop();
         let closed = life::shut_down(&self.core);
-        self.core.events.tell();
+        self.core.events.deliver();
         closed
     }
 

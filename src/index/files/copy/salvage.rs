@@ -89,7 +89,7 @@ pub(crate) fn salvage(
     wreck.take_wals(&mut sink, &mut report)?;
     report.documents = new.snapshot().len();
     let closed = life::close_locked(&new, &mut new.writer());
-    new.events.tell();
+    new.events.deliver();
     closed.map(|()| report)
 }
 
