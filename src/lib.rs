@@ -108,8 +108,8 @@
 //! let params = Params::for_threshold(0.7).build()?;
 //! assert_eq!((params.bands(), params.rows_per_band()), (17, 5));
 //! assert!(params.candidate_probability(0.7) >= 0.95);
-//! assert!(params.expected_recall(0.7, 0.7) < 0.6); // pairs of 0.7, asked for with 0.7
-//! assert!(params.expected_recall(0.8, 0.7) > 0.95); // pairs of 0.8, asked for with 0.7
+//! assert!(params.expected_recall(0.7, 0.7) < 0.6); // pairs of 0.7, queried with 0.7
+//! assert!(params.expected_recall(0.8, 0.7) > 0.95); // pairs of 0.8, queried with 0.7
 //! # Ok(())
 //! # }
 //! ```

@@ -305,7 +305,7 @@ impl Builder {
         let begin = signatures.offset + wide(index(from) * stride);
         let range = begin..begin + wide(count * stride);
         let chunk = output.read_back(range, &mut tables.chunk)?;
-        let rebuild = tables.rebuild.as_mut().expect("it has asked for them");
+        let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
         rebuild.signatures(chunk);
         Ok(chunk.len())
     }
@@ -331,7 +331,7 @@ impl Builder {
             let key_bytes = usize::from(u16_of(document));
             tables.hashes.push(key_hash(&document[2..2 + key_bytes], self.shape.key_seed));
         }
-        tables.rebuild.as_mut().expect("it has asked for them").keys(&tables.hashes);
+        tables.rebuild.as_mut().expect("tables are being rebuilt").keys(&tables.hashes);
         Ok(chunk.len())
     }
 

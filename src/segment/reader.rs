@@ -199,14 +199,14 @@ impl Segment {
                 let at = live.trailing_zeros();
                 live &= live - 1;
                 let near = read.as_ref().and_then(|(starts, all)| key_of(starts, all, index(at)));
-                let told = match near {
+                let flow = match near {
                     Some(key) => tell(key),
                     // Long or damaged documents are read one by one. That read returns the error,
                     // if any.
                     None => tell(&self.key(first + at)?),
                 };
-                if told.is_break() {
-                    return Ok(told);
+                if flow.is_break() {
+                    return Ok(flow);
                 }
             }
         }

@@ -198,7 +198,7 @@ impl Rebuild {
 
     /// Feeds the requested signatures.
     pub(crate) fn signatures(&mut self, signatures: &[u8]) {
-        assert!(matches!(self.need(), Need::Signatures { .. }), "fed what was not asked for");
+        assert!(matches!(self.need(), Need::Signatures { .. }), "fed what was not requested");
         let count = signatures.len() / self.signature_bytes;
         let mut keys = std::mem::take(&mut self.scratch);
         for table in self.pass.start / self.slices..self.pass.end.div_ceil(self.slices) {
@@ -216,7 +216,7 @@ impl Rebuild {
 
     /// Feeds the requested key hashes.
     pub(crate) fn keys(&mut self, hashes: &[u64]) {
-        assert!(matches!(self.need(), Need::Keys { .. }), "fed what was not asked for");
+        assert!(matches!(self.need(), Need::Keys { .. }), "fed what was not requested");
         self.collect(index(self.bands), hashes);
         self.fed(hashes.len());
     }

@@ -63,14 +63,14 @@ pub(crate) fn set(
     processor: Option<Processor>,
     mut each: impl FnMut(u64),
 ) {
-    let few = sums.len() <= FEW;
+    let is_small = sums.len() <= FEW;
     for block in sums.chunks_mut(BLOCK) {
         finalise_block(block, processor);
-        if !few {
+        if !is_small {
             block.iter().copied().for_each(&mut each);
         }
     }
-    if few {
+    if is_small {
         if drop_few(sums, seen, &mut each).is_some() {
             return;
         }

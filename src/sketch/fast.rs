@@ -113,8 +113,8 @@ pub(crate) fn go_on(
 ) {
     let mut open = processor.settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
-        // The hash with all bits set cannot be told from an empty slot. It has the greatest value
-        // of the last row.
+        // The hash with all bits set cannot be distinguished from an empty slot. It has the
+        // greatest value of the last row.
         slots[127] = VALUE;
         open[1] ^= 1 << 63;
     }

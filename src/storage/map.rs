@@ -92,8 +92,8 @@ impl Map {
             // SAFETY: the range is mapped as long as `map` is borrowed; the call does not access
             // it, and `pages` has a byte for each of its pages. A range that begins within a page
             // could touch one page more: for such a range the call fails and writes nothing.
-            let told = unsafe { libc::mincore(begin, count, pages.as_mut_ptr()) };
-            return told == 0 && pages.iter().all(|page| page & 1 == 1);
+            let result = unsafe { libc::mincore(begin, count, pages.as_mut_ptr()) };
+            return result == 0 && pages.iter().all(|page| page & 1 == 1);
         }
         let _ = (offset, count);
         matches!(self, Self::Heap(_))

@@ -150,10 +150,7 @@ macro_rules! reading_face {
             }
 
             /// All documents. See [`Snapshot::iter`].
-            #[expect(
-                clippy::iter_without_into_iter,
-                reason = "a walk of everything is asked for by name"
-            )]
+            #[expect(clippy::iter_without_into_iter, reason = "walking all takes an explicit call")]
             pub fn iter(&self) -> Documents {
                 self.snapshot().iter()
             }

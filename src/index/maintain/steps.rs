@@ -157,7 +157,8 @@ pub(crate) fn has_too_many_segments(core: &Core) -> bool {
 }
 
 /// Writes an empty record with the horizon, unless a record already has it. This way, damage
-/// below the horizon can be told from a torn tail even if nothing more is written. Not synced.
+/// below the horizon can be distinguished from a torn tail even if nothing more is written. Not
+/// synced.
 fn note_horizon(core: &Core) -> Result<bool> {
     if !core.group.horizon_is_news() {
         return Ok(false);
