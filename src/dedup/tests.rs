@@ -87,9 +87,9 @@ fn decided(
     for some in ranked.chunks(opened_every) {
         let kept = Index::open(&dir, options()).unwrap();
         let mut dedup = Dedup::new(&kept, alike).unwrap();
-        for few in some.chunks(together) {
+        for batch in some.chunks(together) {
             let documents =
-                few.iter().map(|(rank, set)| (*rank, original(&sketcher, set))).collect();
+                batch.iter().map(|(rank, set)| (*rank, original(&sketcher, set))).collect();
             found.extend(dedup.decide_exactly(documents, &mut fetch).unwrap());
         }
         kept.close().unwrap();
@@ -193,8 +193,8 @@ fn as_many_hashes_are_chosen_as_the_bands_need() {
         assert!(params.candidate_probability(0.2) >= 0.95, "{alike}");
     }
     // Hashes that were given stay, and so do bands.
-    let few = Dedup::choose(&Params::builder().hashes(128), Alike::contained(0.5)).unwrap_err();
-    assert!(few.to_string().contains("148 hashes do"), "{few}");
+    let error = Dedup::choose(&Params::builder().hashes(128), Alike::contained(0.5)).unwrap_err();
+    assert!(error.to_string().contains("148 hashes do"), "{error}");
     let given = Params::builder().bands(20, 4);
     for alike in [Alike::contained(0.8), Alike::similar(0.8).for_verification()] {
         let params = Dedup::choose(&given, alike).unwrap();
@@ -307,7 +307,7 @@ fn what_was_looked_up_before_other_documents_were_kept_is_refused() {
 #[test]
 fn against_an_index_the_documents_decide() {
     let all = sets(200);
-    let (archived, asked) = all.split_at(100);
+    let (archived, incoming) = all.split_at(100);
     let archive = Index::temporary(&params(), options()).unwrap();
     let sketcher = archive.sketcher();
     for (number, set) in (0_u64..).zip(archived) {
@@ -317,7 +317,7 @@ fn against_an_index_the_documents_decide() {
     for alike in [Alike::similar(0.5), Alike::contained(0.8)] {
         let against = Against::new(&archive.snapshot(), alike).unwrap();
         let mut dropped = 0;
-        for set in asked {
+        for set in incoming {
             let mut expected: Option<(u64, f64)> = None;
             for (number, other) in (0..).zip(archived) {
                 let found = overlap(set, other);

@@ -26,7 +26,7 @@ impl Page<'_> {
             [251] => u16::from_le_bytes(self.take()).into(),
             [252] => u32::from_le_bytes(self.take()).into(),
             [253] => u64::from_le_bytes(self.take()),
-            [few] if few <= 250 => few.into(),
+            [small] if small <= 250 => small.into(),
             [other] => panic!("no uint begins with {other}"),
         }
     }

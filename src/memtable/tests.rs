@@ -22,20 +22,20 @@ fn a_reader_sees_what_lived_at_its_change() {
     assert_eq!(content.bucket(0, 7).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(content.bucket(1, 9).collect::<Vec<_>>(), [1]);
     assert_eq!(content.bucket(1, 7).count(), 0);
-    let told = |ordinals| {
-        let mut told = Vec::new();
+    let found = |ordinals| {
+        let mut found = Vec::new();
         let tell = |nth, ordinal| {
-            told.push((nth, ordinal));
+            found.push((nth, ordinal));
             nth != 2
         };
         let keys = [(0, 8), (0, 7), (0, 7), (1, 8)];
         content.buckets(keys.into_iter(), ordinals, &mut Walk::default(), tell);
-        told.sort_unstable();
-        told
+        found.sort_unstable();
+        found
     };
-    assert_eq!(told(0..u32::MAX), [(1, 0), (1, 1), (2, 1), (3, 0)], "newest first, in each");
-    assert_eq!(told(1..u32::MAX), [(1, 1), (2, 1)]);
-    assert_eq!(told(0..1), [(1, 0), (2, 0), (3, 0)]);
+    assert_eq!(found(0..u32::MAX), [(1, 0), (1, 1), (2, 1), (3, 0)], "newest first, in each");
+    assert_eq!(found(1..u32::MAX), [(1, 1), (2, 1)]);
+    assert_eq!(found(0..1), [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(content.signature(1), b"sig2");
     assert_eq!(content.payload(0), b"pay");
 }

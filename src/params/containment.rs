@@ -87,8 +87,8 @@ mod tests {
         for (a, b, contained) in [(100_u32, 200_u32, 1.0), (200, 300, 0.5), (400, 150, 2.0 / 3.0)] {
             let similarity = 100.0 / f64::from(a + b - 100);
             let equal = (1..1_000).find(|rows| params.similarity(*rows) >= similarity).unwrap();
-            let told = params.containment(equal, a, b).unwrap();
-            assert!((told.estimate - contained).abs() < 0.01, "{a} {b}: {told:?}");
+            let containment = params.containment(equal, a, b).unwrap();
+            assert!((containment.estimate - contained).abs() < 0.01, "{a} {b}: {containment:?}");
             let larger = f64::from(a.max(b)) / f64::from(a.min(b));
             let back = Params::similarity_of_contained(contained, larger);
             assert!((back - similarity).abs() < 1e-9, "{back} {similarity}");
@@ -98,11 +98,14 @@ mod tests {
     #[test]
     fn its_error_is_what_a_standard_error_of_the_similarity_makes() {
         let params = Params::for_threshold(0.5).build().unwrap();
-        let told = params.containment(25, 100, 200).unwrap();
+        let containment = params.containment(25, 100, 200).unwrap();
         let rows = params.standard_error(25) * 128.0 * (1.0 - 1.0 / 256.0);
         let next = params.containment(25 + whole(rows), 100, 200).unwrap();
-        let moved = next.estimate - told.estimate;
-        assert!((moved - told.standard_error).abs() < 0.2 * moved, "{moved} {told:?}");
+        let moved = next.estimate - containment.estimate;
+        assert!(
+            (moved - containment.standard_error).abs() < 0.2 * moved,
+            "{moved} {containment:?}"
+        );
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few rows")]

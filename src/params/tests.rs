@@ -281,11 +281,11 @@ fn the_signature_id_covers_what_signatures_depend_on_and_no_more() {
 fn differences_name_each_field_but_not_the_seeds() {
     let here = Params::builder().build().unwrap();
     assert!(here.differences(&here).is_empty());
-    let asked = Params::builder().shingles(Shingles::Chars(5)).seed(77).build().unwrap();
+    let requested = Params::builder().shingles(Shingles::Chars(5)).seed(77).build().unwrap();
     let expected = ["shingles: words:3 here, chars:5 asked", "seed: another one asked"];
-    assert_eq!(here.differences(&asked), expected);
-    let asked = Params::for_threshold(0.5).build().unwrap();
-    let differences = here.differences(&asked);
+    assert_eq!(here.differences(&requested), expected);
+    let requested = Params::for_threshold(0.5).build().unwrap();
+    let differences = here.differences(&requested);
     assert_eq!(differences.len(), 3, "{differences:?}");
 }
 

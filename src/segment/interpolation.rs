@@ -96,7 +96,7 @@ mod tests {
 
     /// Compares the window search with a plain search. Returns false if the window does not
     /// determine the result.
-    fn told(bytes: &[u8], at: u64, group: &[u16], wanted: u16) -> bool {
+    fn window_decides(bytes: &[u8], at: u64, group: &[u16], wanted: u16) -> bool {
         let entries = u32::try_from(group.len()).expect("few");
         let begin = window_of(at, entries, wanted);
         assert_eq!(begin % (LINE / 2), 0);
@@ -135,7 +135,7 @@ mod tests {
                 let near =
                     known.flat_map(|known| [known.wrapping_sub(1), *known, known.wrapping_add(1)]);
                 for wanted in near.chain([0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff]) {
-                    told(&bytes, *at, group, wanted);
+                    window_decides(&bytes, *at, group, wanted);
                 }
             }
         }
@@ -144,17 +144,17 @@ mod tests {
     #[test]
     fn a_window_nearly_always_tells_where_fingerprints_are_random() {
         let mut random = Random(6);
-        let (mut asked, mut silent) = (0, 0);
+        let (mut total, mut silent) = (0, 0);
         for round in 0..2_000 {
             let mut group: Vec<u16> = (0..64).map(|_| short(random.next())).collect();
             group.sort_unstable();
             let (bytes, places) = groups(64 + 2 * (round % 32), &[group.clone()]);
             for _ in 0..20 {
-                asked += 1;
+                total += 1;
                 let wanted = short(random.next());
-                silent += u32::from(!told(&bytes, places[0], &group, wanted));
+                silent += u32::from(!window_decides(&bytes, places[0], &group, wanted));
             }
         }
-        assert!(silent > 0 && silent * 200 < asked, "{silent} of {asked}");
+        assert!(silent > 0 && silent * 200 < total, "{silent} of {total}");
     }
 }

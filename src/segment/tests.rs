@@ -180,11 +180,11 @@ impl Model {
         for table in 0..=self.shape.bands {
             let keys: Vec<u64> =
                 (0..self.keys.len()).map(|doc| self.table_key(table, doc)).collect();
-            let mut asked = keys.clone();
-            asked.sort_unstable();
-            asked.dedup();
-            asked.extend((0..others).map(|_| random.next()));
-            for key in asked {
+            let mut wanted = keys.clone();
+            wanted.sort_unstable();
+            wanted.dedup();
+            wanted.extend((0..others).map(|_| random.next()));
+            for key in wanted {
                 let expected: Vec<u32> = (0..self.docs())
                     .zip(&keys)
                     .filter(|(_, other)| split(**other, groups) == split(key, groups))

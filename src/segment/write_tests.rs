@@ -24,8 +24,8 @@ fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
             ends.into_iter().chain([directories.offset, wide(segment.blocks.blocks()) << 12]);
         let ends = ends.map(|end| usize::try_from(end).expect("small"));
         let halves = ends.clone().map(|end| end / 2);
-        let few = if docs < 1000 { vec![1, 63, 64] } else { vec![64] };
-        let sizes = few.into_iter().chain([4096, 5000, 12_345, 1 << 14, 2 << 20]);
+        let sizes = if docs < 1000 { vec![1, 63, 64] } else { vec![64] };
+        let sizes = sizes.into_iter().chain([4096, 5000, 12_345, 1 << 14, 2 << 20]);
         for write_bytes in sizes.chain(ends).chain(halves) {
             let mut builder = model.pushed_by(&place.disk, &again, MEMORY, write_bytes);
             while !builder.step(10_000).expect("stepped") {}

@@ -250,8 +250,8 @@ fn a_pair_counts_at_its_first_shared_band_only() {
         assert_eq!(verifier.pair(band, &a, &b).expect("sound"), counted, "band {band}");
         let both = [a, b].concat();
         let pairs = verifier.bucket(band, &both).expect("sound");
-        let told = pairs.first().map(|pair: &VerifiedPair| (pair.a, pair.b, pair.equal_rows));
-        assert_eq!(told, counted.map(|rows| (0, 1, rows)));
+        let found = pairs.first().map(|pair: &VerifiedPair| (pair.a, pair.b, pair.equal_rows));
+        assert_eq!(found, counted.map(|rows| (0, 1, rows)));
         assert_eq!(verifier.between(band, &a, &b).expect("sound").len(), pairs.len());
     }
     let similarity = verifier.bucket(1, &[a, b].concat()).expect("sound")[0].similarity;

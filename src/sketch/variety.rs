@@ -164,7 +164,7 @@ mod tests {
             for (words, vocabulary) in [(300, 5), (600, 5), (2_000, 5), (9_000, 6), (3_000, 4)] {
                 // A single estimate has a large error for so few shingles; the mean of many does
                 // not.
-                let (mut real, mut told) = (0.0, 0.0);
+                let (mut real, mut estimated) = (0.0, 0.0);
                 for seed in 0..10 {
                     let [a, b] =
                         [2 * seed, 2 * seed + 1].map(|seed| drawn(seed, words, vocabulary, space));
@@ -175,12 +175,12 @@ mod tests {
                     assert_eq!(variety.distinct, signature.shingle_count() as usize);
                     assert!(variety.shingles.abs_diff(words) <= 5, "{variety:?}");
                     real += own.similarity(&other) / 10.0;
-                    told += variety.by_chance / 10.0;
+                    estimated += variety.by_chance / 10.0;
                 }
-                let close = (told - real).abs() < 0.05;
+                let close = (estimated - real).abs() < 0.05;
                 assert!(
-                    close || (real < 0.45 && told < 0.45),
-                    "{words} {vocabulary}: {told} {real}"
+                    close || (real < 0.45 && estimated < 0.45),
+                    "{words} {vocabulary}: {estimated} {real}"
                 );
             }
         }
@@ -189,17 +189,17 @@ mod tests {
     #[test]
     fn texts_of_few_shingles_are_too_small_and_usual_ones_are_not() {
         let sketcher = Sketcher::new(&Params::for_threshold(0.7).build().unwrap());
-        let told = |text: &str| sketcher.text_with_variety(text).unwrap().1;
+        let variety = |text: &str| sketcher.text_with_variety(text).unwrap().1;
         for text in ["spam ".repeat(20), drawn(1, 500, 5, " "), drawn(2, 5_000, 10, " ")] {
-            assert!(told(&text).is_too_small(0.7), "{:?}", told(&text));
+            assert!(variety(&text).is_too_small(0.7), "{:?}", variety(&text));
         }
         // Three copies of a paragraph are not a small set.
         let paragraph = drawn(3, 400, 26, " ").repeat(3);
         for text in [drawn(4, 500, 26, " "), paragraph, "to be or not to be".to_owned()] {
-            assert!(!told(&text).is_too_small(0.5), "{:?}", told(&text));
+            assert!(!variety(&text).is_too_small(0.5), "{:?}", variety(&text));
         }
         // The limit is the similarity that two such texts have by chance.
-        let some = told(&drawn(5, 600, 7, " "));
+        let some = variety(&drawn(5, 600, 7, " "));
         assert!((0.1..0.9).contains(&some.by_chance), "{some:?}");
         assert!(some.is_too_small(some.by_chance));
         assert!(!some.is_too_small(some.by_chance + 1e-9));
@@ -215,14 +215,14 @@ mod tests {
                 assert!(text.len() >= crate::sketch::large::BYTES_MIN);
                 let mut scratch = super::super::scratch::Scratch::default();
                 sketcher.inner.cut(None, &text, &mut scratch);
-                let (signature, told) = sketcher.text_with_variety(&text).unwrap();
-                assert_eq!(told.shingles, scratch.sums.len());
+                let (signature, variety) = sketcher.text_with_variety(&text).unwrap();
+                assert_eq!(variety.shingles, scratch.sums.len());
                 let distinct = signature.shingle_count() as usize;
                 let usual = super::Variety::of_usual(scratch.sums.len(), distinct);
                 let mut repeats = super::Repeats::new(usual);
                 repeats.shorten_at = usize::MAX;
                 repeats.add(&scratch.sums);
-                assert_eq!(told, repeats.finish(), "{shingles} {:?}", &text[..40]);
+                assert_eq!(variety, repeats.finish(), "{shingles} {:?}", &text[..40]);
             }
         }
         let usual = super::Variety::of_usual(4_000, 1);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_bag_counts_repeats_and_needs_no_warning() {
         let params = Params::for_threshold(0.7).bag(true).build().unwrap();
-        let told = Sketcher::new(&params).text_with_variety(&"spam ".repeat(90)).unwrap().1;
-        assert!(!told.is_too_small(0.1), "{told:?}");
+        let variety = Sketcher::new(&params).text_with_variety(&"spam ".repeat(90)).unwrap().1;
+        assert!(!variety.is_too_small(0.1), "{variety:?}");
     }
 }

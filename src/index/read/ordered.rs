@@ -214,18 +214,18 @@ mod tests {
                 key.extend((0..below(40)).map(|_| b"ab\0"[below(3)]));
                 all.insert(key);
             }
-            let mut told: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
-            told.sort_by_key(|key| std::cmp::Reverse(key.len() / 16));
+            let mut unsorted: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
+            unsorted.sort_by_key(|key| std::cmp::Reverse(key.len() / 16));
             if round % 2 == 0 {
-                told.push(b"other".to_vec());
+                unsorted.push(b"other".to_vec());
                 all.insert(b"other".to_vec());
             }
             let mut keys = Gathered::default();
-            for key in &told {
+            for key in &unsorted {
                 keys.push(key);
             }
             let mut order: Vec<u32> =
-                (0..told.len()).map(|at| u32::try_from(at).expect("few")).collect();
+                (0..unsorted.len()).map(|at| u32::try_from(at).expect("few")).collect();
             sort(&keys, &mut order, 0);
             let sorted: Vec<&[u8]> = order.iter().map(|number| keys.key(*number)).collect();
             let expected: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();

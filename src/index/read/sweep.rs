@@ -359,12 +359,12 @@ pub(super) mod tests {
         let snapshot = index.snapshot();
         assert_eq!(snapshot.state.segments.len(), 2);
         let whole = pairs(&snapshot, 0.5, 0);
-        let mut asked = 0;
+        let mut found = 0;
         for document in snapshot.iter() {
             let document = document.expect("sound files");
-            asked += snapshot.query_key(&document.key).threshold(0.5).run().expect("there").found;
+            found += snapshot.query_key(&document.key).threshold(0.5).run().expect("there").found;
         }
-        assert_eq!(asked, 2 * wide(whole.len()));
+        assert_eq!(found, 2 * wide(whole.len()));
         assert!(whole.len() > 1_000, "{}", whole.len());
         for cut in [1, 7, 13, 17, 19] {
             assert!(pairs(&snapshot, 0.5, cut) == whole, "in 2^{cut} ranges");

@@ -148,9 +148,13 @@ mod tests {
             for _ in 0..COPIES + 2 {
                 scope.spawn(|| {
                     while !done.load(Ordering::Acquire) {
-                        let told = seen.load(Ordering::Acquire);
+                        let earlier = seen.load(Ordering::Acquire);
                         let snapshot = view.snapshot();
-                        assert!(snapshot.visible >= told, "{} after {told}", snapshot.visible);
+                        assert!(
+                            snapshot.visible >= earlier,
+                            "{} after {earlier}",
+                            snapshot.visible
+                        );
                         assert_eq!(snapshot.documents, 2 * snapshot.visible);
                         seen.fetch_max(snapshot.visible, Ordering::AcqRel);
                         std::thread::yield_now();

@@ -247,8 +247,8 @@ fn of_a_run_that_was_cut_a_prefix_is_left() {
         let newcomer = |at: u8| (format!("{round}-{at:02}"), near(at * 4 + 1, round, 1));
         let some: Vec<(String, Signature)> = (0..24).map(newcomer).collect();
         let new: Vec<_> = some.iter().map(|(key, one)| Newcomer::new(key, one)).collect();
-        let told = index.admit_all(&new, &terms).expect("decided");
-        for (admission, (key, _)) in told.iter().zip(&some) {
+        let admissions = index.admit_all(&new, &terms).expect("decided");
+        for (admission, (key, _)) in admissions.iter().zip(&some) {
             let (_, _, removed) = admitted(&admission.decision);
             assert!(removed.iter().all(|key| live.remove(*key)), "{removed:?}");
             live.insert(key.clone());

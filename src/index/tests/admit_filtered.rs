@@ -156,9 +156,9 @@ fn fewer_candidates_are_told() {
     let all = index.admit("x", &signature(1), &Admit::at(0.9)).expect("decided");
     assert!(all.complete && !all.is_admitted());
     for filtered in [false, true] {
-        let few = Admit::at(0.9).max_candidates(3);
-        let few = if filtered { few.filter(|_, _| true) } else { few };
-        let some = index.admit("x", &signature(1), &few).expect("decided");
+        let limited = Admit::at(0.9).max_candidates(3);
+        let limited = if filtered { limited.filter(|_, _| true) } else { limited };
+        let some = index.admit("x", &signature(1), &limited).expect("decided");
         assert!(!some.complete && !some.is_admitted());
     }
 }
@@ -233,14 +233,14 @@ fn filters_see_key_payload_and_time_of_every_document() {
             .map(|number| format!("k{number}").into_bytes())
             .collect();
         expected.sort();
-        let asked = [signature(value)];
+        let signatures = [signature(value)];
         let keys = |answer: &crate::Answer| -> Vec<_> {
             answer.matches.iter().map(|found| found.key.clone()).collect()
         };
-        let one = index.query(&asked[0]).threshold(0.9).filter_document(passes);
+        let one = index.query(&signatures[0]).threshold(0.9).filter_document(passes);
         let one = one.run().expect("found");
         assert_eq!((keys(&one), one.found), (expected.clone(), expected.len() as u64));
-        let several = index.queries(&asked).threshold(0.9).filter_document(passes);
+        let several = index.queries(&signatures).threshold(0.9).filter_document(passes);
         assert_eq!(keys(&several.run().expect("found")[0]), expected);
     }
     // What is old rejects nobody.

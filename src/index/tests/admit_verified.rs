@@ -117,14 +117,14 @@ fn by_force(
 }
 
 fn decided(admission: Admission) -> (Decided, Vec<Vec<u8>>) {
-    let told = |matches: Vec<crate::Match>| {
+    let evidence = |matches: Vec<crate::Match>| {
         let one = |found: crate::Match| (found.key, found.overlap.expect("evidence"));
         matches.into_iter().map(one).collect()
     };
     let decided = match admission.decision {
-        Decision::Rejected { duplicates } => Decided::Rejected(told(duplicates)),
+        Decision::Rejected { duplicates } => Decided::Rejected(evidence(duplicates)),
         Decision::Admitted { related, removed, .. } => {
-            Decided::Admitted { related: told(related), removed: told(removed) }
+            Decided::Admitted { related: evidence(related), removed: evidence(removed) }
         }
     };
     (decided, admission.unverified)
@@ -195,16 +195,16 @@ fn verified_admissions_equal_brute_force() {
 }
 
 /// A newcomer of a thread, and its admission.
-struct Asked {
+struct Attempt {
     key: Vec<u8>,
     own: Original,
     admission: Admission,
 }
 
 /// Admits newcomers one by one. Each is known to the other threads before.
-fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> Vec<Asked> {
+fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> Vec<Attempt> {
     let mut random = Random((thread + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let mut asked = Vec::new();
+    let mut attempts = Vec::new();
     for number in 0..80 {
         let own = random.original(&index.sketcher());
         let key = format!("{thread}-{number}").into_bytes();
@@ -221,9 +221,9 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unsettled),
             }
         };
-        asked.push(Asked { key, own, admission });
+        attempts.push(Attempt { key, own, admission });
     }
-    asked
+    attempts
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn verified_admissions_of_many_threads_equal_brute_force_in_order_of_their_chang
         let (index, known) = (index(), Mutex::default());
         let (reject, relate) = (Alike::similar(0.6), Some(0.4));
         let terms = Admit::at(reject).relate(0.4).keep(keep);
-        let mut asked: Vec<Asked> = std::thread::scope(|scope| {
+        let mut attempts: Vec<Attempt> = std::thread::scope(|scope| {
             let (index, known, terms) = (&index, &known, &terms);
             let threads: Vec<_> = (0..4)
                 .map(|thread| scope.spawn(move || ask(index, known, thread, terms)))
@@ -240,9 +240,9 @@ fn verified_admissions_of_many_threads_equal_brute_force_in_order_of_their_chang
             threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
         });
         // Decisions with the same change rest on the same state; the one that wrote comes last.
-        asked.sort_by_key(|asked| (asked.admission.change, asked.admission.is_admitted()));
+        attempts.sort_by_key(|attempt| (attempt.admission.change, attempt.admission.is_admitted()));
         let (mut model, mut rejected) = (Model::new(), 0);
-        for Asked { key, own, admission } in asked {
+        for Attempt { key, own, admission } in attempts {
             rejected += u32::from(!admission.is_admitted());
             let limits = (keep, usize::MAX);
             let expected = by_force(&mut model, (&key, &own), (reject, relate), limits, &|_| false);

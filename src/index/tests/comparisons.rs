@@ -84,15 +84,15 @@ fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
             scan.flush().unwrap();
             crowd.flush().unwrap();
         }
-        let told = sampled(&scan);
-        assert!(told.is_scan() && !told.is_cut, "{told:?}");
+        let sample = sampled(&scan);
+        assert!(sample.is_scan() && !sample.is_cut, "{sample:?}");
         // Each query is compared with 99 other documents. The sample ends once it has made at least
         // 200 comparisons, so after the third query.
-        assert_eq!((told.queries, told.compared, told.in_vain), (3, 297, 297));
-        assert!((told.in_vain_per_query() - 99.0).abs() < 1e-9);
-        let told = sampled(&crowd);
-        assert!(!told.is_scan() && told.is_cut && told.in_vain == 0, "{told:?}");
-        assert!(told.compared >= 200 && told.compared_per_query() <= 99.0, "{told:?}");
+        assert_eq!((sample.queries, sample.compared, sample.in_vain), (3, 297, 297));
+        assert!((sample.in_vain_per_query() - 99.0).abs() < 1e-9);
+        let sample = sampled(&crowd);
+        assert!(!sample.is_scan() && sample.is_cut && sample.in_vain == 0, "{sample:?}");
+        assert!(sample.compared >= 200 && sample.compared_per_query() <= 99.0, "{sample:?}");
     }
     scan.shutdown().unwrap();
     let error = scan.snapshot().sample_comparisons().unwrap_err();

@@ -49,9 +49,10 @@ fn rows(params: &Params, a: &Signature, b: &Signature) -> Option<(u32, f64)> {
     let mut bands = one.chunks(params.rows_per_band()).zip(other.chunks(params.rows_per_band()));
     let shares = bands.by_ref().take(params.bands()).any(|(one, other)| one == other);
     let rows = u32::try_from(equal(one, other)).unwrap();
-    let told = params.containment(rows, a.shingle_count(), b.shingle_count())?;
-    let is = shares && rows >= params.equal_rows_min(0.0) && told.estimate >= CONTAINED - 1e-9;
-    is.then_some((rows, told.estimate))
+    let containment = params.containment(rows, a.shingle_count(), b.shingle_count())?;
+    let is =
+        shares && rows >= params.equal_rows_min(0.0) && containment.estimate >= CONTAINED - 1e-9;
+    is.then_some((rows, containment.estimate))
 }
 
 fn documents(index: &Index) -> Vec<Document> {
@@ -66,28 +67,28 @@ fn queries_find_what_contains_enough() {
     let signatures: Vec<_> = all.iter().map(|document| document.signature.clone()).collect();
     let many = index.queries(&signatures).contained(CONTAINED).limit(7).run().unwrap();
     let (mut low, mut missed) = (0, 0);
-    for (asked, many) in all.iter().zip(&many) {
+    for (query, many) in all.iter().zip(&many) {
         let like = |other: &Document| {
-            let (rows, estimate) = rows(index.params(), &asked.signature, &other.signature)?;
+            let (rows, estimate) = rows(index.params(), &query.signature, &other.signature)?;
             Some((std::cmp::Reverse(rows), other.key.clone(), estimate))
         };
         let mut expected: Vec<_> = all.iter().filter_map(like).collect();
         expected.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         low += expected.iter().filter(|found| found.0.0 < 32).count();
         missed += all.len() - expected.len();
-        let found = index.query(&asked.signature).contained(CONTAINED).run().unwrap();
-        let told = |found: &crate::Answer| -> Vec<_> {
+        let found = index.query(&query.signature).contained(CONTAINED).run().unwrap();
+        let listed = |found: &crate::Answer| -> Vec<_> {
             let of = |m: &crate::Match| {
                 (std::cmp::Reverse(m.equal_rows), m.key.clone(), m.containment.unwrap().estimate)
             };
             found.iter().map(of).collect()
         };
-        assert_eq!(told(&found), expected);
+        assert_eq!(listed(&found), expected);
         assert_eq!(found.found, expected.len() as u64);
-        assert_eq!(told(many), expected[..expected.len().min(7)]);
-        let by_key = index.query_key(&asked.key).contained(CONTAINED).run().unwrap();
-        expected.retain(|found| found.1 != asked.key);
-        assert_eq!(told(&by_key), expected);
+        assert_eq!(listed(many), expected[..expected.len().min(7)]);
+        let by_key = index.query_key(&query.key).contained(CONTAINED).run().unwrap();
+        expected.retain(|found| found.1 != query.key);
+        assert_eq!(listed(&by_key), expected);
     }
     assert!(low > 100 && missed > 1_000, "{low} {missed}");
 }
@@ -99,12 +100,12 @@ fn a_query_of_several_keys_takes_what_one_of_them_contains() {
     let index = index(&folder.path().join("x"));
     let all = documents(&index);
     let keys: Vec<_> = all.iter().map(|document| document.key.clone()).step_by(13).collect();
-    let asked: Vec<_> = all.iter().filter(|document| keys.contains(&document.key)).collect();
+    let queries: Vec<_> = all.iter().filter(|document| keys.contains(&document.key)).collect();
     let mut expected = BTreeMap::new();
     for other in all.iter().filter(|other| !keys.contains(&other.key)) {
-        let best = asked
+        let best = queries
             .iter()
-            .filter_map(|asked| Some(rows(index.params(), &asked.signature, &other.signature)?.0));
+            .filter_map(|query| Some(rows(index.params(), &query.signature, &other.signature)?.0));
         if let Some(best) = best.max() {
             expected.insert(other.key.clone(), best);
         }
@@ -209,10 +210,10 @@ fn a_query_can_be_stopped_while_it_reads_counts() {
     let index = index(&folder.path().join("x"));
     let found = |one: &Document| index.query(&one.signature).threshold(0.0).run().unwrap().found;
     let all = documents(&index);
-    let asked = &all.iter().max_by_key(|one| found(one)).unwrap().signature;
+    let signature = &all.iter().max_by_key(|one| found(one)).unwrap().signature;
     let looks = |contained: Option<f64>, stopped_at: u32| {
         let count = AtomicU32::new(0);
-        let query = index.query(asked).threshold(0.0).limit(1);
+        let query = index.query(signature).threshold(0.0).limit(1);
         let query = contained.map_or(query.clone(), |contained| query.contained(contained));
         let is_due = || count.fetch_add(1, Ordering::Relaxed) >= stopped_at;
         let answer = query.cancel_if(is_due).run().unwrap();
@@ -287,13 +288,13 @@ fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
         }
         let pairs = index.pairs(Alike::contained(CONTAINED)).unwrap().collapse().unwrap();
         let text = |key: Vec<u8>| String::from_utf8(key).unwrap();
-        let told = |one| match one {
+        let fields = |one| match one {
             crate::Collapsed::Crowd { key, count } => (text(key), String::new(), count, 0),
             crate::Collapsed::Pair { pair, a_count, b_count } => {
                 (text(pair.a), text(pair.b), a_count, b_count)
             }
         };
-        let found: Vec<_> = pairs.map(|one| told(one.unwrap())).collect();
+        let found: Vec<_> = pairs.map(|one| fields(one.unwrap())).collect();
         assert_eq!(found.len(), expected.len());
         assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
     }
@@ -346,14 +347,16 @@ fn newcomers_are_admitted_as_by_brute_force() {
         for some in all.chunks(23) {
             let newcomers: Vec<_> =
                 some.iter().map(|one| Newcomer::new(&one.key, &one.signature)).collect();
-            let told = index.admit_all(&newcomers, &terms).unwrap();
-            for (newcomer, told) in some.iter().zip(told) {
+            let admissions = index.admit_all(&newcomers, &terms).unwrap();
+            for (newcomer, admission) in some.iter().zip(admissions) {
                 let own = &newcomer.signature;
                 let (duplicates, related) = like(&params, own, &stored, relate);
                 let low = |(_, rows, _): &&(Vec<u8>, u32, _)| *rows < 30;
                 contained_only += duplicates.iter().filter(low).count();
-                let duplicates: Vec<_> =
-                    duplicates.into_iter().map(|(key, _, told)| (key, Some(told))).collect();
+                let duplicates: Vec<_> = duplicates
+                    .into_iter()
+                    .map(|(key, _, containment)| (key, Some(containment)))
+                    .collect();
                 let count = |key: &Vec<u8>| stored[key].shingle_count();
                 let stays = match keep {
                     Keep::Newest => true,
@@ -363,12 +366,14 @@ fn newcomers_are_admitted_as_by_brute_force() {
                     Keep::First => duplicates.is_empty(),
                 };
                 let listed = |matches: &[Match]| {
-                    let of = |m: &Match| (m.key.clone(), m.containment.map(|told| told.estimate));
+                    let of = |m: &Match| {
+                        (m.key.clone(), m.containment.map(|containment| containment.estimate))
+                    };
                     let mut all: Vec<_> = matches.iter().map(of).collect();
                     all.sort_by(|a, b| a.0.cmp(&b.0));
                     all
                 };
-                match &told.decision {
+                match &admission.decision {
                     Decision::Rejected { duplicates: found } => {
                         assert!(!stays);
                         assert_eq!(listed(found), duplicates);
@@ -404,28 +409,31 @@ fn what_is_to_be_verified_is_looked_for_from_below() {
     let low = params.equal_rows_min(params.search_threshold(0.6));
     assert!(low < params.equal_rows_min(0.6));
     let mut more = [0; 2];
-    for asked in &all {
-        let query = || index.query(&asked.signature).for_verification();
-        let told = query().contained(0.95).run().unwrap();
+    for document in &all {
+        let query = || index.query(&document.signature).for_verification();
+        let answer = query().contained(0.95).run().unwrap();
         let reach = |other: &&Document| {
-            let all_pairs = index.query(&asked.signature).threshold(0.0).contained(0.0);
+            let all_pairs = index.query(&document.signature).threshold(0.0).contained(0.0);
             let found = all_pairs.run().unwrap();
             let found = found.matches.iter().find(|found| found.key == other.key);
-            let told = found.and_then(|found| found.containment);
-            told.is_some_and(|told| told.estimate + 3.0 * told.standard_error >= 0.95 - 1e-9)
+            let containment = found.and_then(|found| found.containment);
+            containment.is_some_and(|containment| {
+                containment.estimate + 3.0 * containment.standard_error >= 0.95 - 1e-9
+            })
         };
-        if asked.key[0] % 8 == 0 {
+        if document.key[0] % 8 == 0 {
             let expected: BTreeSet<_> = all.iter().filter(reach).map(|one| &one.key).collect();
-            assert_eq!(told.matches.iter().map(|m| &m.key).collect::<BTreeSet<_>>(), expected);
-            more[0] +=
-                told.found - index.query(&asked.signature).contained(0.95).run().unwrap().found;
+            assert_eq!(answer.matches.iter().map(|m| &m.key).collect::<BTreeSet<_>>(), expected);
+            more[0] += answer.found
+                - index.query(&document.signature).contained(0.95).run().unwrap().found;
         }
         let answer = query().threshold(0.6).run().unwrap();
         assert!((answer.threshold - params.search_threshold(0.6)).abs() < 1e-12);
-        let by_rows = index.query(&asked.signature).threshold(0.0).run().unwrap();
+        let by_rows = index.query(&document.signature).threshold(0.0).run().unwrap();
         let reaching = by_rows.matches.iter().filter(|found| found.equal_rows >= low).count();
         assert_eq!(answer.matches.len(), reaching);
-        more[1] += answer.found - index.query(&asked.signature).threshold(0.6).run().unwrap().found;
+        more[1] +=
+            answer.found - index.query(&document.signature).threshold(0.6).run().unwrap().found;
     }
     assert!(more[0] > 4 && more[1] > 10, "{more:?}");
     let pairs = |alike: Alike| index.pairs(alike).unwrap().count();

@@ -97,27 +97,27 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
     for moment in [Moment::BeforeLink, Moment::BeforeSync] {
         let sim = Sim::new();
         let index = index(&sim);
-        let told = Arc::new(Mutex::new(BTreeSet::new()));
+        let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let visit = {
-            let (sim, told) = (sim.clone(), Arc::clone(&told));
+            let (sim, seen) = (sim.clone(), Arc::clone(&seen));
             move || {
                 let dir = Path::new(COPY);
                 let read = Reader::open_on(disk(&sim), dir, options()).expect_err("not yet");
                 let opened = Index::open_on(disk(&sim), dir, options()).expect_err("not yet");
                 let created = Index::create_on(disk(&sim), dir, &params(), options());
                 let kinds = [read, opened, created.expect_err("kept out")].map(|e| e.kind());
-                told.lock().expect("free").insert(format!("{kinds:?}"));
+                seen.lock().expect("free").insert(format!("{kinds:?}"));
                 false
             }
         };
         sim.visit_syncs(Some((moment, Box::new(visit))));
         index.backup_of(&index.snapshot(), COPY).expect("backed up");
         sim.visit_syncs(None);
-        let told = told.lock().expect("free");
-        assert!(told.contains("[Locked, Locked, Locked]"), "{moment:?}: {told:?}");
+        let seen = seen.lock().expect("free");
+        assert!(seen.contains("[Locked, Locked, Locked]"), "{moment:?}: {seen:?}");
         // As long as the copy has no file, reading and opening may get another error. Creating
         // always gets `Locked`.
-        assert!(told.iter().all(|told| told.ends_with("Locked]")), "{moment:?}: {told:?}");
+        assert!(seen.iter().all(|kinds| kinds.ends_with("Locked]")), "{moment:?}: {seen:?}");
     }
 }
 
@@ -321,10 +321,10 @@ fn a_snapshot_is_backed_up_as_it_was_whatever_came_later() {
         other.remove([b'k', key]).expect("removed");
     }
     other.backup_of(&other.snapshot(), "/elsewhere/few.nearkin").expect("backed up");
-    let few = Index::open_on(disk(&sim), Path::new("/elsewhere/few.nearkin"), options());
-    let few = few.expect("an index");
-    assert_eq!(few.stats().expect("stats").recovery.files_swept, 0);
-    assert_eq!(answers(&few.snapshot()), answers(&other.snapshot()));
+    let copy = Index::open_on(disk(&sim), Path::new("/elsewhere/few.nearkin"), options());
+    let copy = copy.expect("an index");
+    assert_eq!(copy.stats().expect("stats").recovery.files_swept, 0);
+    assert_eq!(answers(&copy.snapshot()), answers(&other.snapshot()));
 }
 
 /// A way to copy a whole index.

@@ -64,22 +64,22 @@ fn a_listener_hears_of_flushes_compactions_expiry_and_recovery() {
         index.insert(format!("{number}"), &text("the quick brown fox")).unwrap();
         index.insert(format!("{number}/2"), &text("the quick brown fox")).unwrap();
         index.flush().unwrap();
-        let told = heard.take();
-        let [Event::Flushed { documents: 2, bytes, duration }, ..] = &told[..] else {
-            panic!("{told:?}")
+        let events = heard.take();
+        let [Event::Flushed { documents: 2, bytes, duration }, ..] = &events[..] else {
+            panic!("{events:?}")
         };
-        assert!(*bytes > 1_000 && *duration > Duration::ZERO, "{told:?}");
+        assert!(*bytes > 1_000 && *duration > Duration::ZERO, "{events:?}");
     }
     index.compact().unwrap();
-    let told = heard.take();
-    let [Event::CompactionBegun { segments, documents: 6 }, Event::Compacted { .. }] = &told[..]
+    let events = heard.take();
+    let [Event::CompactionBegun { segments, documents: 6 }, Event::Compacted { .. }] = &events[..]
     else {
-        panic!("{told:?}")
+        panic!("{events:?}")
     };
-    let Event::Compacted { segments: merged, documents: 6, bytes, duration } = &told[1] else {
-        panic!("{told:?}")
+    let Event::Compacted { segments: merged, documents: 6, bytes, duration } = &events[1] else {
+        panic!("{events:?}")
     };
-    assert!(segments == merged && *bytes > 1_000 && *duration > Duration::ZERO, "{told:?}");
+    assert!(segments == merged && *bytes > 1_000 && *duration > Duration::ZERO, "{events:?}");
     clock.fetch_add(50, Ordering::Relaxed);
     index.insert("late", &text("a lazy dog")).unwrap();
     clock.fetch_add(80, Ordering::Relaxed);
@@ -90,11 +90,11 @@ fn a_listener_hears_of_flushes_compactions_expiry_and_recovery() {
     drop(index);
     let (heard, with_it) = Heard::by(options());
     let index = Index::open(&dir, with_it).unwrap();
-    let told = heard.take();
-    let [Event::Flushed { .. }, Event::Recovered { changes: 3, .. }] = told[..] else {
-        panic!("{told:?}")
+    let events = heard.take();
+    let [Event::Flushed { .. }, Event::Recovered { changes: 3, .. }] = events[..] else {
+        panic!("{events:?}")
     };
-    assert!(told[1].to_string().starts_with("recovered: "), "{}", told[1]);
+    assert!(events[1].to_string().starts_with("recovered: "), "{}", events[1]);
     index.close().unwrap();
 }
 
@@ -160,8 +160,11 @@ fn failures_are_told_once() {
     std::fs::write(dir.join("segments"), "no folder").unwrap();
     index.insert("k", &text("the quick brown fox")).unwrap();
     let said = index.last_maintenance_error().unwrap();
-    let told = heard.take();
-    assert!(matches!(told[..], [Event::MaintenanceFailed { kind: ErrorKind::Io, .. }]), "{told:?}");
+    let events = heard.take();
+    assert!(
+        matches!(events[..], [Event::MaintenanceFailed { kind: ErrorKind::Io, .. }]),
+        "{events:?}"
+    );
     // The message of the real failure contains numbers that differ each time. This message does not
     // change, so only its first occurrence is reported.
     let again = Error::new(ErrorKind::Io, "the same");
@@ -185,8 +188,11 @@ fn failures_are_told_once() {
         let error = index.insert("m", &text("the quick brown fox")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed);
     }
-    let told = heard.take();
-    assert!(matches!(&told[..], [Event::LockLost { message }] if !message.is_empty()), "{told:?}");
+    let events = heard.take();
+    assert!(
+        matches!(&events[..], [Event::LockLost { message }] if !message.is_empty()),
+        "{events:?}"
+    );
 }
 
 #[test]

@@ -176,8 +176,8 @@ fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it
         }
         let error = write(&first).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
-        let told = if second_comes { "replaced by another" } else { "removed" };
-        assert!(error.to_string().contains(told), "{error}");
+        let reason = if second_comes { "replaced by another" } else { "removed" };
+        assert!(error.to_string().contains(reason), "{error}");
         assert_eq!(first.maintain().unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(first.len(), 5);
         drop(first);

@@ -242,7 +242,7 @@ fn filled(index: Index, sketcher: &Sketcher) -> Index {
 }
 
 /// All answers at three thresholds: queries and pairs.
-fn asked(index: &Index, queries: &[Signature]) -> Vec<String> {
+fn all_matches(index: &Index, queries: &[Signature]) -> Vec<String> {
     let mut all = Vec::new();
     for threshold in [0.0, 0.4, 0.8] {
         for query in queries {
@@ -286,7 +286,7 @@ fn a_rebuilt_index_answers_as_one_made_from_the_texts() {
         assert_eq!(answers(&rebuilt.snapshot()), answers(&made.snapshot()), "{params:?}");
         let queries: Vec<_> =
             (0..60).map(|n| sketcher.text(&text(n * 11)).expect("sketched")).collect();
-        let (found, expected) = (asked(&rebuilt, &queries), asked(&made, &queries));
+        let (found, expected) = (all_matches(&rebuilt, &queries), all_matches(&made, &queries));
         assert!(expected.iter().map(String::len).sum::<usize>() > 10_000, "something is found");
         assert_eq!(found, expected, "{params:?}");
     }

@@ -266,8 +266,8 @@ fn two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed() {
             .env(ALONE, "1")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
         return;
     }
     let mut indexes = vec![temporary(options())];

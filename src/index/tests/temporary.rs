@@ -53,17 +53,17 @@ impl Random {
 type Model = BTreeMap<Vec<u8>, Signature>;
 
 /// The expected matches of a query, by the law: a shared band and enough equal rows.
-fn by_force(model: &Model, params: &Params, asked: &Signature) -> Vec<Vec<u8>> {
+fn by_force(model: &Model, params: &Params, query: &Signature) -> Vec<Vec<u8>> {
     let least = params.equal_rows_min(params.threshold());
     let bytes = params.band_bytes();
     let mut found: Vec<_> = model
         .iter()
         .filter(|(_, other)| {
-            let bands = asked.as_bytes().chunks(bytes).zip(other.as_bytes().chunks(bytes));
+            let bands = query.as_bytes().chunks(bytes).zip(other.as_bytes().chunks(bytes));
             bands.into_iter().any(|(a, b)| a == b)
         })
         .map(|(key, other)| {
-            (equal_rows(asked.as_bytes(), other.as_bytes(), params.lane_bits()), key.clone())
+            (equal_rows(query.as_bytes(), other.as_bytes(), params.lane_bits()), key.clone())
         })
         .filter(|(equal, _)| *equal >= least)
         .collect();
@@ -119,10 +119,10 @@ fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
         let mut model = Model::new();
         for round in 0..120 {
             step(&mut random, &all, &mut model);
-            let asked = random.signature(&params());
-            let expected = by_force(&model, &params(), &asked);
+            let query = random.signature(&params());
+            let expected = by_force(&model, &params(), &query);
             for index in &all {
-                let answer = index.query(&asked).run().unwrap();
+                let answer = index.query(&query).run().unwrap();
                 let keys: Vec<_> = answer.matches.into_iter().map(|found| found.key).collect();
                 assert_eq!(keys, expected, "seed {seed}, round {round}");
                 assert_eq!(index.len(), model.len() as u64);

@@ -277,7 +277,7 @@ fn a_carry_into_the_row_is_seen_on_every_processor() {
     }
 }
 
-/// The greatest hash cannot be told from an empty slot.
+/// The greatest hash cannot be distinguished from an empty slot.
 #[test]
 fn the_greatest_hash_is_a_hash_on_every_processor() {
     for count in [1, 30, 200, 2_000] {

@@ -74,9 +74,13 @@ impl Fields {
             number: self.generation,
             params_id: base.row.params.id(),
         };
-        let told = |which: usize, length: usize| self.lies[which].unwrap_or(narrow(length as u64));
-        let lengths =
-            [told(0, self.note.len()), told(1, self.row.len()), told(2, self.shard_of.len())];
+        let stated_length =
+            |which: usize, length: usize| self.lies[which].unwrap_or(narrow(length as u64));
+        let lengths = [
+            stated_length(0, self.note.len()),
+            stated_length(1, self.row.len()),
+            stated_length(2, self.shard_of.len()),
+        ];
         let mut own = self.shards.to_le_bytes().to_vec();
         own.extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
         let mut rest: Vec<u8> =

@@ -49,7 +49,7 @@ pub(super) fn run(data: &[u8]) {
         Err(error) => Expected::Refused(error.kind()),
         Ok(replay) => {
             let changes = replay.changes(SIGNATURE_BYTES);
-            let changes = changes.map(|(change, operations)| (change, operations.map(told)));
+            let changes = changes.map(|(change, operations)| (change, operations.map(to_stored)));
             let changes = changes.map(|(change, operations)| (change, operations.collect()));
             Expected::Replays(changes.collect(), replay.bytes_cut)
         }
@@ -61,7 +61,7 @@ pub(super) fn run(data: &[u8]) {
 }
 
 /// Converts an operation that replay returned.
-fn told(
+fn to_stored(
     operation: std::result::Result<LoggedOperation<'_>, DecodeError>,
 ) -> (Vec<u8>, Option<Stored>) {
     match operation.expect("checked before") {

@@ -153,7 +153,7 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
                 bench.step(op);
             }
             let answers = bench.answers.take().unwrap_or_default();
-            assert!(answers.len() > 100, "questions were asked");
+            assert!(answers.len() > 100, "queries were run");
             let expected = first.get_or_insert_with(|| answers.clone());
             assert_eq!(&answers, expected, "{name}");
         }

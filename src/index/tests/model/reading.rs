@@ -93,9 +93,9 @@ impl Bench {
         self.note(|| format!("{likes:?}"));
         self.ask_filtered(&query, expected, ask)?;
         // With few candidates, or stopped early, a query returns a part of the answer.
-        let few = ask.rows % 4;
+        let bound = ask.rows % 4;
         let all = query.limit(usize::MAX);
-        self.ask_for_part(&all.clone().max_candidates(few as usize), expected, few)?;
+        self.ask_for_part(&all.clone().max_candidates(bound as usize), expected, bound)?;
         let left = AtomicU32::new(ask.rows % 8);
         let go_on = |left: u32| Some(left.saturating_sub(1));
         let is_over = || left.fetch_update(Relaxed, Relaxed, go_on) == Ok(0);
@@ -128,8 +128,8 @@ impl Bench {
     }
 
     /// Expects a part of the full answer. If something is missing, `complete` must be false; if
-    /// `few` is 0, the part must be empty.
-    fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], few: u32) -> Result<()> {
+    /// `bound` is 0, the part must be empty.
+    fn ask_for_part(&self, query: &Query<'_>, expected: &[Like], bound: u32) -> Result<()> {
         let answer = query.run()?;
         let complete = answer.complete;
         let likes = self.likes(answer);
@@ -141,7 +141,7 @@ impl Bench {
         };
         let known = |like: &Like| expected.iter().any(|whole| part_of(like, whole));
         assert!(likes.iter().all(known), "{likes:?}");
-        assert!(few > 0 || likes.is_empty());
+        assert!(bound > 0 || likes.is_empty());
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Bench {
             let together = queries.max_candidates(bound).run()?;
             for (signature, answer) in signatures.iter().zip(&together) {
                 let query = snapshot.query(signature).threshold(threshold).limit(ask.limit);
-                assert_eq!(answer, &query.max_candidates(bound).run()?, "asked alone");
+                assert_eq!(answer, &query.max_candidates(bound).run()?, "queried alone");
             }
             assert_eq!(together.len(), signatures.len());
         }
@@ -214,7 +214,7 @@ fn check_collapsed(
     let mut pairs = BTreeSet::new();
     let mut add = |one: &Vec<u8>, other: &Vec<u8>, rows: u32| {
         let (a, b) = if one < other { (one, other) } else { (other, one) };
-        assert!(pairs.insert((a.clone(), b.clone(), rows)), "told twice");
+        assert!(pairs.insert((a.clone(), b.clone(), rows)), "reported twice");
     };
     for item in collapsed {
         match item {
@@ -298,7 +298,7 @@ fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
         keys.push(key.to_vec());
         if keys.len() < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    assert_eq!(keys.len(), model.docs.len().min(7), "told until it breaks off");
+    assert_eq!(keys.len(), model.docs.len().min(7), "called until it breaks off");
     keys.clear();
     snapshot.for_each_key(|key| {
         keys.push(key.to_vec());
@@ -306,9 +306,9 @@ fn check_keys(snapshot: &Snapshot, model: &Model) -> Result<()> {
     })?;
     keys.sort_unstable();
     assert!(keys.iter().map(|key| &key[..]).eq(model.docs.keys().map(|key| &**key)), "{keys:?}");
-    let asked: Vec<&[u8]> = model.docs.keys().map(|key| &**key).chain([&b"none"[..]]).collect();
-    let found = snapshot.get_many(&asked)?;
-    for (key, found) in asked.iter().zip(found) {
+    let wanted: Vec<&[u8]> = model.docs.keys().map(|key| &**key).chain([&b"none"[..]]).collect();
+    let found = snapshot.get_many(&wanted)?;
+    for (key, found) in wanted.iter().zip(found) {
         assert_eq!(found.map(|found| stored(key, found)).as_ref(), model.get(key));
     }
     Ok(())

@@ -58,7 +58,7 @@ pub(super) fn idle_answers(world: &World) {
 }
 
 /// Three callers admit the same document under different keys. Only one is admitted, and the others
-/// are told so only when its document is durable.
+/// are rejected only when its document is durable.
 pub(super) fn newcomers(world: &World) {
     let index = calm(world);
     let admitted = std::sync::atomic::AtomicU64::new(0);

@@ -15,7 +15,7 @@ pub(super) type Docs = BTreeMap<String, u8>;
 
 /// The version whose signature is queried in every snapshot. Many other versions have one half of
 /// this signature.
-const ASKED: u8 = 5;
+const QUERY_VERSION: u8 = 5;
 
 /// A write that returned `Ok`.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Seen {
     documents: u64,
     /// Keys and versions, sorted. A key that is live twice occurs twice.
     docs: Vec<(String, u8)>,
-    /// The matches of a query for `ASKED`: keys and equal rows.
+    /// The matches of a query for `QUERY_VERSION`: keys and equal rows.
     like: Vec<(String, u32)>,
     /// The versions of a few keys, looked up one by one.
     got: Vec<Option<u8>>,
@@ -61,8 +61,8 @@ impl Seen {
             docs.push((text(document.key), version));
         }
         docs.sort();
-        let asked = signature(ASKED);
-        let answer = snapshot.query(&asked).threshold(0.3).run()?;
+        let query = signature(QUERY_VERSION);
+        let answer = snapshot.query(&query).threshold(0.3).run()?;
         let like = answer.matches.into_iter().map(|found| (text(found.key), found.equal_rows));
         let like = like.collect();
         let get = |key: &&str| Ok(snapshot.get(key)?.map(|document| document.payload[0]));
@@ -73,7 +73,8 @@ impl Seen {
     /// What a snapshot must show according to the law.
     fn expected(change: u64, docs: &Docs) -> Self {
         let rows = |version: u8| {
-            8 * (u32::from(version / 4 == ASKED / 4) + u32::from(version % 4 == ASKED % 4))
+            8 * (u32::from(version / 4 == QUERY_VERSION / 4)
+                + u32::from(version % 4 == QUERY_VERSION % 4))
         };
         let like = docs.iter().map(|(key, version)| (key.clone(), rows(*version)));
         let mut like: Vec<_> = like.filter(|(_, rows)| *rows > 0).collect();

@@ -233,7 +233,7 @@ impl Judge<'_> {
     fn is_sound(bench: &Bench, index: &Index, model: &Model) {
         let snapshot = index.snapshot();
         check_all(&snapshot, model).expect("what is left can be read");
-        bench.check_filter(&snapshot, model).expect("what is left can be asked for");
+        bench.check_filter(&snapshot, model).expect("what is left can be queried");
         let found = index.verify().expect("it can be verified");
         assert!(found.problems.is_empty(), "{:?}", found.problems);
     }

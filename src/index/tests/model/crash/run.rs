@@ -205,7 +205,8 @@ impl Run {
                         newcomer = newcomer.payload(payload);
                     }
                     let terms = terms(&law, &how);
-                    admit::admit_all(core, &[newcomer], &terms).map(|told| told[0].change)
+                    admit::admit_all(core, &[newcomer], &terms)
+                        .map(|admissions| admissions[0].change)
                 };
                 self.expect(Moment::BeforeSync, admit, &came);
             }

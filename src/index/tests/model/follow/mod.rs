@@ -52,7 +52,7 @@ fn options(number: u64) -> Options {
 
 /// State shared by the writer and the readers.
 #[derive(Debug, Default)]
-struct Told {
+struct WriterProgress {
     /// The documents after each change that the writer has begun.
     models: Mutex<BTreeMap<u64, Model>>,
     /// A reader that opens or refreshes now must see at least this change.
@@ -63,13 +63,13 @@ struct Told {
     done: AtomicBool,
 }
 
-/// The writer: runs one operation after the other, and notes in `told` what readers must see.
+/// The writer: runs one operation after the other, and notes in `progress` what readers must see.
 struct Writer<'a> {
     seat: &'a Seat,
     options: Options,
     index: Option<Index>,
     model: Model,
-    told: &'a Told,
+    progress: &'a WriterProgress,
     rng: Rng,
 }
 
@@ -100,11 +100,11 @@ impl Writer<'_> {
             _ => {
                 // Between the kill and the next open, readers also see changes that are not
                 // durable.
-                self.told.durable.store(false, Ordering::SeqCst);
+                self.progress.durable.store(false, Ordering::SeqCst);
                 drop(self.index.take());
                 self.open();
                 self.tell(self.model.change);
-                self.told.durable.store(true, Ordering::SeqCst);
+                self.progress.durable.store(true, Ordering::SeqCst);
             }
         }
         if let Some(index) = &self.index {
@@ -113,7 +113,7 @@ impl Writer<'_> {
     }
 
     fn tell(&self, least: u64) {
-        self.told.least.fetch_max(least, Ordering::SeqCst);
+        self.progress.least.fetch_max(least, Ordering::SeqCst);
     }
 
     fn open(&mut self) {
@@ -145,7 +145,7 @@ impl Writer<'_> {
         let before = self.model.change;
         self.model.write(&acts);
         let change = self.model.change;
-        self.told.models.lock().expect("sound").insert(change, self.model.clone());
+        self.progress.models.lock().expect("sound").insert(change, self.model.clone());
         let written = self.index().write(&batch).expect("written");
         assert_eq!(written.change, change);
         if change > before && self.options.durability == Durability::Sync {
@@ -175,7 +175,7 @@ struct Figures {
 struct Judge<'a> {
     seat: &'a Seat,
     sim: &'a Sim,
-    told: &'a Told,
+    progress: &'a WriterProgress,
     options: Options,
     rng: Rng,
     figures: Figures,
@@ -184,8 +184,8 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn step(&mut self) {
-        let least = self.told.least.load(Ordering::SeqCst);
-        let durable = self.told.durable.load(Ordering::SeqCst);
+        let least = self.progress.least.load(Ordering::SeqCst);
+        let durable = self.progress.durable.load(Ordering::SeqCst);
         let opens = self.readers.is_empty() || self.rng.percent(25);
         if opens {
             let disk = Arc::clone(&self.seat.disk);
@@ -214,7 +214,7 @@ impl Judge<'_> {
         assert!(change >= least, "change {change} is seen, {least} was noted");
         // The disk may have changed since the reader looked at it, but everything that the reader
         // saw must survive.
-        if durable && self.told.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
+        if durable && self.progress.durable.load(Ordering::SeqCst) && self.rng.percent(30) {
             self.cut_power(change);
         }
         self.check();
@@ -231,17 +231,17 @@ impl Judge<'_> {
     /// Compares the newest reader with the law at its change, whatever the writer does meanwhile.
     fn check(&mut self) {
         let reader = self.readers.last().expect("one");
-        let models = self.told.models.lock().expect("sound");
+        let models = self.progress.models.lock().expect("sound");
         let model = models.get(&reader.change()).expect("a change that was started").clone();
         drop(models);
         check_all(&reader.snapshot(), &model).expect("what is seen can be read");
         let law = Law { hashes: HASHES, bands: 4, rows: 3, lane_bytes: 1 };
-        let asked = signature(&mut self.rng);
+        let query = signature(&mut self.rng);
         let threshold = law.threshold_of(6);
-        let answer = reader.query(&asked).threshold(threshold).run().expect("answered");
+        let answer = reader.query(&query).threshold(threshold).run().expect("answered");
         let found = answer.matches.into_iter();
         let found = found.map(|m| (m.key, m.payload, m.time, m.equal_rows)).collect::<Vec<_>>();
-        assert_eq!(found, model.query(&law, asked.as_bytes(), threshold, None));
+        assert_eq!(found, model.query(&law, query.as_bytes(), threshold, None));
     }
 
     fn cut_power(&mut self, seen: u64) {
@@ -258,9 +258,9 @@ impl Judge<'_> {
 fn run(number: u64) -> Figures {
     let _place = Place(format!("follow {number}"));
     let sim = Sim::new();
-    let told = Told::default();
-    told.models.lock().expect("sound").insert(0, Model::default());
-    told.durable.store(true, Ordering::SeqCst);
+    let progress = WriterProgress::default();
+    progress.models.lock().expect("sound").insert(0, Model::default());
+    progress.durable.store(true, Ordering::SeqCst);
     let options = options(number);
     let index = Index::create_on(Arc::new(sim.clone()), Path::new(DIR), &params(), options.clone());
     index.expect("created").close().expect("closed");
@@ -268,33 +268,33 @@ fn run(number: u64) -> Figures {
     let mut rng = Rng::new(number);
     let (writing, reading) = (Rng::new(rng.next()), Rng::new(rng.next()));
     std::thread::scope(|scope| {
-        let (sim, told, turns) = (&sim, &told, &turns);
+        let (sim, progress, turns) = (&sim, &progress, &turns);
         let of_writer = options.clone();
         scope.spawn(move || {
             let seat = Seat::new(sim, turns, Who::Writer);
             let (options, rng) = (of_writer, writing);
             let model = Model::default();
-            let mut writer = Writer { seat: &seat, options, index: None, model, told, rng };
+            let mut writer = Writer { seat: &seat, options, index: None, model, progress, rng };
             writer.open();
             for _ in 0..60 {
                 writer.step();
             }
-            told.durable.store(false, Ordering::SeqCst);
+            progress.durable.store(false, Ordering::SeqCst);
             drop(writer);
-            told.done.store(true, Ordering::SeqCst);
+            progress.done.store(true, Ordering::SeqCst);
         });
         let judge = scope.spawn(move || {
             let seat = Seat::new(sim, turns, Who::Reader);
             let (figures, readers) = (Figures::default(), Vec::new());
             let rng = reading;
-            let mut judge = Judge { seat: &seat, sim, told, options, rng, figures, readers };
-            while !told.done.load(Ordering::SeqCst) {
+            let mut judge = Judge { seat: &seat, sim, progress, options, rng, figures, readers };
+            while !progress.done.load(Ordering::SeqCst) {
                 judge.step();
             }
             // The writer has ended, so all changes must be visible.
             for reader in &mut judge.readers {
                 reader.refresh().expect("refreshed");
-                let last = *told.models.lock().expect("sound").keys().last().expect("one");
+                let last = *progress.models.lock().expect("sound").keys().last().expect("one");
                 assert_eq!(reader.change(), last);
             }
             judge.figures
