@@ -432,15 +432,15 @@ impl Content {
         self.tables[table].documents(mix(key, self.secret))
     }
 
-    /// Looks up several hashes in parallel, so that their cache misses overlap. Calls `tell` with
+    /// Looks up several hashes in parallel, so that their cache misses overlap. Calls `visit` with
     /// the index of the hash and each document in the range `ordinals`, in the order of
-    /// [`Content::bucket`]. `tell` returns whether to continue with that hash.
+    /// [`Content::bucket`]. `visit` returns whether to continue with that hash.
     pub(crate) fn buckets(
         &self,
         keys: impl Iterator<Item = (usize, u64)>,
         ordinals: Range<u32>,
         Walk(chains): &mut Walk,
-        mut tell: impl FnMut(usize, u32) -> bool,
+        mut visit: impl FnMut(usize, u32) -> bool,
     ) {
         chains.clear();
         // Read the heads of all chains, then the second entries of all chains, and so on, so that
@@ -455,7 +455,7 @@ impl Content {
                     // Ordinals decrease along a chain: below the range, the walk ends.
                     Some((ordinal, has_it)) if ordinal >= ordinals.start => {
                         table.go_on(chain);
-                        !has_it || ordinal >= ordinals.end || tell(*nth, ordinal)
+                        !has_it || ordinal >= ordinals.end || visit(*nth, ordinal)
                     }
                     _ => false,
                 }

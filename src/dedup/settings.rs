@@ -24,8 +24,8 @@ impl Dedup<'_> {
     ///
     /// let params = Dedup::choose(&Params::builder(), Alike::contained(0.5))?;
     /// assert_eq!(params.hashes(), 192);
-    /// let few = Dedup::choose(&Params::builder().hashes(128), Alike::contained(0.5));
-    /// assert!(few.unwrap_err().to_string().contains("148 hashes do"));
+    /// let refused = Dedup::choose(&Params::builder().hashes(128), Alike::contained(0.5));
+    /// assert!(refused.unwrap_err().to_string().contains("148 hashes do"));
     /// # Ok(())
     /// # }
     /// ```

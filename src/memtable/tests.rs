@@ -24,12 +24,12 @@ fn a_reader_sees_what_lived_at_its_change() {
     assert_eq!(content.bucket(1, 7).count(), 0);
     let found = |ordinals| {
         let mut found = Vec::new();
-        let tell = |nth, ordinal| {
+        let visit = |nth, ordinal| {
             found.push((nth, ordinal));
             nth != 2
         };
         let keys = [(0, 8), (0, 7), (0, 7), (1, 8)];
-        content.buckets(keys.into_iter(), ordinals, &mut Walk::default(), tell);
+        content.buckets(keys.into_iter(), ordinals, &mut Walk::default(), visit);
         found.sort_unstable();
         found
     };

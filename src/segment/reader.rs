@@ -180,12 +180,12 @@ impl Segment {
         self.blocks.read(at + 2, count)
     }
 
-    /// Calls `tell` with the key of every document whose bit in `dead` is not set, in order, until
+    /// Calls `visit` with the key of every document whose bit in `dead` is not set, in order, until
     /// it returns `Break`. Short documents are read in groups, including their payloads.
     pub(crate) fn each_key(
         &self,
         dead: &[u64],
-        tell: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+        visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let ordinals = (0..self.docs()).step_by(index(STARTS_PER_BASE));
         for (first, dead) in ordinals.zip(dead) {
@@ -200,10 +200,10 @@ impl Segment {
                 live &= live - 1;
                 let near = read.as_ref().and_then(|(starts, all)| key_of(starts, all, index(at)));
                 let flow = match near {
-                    Some(key) => tell(key),
+                    Some(key) => visit(key),
                     // Long or damaged documents are read one by one. That read returns the error,
                     // if any.
-                    None => tell(&self.key(first + at)?),
+                    None => visit(&self.key(first + at)?),
                 };
                 if flow.is_break() {
                     return Ok(flow);

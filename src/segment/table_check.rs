@@ -214,16 +214,16 @@ impl TableEntries {
     }
 }
 
-/// Calls `tell` with all fingerprints and ordinals of a table, in pieces.
+/// Calls `visit` with all fingerprints and ordinals of a table, in pieces.
 pub(super) fn each_piece(
     segment: &Segment,
     table: u32,
-    tell: &mut dyn FnMut(&[u8], &[u8]),
+    visit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<()> {
     let mut entries = TableEntries::default();
     for first in (0..segment.docs()).step_by(ENTRIES_PER_READ) {
         entries.read(segment, table, first)?;
-        tell(&entries.fingerprints, &entries.ordinals);
+        visit(&entries.fingerprints, &entries.ordinals);
     }
     Ok(())
 }

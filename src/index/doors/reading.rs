@@ -150,7 +150,7 @@ macro_rules! reading_face {
             }
 
             /// All documents. See [`Snapshot::iter`].
-            #[expect(clippy::iter_without_into_iter, reason = "walking all takes an explicit call")]
+            #[expect(clippy::iter_without_into_iter, reason = "iteration takes an explicit call")]
             pub fn iter(&self) -> Documents {
                 self.snapshot().iter()
             }

@@ -45,7 +45,7 @@ impl Snapshot {
     /// # Ok(())
     /// # }
     /// ```
-    #[expect(clippy::iter_without_into_iter, reason = "walking all takes an explicit call")]
+    #[expect(clippy::iter_without_into_iter, reason = "iteration takes an explicit call")]
     pub fn iter(&self) -> Documents {
         let next = Place { source: 0, ordinal: 0 };
         Documents { snapshot: self.clone(), next, count: self.document_count(0) }

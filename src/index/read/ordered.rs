@@ -109,14 +109,14 @@ pub(super) fn least_keys(
     Ok(least.into_sorted_vec())
 }
 
-/// Calls `tell` with the key of every live document in storage order until `tell` breaks off. No
+/// Calls `visit` with the key of every live document in storage order until `visit` breaks off. No
 /// lock is held during the call.
 pub(super) fn each_live_key(
     snapshot: &Snapshot,
-    tell: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+    visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<()> {
     for (source, live) in snapshot.state.segments.iter().enumerate() {
-        if live.segment.each_key(&dead_bits(snapshot, source)?, tell)?.is_break() {
+        if live.segment.each_key(&dead_bits(snapshot, source)?, visit)?.is_break() {
             return Ok(());
         }
     }
@@ -131,7 +131,7 @@ pub(super) fn each_live_key(
             }
         }
         drop(content);
-        if held.iter().try_for_each(&mut *tell).is_break() {
+        if held.iter().try_for_each(&mut *visit).is_break() {
             return Ok(());
         }
     }

@@ -102,7 +102,7 @@ impl Sweep {
     pub(super) fn next(
         &mut self,
         skipped: &dyn Fn(Place) -> bool,
-        tell: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        report: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Option<PlacePair>> {
         loop {
             if let Some(pair) = self.found.pop() {
@@ -113,7 +113,7 @@ impl Sweep {
             } else if !self.collect(skipped)? {
                 return Ok(None);
             }
-            if tell(self.progress()).is_break() {
+            if report(self.progress()).is_break() {
                 return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was cancelled"));
             }
         }
