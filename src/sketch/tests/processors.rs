@@ -227,7 +227,8 @@ proptest! {
         let text = units.join(" ");
         let cut = Cut { kind: UnitKind::Words, lower: true };
         for hash in [0, seed, u64::MAX].map(UnitHash::new) {
-            let expected: Vec<_> = units.iter().map(|unit| hash.hash_bytes(unit.as_bytes())).collect();
+            let expected = units.iter().map(|unit| hash.hash_bytes(unit.as_bytes()));
+            let expected: Vec<_> = expected.collect();
             for processor in Processor::all().map(Some).chain([None]) {
                 let mut found = Vec::new();
                 Split::default().hash(text.as_bytes(), cut, hash, processor, &mut found);
