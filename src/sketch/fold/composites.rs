@@ -70,7 +70,7 @@ impl Composites {
             let second = match text.get(event..) {
                 Some([MARKS, second, ..]) if event < end => *second,
                 Some([_, _, _, ..]) if event < end => {
-                    // It was copied already.
+                    // The byte of ASCII was copied with the letters before it.
                     to += usize::from(folded.get(event).is_some_and(u8::is_ascii));
                     from = event + 3;
                     events &= events - 1;

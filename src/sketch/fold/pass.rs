@@ -110,7 +110,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
                 let (number, bytes) = decode(four(text, self.at));
                 let record = self.table.get(number);
                 let marked = first == MARKS && self.combining == 0 && self.composes(text, out);
-                if marked || record.is_letter() {
+                if marked || record.is_plain_letter(number) {
                     if WORDS && self.last >= Last::Alone {
                         self.boundary(out);
                     }
@@ -249,7 +249,8 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             }
             let (number, count) = decode(bytes);
             let record = self.table.get(number);
-            if record.is_letter() {
+            let is_letter = record.is_plain_letter(number);
+            if is_letter {
                 combining = 0;
             } else if record.extends_plainly()
                 && last != u16::from(b' ')
@@ -263,7 +264,7 @@ impl<'a, const WORDS: bool> Pass<'a, WORDS> {
             let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else { break };
             *place = bytes;
             // A mark after a Hebrew letter leaves it a Hebrew letter, which quotes may follow.
-            if record.is_letter() || last & 0xff != u16::from(HEBREW) {
+            if is_letter || last & 0xff != u16::from(HEBREW) {
                 last = u16::from(bytes[0]);
             }
             (at, len) = (at + count, len + written);

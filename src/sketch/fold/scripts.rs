@@ -12,7 +12,7 @@ pub(super) const BLOCKS: usize = 96;
 /// anything.
 pub(crate) const BOUNDARY: u8 = b'!';
 
-/// The first byte of all folded Hebrew letters, and of no other letters.
+/// The first byte of all Hebrew letters of two bytes, and of no other letters.
 pub(crate) const HEBREW: u8 = 0xd7;
 /// The first byte of the marks from U+0300 to U+033F.
 pub(crate) const MARKS: u8 = 0xcc;
@@ -28,7 +28,7 @@ pub(crate) struct Scripts {
     /// 0 for the others. The blocks below U+0800 are empty.
     pub(crate) of_three: [[u8; BLOCK]; BLOCKS],
     /// Whether the joiners U+200C and U+200D, which stand between letters of Persian and Indic
-    /// scripts, are dropped, and typographic quotes become ASCII quotes.
+    /// scripts, are dropped, and typographic quotes become ASCII quotes: `fold` does this.
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
     pub(crate) shortens: bool,
 }
@@ -111,8 +111,7 @@ pub(crate) fn complete(block: &[u8]) -> usize {
     block.len() - usize::from(last >= 0xc0).max(2 * usize::from(before >= 0xe0))
 }
 
-/// Whether an extending character may follow the last one that was written, and whether that is a
-/// Hebrew letter.
+/// Whether the last character that was written is beyond ASCII, and whether it is a Hebrew letter.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "its kernels use it"))]
 pub(crate) fn ending(out: &[u8], len: usize) -> (bool, bool) {

@@ -36,6 +36,7 @@ pub(crate) static FOLD: FoldTable =
 static FOLD_STAY: [u64; 16] = all_that_stay(include_bytes!("fold.bin"));
 static FOLD_LETTERS: [u16; 2048] = all_letters(include_bytes!("fold.bin"));
 static FOLD_SCRIPTS: Scripts = scripts(include_bytes!("fold.bin"));
+const _: () = assert!(shortens(include_bytes!("fold.bin")), "its fast path depends on it");
 /// Normalisation `case`.
 pub(crate) static CASE: FoldTable =
     FoldTable::new(include_bytes!("case.bin"), &CASE_LETTERS, &CASE_STAY, &CASE_SCRIPTS);
@@ -340,8 +341,17 @@ impl CharRecord {
 
     /// Whether the character becomes a letter that does not compose with a preceding character.
     #[inline(always)]
-    pub(crate) fn is_letter(self) -> bool {
+    fn is_letter(self) -> bool {
         self.0 & LETTER_BITS == u64::from(MOVED) << 32
+    }
+
+    /// Whether this character, with the given code point, becomes a letter that does not compose
+    /// with a preceding character and whose first byte says whether it is Hebrew. The Hebrew
+    /// letters of three bytes, which `case` keeps, are not plain.
+    #[inline(always)]
+    pub(crate) fn is_plain_letter(self, number: u32) -> bool {
+        let is_long = number.wrapping_add(self.value()) >= 0x800;
+        self.is_letter() && !(is_long && self.class() == class::HEBREW)
     }
 
     /// Whether both a word boundary and a normalisation boundary precede the character if it

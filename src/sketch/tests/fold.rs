@@ -143,6 +143,8 @@ fn characters_are_folded_and_cut_as_defined_between_others() {
                 ("", " "),
                 ("a", "b "),
                 ("a'", "'b "),
+                ("", "' "),
+                ("", "\"\u{5d0} "),
                 ("1.", ".2 "),
                 ("\u{5d0}", "\u{5d0} "),
                 ("\u{30a2}", "\u{30a2} "),

@@ -16,8 +16,8 @@ use crate::sketch::fold::scripts::{
     Stretch, VIRAMA, complete, ending,
 };
 
-/// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or when fewer
-/// than 32 bytes are left.
+/// Folds ASCII, plain letters, and what stands between them. Stops at any other character, after
+/// `limit` bytes, or when fewer than 32 bytes are left.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters<const WORDS: bool>(
@@ -51,6 +51,7 @@ pub(crate) fn letters<const WORDS: bool>(
         at += read;
         let hebrew;
         (open, hebrew) = ending(out, len);
+        // Up to two bytes of a character may be in the next block.
         if read < 30 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
             break;
         }
@@ -97,6 +98,7 @@ fn block_of<const WORDS: bool>(
                 marks = mask(is(bytes, MARKS));
                 marks
             }
+            // The third byte is in the next block.
             0xe0.. if rest.is_empty() => 0,
             0x80..0xe0 => {
                 let (to, plain) = of_two(scripts, bytes, trail, *first);
@@ -127,7 +129,8 @@ fn block_of<const WORDS: bool>(
     if breaks | short != 0 {
         folded = replaced(scripts, folded, bytes, breaks);
         stops |= extends & (breaks | short) << 3;
-        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them.
+        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them. The
+        // character before the first byte is unknown here.
         stops |= short & (mask(is(bytes, HEBREW)) << 2 | 1);
     }
     (folded, others | stops, marks | short)

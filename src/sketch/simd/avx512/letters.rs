@@ -31,8 +31,8 @@ const fn numbers(plus: usize) -> [u8; 64] {
     numbers
 }
 
-/// Folds ASCII and plain letters. Stops at any other character, after `limit` bytes, or at the end
-/// of the text.
+/// Folds ASCII, plain letters, and what stands between them. Stops at any other character, after
+/// `limit` bytes, or at the end of the text.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn letters<const WORDS: bool>(
@@ -74,6 +74,7 @@ pub(crate) fn letters<const WORDS: bool>(
         at += read;
         let hebrew;
         (open, hebrew) = ending(out, len);
+        // Up to two bytes of a character may be in the next block.
         if read < 62 || hebrew && matches!(text.get(at), Some(b'\'' | b'"')) {
             break;
         }
@@ -105,6 +106,7 @@ fn block_of<const WORDS: bool>(
                 marks = is(bytes, MARKS);
                 marks
             }
+            // The third byte is in the next block.
             0xe0.. if rest.is_empty() => 0,
             0x80..0xe0 => {
                 let (to, pair, plain) = of_two(scripts, bytes, trail, *first);
@@ -139,7 +141,8 @@ fn block_of<const WORDS: bool>(
         folded = _mm512_mask_mov_epi8(folded, short.singles, each(b'\''));
         folded = _mm512_mask_mov_epi8(folded, short.doubles, each(b'"'));
         stops |= extends & (breaks | short.all()) << 3;
-        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them.
+        // Stop before a quote that follows a Hebrew letter, perhaps with a joiner between them. The
+        // character before the first byte is unknown here.
         stops |= short.all() & (is(bytes, HEBREW) << 2 | 1);
     }
     (folded, others | stops, marks, short)
