@@ -148,7 +148,7 @@ table! {
         GROUPS: u32 = 3;
     }
     warm_up {
-        STEPS_TOGETHER: usize = 4;
+        STEPS_MAX: usize = 4;
     }
     watch {
         CHUNK_BYTES: usize = 3_000;

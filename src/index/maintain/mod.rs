@@ -5,7 +5,6 @@
 
 pub(super) mod background;
 pub(super) mod expiry;
-#[cfg(not(all(shuttle, test)))]
 pub(super) mod pool;
 pub(super) mod quiet;
 pub(super) mod removal;

@@ -1,4 +1,5 @@
-//! The maintenance threads shared by all indexes with `Maintenance::Shared`.
+//! The threads that maintain indexes: those of all indexes with `Maintenance::Shared`, or one of a
+//! single index with `Maintenance::Background`, which is a pool with one member.
 //!
 //! A *member* is one open index. It is always in one of four phases: asleep until it is due, in
 //! warm-up, ready, or running. A thread takes the first ready member, runs one step of it, and then
@@ -8,7 +9,7 @@
 //! A forked child has a copy of the pool but none of its threads, and the lock of that copy may be
 //! held for ever. So each process has a pool of its own, which is found without a lock.
 
-use super::quiet::{Quiet, TURN, patience};
+use super::quiet::{Quiet, TURN, now, patience};
 use super::warm_up::{self, WarmUp};
 use crate::index::maintain::steps;
 use crate::index::read::Maintained;
@@ -18,31 +19,47 @@ use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// A second thread serves the other indexes while one of them compacts. More threads would compete
-/// with those of the program.
+/// The most threads of the shared pool. The second one serves the other indexes while one of them
+/// compacts. More threads would compete with those of the program.
 pub(crate) const THREADS_MAX: usize = 2;
 
 /// Due times are rounded up to a multiple of 1 / `TIMER_FRACTION` of the patience. So a thousand
 /// idle indexes wake a thread sixteen times a second, not a thousand times.
 const TIMER_FRACTION: u32 = 16;
 
-static FIRST: Pool = Pool::unclaimed();
+#[cfg(not(all(shuttle, test)))]
+static FIRST: Pool = Pool::unclaimed(THREADS_MAX);
 
-/// The pool of one process.
+// In the explorer, each schedule has statics of its own.
+#[cfg(all(shuttle, test))]
+shuttle::lazy_static! {
+    static ref FIRST: Pool = Pool::unclaimed(THREADS_MAX);
+}
+
+/// The pool of one process, or of one index.
 struct Pool {
     /// The process that owns the pool; 0 if no process does yet.
     process: AtomicU32,
+    threads_max: usize,
     state: Mutex<Queues>,
     /// Notified when a member becomes ready, or a thread is to end.
     woken: Condvar,
     /// Notified when the step of a member that is leaving has ended.
     left: Condvar,
-    /// The pool of a forked child that opened an index of its own.
+    /// The shared pool of a forked child that opened an index of its own.
     next: OnceLock<Box<Pool>>,
+}
+
+/// A reference to a pool.
+#[derive(Clone)]
+enum PoolRef {
+    Shared(&'static Pool),
+    Own(Arc<Pool>),
 }
 
 struct Queues {
@@ -109,15 +126,25 @@ enum Next {
 /// The membership of an index in a pool.
 #[derive(Clone)]
 pub(crate) struct Seat {
-    pool: &'static Pool,
+    pool: PoolRef,
     number: u64,
 }
 
 impl Seat {
     /// Adds an index to the pool of this process.
-    pub(crate) fn take(core: &Arc<Core>) -> std::io::Result<Self> {
-        let pool = Pool::of_this_process();
-        let now = Instant::now();
+    pub(crate) fn take_shared(core: &Arc<Core>) -> std::io::Result<Self> {
+        Self::take(core, PoolRef::Shared(Pool::of_this_process()))
+    }
+
+    /// Adds an index to a new pool of its own, which has one thread.
+    pub(crate) fn take_own(core: &Arc<Core>) -> std::io::Result<Self> {
+        let pool = Pool::unclaimed(1);
+        pool.process.store(std::process::id(), Ordering::Release);
+        Self::take(core, PoolRef::Own(Arc::new(pool)))
+    }
+
+    fn take(core: &Arc<Core>, pool: PoolRef) -> std::io::Result<Self> {
+        let now = now();
         let patience = patience(&core.options);
         let mut state = pool.lock();
         let number = state.next_number;
@@ -133,7 +160,8 @@ impl Seat {
             goes_on: false,
             has_asked: false,
         };
-        if state.threads < THREADS_MAX.min(state.members.len() + 1) {
+        if state.threads < pool.threads_max.min(state.members.len() + 1) {
+            let pool = pool.clone();
             thread::Builder::new().name("nearkin".to_owned()).spawn(move || pool.serve())?;
             state.threads += 1;
         }
@@ -190,6 +218,17 @@ impl Wake for Seat {
     }
 }
 
+impl Deref for PoolRef {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        match self {
+            Self::Shared(pool) => pool,
+            Self::Own(pool) => pool,
+        }
+    }
+}
+
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seat").field("number", &self.number).finish_non_exhaustive()
@@ -197,9 +236,10 @@ impl fmt::Debug for Seat {
 }
 
 impl Pool {
-    const fn unclaimed() -> Self {
+    const fn unclaimed(threads_max: usize) -> Self {
         Self {
             process: AtomicU32::new(0),
+            threads_max,
             state: Mutex::new(Queues {
                 members: BTreeMap::new(),
                 ready: VecDeque::new(),
@@ -217,14 +257,14 @@ impl Pool {
 
     fn of_this_process() -> &'static Self {
         let process = std::process::id();
-        let mut pool = &FIRST;
+        let mut pool: &Self = &FIRST;
         loop {
             let owner =
                 pool.process.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
             if owner.is_ok() || owner == Err(process) {
                 return pool;
             }
-            pool = pool.next.get_or_init(|| Box::new(Self::unclaimed()));
+            pool = pool.next.get_or_init(|| Box::new(Self::unclaimed(THREADS_MAX)));
         }
     }
 
@@ -236,7 +276,7 @@ impl Pool {
     fn serve(&self) {
         let mut state = self.lock();
         while state.threads <= state.members.len() {
-            let now = Instant::now();
+            let now = now();
             state.wake_due(now);
             let Some((number, mut work)) = state.next_turn() else {
                 let due = state.timers.first().map(|(due, _)| due.saturating_duration_since(now));
@@ -378,8 +418,8 @@ impl Work {
         let look = self.quiet.get_or_insert_with(|| Quiet::begin(core)).look(core);
         let next = |due: Instant| look.err().map_or(due, |soon| due.min(soon));
         let is_idle = look.is_ok_and(|change| self.quiet_change != Some(change));
-        if !(was_woken || self.goes_on || is_idle || Instant::now() >= self.due) {
-            let is_warming = self.ahead.go_on_briefly(core);
+        if !(was_woken || self.goes_on || is_idle || now() >= self.due) {
+            let is_warming = self.ahead.go_on(core);
             let due = next(self.due);
             return if is_warming { Next::Warming(due) } else { Next::At(due) };
         }
@@ -396,7 +436,7 @@ impl Work {
                 self.goes_on = true;
                 // Let a waiting writer do the next step.
                 let lags = steps::has_too_many_segments(core);
-                if lags { Next::At(Instant::now() + TURN) } else { Next::Ready }
+                if lags { Next::At(now() + TURN) } else { Next::Ready }
             }
             Err(error) => {
                 // Reported by `stats`; retried at the next wakeup, not immediately.
@@ -411,7 +451,7 @@ impl Work {
     /// Sets the next due time: the patience from now, rounded up to an instant that other indexes
     /// share.
     fn put_off(&mut self) {
-        let due = Instant::now() + self.patience;
+        let due = now() + self.patience;
         let grain = (self.patience / TIMER_FRACTION).as_nanos().max(1);
         let over = due.saturating_duration_since(self.epoch).as_nanos() % grain;
         let missing = if over == 0 { 0 } else { grain - over };

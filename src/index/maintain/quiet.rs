@@ -2,13 +2,17 @@
 
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Options};
+use crate::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+/// Whether the schedule explorer runs the threads. It has no time: the clock of maintenance stands
+/// still, no index is idle, and a pause only gives others a turn.
+const IS_EXPLORED: bool = cfg!(all(shuttle, test));
+
 /// How long a maintenance thread pauses so that a waiting writer can take over the compaction.
-pub(crate) const TURN: Duration = Duration::from_millis(1);
+pub(crate) const TURN: Duration = Duration::from_millis(if IS_EXPLORED { 0 } else { 1 });
 
 /// Time since the last write after which an index is idle, and the interval of the check.
-#[cfg(not(all(shuttle, test)))]
 pub(crate) const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Maximum sleep of a maintenance thread.
@@ -23,59 +27,35 @@ pub(crate) fn patience(options: &Options) -> Duration {
     }
 }
 
+/// The time of maintenance.
+pub(crate) fn now() -> Instant {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    if IS_EXPLORED { *BEGIN.get_or_init(Instant::now) } else { Instant::now() }
+}
+
 /// Detects that an index has not been written to for a while.
 #[derive(Debug)]
-#[cfg(not(all(shuttle, test)))]
 pub(crate) struct Quiet {
     /// The last change seen, and the time when it was first seen.
     change: u64,
     since: Instant,
 }
 
-#[cfg(not(all(shuttle, test)))]
 impl Quiet {
     /// Starts with the current last change.
     pub(crate) fn begin(core: &Core) -> Self {
-        Self { change: core.snapshot().visible, since: Instant::now() }
+        Self { change: core.snapshot().visible, since: now() }
     }
 
     /// The last change, if it is old enough for the index to be idle; otherwise the time of the
     /// next check.
     pub(crate) fn look(&mut self, core: &Core) -> std::result::Result<u64, Instant> {
-        let (now, change) = (Instant::now(), core.snapshot().visible);
+        let (now, change) = (now(), core.snapshot().visible);
         if change != self.change {
             *self = Self { change, since: now };
         }
         let due = self.since + IDLE_PAUSE;
         if now < due { Err(due) } else { Ok(change) }
-    }
-
-    /// How long the index's own thread may sleep: until the index may be idle, at most `patience`.
-    pub(crate) fn pause(&mut self, core: &Core, patience: Duration) -> Duration {
-        match self.look(core) {
-            Ok(_) => patience,
-            Err(due) => patience.min(due.saturating_duration_since(Instant::now())),
-        }
-    }
-}
-
-/// The schedule explorer has no time, so no index is idle.
-#[derive(Debug)]
-#[cfg(all(shuttle, test))]
-pub(crate) struct Quiet;
-
-#[cfg(all(shuttle, test))]
-impl Quiet {
-    pub(crate) fn begin(_: &Core) -> Self {
-        Self
-    }
-
-    pub(crate) fn look(&mut self, _: &Core) -> std::result::Result<u64, Instant> {
-        Err(Instant::now() + PATIENCE)
-    }
-
-    pub(crate) fn pause(&mut self, _: &Core, patience: Duration) -> Duration {
-        patience
     }
 }
 
@@ -102,12 +82,8 @@ mod tests {
         let hour = Duration::from_secs(3_600);
         quiet.since = Instant::now() + hour;
         assert!(quiet.look(index.core()).is_err(), "the pause is not over");
-        let pause = quiet.pause(index.core(), hour * 2);
-        assert!(pause > hour / 2 && pause <= hour + IDLE_PAUSE, "the pause ends first: {pause:?}");
-        assert_eq!(quiet.pause(index.core(), TURN), TURN, "patience ends first");
         quiet.since = long_ago();
         assert_eq!(quiet.look(index.core()).expect("idle"), 0);
-        assert_eq!(quiet.pause(index.core(), hour), hour);
         let signature = index.sketcher().text("one two three four").expect("a text");
         index.insert("a", &signature).expect("a disk with room");
         assert!(quiet.look(index.core()).is_err(), "a change makes the index busy");

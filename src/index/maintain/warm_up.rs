@@ -9,10 +9,9 @@ use crate::index::state::core::Core;
 use crate::index::state::versions::{HeldFile, LiveSegment};
 use crate::segment::Segment;
 use crate::sync::{Arc, Weak};
-use std::time::Duration;
 
-/// Number of steps between two readings of the clock. A step takes about 30 us at most.
-const STEPS_TOGETHER: usize = small!(warm_up::STEPS_TOGETHER, 64);
+/// Maximum number of steps of one turn. A step takes about 30 us at most.
+const STEPS_MAX: usize = small!(warm_up::STEPS_MAX, 128);
 
 /// The blocks left to examine.
 #[derive(Debug, Default)]
@@ -28,39 +27,14 @@ pub(crate) struct WarmUp {
 }
 
 impl WarmUp {
-    /// Continues the warm-up, also of new segments, until no blocks are left, the thread is woken,
-    /// or `patience` is over. Returns whether there was anything to do.
-    pub(crate) fn go_on(&mut self, core: &Core, patience: Duration) -> bool {
+    /// Continues the warm-up, also of new segments, for about 4 ms, or until maintenance is woken.
+    /// Returns whether there was anything to do.
+    pub(crate) fn go_on(&mut self, core: &Core) -> bool {
         self.enter_new(core);
         if self.segments.is_empty() {
             return false;
         }
-        let now = || (core.options.clock)();
-        let begin = now();
-        while !self.segments.is_empty() {
-            for _ in 0..STEPS_TOGETHER {
-                if core.wakeup.is_woken() {
-                    return true;
-                }
-                self.step();
-            }
-            // The difference wraps if the clock was set back: then return, too.
-            if u128::from(now().wrapping_sub(begin)) >= patience.as_millis() {
-                return true;
-            }
-        }
-        true
-    }
-
-    /// Does a few steps, about 4 ms, on a thread shared with other indexes. Returns whether there
-    /// was anything to do.
-    #[cfg(not(all(shuttle, test)))]
-    pub(crate) fn go_on_briefly(&mut self, core: &Core) -> bool {
-        self.enter_new(core);
-        if self.segments.is_empty() {
-            return false;
-        }
-        for _ in 0..2 * STEPS_TOGETHER {
+        for _ in 0..STEPS_MAX {
             if core.wakeup.is_woken() {
                 break;
             }
@@ -158,18 +132,18 @@ mod tests {
         let core = index.core();
         let mut ahead = super::WarmUp::default();
         core.wakeup.wake();
-        assert!(ahead.go_on(core, Duration::MAX));
+        assert!(ahead.go_on(core));
         assert_eq!(count(&index), 0, "woken before the test");
-        assert!(core.wakeup.wait(Duration::ZERO), "not to stop");
-        // With zero patience it is always time for maintenance: each call does only some steps.
+        assert_eq!(core.wakeup.take(), Some(true), "not to stop");
+        // Each call does only some steps.
         let mut rounds = vec![0];
-        while ahead.go_on(core, Duration::ZERO) {
+        while ahead.go_on(core) {
             rounds.push(count(&index));
             assert!(rounds.len() < 100, "it comes to an end: {rounds:?}");
         }
         assert!(rounds.is_sorted() && rounds[1] > 0, "{rounds:?}");
         let all = count(&index);
-        assert!(!ahead.go_on(core, Duration::MAX) && ahead.segments.is_empty());
+        assert!(!ahead.go_on(core) && ahead.segments.is_empty());
         assert_eq!(count(&index), all);
         // New segments are entered, and deleted ones are dropped.
         let before = ahead.entered.clone();
@@ -184,8 +158,8 @@ mod tests {
         index.remove_before(u64::MAX).unwrap();
         index.compact().unwrap();
         assert!(core.state().segments.is_empty());
-        assert!(core.wakeup.wait(Duration::ZERO), "a flush wakes it");
-        assert!(ahead.go_on(core, Duration::MAX) && !ahead.go_on(core, Duration::MAX));
+        assert_eq!(core.wakeup.take(), Some(true), "a flush wakes it");
+        assert!(ahead.go_on(core) && !ahead.go_on(core));
         index.close().unwrap();
     }
 

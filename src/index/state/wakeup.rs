@@ -1,15 +1,11 @@
-//! How an index wakes the thread that maintains it: its own thread, or one of a pool.
+//! How an index wakes the pool of threads that maintains it.
 
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
 
-/// A wakeup flag for one maintenance thread, with a request to end and the last failure.
+/// A wakeup flag for maintenance, with a request to end and the last failure.
 #[derive(Debug, Default)]
-pub(crate) struct Wakeup {
-    state: Mutex<WakeupState>,
-    woken: Condvar,
-}
+pub(crate) struct Wakeup(Mutex<WakeupState>);
 
 #[derive(Debug, Default)]
 struct WakeupState {
@@ -23,7 +19,7 @@ struct WakeupState {
 
 impl Wakeup {
     fn lock(&self) -> MutexGuard<'_, WakeupState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn wake(&self) {
@@ -31,14 +27,12 @@ impl Wakeup {
         let pool = if state.work { None } else { state.pool.clone() };
         state.work = true;
         drop(state);
-        self.woken.notify_all();
         if let Some(pool) = pool {
             pool.wake();
         }
     }
 
     /// Attaches the waker of a pool. The pool is woken now, and at every later wakeup.
-    #[cfg(not(all(shuttle, test)))]
     pub(crate) fn wake_pool(&self, pool: Waker) {
         self.lock().pool = Some(pool.clone());
         pool.wake();
@@ -46,7 +40,6 @@ impl Wakeup {
 
     pub(crate) fn stop(&self) {
         self.lock().stop = true;
-        self.woken.notify_all();
     }
 
     /// Whether there is work, or a request to end.
@@ -55,19 +48,7 @@ impl Wakeup {
         state.work || state.stop
     }
 
-    /// Sleeps until woken, for at most `patience`. Returns false if the thread is to end.
-    pub(crate) fn wait(&self, patience: Duration) -> bool {
-        let mut state = self.lock();
-        if !state.work && !state.stop && !patience.is_zero() {
-            let woken = self.woken.wait_timeout(state, patience);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.work = false;
-        !state.stop
-    }
-
-    /// Whether there was a wakeup since the last call; `None` if the thread is to end.
-    #[cfg(not(all(shuttle, test)))]
+    /// Whether there was a wakeup since the last call; `None` if maintenance is to end.
     pub(crate) fn take(&self) -> Option<bool> {
         let mut state = self.lock();
         let was_woken = std::mem::take(&mut state.work);

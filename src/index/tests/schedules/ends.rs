@@ -1,4 +1,4 @@
-//! Closing and dropping while the background thread works.
+//! Closing and dropping while the threads of a pool work: of an index's own, or of the shared one.
 
 use super::commit::tiny;
 use super::explore;
@@ -78,6 +78,33 @@ fn a_thread_that_lags(world: &World) {
     world.check_reopened();
 }
 
+/// Three indexes share the pool, which has two threads. Nobody but the pool flushes, so a wakeup
+/// that is lost would be waited for for ever. Each index leaves while others work.
+fn a_shared_pool(world: &World) {
+    let others = [World::new(), World::new()];
+    thread::scope(|scope| {
+        for (number, world) in [world, &others[0], &others[1]].into_iter().enumerate() {
+            scope.spawn(move || {
+                let index = world.open(Options { maintenance: Maintenance::Shared, ..tiny() });
+                world.must_write(&index, &[("a", Some(5)), ("b", None)]);
+                while index.core().state().memtable.read().document_count() > 0 {
+                    thread::yield_now();
+                }
+                world.must_write(&index, &[("c", Some(6))]);
+                if number == 0 {
+                    index.close().expect("a sound disk");
+                } else {
+                    drop(index);
+                }
+                world.check_reopened();
+            });
+        }
+    });
+    for wrong in others.iter().flat_map(World::judge) {
+        world.problems.say(wrong);
+    }
+}
+
 /// A handle that is closed as soon as it is opened: the thread may not have started yet.
 fn nothing_to_do(world: &World) {
     drop(world.open(background()));
@@ -106,4 +133,9 @@ fn writers_and_a_background_thread_that_lags_compact_together() {
 #[test]
 fn a_background_thread_with_nothing_to_do_ends() {
     explore("nothing to do", nothing_to_do);
+}
+
+#[test]
+fn three_indexes_share_the_two_threads_of_the_pool() {
+    explore("a shared pool", a_shared_pool);
 }
