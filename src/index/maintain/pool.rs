@@ -300,9 +300,9 @@ impl Pool {
                 self.woken.notify_all();
             }
         }
+        // No wakeup is lost with this thread: whoever removed the member woke all threads, and none
+        // waits again while there are more of them than members.
         state.threads -= 1;
-        // This thread may have consumed a wakeup that was meant for work: pass it on.
-        self.woken.notify_all();
     }
 }
 
