@@ -40,7 +40,7 @@ pub(crate) struct InputFile {
 impl InputFile {
     /// Identifies a file. Returns `None` for input that cannot be read twice (stdin, pipes); fails
     /// if the file cannot be read.
-    pub(crate) fn of(path: &Path) -> Result<Option<Self>, Failure> {
+    pub(crate) fn identify(path: &Path) -> Result<Option<Self>, Failure> {
         if path.as_os_str() == STDIN {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl InputFile {
 
     /// Identifies all files; `None` if one of them cannot be read twice.
     pub(crate) fn all(paths: &[PathBuf]) -> Result<Option<Vec<Self>>, Failure> {
-        paths.iter().map(|path| Self::of(path)).collect()
+        paths.iter().map(|path| Self::identify(path)).collect()
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct NoteFolder {
 pub(crate) type Identity = Option<(u64, u64)>;
 
 impl NoteFolder {
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn identify(path: &Path) -> Self {
         Self { path: path.to_path_buf(), identity: identity_of(path) }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, away) = (dir.path().join("i"), dir.path().join("away"));
         fs::create_dir(&path).unwrap();
-        let folder = NoteFolder::of(&path);
+        let folder = NoteFolder::identify(&path);
         assert!(folder.is_there());
         fs::rename(&path, &away).unwrap();
         assert!(!folder.is_there());
@@ -209,13 +209,13 @@ mod tests {
         let path = dir.path().join("in");
         let file = |text: &str| {
             fs::write(&path, text).unwrap();
-            InputFile::of(&path).unwrap().unwrap()
+            InputFile::identify(&path).unwrap().unwrap()
         };
         let first = file("one");
-        assert_eq!(InputFile::of(&path).unwrap().unwrap(), first);
+        assert_eq!(InputFile::identify(&path).unwrap().unwrap(), first);
         assert_ne!(file("three"), first);
         assert_ne!(file("two"), first);
-        assert_eq!(InputFile::of(Path::new("-")).unwrap(), None);
+        assert_eq!(InputFile::identify(Path::new("-")).unwrap(), None);
         assert!(InputFile::all(&[path.clone(), dir.path().join("typo")]).is_err());
         assert_eq!(InputFile::all(&[path, "-".into()]).unwrap(), None);
     }

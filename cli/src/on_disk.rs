@@ -82,7 +82,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(path: &Path) -> Self {
+    fn from_path(path: &Path) -> Self {
         let folder = path.parent().and_then(|folder| id(folder, &fs::metadata(folder).ok()?));
         // If the folder is unknown, the whole path stands for the entry.
         let name = path.file_name().filter(|_| folder.is_some()).unwrap_or(path.as_os_str());
@@ -93,7 +93,7 @@ impl Entry {
 /// Keeps those of several paths to one file that are different names of it.
 pub(crate) fn names<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<bool> {
     let mut seen = HashSet::new();
-    paths.into_iter().map(|path| seen.insert(Entry::of(path))).collect()
+    paths.into_iter().map(|path| seen.insert(Entry::from_path(path))).collect()
 }
 
 /// The bytes that are freed if these paths of one file are removed: nothing, as long as the file

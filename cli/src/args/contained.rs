@@ -40,7 +40,7 @@ pub(crate) struct Likeness {
 
 impl Likeness {
     /// Combines the options. `own` is the threshold of the index.
-    pub(crate) fn of(
+    pub(crate) fn from_options(
         own: f64,
         threshold: Option<f64>,
         contained: ContainedGiven,

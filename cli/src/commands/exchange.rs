@@ -30,7 +30,7 @@ enum Format {
 
 impl Format {
     /// `reads`: also accept names that the tool reads but never writes.
-    fn of(path: &Path, reads: bool) -> Result<Self, Failure> {
+    fn from_path(path: &Path, reads: bool) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Lines);
         }
@@ -58,7 +58,7 @@ pub(crate) enum Writer {
 impl Writer {
     /// Starts a file. It gets its final name in [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
-        Ok(match Format::of(path, false)? {
+        Ok(match Format::from_path(path, false)? {
             Format::Lines => Self::Lines(lines::LinesWriter::create(path, header)?),
             Format::Parquet => {
                 Self::Parquet(Box::new(parquet::ParquetWriter::create(path, header, params)?))
@@ -90,7 +90,7 @@ pub(crate) enum Reader {
 impl Reader {
     /// Opens a file and reads its header.
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
-        Ok(match Format::of(path, true)? {
+        Ok(match Format::from_path(path, true)? {
             Format::Lines => {
                 let (header, reader) = lines::LinesReader::open(path)?;
                 (header, Self::Lines(reader))
@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn the_ending_says_what_a_file_is() {
-        let of = |name: &str| Format::of(Path::new(name), false).ok();
-        assert_eq!((of("a.jsonl"), of("-")), (Some(Format::Lines), Some(Format::Lines)));
-        assert_eq!(of("a.b.PARQUET"), Some(Format::Parquet));
-        assert_eq!((of("a"), of("a.csv")), (None, None));
+        let format = |name: &str| Format::from_path(Path::new(name), false).ok();
+        assert_eq!((format("a.jsonl"), format("-")), (Some(Format::Lines), Some(Format::Lines)));
+        assert_eq!(format("a.b.PARQUET"), Some(Format::Parquet));
+        assert_eq!((format("a"), format("a.csv")), (None, None));
     }
 }

@@ -310,7 +310,7 @@ impl<'a> Printer<'a> {
         let Some(table) = &mut self.table else {
             let (a, b) = (&lossy(&pair.a), &lossy(&pair.b));
             let contained = pair.containment.map(|containment| containment.estimate);
-            let exact = ExactFields::of(exact);
+            let exact = ExactFields::new(exact);
             return output.object(&PairObject { a, b, similarity, contained, exact });
         };
         let contained = match exact {

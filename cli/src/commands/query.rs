@@ -440,7 +440,7 @@ struct AnswerObject<'a> {
 fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     let query = &*lossy(name);
     for (found, exact) in answer.matches() {
-        let (found, exact) = (MatchObject::new(found), ExactFields::of(exact));
+        let (found, exact) = (MatchObject::new(found), ExactFields::new(exact));
         output.object(&AnswerObject { query, found, exact })?;
     }
     Ok(())

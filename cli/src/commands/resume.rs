@@ -65,7 +65,7 @@ impl Resume {
         input: &mut Input,
     ) -> Result<Option<Self>, Failure> {
         let Input::Lines(lines) = input else { return Ok(None) };
-        let folder = NoteFolder::of(dir);
+        let folder = NoteFolder::identify(dir);
         let path = folder.file(NAME);
         let files = InputFile::all(paths)?;
         let note: Option<Note> = checkpoint::load(&path);
@@ -156,7 +156,7 @@ mod tests {
         let params = nearkin::Params::for_threshold(0.7).build().unwrap();
         let index = Index::temporary(&params, nearkin::Options::default()).unwrap();
         let resume = || Resume {
-            folder: NoteFolder::of(folder.path()),
+            folder: NoteFolder::identify(folder.path()),
             files: Vec::new(),
             fields: Fields::text("id", "text"),
             rows: RowOptions::default(),

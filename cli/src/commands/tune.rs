@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     if let Some(input) = input {
         let (sample, looks, read) = read(args, &params, input, &known)?;
         ended = read;
-        measured = Measured::of(&looks);
+        measured = Measured::summarise(&looks);
         let agreements = sample.agreements(&known);
         if args.known.is_some() {
             params = for_known(args, params, &agreements, known.len())?;
@@ -149,7 +149,7 @@ fn read(
     let mut kept = Reservoir::new(args.sample);
     let (mut sample, mut looks) = (Sample::default(), Vec::new());
     let mut skips = Skips::new(args.lines.lenient);
-    let work = |raw| reading.sketch_and(raw, Looks::of);
+    let work = |raw| reading.sketch_and(raw, Looks::measure);
     pipeline::run(&mut input, Pace::Full, &progress, work, |chunk| {
         let mut skipped = Vec::new();
         let judged = skips.count(&chunk, &reading);

@@ -25,7 +25,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(archive: &mut Archive) -> Self {
+    fn detect(archive: &mut Archive) -> Self {
         let names = ["word/document.xml", "ppt/presentation.xml", "xl/workbook.xml"];
         let [word, slides, table] = names.map(|name| archive.index_for_name(name).is_some());
         let kind = part(archive, "mimetype", &mut ReadSoFar { left: 1_024, how: How::UTF_8 })
@@ -53,7 +53,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let archive = ZipArchive::new(Cursor::new(bytes));
     let mut archive = archive.map_err(|error| refused("ZIP", error))?;
     let mut read = ReadSoFar::nothing();
-    match Kind::of(&mut archive) {
+    match Kind::detect(&mut archive) {
         Kind::Other(what) => return Err(Reason::Format(what.to_owned())),
         Kind::Epub(folder) => return super::epub::text(archive, &folder),
         Kind::Word => word(&mut archive, &mut read).map_err(|error| refused("Word", error)),
@@ -75,7 +75,7 @@ fn open_document(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, 
         texts: &[],
         skipped: &["annotation", "tracked-changes", "automatic-styles", "font-face-decls"],
     };
-    text.of(&content)
+    text.extract(&content)
 }
 
 const WORD: Text<'_> = Text {
@@ -88,10 +88,10 @@ const WORD: Text<'_> = Text {
 };
 
 fn word(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
-    let mut text = WORD.of(&part(archive, "word/document.xml", read)?)?;
+    let mut text = WORD.extract(&part(archive, "word/document.xml", read)?)?;
     for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
         if archive.index_for_name(notes).is_some() {
-            text.push_str(&WORD.of(&part(archive, notes, read)?)?);
+            text.push_str(&WORD.extract(&part(archive, notes, read)?)?);
         }
     }
     Ok(text)
@@ -110,7 +110,7 @@ fn slides(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String>
     names.sort_unstable();
     let mut text = String::new();
     for (_, name) in names {
-        text.push_str(&slides.of(&part(archive, &name, read)?)?);
+        text.push_str(&slides.extract(&part(archive, &name, read)?)?);
     }
     Ok(text)
 }
@@ -128,7 +128,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    fn of(&self, xml: &str) -> Result<String, String> {
+    fn extract(&self, xml: &str) -> Result<String, String> {
         let mut reader = Reader::from_str(xml);
         let (mut text, mut within, mut skipping) = (String::new(), 0_u32, 0_u32);
         let mut open = 0_u32;

@@ -87,7 +87,8 @@ impl Reading {
         if first.as_ref().is_some_and(|first| first.number <= number) {
             return;
         }
-        let (file, why, guess) = (Arc::clone(file), why.to_owned(), Guess::of(&self.fields, line));
+        let (file, why, guess) =
+            (Arc::clone(file), why.to_owned(), Guess::from_line(&self.fields, line));
         *first = Some(Fault { file, number, why, guess });
     }
 

@@ -109,12 +109,12 @@ fn fields_within_objects_have_names_with_dots() {
 
 #[test]
 fn a_null_is_a_document_without_content() {
-    let of = |fields: &Fields, line: &str| read(fields, line).map(|(_, content)| content);
+    let content = |fields: &Fields, line: &str| read(fields, line).map(|(_, content)| content);
     let text = Fields::text("id", "text");
     let none = Ok(Content::Text(String::new()));
-    assert_eq!(of(&text, r#"{"id":"k","text":null}"#), none);
+    assert_eq!(content(&text, r#"{"id":"k","text":null}"#), none);
     let items = Fields::items("id", "items");
-    assert_eq!(of(&items, r#"{"id":"k","items":null}"#), Ok(Content::Items(Vec::new())));
+    assert_eq!(content(&items, r#"{"id":"k","items":null}"#), Ok(Content::Items(Vec::new())));
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(crate) enum Spelling {
 impl Guess {
     /// Inspects a line. Returns `None` if it is not a JSON object. `fields` are the expected field
     /// names.
-    pub(crate) fn of(fields: &Fields, line: &[u8]) -> Option<Self> {
+    pub(crate) fn from_line(fields: &Fields, line: &[u8]) -> Option<Self> {
         if line.len() > LINE_BYTES_MAX {
             return None;
         }
@@ -148,7 +148,9 @@ mod tests {
     use super::*;
 
     fn options(line: &str) -> String {
-        Guess::of(&Fields::text("id", "text"), line.as_bytes()).unwrap().options(Spelling::Lines)
+        Guess::from_line(&Fields::text("id", "text"), line.as_bytes())
+            .unwrap()
+            .options(Spelling::Lines)
     }
 
     #[test]
@@ -166,10 +168,13 @@ mod tests {
         assert_eq!(options(r#"{"id":1,"n":NaN,"data":{"body":"a"}}"#), "--text-field data.body");
         let optional = Fields::text("id", "text").with_key_optional();
         assert_eq!(
-            Guess::of(&optional, line.as_bytes()).unwrap().options(Spelling::From),
+            Guess::from_line(&optional, line.as_bytes()).unwrap().options(Spelling::From),
             "--from-field body"
         );
-        assert_eq!(Guess::of(&optional, line.as_bytes()).unwrap().fields(), "body, id, title");
-        assert!(Guess::of(&optional, b"[1]").is_none());
+        assert_eq!(
+            Guess::from_line(&optional, line.as_bytes()).unwrap().fields(),
+            "body, id, title"
+        );
+        assert!(Guess::from_line(&optional, b"[1]").is_none());
     }
 }

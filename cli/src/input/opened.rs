@@ -298,7 +298,7 @@ pub(crate) fn likeness(
         Some(contained) => warn_if_contained_are_missed(params, contained),
         None => warn_if_missed(params, exact.and_then(|exact| exact.at_least).or(threshold)),
     }
-    Likeness::of(params.threshold(), threshold, contained, exact)
+    Likeness::from_options(params.threshold(), threshold, contained, exact)
 }
 
 /// Warns if the index misses more than a tenth of contained texts: those of which the share

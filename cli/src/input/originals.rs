@@ -302,7 +302,7 @@ pub(crate) struct ExactFields {
 }
 
 impl ExactFields {
-    pub(crate) fn of(exact: Option<Exact>) -> Self {
+    pub(crate) fn new(exact: Option<Exact>) -> Self {
         let (similarity, contained) = match exact {
             Some(Exact::Similarity(similarity)) => (Some(similarity), None),
             Some(Exact::Contained(overlap)) => {

@@ -110,8 +110,8 @@ fn ends_in(name: &str, endings: &[&str]) -> bool {
 fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
     let fields = Fields::text("id", "text");
     let lines = || head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let guess = Guess::of(&fields, lines().next()?)?;
-    let second = lines().nth(1).map(|line| Guess::of(&fields, line).is_some());
+    let guess = Guess::from_line(&fields, lines().next()?)?;
+    let second = lines().nth(1).map(|line| Guess::from_line(&fields, line).is_some());
     let is_named = ends_in(name, &[".jsonl", ".ndjson", ".ldjson"]);
     second.unwrap_or(is_named).then_some(Seen::JsonLines(guess))
 }

@@ -83,7 +83,7 @@ enum Packing {
 impl Packing {
     /// Detects the compression from the first four bytes. A JSON line cannot begin with any of
     /// these magic numbers.
-    fn of(head: &[u8]) -> Self {
+    fn detect(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             // A Zstandard frame, or a skippable frame in front of one.
@@ -96,7 +96,7 @@ impl Packing {
     /// Whether these bytes may be the prefix of a magic number, so that more must be read.
     fn may_follow(head: &[u8]) -> bool {
         head.len() < 4
-            && Self::of(head) == Self::None
+            && Self::detect(head) == Self::None
             && match head {
                 [] => true,
                 [first, rest @ ..] => {
@@ -273,7 +273,7 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     if let Some(what) = magic::other(&head) {
         return Err(io::Error::other(format!("it is {what}")));
     }
-    let packing = Packing::of(&head);
+    let packing = Packing::detect(&head);
     let whole = Cursor::new(head).chain(packed);
     let buffered = |whole| BufReader::with_capacity(BUFFER_BYTES, whole);
     Ok(match packing {

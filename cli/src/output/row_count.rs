@@ -9,7 +9,7 @@ pub(crate) struct EqualRows {
 }
 
 impl EqualRows {
-    pub(crate) fn of(params: &Params) -> Self {
+    pub(crate) fn for_params(params: &Params) -> Self {
         Self { lane_bytes: params.signature_bytes() / params.hashes() }
     }
 

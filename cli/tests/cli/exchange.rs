@@ -133,8 +133,8 @@ fn a_rebuilt_index_answers_like_one_from_texts() {
     let pairs = |index: &str| scratch.run(&format!("pairs {index} --sort --json")).ends_with(0);
     assert!(pairs("made").stdout.lines().count() > 100);
     assert_eq!(pairs("narrow").stdout, pairs("made").stdout);
-    let of = |index: &str| exported(&scratch, index).lines().next().unwrap().to_owned();
-    assert_eq!(of("narrow"), of("made"));
+    let first_line = |index: &str| exported(&scratch, index).lines().next().unwrap().to_owned();
+    assert_eq!(first_line("narrow"), first_line("made"));
     let refused = scratch.run("rebuild made x --lane-bits 16 --shingles tokens:2 --bag");
     let refused = refused.ends_with(2).says(&["lane bits: 8 here, 16 asked", "nearkin add"]);
     refused.says(&["shingles: words:3 here, tokens:2 asked; bag: false here, true asked"]);

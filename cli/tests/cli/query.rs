@@ -311,13 +311,13 @@ fn several_keys_are_one_query() {
         objects.iter().all(|one| one["key"] != "docs/MIT.txt" && one["key"] != "docs/JSON.txt")
     );
     // The similarity is the highest over all keys of the query.
-    let of = |key| {
+    let similarity = |key| {
         let ran = scratch.run(&format!("query i --key docs/{key}.txt --threshold 0.3 --json"));
         let objects = ran.ends_with(0).objects();
         let found = objects.iter().find(|one| one["key"] == "docs/Xnet.txt").unwrap();
         found["similarity"].as_f64().unwrap()
     };
-    let best = of("MIT").max(of("JSON"));
+    let best = similarity("MIT").max(similarity("JSON"));
     assert!((objects[0]["similarity"].as_f64().unwrap() - best).abs() < 1e-9);
     scratch.run("query i --keys docs/MIT.txt,nobody").ends_with(2).says(&["nobody"]);
 }

@@ -48,8 +48,8 @@ fn reading_commands_answer_the_same_when_sharded() {
     let scratch = both();
     let queries = ["query INDEX --key k5 --json", "query INDEX --jsonl l --json --limit 9"];
     for command in queries.iter().chain(&["pairs INDEX --json", "clusters INDEX --json"]) {
-        let of = |index: &str| scratch.run(&command.replace("INDEX", index)).ends_with(0);
-        let (plain, sharded) = (of("i"), of("s"));
+        let run = |index: &str| scratch.run(&command.replace("INDEX", index)).ends_with(0);
+        let (plain, sharded) = (run("i"), run("s"));
         assert!(plain.stdout.lines().count() > 2, "{command}: {}", plain.stdout);
         let sorted = |ran: &Ran| {
             let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();

@@ -71,9 +71,9 @@ fn in_a_bag_rows_that_occur_twice_count_as_two() {
     let add = "add i --transactions carts.csv --columns 1,2 --hashes 512 --threshold 0.4 --bag";
     scratch.run(add).ends_with(0);
     let found = pairs(&scratch, "i", 0.4);
-    let of = |a: &str, b: &str| found[&(a.to_owned(), b.to_owned())];
-    assert!(of("a", "b") > 0.999);
-    assert!((of("a", "c") - 2.0 / 3.0).abs() < 0.1, "{found:?}");
+    let similarity = |a: &str, b: &str| found[&(a.to_owned(), b.to_owned())];
+    assert!(similarity("a", "b") > 0.999);
+    assert!((similarity("a", "c") - 2.0 / 3.0).abs() < 0.1, "{found:?}");
     let ran = scratch.run(&add.replace("add i", "add j").replace(" --bag", "")).ends_with(0);
     assert!(ran.stdout.starts_with("3 documents"), "{}", ran.stdout);
     assert!(pairs(&scratch, "j", 0.4).values().all(|similarity| *similarity > 0.999));

@@ -37,7 +37,7 @@ pub(super) struct State {
 }
 
 impl State {
-    fn of(path: &Path, metadata: &Metadata) -> Self {
+    fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
         let (modified, changed) = times(metadata);
         Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
     }
@@ -154,7 +154,7 @@ impl Files {
                 }
                 let folder = preferred.iter().position(|folder| path.starts_with(folder));
                 let folder = folder.unwrap_or(preferred.len());
-                let state = State::of(&path, &metadata);
+                let state = State::from_metadata(&path, &metadata);
                 let name = Name { shown: looked.shown(&path), path, is_link: true };
                 if let Some(id) = state.id {
                     let next = files.all.len();

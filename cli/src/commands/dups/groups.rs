@@ -71,7 +71,7 @@ impl Groups {
             for (at, similarity) in group.files {
                 let file = &files.all[at];
                 let device = file.state.id.map(|id| id.device);
-                let place = (device, super::mount::of(file.path()));
+                let place = (device, super::mount::mount_id(file.path()));
                 parts.entry(place).or_default().push((at, similarity));
             }
             self.elsewhere += parts.len() as u64 - 1;

@@ -14,7 +14,7 @@ pub(super) enum Language {
 
 impl Language {
     /// PowerShell for a file whose name ends in `.ps1`, which is all that PowerShell runs.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         let ending = path.extension().unwrap_or_default();
         if ending.eq_ignore_ascii_case("ps1") { Self::PowerShell } else { Self::Shell }
     }
@@ -166,7 +166,7 @@ mod tests {
             ("a.ps1", Language::PowerShell),
             ("a.PS1", Language::PowerShell),
         ] {
-            assert_eq!(Language::of(Path::new(name)), language, "{name}");
+            assert_eq!(Language::from_path(Path::new(name)), language, "{name}");
         }
         assert!(!Language::PowerShell.can_name(Path::new("a\nb")));
         assert!(Language::Shell.can_name(Path::new("a\nb")));

@@ -5,7 +5,7 @@ use std::path::Path;
 /// The mount that a path lies in. The system makes no hard link from one mount to another, even if
 /// both are of one file system. `None` if unknown.
 #[cfg(target_os = "linux")]
-pub(super) fn of(path: &Path) -> Option<u64> {
+pub(super) fn mount_id(path: &Path) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
     let known = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
@@ -13,7 +13,7 @@ pub(super) fn of(path: &Path) -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of(_: &Path) -> Option<u64> {
+pub(super) fn mount_id(_: &Path) -> Option<u64> {
     None
 }
 

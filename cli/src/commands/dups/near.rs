@@ -49,7 +49,7 @@ pub(super) fn groups(
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
     let snapshot = index.snapshot();
     let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
-    let alike = Alike { index, equal: EqualRows::of(index.params()), threshold };
+    let alike = Alike { index, equal: EqualRows::for_params(index.params()), threshold };
     let mut found = Vec::new();
     for cluster in clusters {
         interrupt::check()?;

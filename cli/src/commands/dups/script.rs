@@ -21,7 +21,7 @@ use crate::interrupt;
 /// Fails if the path is an existing file, unless it is an earlier script of `nearkin dups`, which
 /// may be replaced; and on Windows, if its name says that it is for a shell.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
-    let language = Language::of(path);
+    let language = Language::from_path(path);
     if cfg!(windows) && language == Language::Shell {
         return Err(Failure::new(
             format!("{}: on Windows, scripts are for PowerShell", path.display()),
@@ -40,7 +40,7 @@ pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> R
     let failed = |error: io::Error| Failure::writing(path, &error);
     let mut file = Target::create(path)?;
     let buffer = BufWriter::new(&mut file);
-    let language = Language::of(path);
+    let language = Language::from_path(path);
     let mut script = Script { out: buffer, language, args, all, lasting: HashMap::new() };
     script
         .print(groups)

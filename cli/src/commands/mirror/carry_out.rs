@@ -413,7 +413,9 @@ fn read_file(file: &Planned) -> Result<Vec<u8>, Reason> {
 fn read(reading: &Reading, raw: Raw) -> Read {
     let content = raw.body.as_ref().ok().map(|bytes| xxh3_128(bytes));
     let after = match &raw.origin {
-        Origin::File { path, .. } => fs::symlink_metadata(path).map(|found| Stat::of(&found)),
+        Origin::File { path, .. } => {
+            fs::symlink_metadata(path).map(|found| Stat::from_metadata(&found))
+        }
         _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
     };
     Read { sketched: reading.sketch(raw), content, after }

@@ -33,7 +33,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let modified_ns = metadata.modified().map_or(0, nanoseconds);
         Self { bytes: metadata.len(), modified_ns, changed_ns: changed_ns(metadata) }
     }

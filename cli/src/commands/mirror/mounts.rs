@@ -103,7 +103,7 @@ impl Mounts {
     ///
     /// With `allow_empty`, the user has agreed that documents of absent file systems are removed.
     pub(crate) fn read(index: &Path, allow_empty: bool) -> Self {
-        let index = NoteFolder::of(index);
+        let index = NoteFolder::identify(index);
         let known: Vec<Vec<u8>> = checkpoint::load(&index.file(NAME)).unwrap_or_default();
         Self { index, allow_empty, known: known.iter().map(|path| path_of(path)).collect() }
     }

@@ -214,7 +214,7 @@ impl Planning<'_> {
             match found {
                 Found::Folder { children: more } => children += more,
                 Found::File { path, metadata } => {
-                    let stat = Stat::of(&metadata);
+                    let stat = Stat::from_metadata(&metadata);
                     let key = key_of(&path);
                     self.seen.insert(folder::mark(&key));
                     self.file(path, key, stat)?;

@@ -91,7 +91,7 @@ impl SkipCache {
     /// Reads the cache of an index. `folder` is the key of the folder that this run follows.
     pub(crate) fn read(index: &Path, folder: &[u8]) -> Self {
         let folder = xxh3_64(folder);
-        let mut skipped = Self { index: NoteFolder::of(index), folder, ..Self::default() };
+        let mut skipped = Self { index: NoteFolder::identify(index), folder, ..Self::default() };
         let bytes = fs::read(skipped.index.file(NAME)).unwrap_or_default();
         for (of, mark, entry) in decode(&bytes).unwrap_or_default() {
             if of == folder {

@@ -22,7 +22,7 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(super) fn of(folder: &Folder, no_ignore: bool) -> Self {
+    pub(super) fn capture(folder: &Folder, no_ignore: bool) -> Self {
         let mounted = mounted(folder);
         let above = folder.canonical().into_iter().flat_map(Path::ancestors).skip(1);
         let names = || IGNORE_FILES.into_iter().chain([EXCLUDE_FILE]);
@@ -32,7 +32,7 @@ impl Surroundings {
             (path, stat)
         });
         Self {
-            root: NoteFolder::of(&folder.path),
+            root: NoteFolder::identify(&folder.path),
             rules: rules.collect(),
             sentinel: Sentinel::at(folder, mounted.as_deref().unwrap_or_default()),
             mounted,
@@ -63,7 +63,7 @@ impl Surroundings {
 }
 
 fn stat_of(path: &Path) -> Option<Stat> {
-    fs::metadata(path).ok().map(|metadata| Stat::of(&metadata))
+    fs::metadata(path).ok().map(|metadata| Stat::from_metadata(&metadata))
 }
 
 /// Notices that a file system is unmounted, even if it is mounted again at once.

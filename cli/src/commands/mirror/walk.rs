@@ -266,7 +266,7 @@ fn found(entry: DirEntry) -> Option<Found> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => return Some(Found::Unlisted { path, why: error.to_string() }),
     };
-    let stat = Stat::of(&metadata);
+    let stat = Stat::from_metadata(&metadata);
     Some(if kind.is_file() {
         Found::File { path, metadata }
     } else if kind.is_symlink() {

@@ -32,20 +32,20 @@ impl Random {
         usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(end).unwrap()).unwrap()
     }
 
-    fn of<'a>(&mut self, items: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
         items[self.below(items.len())]
     }
 
     /// A name as a pattern. Those with braces mean something else to Git: a warning says so.
     fn name(&mut self) -> &'static str {
-        std::iter::repeat_with(|| self.of(&NAMES)).find(|name| !differs_from_git(name)).unwrap()
+        std::iter::repeat_with(|| self.pick(&NAMES)).find(|name| !differs_from_git(name)).unwrap()
     }
 
     fn pattern(&mut self) -> String {
         match self.below(4) {
             0 => self.name().to_owned(),
             1 => format!("{}/{}", self.name(), self.name()),
-            _ => self.of(&PATTERNS).to_owned(),
+            _ => self.pick(&PATTERNS).to_owned(),
         }
     }
 
@@ -56,7 +56,7 @@ impl Random {
     fn fill(&mut self, folder: &Path, depth: usize) {
         fs::create_dir_all(folder).unwrap();
         for _ in 0..2 + self.below(5) {
-            let path = folder.join(self.of(&NAMES));
+            let path = folder.join(self.pick(&NAMES));
             if self.below(3) == 0 && depth < 3 && !path.is_file() {
                 self.fill(&path, depth + 1);
             } else if !path.exists() {
@@ -108,8 +108,9 @@ fn walked(folder: &Path, hidden: bool) -> BTreeSet<String> {
 
 /// What is found without Git's consent, and what is not found.
 fn difference(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> String {
-    let of = |one: &BTreeSet<String>, other| one.difference(other).cloned().collect::<Vec<_>>();
-    format!("too many {:?}, missing {:?}", of(found, expected), of(expected, found))
+    let difference =
+        |one: &BTreeSet<String>, other| one.difference(other).cloned().collect::<Vec<_>>();
+    format!("too many {:?}, missing {:?}", difference(found, expected), difference(expected, found))
 }
 
 /// `NEARKIN_IGNORE_TREES` sets the number of trees, `NEARKIN_SEED` the seed of the first one.

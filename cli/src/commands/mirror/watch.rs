@@ -168,7 +168,7 @@ impl Watching {
         let (folder, no_ignore) = (mirroring.folder.clone(), mirroring.rules.no_ignore);
         let index = mirroring.rules.index.as_ref().and_then(|index| folder.spelled(index));
         let (happened, now) = (Arc::default(), Instant::now());
-        let surroundings = Surroundings::of(&folder, no_ignore);
+        let surroundings = Surroundings::capture(&folder, no_ignore);
         let (watcher, looked, full_due) = (None, now, now);
         let mut watching =
             Self { folder, no_ignore, index, happened, watcher, surroundings, looked, full_due };
@@ -181,7 +181,7 @@ impl Watching {
     fn renew(&mut self) -> Result<(), Failure> {
         self.watcher = None;
         self.surroundings.check_root()?;
-        self.surroundings = Surroundings::of(&self.folder, self.no_ignore);
+        self.surroundings = Surroundings::capture(&self.folder, self.no_ignore);
         self.watcher = Some(self.new_watcher()?);
         Ok(())
     }

@@ -272,7 +272,7 @@ fn shown(
     for (key, _) in members {
         signatures.push(snapshot.signature(key)?);
     }
-    let equal = EqualRows::of(snapshot.params());
+    let equal = EqualRows::for_params(snapshot.params());
     let mut rows = Vec::with_capacity(members.len() * members.len() / 2);
     for (at, one) in signatures.iter().enumerate() {
         for other in &signatures[..at] {

@@ -114,7 +114,7 @@ pub(super) async fn batch(
                         items.as_deref(),
                         rows.as_deref(),
                     )
-                    .map_err(|refused| refused.of(&format!("operations[{at}]")))?;
+                    .map_err(|refused| refused.with_prefix(&format!("operations[{at}]")))?;
                     batch.push(insert(&given.key.0, &signature, given.payload.as_ref()));
                 }
             }

@@ -86,7 +86,7 @@ impl ErrorResponse {
     }
 
     /// Prefixes the message with the part of the request that the error is about.
-    pub(super) fn of(mut self, part: &str) -> Self {
+    pub(super) fn with_prefix(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }

@@ -36,7 +36,7 @@ pub(super) async fn guard(
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
     let route = Route { method: method_name(request.method()), path };
-    let id = request_id::of(request.headers());
+    let id = request_id::read_or_create(request.headers());
     let head = shared.log.as_ref().map(|_| {
         let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|info| info.0.0);
         (peer, request.method().clone(), request.uri().clone())

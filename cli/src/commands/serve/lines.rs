@@ -97,7 +97,7 @@ pub(super) async fn clusters(
 
 /// The condition that the parameters name; by default the index's own threshold.
 fn alike(shared: &Shared, uri: &Uri) -> Result<Alike, ErrorResponse> {
-    let parameters = Parameters::of(uri, &["threshold", "contained"])?;
+    let parameters = Parameters::parse(uri, &["threshold", "contained"])?;
     let threshold = parameters.parsed("threshold")?;
     Ok(match parameters.parsed("contained")? {
         Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),

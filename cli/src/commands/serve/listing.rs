@@ -22,7 +22,7 @@ pub(super) async fn list(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<DocumentList>, ErrorResponse> {
-    let parameters = Parameters::of(&uri, &["prefix", "after", "limit", "payloads"])?;
+    let parameters = Parameters::parse(&uri, &["prefix", "after", "limit", "payloads"])?;
     let limit = parameters.parsed("limit")?.unwrap_or(PAGE_DEFAULT);
     if !(1..=PAGE_MAX).contains(&limit) {
         let message = format!("`limit` must be from 1 to {PAGE_MAX}, not {limit}");
@@ -54,7 +54,7 @@ pub(super) async fn delete(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<PrefixRemoved>, ErrorResponse> {
-    let parameters = Parameters::of(&uri, &["prefix"])?;
+    let parameters = Parameters::parse(&uri, &["prefix"])?;
     let work = move |shared: &Shared| {
         let prefix = parameters.bytes("prefix").unwrap_or_default();
         if prefix.is_empty() {

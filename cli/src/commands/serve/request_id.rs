@@ -18,7 +18,7 @@ static COUNT: AtomicU64 = AtomicU64::new(1);
 static RUN: OnceLock<u32> = OnceLock::new();
 
 /// The id of a request.
-pub(super) fn of(headers: &HeaderMap) -> String {
+pub(super) fn read_or_create(headers: &HeaderMap) -> String {
     let given = headers.get(HEADER).and_then(|value| value.to_str().ok());
     if let Some(given) = given.filter(|given| is_sound(given)) {
         return given.to_owned();
@@ -47,12 +47,12 @@ mod tests {
         let id = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert(HEADER, HeaderValue::from_bytes(value).unwrap());
-            of(&headers)
+            read_or_create(&headers)
         };
         assert_eq!(id(b"3f0c-7a.B:1"), "3f0c-7a.B:1");
         for bad in [&b"a b"[..], b"", b"a\"b", b"\xff", &[b'a'; 65]] {
             assert_ne!(id(bad).as_bytes(), bad);
         }
-        assert_ne!(of(&HeaderMap::new()), of(&HeaderMap::new()));
+        assert_ne!(read_or_create(&HeaderMap::new()), read_or_create(&HeaderMap::new()));
     }
 }

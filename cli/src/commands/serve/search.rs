@@ -61,7 +61,7 @@ fn answer(shared: &Shared, request: &Query) -> Result<QueryAnswer, ErrorResponse
         }
         let one = |(at, text): (usize, &String)| {
             let answered = search.content(Some(text), None, None).and_then(|q| search.run(&q));
-            answered.map_err(|refused| refused.of(&format!("texts[{at}]")))
+            answered.map_err(|refused| refused.with_prefix(&format!("texts[{at}]")))
         };
         let answers = texts.iter().enumerate().map(one).collect::<Result<_, _>>()?;
         return Ok(QueryAnswer::Many(Answers { answers }));
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
             None => self.shared.expected_recall(threshold),
         };
         let exact =
-            |at: usize| ExactFields::of(exact.as_ref().and_then(|all| all.get(at).copied()));
+            |at: usize| ExactFields::new(exact.as_ref().and_then(|all| all.get(at).copied()));
         let payloads = self.request.payloads;
         let matches = answer.matches.into_iter().enumerate();
         let matches = matches.map(|(at, found)| Found::new(found, payloads, &exact(at))).collect();

@@ -37,7 +37,7 @@ pub(super) struct Parameters(Vec<(String, Vec<u8>)>);
 
 impl Parameters {
     /// Reads the parameters. One that is not in `known`, or is given twice, is an error.
-    pub(super) fn of(uri: &Uri, known: &[&str]) -> Result<Self, ErrorResponse> {
+    pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, ErrorResponse> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let parts = uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
         for part in parts {
@@ -80,16 +80,16 @@ mod tests {
     #[test]
     fn parameters_are_any_bytes_and_unknown_ones_are_errors() {
         let known = ["prefix", "limit"];
-        let of = |uri: &str| Parameters::of(&uri.parse().unwrap(), &known);
-        let found = of("/v1/documents?prefix=a%2Fb+c%ff%2B&limit=7").ok().unwrap();
+        let parse = |uri: &str| Parameters::parse(&uri.parse().unwrap(), &known);
+        let found = parse("/v1/documents?prefix=a%2Fb+c%ff%2B&limit=7").ok().unwrap();
         assert_eq!(found.bytes("prefix").unwrap(), b"a/b c\xff+");
         assert_eq!(found.parsed::<usize>("limit").ok().unwrap(), Some(7));
-        assert_eq!(of("/v1/documents").ok().unwrap().bytes("prefix"), None);
+        assert_eq!(parse("/v1/documents").ok().unwrap().bytes("prefix"), None);
         for bad in ["/?prefixes=a", "/?limit=1&limit=2", "/?prefix=%f", "/?%6Cimit=1"] {
-            assert!(of(bad).is_err(), "{bad}");
+            assert!(parse(bad).is_err(), "{bad}");
         }
         for bad in ["/?limit=x", "/?limit=", "/?limit=-1", "/?limit=%ff"] {
-            assert!(of(bad).ok().unwrap().parsed::<usize>("limit").is_err(), "{bad}");
+            assert!(parse(bad).ok().unwrap().parsed::<usize>("limit").is_err(), "{bad}");
         }
     }
 }

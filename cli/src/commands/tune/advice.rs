@@ -65,7 +65,7 @@ pub(super) struct Advice {
 }
 
 impl Looks {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn measure(text: &str) -> Self {
         let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
         let looked_at = end.and_then(|end| text.get(..end)).unwrap_or_default();
         let all = u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ impl Looks {
             lines: count(lines.len()),
             hyphens: count(hyphens),
             code: is_code(&lines),
-            signs: Signs::of(text),
+            signs: Signs::from_text(text),
         }
     }
 }
@@ -133,7 +133,7 @@ fn is_code(lines: &[&str]) -> bool {
 
 impl Measured {
     /// Returns `None` if there are no texts.
-    pub(super) fn of(looks: &[Looks]) -> Option<Self> {
+    pub(super) fn summarise(looks: &[Looks]) -> Option<Self> {
         let mut words: Vec<u32> = looks.iter().map(|one| one.words).collect();
         words.sort_unstable();
         let at = |part: usize| words.get((words.len() - 1) * part / 10).copied();
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn advice(text: &str, count: usize) -> Advice {
-        Measured::of(&vec![Looks::of(text); count]).unwrap().advice()
+        Measured::summarise(&vec![Looks::measure(text); count]).unwrap().advice()
     }
 
     #[test]
@@ -261,11 +261,11 @@ mod tests {
         assert!(advice(&of_words(30), 100).unsure.unwrap().contains("between short"));
         assert_eq!(advice(&of_words(200), 100).unsure, None);
         let code = Looks { words: 90, lines: 9, code: true, ..Looks::default() };
-        let mixed = [vec![Looks::of(&of_words(200)); 60], vec![code; 40]].concat();
-        let advice = Measured::of(&mixed).unwrap().advice();
+        let mixed = [vec![Looks::measure(&of_words(200)); 60], vec![code; 40]].concat();
+        let advice = Measured::summarise(&mixed).unwrap().advice();
         assert_eq!(advice.preset, Preset::Documents);
         assert!(advice.unsure.unwrap().contains("mixed"));
-        assert_eq!(Measured::of(&[]), None);
+        assert_eq!(Measured::summarise(&[]), None);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Sample {
             let query = query * count / queries;
             let mut costs = none();
             for other in (0..count).filter(|other| *other != query) {
-                let agreement = Agreement::of(&self.rows[query], &self.rows[other]);
+                let agreement = Agreement::compare(&self.rows[query], &self.rows[other]);
                 for (cost, (choice, bar)) in costs.iter_mut().zip(choices.iter().zip(&bars)) {
                     if agreement.shares_a_band(choice) {
                         cost.compared += 1;
@@ -130,7 +130,7 @@ impl Sample {
     pub(super) fn agreements(&self, pairs: &[Pair]) -> Vec<Agreement> {
         let rows = |key: &Vec<u8>| self.places.get(key).map(|place| &self.rows[*place]);
         let known = pairs.iter().filter_map(|(a, b)| Some((rows(a)?, rows(b)?)));
-        known.map(|(a, b)| Agreement::of(a, b)).collect()
+        known.map(|(a, b)| Agreement::compare(a, b)).collect()
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    fn of(a: &[u16], b: &[u16]) -> Self {
+    fn compare(a: &[u16], b: &[u16]) -> Self {
         let bits = |equal: fn(u16, u16) -> bool| {
             let word = |(a, b): (&[u16], &[u16])| {
                 a.iter().zip(b).rev().fold(0, |word, (a, b)| word << 1 | u64::from(equal(*a, *b)))

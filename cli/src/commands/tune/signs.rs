@@ -28,7 +28,7 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let (mut words, mut all) = (DefaultHasher::new(), DefaultHasher::new());
         let (mut has_words, mut count, mut before) = (false, 0_u32, ' ');
         let mut chars = text.chars().peekable();
@@ -100,7 +100,11 @@ mod tests {
         ] {
             let [a, b] = [one, other].map(|text| sketcher.original_text(text).unwrap());
             assert_eq!(a.shingle_hashes(), b.shingle_hashes(), "{one} | {other}");
-            assert_eq!(unseen([one, other, one].map(Signs::of).into_iter()), 3, "{one} | {other}");
+            assert_eq!(
+                unseen([one, other, one].map(Signs::from_text).into_iter()),
+                3,
+                "{one} | {other}"
+            );
         }
     }
 
@@ -115,7 +119,11 @@ mod tests {
             ("C++", "C++"),
             ("+", "-"),
         ] {
-            assert_eq!(unseen([one, other].map(Signs::of).into_iter()), 0, "{one} | {other}");
+            assert_eq!(
+                unseen([one, other].map(Signs::from_text).into_iter()),
+                0,
+                "{one} | {other}"
+            );
         }
     }
 }

@@ -155,7 +155,7 @@ impl<R: Read> Utf8Reader<R> {
             self.place.byte += (before + count - cut.len()) as u64;
             return Ok(count);
         };
-        let likely = if utf8::Counts::of(read).is_likely() { UTF_8 } else { guess(read) };
+        let likely = if utf8::Counts::count(read).is_likely() { UTF_8 } else { guess(read) };
         let end = end.saturating_sub(before);
         let line = place.line + memchr::memchr_iter(b'\n', &read[..end]).count() as u64;
         let byte = place.byte + (if end == 0 { 0 } else { end + before }) as u64;

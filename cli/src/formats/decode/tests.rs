@@ -21,16 +21,16 @@ const CHINESE: &str = "\u{4eba}\u{4eba}\u{751f}\u{800c}\u{81ea}\u{7531}\u{ff0c}\
 const KOREAN: &str = "\u{baa8}\u{b4e0} \u{c778}\u{ac04}\u{c740} \u{d0dc}\u{c5b4}\u{b0a0} \
     \u{b54c}\u{bd80}\u{d130} \u{c790}\u{c720}\u{b85c}\u{c6b0}\u{ba70}.\n";
 
-fn of(bytes: &[u8]) -> Result<Decoded, Reason> {
+fn decode_bytes(bytes: &[u8]) -> Result<Decoded, Reason> {
     decode(bytes.to_vec(), None, None)
 }
 
 fn text(bytes: &[u8]) -> String {
-    of(bytes).unwrap().text
+    decode_bytes(bytes).unwrap().text
 }
 
 fn how(bytes: &[u8]) -> String {
-    of(bytes).unwrap().how.to_string()
+    decode_bytes(bytes).unwrap().how.to_string()
 }
 
 fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn a_truncated_last_character_leaves_utf_8() {
     for whole in [GERMAN, RUSSIAN, JAPANESE] {
         let last = whole.char_indices().rev().find(|(_, c)| !c.is_ascii()).unwrap();
         let cut = &whole.as_bytes()[..last.0 + last.1.len_utf8() - 1];
-        let found = of(cut).unwrap();
+        let found = decode_bytes(cut).unwrap();
         assert_eq!(found.text, whole[..last.0].to_owned() + "\u{fffd}");
         assert_eq!(found.how.replaced, 1);
         assert_eq!(found.how.first, last.0);
@@ -61,7 +61,7 @@ fn a_bad_byte_or_line_leaves_utf_8() {
             for at in 0..whole.len() {
                 let mut bytes = whole.clone().into_bytes();
                 bytes[at] = bad;
-                let found = of(&bytes).unwrap();
+                let found = decode_bytes(&bytes).unwrap();
                 assert_eq!(found.how.encoding, UTF_8, "{bad} at {at} of {whole}");
                 assert!(found.how.replaced <= 3, "{:?}", found.how);
                 let kept = found.text.lines().filter(|line| whole.lines().any(|one| one == *line));
@@ -69,7 +69,8 @@ fn a_bad_byte_or_line_leaves_utf_8() {
             }
         }
         for line in [encoded(RUSSIAN, WINDOWS_1251), encoded(JAPANESE, SHIFT_JIS)] {
-            let found = of(&[whole.as_bytes(), &line, whole.as_bytes()].concat()).unwrap();
+            let found =
+                decode_bytes(&[whole.as_bytes(), &line, whole.as_bytes()].concat()).unwrap();
             assert_eq!(found.how.encoding, UTF_8, "{whole}");
             assert!(found.text.starts_with(&whole) && found.text.ends_with(&whole));
         }
@@ -87,7 +88,7 @@ fn older_encodings_with_few_letters_beyond_ascii_stay_what_they_are() {
         ),
         (b"for 20 \x80 a day", "for 20 \u{20ac} a day"),
     ] {
-        let found = of(bytes).unwrap();
+        let found = decode_bytes(bytes).unwrap();
         assert_eq!(found.text, expected);
         assert_eq!(found.how, How::new(WINDOWS_1252, Evidence::Guessed));
     }
@@ -109,7 +110,7 @@ fn old_encodings_survive_a_bad_byte() {
         let mut bytes = line.repeat(40);
         assert_eq!(text(&bytes), whole.repeat(40), "{}", encoding.name());
         bytes[line.len() * 20] = 0xff;
-        let found = of(&bytes).unwrap();
+        let found = decode_bytes(&bytes).unwrap();
         assert!(found.text.starts_with(&whole.repeat(20)), "{}: {:?}", encoding.name(), found.how);
         assert!(found.text.ends_with(&whole.repeat(18)), "{}: {:?}", encoding.name(), found.how);
     }
@@ -122,19 +123,19 @@ fn utf_16_needs_no_mark_in_any_script() {
             [(u16::to_le_bytes as fn(u16) -> [u8; 2], UTF_16LE), (u16::to_be_bytes, UTF_16BE)]
         {
             let bytes = utf_16(whole, order);
-            assert_eq!(of(&bytes).unwrap().text, whole);
-            assert_eq!(of(&bytes).unwrap().how, How::new(encoding, Evidence::Unmarked));
+            assert_eq!(decode_bytes(&bytes).unwrap().text, whole);
+            assert_eq!(decode_bytes(&bytes).unwrap().how, How::new(encoding, Evidence::Unmarked));
             let mark = utf_16("\u{feff}", order);
             let marked = [&mark[..], &bytes].concat();
             assert_eq!(text(&marked), whole);
-            let cut = of(&marked[..marked.len() - 1]).unwrap();
+            let cut = decode_bytes(&marked[..marked.len() - 1]).unwrap();
             assert_eq!((cut.how.replaced, cut.how.evidence), (1, Evidence::Mark));
             let shifted = [&bytes.repeat(20)[..], b"\n", &bytes.repeat(20)].concat();
-            assert!(of(&shifted).is_err(), "{whole}: a byte too many");
+            assert!(decode_bytes(&shifted).is_err(), "{whole}: a byte too many");
         }
     }
     let utf_32: Vec<u8> = RUSSIAN.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
-    let reason = of(&[b"\xff\xfe\0\0", &utf_32[..]].concat()).unwrap_err();
+    let reason = decode_bytes(&[b"\xff\xfe\0\0", &utf_32[..]].concat()).unwrap_err();
     assert!(reason.detail().starts_with("text in UTF-32"), "{reason:?}");
 }
 
@@ -158,7 +159,7 @@ fn escape_sequences_choose_the_character_set() {
     let gbk: Vec<u8> = encoded(CHINESE.trim_end(), GBK).iter().map(|byte| byte & 0x7f).collect();
     assert_eq!(text(&[b"~{", &gbk[..], b"~}\n"].concat()), CHINESE, "HZ");
     for other in [&b"\x1b$)A\x0e<<\x0f"[..], b"\x1b$(D0!\x1b(B"] {
-        assert_eq!(of(other).unwrap_err().kind(), "unread format");
+        assert_eq!(decode_bytes(other).unwrap_err().kind(), "unread format");
     }
     let terminal = "\x1b[1mbold\x1b(B\x1b[m text";
     assert_eq!(how(terminal.as_bytes()), "UTF-8");
@@ -187,7 +188,7 @@ fn what_the_user_names_comes_first_and_what_is_declared_before_guesses() {
 fn a_text_in_an_unknown_encoding_is_refused() {
     // Code page 437 has its umlauts at 0x84, 0x94 and 0x81, and sharp s at 0xe1.
     let old = b"Er m\x94chte s\x81\xe1e \x8epfel und Br\x94tchen k\x84uflich.\n".repeat(20);
-    let reason = of(&old).unwrap_err();
+    let reason = decode_bytes(&old).unwrap_err();
     assert_eq!(reason.kind(), "unread format");
     // Those of an old Macintosh are known.
     let old = b"Er m\x9achte s\x9f\xa7e \x80pfel und Br\x9atchen k\x8auflich.\n".repeat(20);
@@ -203,7 +204,7 @@ fn the_note_names_what_was_replaced_and_guessed() {
     assert_eq!(how(&bytes), format!("UTF-8, 2 invalid bytes replaced, the first at {first}"));
     let big5 = encoded("\u{4eba}\u{4eba}\u{751f}\u{800c}\u{81ea}\u{7531}", BIG5).repeat(5);
     assert_eq!(how(&big5), "guessed: Big5");
-    let both = of(&big5).unwrap().how.and(of(&bytes).unwrap().how);
+    let both = decode_bytes(&big5).unwrap().how.and(decode_bytes(&bytes).unwrap().how);
     let expected = format!("guessed: Big5, 2 invalid bytes replaced, the first at {first}");
     assert_eq!(both.to_string(), expected);
 }

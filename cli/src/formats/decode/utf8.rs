@@ -25,7 +25,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn count(bytes: &[u8]) -> Self {
         let (valid, mut invalid) = sequences(bytes);
         let mut cut = 0;
         if let Some(last) = bytes.utf8_chunks().last()

@@ -66,7 +66,7 @@ struct Column {
 
 impl Column {
     /// Returns `None` if the column is not text, numbers, booleans, or a list of these.
-    fn of(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
+    fn from_leaf(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
         let parts = leaf.path().parts();
         let (levels, present) = (leaf.max_rep_level(), leaf.max_def_level());
         let decimal = matches!(leaf.logical_type_ref(), Some(LogicalType::Decimal { .. }))
@@ -140,10 +140,10 @@ fn columns(
             let parts = leaf.path().parts();
             leaves[parts[0].as_str()] == 1 && (parts.len() == 1 || leaf.max_rep_level() > 0)
         });
-        return Ok(single.filter_map(|(place, leaf)| Column::of(leaf, place)).collect());
+        return Ok(single.filter_map(|(place, leaf)| Column::from_leaf(leaf, place)).collect());
     };
     let column = |place: usize| {
-        let column = Column::of(&schema.columns()[place], place);
+        let column = Column::from_leaf(&schema.columns()[place], place);
         let column = column.map(|column| Column { name: names[place].clone(), ..column });
         column.ok_or_else(|| unsupported(&names[place]))
     };
@@ -162,7 +162,7 @@ pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
         let is_flat = leaf.path().parts().len() == 1 || leaf.max_rep_level() > 0;
         let survives = leaves[name.as_str()] == 1
             && is_flat
-            && Column::of(leaf, place).is_some_and(|column| column.is_of_json(leaf));
+            && Column::from_leaf(leaf, place).is_some_and(|column| column.is_of_json(leaf));
         if !survives && !found.contains(name) {
             found.push(name.clone());
         }
@@ -278,7 +278,7 @@ impl Rows {
             self.text.push(b':');
             let cell = self.values[at].pop_front().unwrap_or(Cell::Null);
             self.column_next += 1;
-            if let Some(large) = LargeText::of(&cell) {
+            if let Some(large) = LargeText::from_cell(&cell) {
                 self.text.push(b'"');
                 self.large = Some(large);
                 return Ok(());
@@ -302,7 +302,7 @@ struct LargeText {
 
 impl LargeText {
     /// Returns `None` if the value is small, or not a text.
-    fn of(cell: &Cell) -> Option<Self> {
+    fn from_cell(cell: &Cell) -> Option<Self> {
         let Cell::Bytes(bytes) = cell else { return None };
         let is_large = bytes.len() > TEXT_BYTES && std::str::from_utf8(bytes.data()).is_ok();
         is_large.then(|| Self { bytes: bytes.clone(), done: 0 })

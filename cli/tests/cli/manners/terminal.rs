@@ -95,12 +95,12 @@ fn tables_fit_the_terminal_and_are_whole_elsewhere() {
 
 /// Display width, for the characters in these tests.
 fn width(text: &str) -> usize {
-    let of = |one| match one {
+    let columns = |one| match one {
         '\u{301}' => 0,
         '\u{6f22}' => 2,
         _ => 1,
     };
-    text.chars().map(of).sum()
+    text.chars().map(columns).sum()
 }
 
 #[test]
