@@ -55,13 +55,13 @@ pub(crate) enum Rows<'py> {
 
 impl<'py> Rows<'py> {
     /// Accepts any column; `name` is used in messages.
-    pub(crate) fn of(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Self> {
-        if let Some(rows) = Self::of_sequence(object) {
+    pub(crate) fn from_object(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Self> {
+        if let Some(rows) = Self::from_sequence(object) {
             return Ok(rows);
         }
         let module = object.py().import("nearkin._columns")?;
         let object = module.getattr("column")?.call1((object, name))?;
-        if let Some(rows) = Self::of_sequence(&object) {
+        if let Some(rows) = Self::from_sequence(&object) {
             return Ok(rows);
         }
         let chunks = chunks_of(&object, name)?.ok_or_else(|| {
@@ -70,7 +70,7 @@ impl<'py> Rows<'py> {
         Ok(Self::Arrow(chunks))
     }
 
-    fn of_sequence(object: &Bound<'py, PyAny>) -> Option<Self> {
+    fn from_sequence(object: &Bound<'py, PyAny>) -> Option<Self> {
         if let Ok(list) = object.cast::<PyList>() {
             return Some(Self::List(list.clone()));
         }
@@ -124,7 +124,7 @@ pub(crate) enum Held<'a, 'py> {
 
 impl<'py> Column<'py> {
     pub(crate) fn new(object: &Bound<'py, PyAny>, role: Role) -> PyResult<Self> {
-        let rows = Rows::of(object, role.name())?;
+        let rows = Rows::from_object(object, role.name())?;
         if let Rows::Arrow(chunks) = &rows {
             for (_, chunk) in chunks {
                 let fits = chunk.is_of_bytes() || role == Role::Keys && chunk.is_of_integers();

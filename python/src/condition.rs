@@ -15,7 +15,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    pub(crate) fn of(threshold: f64, contained: Option<f64>, for_verification: bool) -> Self {
+    pub(crate) fn new(threshold: f64, contained: Option<f64>, for_verification: bool) -> Self {
         let alike = alike(threshold, Some(threshold), contained);
         Self { alike: if for_verification { alike.for_verification() } else { alike } }
     }

@@ -100,7 +100,7 @@ pub(crate) fn against_index(
         })?;
         for (at, duplicate) in rows.iter().zip(found.into_iter().flatten()) {
             if let (Some(fate), Some(found)) = (some.get_mut(*at), duplicate) {
-                let reason = Reason::of(&found);
+                let reason = Reason::from_duplicate(&found);
                 *fate = Fate::InIndex(found.of.into_vec(), reason);
             }
         }
@@ -164,7 +164,7 @@ impl Estimate<'_> {
             for (row, duplicate) in rows.into_iter().zip(decided) {
                 if let (Some(found), Some(fate)) = (duplicate, fates.get_mut(row)) {
                     let of = usize::try_from(found.of).unwrap_or(usize::MAX);
-                    *fate = Fate::Of((self.row_of)(of), Reason::of(&found));
+                    *fate = Fate::Of((self.row_of)(of), Reason::from_duplicate(&found));
                 }
             }
             done(number * ROWS + some.len())?;
@@ -261,7 +261,7 @@ impl Work<'_> {
             let verified = verified.map_err(|error| from_engine(py, &error))?;
             unread += verified.unread;
             if let Some(found) = verified.duplicate {
-                let reason = Reason::of(&found);
+                let reason = Reason::from_duplicate(&found);
                 *fate = Fate::InIndex(found.of.into_vec(), reason);
             }
             if row % 256 == 0 {
@@ -304,7 +304,7 @@ fn by_shingles(
     let decided = dedup.decide_exactly(documents, &mut |rank| make(row_at(order, rank)))?;
     for (row, duplicate) in places.into_iter().zip(decided) {
         if let (Some(one), Some(fate)) = (duplicate, fates.get_mut(row)) {
-            *fate = Fate::Of(row_at(order, one.of), Reason::of(&one));
+            *fate = Fate::Of(row_at(order, one.of), Reason::from_duplicate(&one));
         }
     }
     Ok(())
@@ -428,7 +428,7 @@ fn dedup_params(
     are_made: bool,
 ) -> PyResult<crate::params::Params> {
     let (params, alike) = (params.get(), alike(threshold, Some(threshold), contained));
-    engine(py, || of_kept(params, alike, exact, are_made)).map(crate::params::Params::of)
+    engine(py, || of_kept(params, alike, exact, are_made)).map(crate::params::Params::from_inner)
 }
 
 /// Registers the functions.

@@ -32,7 +32,7 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    pub(crate) fn of<K>(duplicate: &Duplicate<K>) -> Self {
+    pub(crate) fn from_duplicate<K>(duplicate: &Duplicate<K>) -> Self {
         let counts = match duplicate.evidence {
             Evidence::Shingles { own, other, shared, .. } => Some([own, other, shared]),
             _ => None,

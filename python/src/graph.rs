@@ -19,7 +19,7 @@ enum Nodes {
 }
 
 fn nodes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Nodes> {
-    let rows = Rows::of(object, name)?;
+    let rows = Rows::from_object(object, name)?;
     let of_numbers = match &rows {
         Rows::Arrow(chunks) => chunks.iter().all(|(_, chunk)| chunk.is_of_integers()),
         rows if rows.len() == 0 => true,
@@ -46,7 +46,7 @@ enum Step {
 }
 
 impl Step {
-    fn of<N: Ord + Clone>(self, edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
+    fn apply<N: Ord + Clone>(self, edges: impl IntoIterator<Item = (N, N)>) -> Vec<(N, N)> {
         match self {
             Self::Components => shards::components(edges),
             Self::Dropped => shards::dropped(edges),
@@ -68,7 +68,7 @@ impl Step {
         match ends {
             (Nodes::Numbers(a), Nodes::Numbers(b)) => {
                 check_rows(a.len(), b.len(), "b")?;
-                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
+                let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
                 let fields = names.map(|name| Field::new(name, Kind::Integer));
                 Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
             }
@@ -77,7 +77,7 @@ impl Step {
                 if keys == KeyType::Text {
                     a.iter().chain(&b).try_for_each(|key| keys.check(py, key))?;
                 }
-                let edges = unlocked(py, || self.of(a.into_iter().zip(b)))?;
+                let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
                 let fields = names.map(|name| Field::new(name, key_kind(keys)));
                 Ok(table(&fields, edges, |column, node| column.bytes(Some(node))))
             }

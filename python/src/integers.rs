@@ -8,7 +8,7 @@ use crate::error::InvalidError;
 
 /// A column of 64-bit integers; a null is an error.
 pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
-    let rows = Rows::of(object, name)?;
+    let rows = Rows::from_object(object, name)?;
     let null = |row| InvalidError::new_err(format!("{name}[{row}] is null"));
     let Rows::Arrow(chunks) = &rows else {
         return (0..rows.len()).map(|row| rows.object(row)?.extract()).collect();

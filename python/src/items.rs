@@ -60,7 +60,7 @@ impl<'a> Iterator for Members<'a> {
 
 impl<'py> Items<'py> {
     pub(crate) fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let rows = Rows::of(object, "items")?;
+        let rows = Rows::from_object(object, "items")?;
         if let Rows::Arrow(chunks) = &rows
             && chunks.iter().any(|(_, chunk)| !chunk.is_of_lists())
         {

@@ -26,7 +26,7 @@ pub(crate) struct Params {
 
 impl Params {
     /// Parameters of which none is to be chosen anew.
-    pub(crate) fn of(inner: nearkin::Params) -> Self {
+    pub(crate) fn from_inner(inner: nearkin::Params) -> Self {
         Self { inner, given: None }
     }
 
@@ -127,7 +127,7 @@ impl Params {
     fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
         let inner = serde_json::from_str(text)
             .map_err(|error| raise(py, "InvalidError", &format!("not parameters: {error}")))?;
-        Ok(Self::of(inner))
+        Ok(Self::from_inner(inner))
     }
 
     /// All parameters as one line of JSON.

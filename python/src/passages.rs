@@ -99,7 +99,7 @@ impl PassageIndex {
     /// The parameters of the index.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.params.clone())
+        Params::from_inner(self.params.clone())
     }
 
     /// Inserts a text with all its passages, or replaces the one with this key, as one change.

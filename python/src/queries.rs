@@ -34,7 +34,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    pub(crate) fn of<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
+    pub(crate) fn apply<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
         if let Some(threshold) = self.threshold {
             query = query.threshold(threshold);
         }

@@ -127,7 +127,7 @@ impl Readable {
     /// The parameters of the index.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.params.clone())
+        Params::from_inner(self.params.clone())
     }
 
     /// A sketcher with the parameters of this index.
@@ -241,7 +241,7 @@ impl Readable {
             Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = engine(py, || asking.of(snapshot.query(&signature)).run())?;
+        let answer = engine(py, || asking.apply(snapshot.query(&signature)).run())?;
         Ok(Answer::new(answer, self.keys))
     }
 
@@ -260,7 +260,7 @@ impl Readable {
         let asking =
             Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
-        let answer = unlocked(py, || asking.of(snapshot.query_key(&key)).run())?;
+        let answer = unlocked(py, || asking.apply(snapshot.query_key(&key)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
@@ -282,7 +282,7 @@ impl Readable {
             Asking { threshold, contained, limit, max_candidates, for_verification: false };
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = unlocked(py, || asking.of(snapshot.query_keys(&keys)).run())?;
+        let answer = unlocked(py, || asking.apply(snapshot.query_keys(&keys)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }

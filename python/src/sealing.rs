@@ -145,7 +145,7 @@ fn seal<'py>(
     threads: Option<Threads>,
 ) -> PyResult<Sealed> {
     let params = &params.get().inner;
-    let columns = Columns::of(py, params, keys, documents, payloads, times)?;
+    let columns = Columns::with_params(py, params, keys, documents, payloads, times)?;
     let made = columns.sealable(py, params, crate::parallel::threads(threads))?;
     let ticket = ticket.get().inner;
     let inner = engine(py, || nearkin::shards::seal(params, made, &ticket, &path))?;

@@ -41,7 +41,7 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    fn of(path: PathBuf, inner: nearkin::shards::Shards) -> Self {
+    fn from_inner(path: PathBuf, inner: nearkin::shards::Shards) -> Self {
         let path = std::path::absolute(&path).unwrap_or(path);
         Self { path, inner: Mutex::new(inner) }
     }
@@ -61,7 +61,7 @@ impl Shards {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let inner = engine(py, || nearkin::shards::Shards::open(&path))?;
-        Ok(Self::of(path, inner))
+        Ok(Self::from_inner(path, inner))
     }
 
     /// Creates a sharded index without documents. The number of shards, from 1 to 65,536, is fixed.
@@ -74,7 +74,7 @@ impl Shards {
     ) -> PyResult<Self> {
         let params = &params.get().inner;
         let inner = engine(py, || nearkin::shards::Shards::create(&path, params, shards))?;
-        Ok(Self::of(path, inner))
+        Ok(Self::from_inner(path, inner))
     }
 
     /// Moves on to the newest generation.
@@ -91,7 +91,7 @@ impl Shards {
     /// The parameters of the index.
     #[getter]
     fn params(&self, py: Python<'_>) -> PyResult<Params> {
-        self.with(py, |shards| Ok(Params::of(shards.params().clone())))
+        self.with(py, |shards| Ok(Params::from_inner(shards.params().clone())))
     }
 
     /// The number of shards.
@@ -223,7 +223,7 @@ impl Manifest {
     /// The parameters of the index.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.inner.params().clone())
+        Params::from_inner(self.inner.params().clone())
     }
 
     /// The note of the last commit that set one.

@@ -156,7 +156,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn of(
+    fn new(
         params: &nearkin::Params,
         bands: &Bound<'_, PyAny>,
         band_keys: &Bound<'_, PyAny>,
@@ -232,8 +232,8 @@ fn verify_buckets(
     for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let condition = Condition::of(threshold, contained, for_verification);
-    let buckets = Buckets::of(params, bands, band_keys, documents, signatures, condition)?;
+    let condition = Condition::new(threshold, contained, for_verification);
+    let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
     let pairs = engine(py, || {
         let verifier = Verifier::new(params, condition.alike)?;
         let mut pairs = Vec::new();
@@ -277,8 +277,8 @@ fn connect_buckets(
     for_verification: bool,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let condition = Condition::of(threshold, contained, for_verification);
-    let buckets = Buckets::of(params, bands, band_keys, documents, signatures, condition)?;
+    let condition = Condition::new(threshold, contained, for_verification);
+    let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
     let edges = engine(py, || {
         let verifier = Verifier::new(params, condition.alike)?;
         let mut edges = Vec::new();
@@ -315,7 +315,7 @@ fn verify_between(
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
-    let condition = Condition::of(threshold, contained, for_verification);
+    let condition = Condition::new(threshold, contained, for_verification);
     let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let left = integers(documents, "documents")?;
     let right = integers(other_documents, "other_documents")?;
@@ -356,7 +356,7 @@ fn verify(
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
-    let condition = Condition::of(threshold, contained, for_verification);
+    let condition = Condition::new(threshold, contained, for_verification);
     let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let bands = bands_of(bands)?;
     let left = all_signatures(signatures, bytes, bands.len())?;

@@ -109,7 +109,7 @@ impl Signature {
     /// The parameters of the signature.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.params.clone())
+        Params::from_inner(self.params.clone())
     }
 
     /// Number of distinct shingles of the document.
@@ -343,7 +343,7 @@ impl Signatures {
     /// The parameters of the signatures.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.params.clone())
+        Params::from_inner(self.params.clone())
     }
 
     /// Number of distinct shingles of each document; 0 for a null row.

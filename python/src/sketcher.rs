@@ -89,7 +89,7 @@ impl Sketcher {
     /// The parameters.
     #[getter]
     fn params(&self) -> Params {
-        Params::of(self.params.clone())
+        Params::from_inner(self.params.clone())
     }
 
     /// The signature of one text. ``EmptyError`` if it is blank.

@@ -51,11 +51,11 @@ impl<'py> Columns<'py> {
         times: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
         readable.check_of_documents(py)?;
-        Self::of(py, &readable.params, keys, documents, payloads, times)
+        Self::with_params(py, &readable.params, keys, documents, payloads, times)
     }
 
     /// Like [`Columns::new`], but needs no open index, only its parameters.
-    pub(crate) fn of(
+    pub(crate) fn with_params(
         py: Python<'py>,
         params: &nearkin::Params,
         keys: &Bound<'py, PyAny>,

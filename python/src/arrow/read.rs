@@ -61,7 +61,7 @@ struct ColumnType {
 
 impl ColumnType {
     /// Fails with the name of a type that this module does not read.
-    fn of(schema: &ArrowSchema) -> Result<Self, String> {
+    fn from_schema(schema: &ArrowSchema) -> Result<Self, String> {
         let layout = |schema: &ArrowSchema| {
             layout_of(schema.format()).ok_or_else(|| name_of(schema.format()).to_owned())
         };
@@ -216,7 +216,7 @@ fn numbered(
     arrays: Vec<ArrowArray>,
     name: &str,
 ) -> PyResult<Vec<(usize, Chunk)>> {
-    let column = ColumnType::of(schema);
+    let column = ColumnType::from_schema(schema);
     let (mut chunks, mut first) = (Vec::with_capacity(arrays.len()), 0_usize);
     for array in arrays {
         let column = column.as_ref().map_err(|name| {

@@ -72,11 +72,11 @@ fn hold_all<'py>(items: &Bound<'py, PyList>, held: &mut Vec<HeldItem<'py>>) -> P
 }
 
 fn data<'a>(held: &'a [HeldItem<'_>]) -> Vec<&'a [u8]> {
-    let of = |item: &'a HeldItem<'_>| match item {
+    let bytes = |item: &'a HeldItem<'_>| match item {
         HeldItem::Bytes(bytes) => bytes.as_bytes(),
         HeldItem::Copied(copied) => copied,
     };
-    held.iter().map(of).collect()
+    held.iter().map(bytes).collect()
 }
 
 /// The first four bytes of an item's SHA-1.
@@ -245,8 +245,10 @@ impl Hasher {
         }
         let (items, rows) = (data(&held), ends.len() - 1);
         let out = unlocked(py, || {
-            let of = |row: usize| self.hash_items(values, &items[ends[row]..ends[row + 1]]);
-            in_parts(threads(None), rows, BATCH_ROWS, |part| part.flat_map(of).collect::<Vec<_>>())
+            let hash_row = |row: usize| self.hash_items(values, &items[ends[row]..ends[row + 1]]);
+            in_parts(threads(None), rows, BATCH_ROWS, |part| {
+                part.flat_map(hash_row).collect::<Vec<_>>()
+            })
         })?;
         Ok(PyByteArray::new(py, &out.concat()))
     }
