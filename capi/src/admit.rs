@@ -46,7 +46,7 @@ pub unsafe extern "C" fn nk_index_admit(
         if let Some(payload) = payload(payload_data, payload_len)? {
             newcomer = newcomer.payload(payload);
         }
-        let conditions = Conditions::of(query)?;
+        let conditions = Conditions::read(query)?;
         let admit = conditions.admit(index.params().threshold());
         let Admission { decision, change, complete, .. } = index.admit_one(&newcomer, &admit)?;
         let is_admitted = matches!(decision, Decision::Admitted { .. });

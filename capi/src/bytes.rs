@@ -27,7 +27,7 @@ unsafe impl Sync for nk_bytes {}
 
 impl nk_bytes {
     /// The bytes of a result. The owner must keep them where they are.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn from_slice(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
 }

@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_void};
 
 /// Runs a query under its conditions.
 fn run(query: *const nk_query, asked: Query<'_>) -> Result<Answered, Failure> {
-    Ok(Answered::new(Conditions::of(query)?.query(asked).run()?))
+    Ok(Answered::new(Conditions::read(query)?.query(asked).run()?))
 }
 
 /// Makes the handle of an answer, and shows the answer if the caller asks for that.

@@ -108,7 +108,7 @@ macro_rules! restrict {
 
 impl Conditions {
     /// The conditions of an argument that may be null.
-    pub(crate) fn of(query: *const nk_query) -> Result<Self, Failure> {
+    pub(crate) fn read(query: *const nk_query) -> Result<Self, Failure> {
         let Some(query) = table::get_if(query)? else { return Ok(Self::default()) };
         let numbers = query.numbers.each_ref().map(|number| number.load(Ordering::Acquire));
         let has_choice = query.has_choice.load(Ordering::Acquire);

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn nk_document_get(
     giving(error, view, || {
         let document = table::get(document)?;
         let Document { key, payload, time, .. } = &*document;
-        let (key, payload) = (nk_bytes::of(key), nk_bytes::of(payload));
+        let (key, payload) = (nk_bytes::from_slice(key), nk_bytes::from_slice(payload));
         Ok(nk_document_view { key, payload, time: *time })
     })
 }
@@ -80,8 +80,8 @@ pub(crate) struct Matches {
 impl Matches {
     pub(crate) fn new(owned: Vec<Match>) -> Self {
         let show = |found: &Match| nk_match {
-            key: nk_bytes::of(&found.key),
-            payload: nk_bytes::of(&found.payload),
+            key: nk_bytes::from_slice(&found.key),
+            payload: nk_bytes::from_slice(&found.payload),
             time: found.time,
             similarity: found.similarity,
             standard_error: found.standard_error,

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn nk_signature_get(
 ) -> nk_status {
     guarded(error, || {
         let signature = table::get(signature)?;
-        tell(data, nk_bytes::of(signature.as_bytes()));
+        tell(data, nk_bytes::from_slice(signature.as_bytes()));
         tell(shingles, signature.shingle_count());
         Ok(())
     })

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn nk_keys_next(
     has_key: *mut bool,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    next(keys, key, has_key, error, |key, _| nk_bytes::of(key.as_bytes()))
+    next(keys, key, has_key, error, |key, _| nk_bytes::from_slice(key.as_bytes()))
 }
 
 /// Two documents that are similar. The keys belong to the iterator, and are valid until its next
@@ -138,8 +138,8 @@ pub unsafe extern "C" fn nk_pairs_next(
     error: *mut *mut nk_error,
 ) -> nk_status {
     next(pairs, pair, has_pair, error, |found, _| nk_pair {
-        a: nk_bytes::of(&found.a),
-        b: nk_bytes::of(&found.b),
+        a: nk_bytes::from_slice(&found.a),
+        b: nk_bytes::from_slice(&found.b),
         similarity: found.similarity,
         containment: found.containment.map_or(f64::NAN, |told| told.estimate),
         equal_rows: found.equal_rows,
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn nk_clusters_next(
 ) -> nk_status {
     next(clusters, cluster, has_cluster, error, |found, keys| {
         keys.clear();
-        keys.extend(found.keys.iter().map(|key| nk_bytes::of(key)));
+        keys.extend(found.keys.iter().map(|key| nk_bytes::from_slice(key)));
         nk_cluster { keys: keys.as_ptr(), times: found.times.as_ptr(), len: keys.len() }
     })
 }
