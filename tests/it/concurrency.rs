@@ -176,12 +176,12 @@ fn writers_that_share_syncs_and_readers_agree_with_the_union_of_the_models() {
     let options = tiny_memtables(Durability::Sync);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     let model = write_and_read(&index, 120);
-    assert!(Model::of(&index) == model);
+    assert!(Model::read(&index) == model);
     assert_whole(&index);
     let stats = index.stats().unwrap();
     assert_eq!((stats.change, stats.maintenance_failure), (stats.durable_change, None));
     drop(index);
-    assert!(Model::of(&scratch.open()) == model);
+    assert!(Model::read(&scratch.open()) == model);
 }
 
 #[test]
@@ -190,12 +190,12 @@ fn without_syncs_merges_keep_up_with_eight_writers() {
     let options = tiny_memtables(Durability::OsBuffer);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
     let model = write_and_read(&index, 600);
-    assert!(Model::of(&index) == model);
+    assert!(Model::read(&index) == model);
     index.compact().unwrap();
-    assert!(Model::of(&index) == model);
+    assert!(Model::read(&index) == model);
     assert_whole(&index);
     index.close().unwrap();
-    assert!(Model::of(&scratch.open()) == model);
+    assert!(Model::read(&scratch.open()) == model);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn flushing_compacting_and_verifying_by_hand_disturb_nobody() {
         by_hand.join().unwrap();
         model
     });
-    assert!(Model::of(&index) == model);
+    assert!(Model::read(&index) == model);
     assert_whole(&index);
 }
 

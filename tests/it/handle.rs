@@ -39,14 +39,14 @@ fn compacting_leaves_one_segment_without_dead_documents() {
         index.flush().unwrap();
     }
     index.remove("k0").unwrap();
-    let model = Model::of(&index);
+    let model = Model::read(&index);
     let stats = index.stats().unwrap();
     assert_eq!(stats.documents, 39);
     assert!(stats.dead > 0 && stats.segments > 1, "{stats:?}");
     index.compact().unwrap();
     let stats = index.stats().unwrap();
     assert_eq!((stats.documents, stats.dead, stats.segments), (39, 0, 1));
-    assert_eq!(Model::of(&index), model);
+    assert_eq!(Model::read(&index), model);
     assert_whole(&index);
     assert_eq!(std::fs::read_dir(scratch.dir().join("segments")).unwrap().count(), 1);
     let before = listing(&scratch.dir().join("segments"));
@@ -125,11 +125,11 @@ fn the_writer_maintains_inline_and_the_number_of_segments_stays_small() {
     assert!((1..=6).contains(&stats.segments), "{stats:?}");
     assert!(stats.memtable_documents < 100, "{stats:?}");
     assert_eq!(stats.maintenance_failure, None);
-    assert_eq!(Model::of(&index), model);
+    assert_eq!(Model::read(&index), model);
     assert_whole(&index);
     while index.maintain().unwrap() != Maintained::Nothing {}
     index.close().unwrap();
-    assert_eq!(Model::of(&scratch.open()), model);
+    assert_eq!(Model::read(&scratch.open()), model);
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn of_writer(model: &Model, writer: u32) -> Model {
 }
 
 fn check_round(index: &Index, round: u32, models: &mut [Model], acknowledged: &[u32]) {
-    let found = Model::of(index);
+    let found = Model::read(index);
     for (writer, model) in (0..WRITERS).zip(models.iter_mut()) {
         let done = acknowledged[writer as usize];
         for at in 0..done {

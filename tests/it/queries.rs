@@ -27,7 +27,7 @@ fn filled(scratch: &Scratch) -> (Index, Model) {
             index.flush().unwrap();
         }
     }
-    assert_eq!(Model::of(&index), model);
+    assert_eq!(Model::read(&index), model);
     (index, model)
 }
 

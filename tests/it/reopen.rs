@@ -11,7 +11,7 @@ fn fill(index: &Index) -> Model {
     }
     let batch = Batch::new().remove("k3").insert_with_payload("k4", &run(99, 30), "payload");
     index.write(batch.insert("new", &run(50, 30))).unwrap();
-    Model::of(index)
+    Model::read(index)
 }
 
 #[test]
@@ -29,13 +29,13 @@ fn dropping_without_closing_loses_nothing_and_opening_says_what_it_replayed() {
             let index = scratch.open();
             let recovery = index.stats().unwrap().recovery;
             assert_eq!((recovery.changes_replayed, recovery.bytes_cut), (21, 0));
-            assert_eq!(Model::of(&index), model);
+            assert_eq!(Model::read(&index), model);
             assert_whole(&index);
             // Replayed changes were flushed, so they are not replayed again.
             drop(index);
             let index = scratch.open();
             assert_eq!(index.stats().unwrap().recovery.changes_replayed, 0);
-            assert_eq!(Model::of(&index), model);
+            assert_eq!(Model::read(&index), model);
         }
     }
 }
@@ -50,12 +50,12 @@ fn a_replay_continues_from_the_floor() {
     index.remove("a").unwrap();
     index.insert("b", &run(2, 30)).unwrap();
     index.insert("c", &run(3, 30)).unwrap();
-    let model = Model::of(&index);
+    let model = Model::read(&index);
     drop(index);
     let index = scratch.open();
     assert_eq!(index.stats().unwrap().recovery.changes_replayed, 3);
     assert_eq!(index.snapshot().change(), 5);
-    assert_eq!(Model::of(&index), model);
+    assert_eq!(Model::read(&index), model);
     index.insert("d", &run(4, 30)).unwrap();
     assert_eq!(index.snapshot().change(), 6);
 }
@@ -68,7 +68,7 @@ fn after_a_clean_close_opening_and_reading_write_nothing() {
     index.flush().unwrap();
     index.remove("k7").unwrap();
     index.insert("k8", &run(1_000, 30)).unwrap();
-    let model = Model::of(&index);
+    let model = Model::read(&index);
     index.close().unwrap();
     let before = listing(&scratch.dir());
     for options in [inline(), Options::default()] {
@@ -78,7 +78,7 @@ fn after_a_clean_close_opening_and_reading_write_nothing() {
             let found = (recovery.changes_replayed, recovery.bytes_cut, recovery.files_swept);
             assert_eq!(found, (0, 0, 0));
             assert!((1..256 << 10).contains(&recovery.bytes_read), "{recovery:?}");
-            assert_eq!(Model::of(&index), model);
+            assert_eq!(Model::read(&index), model);
             let answer = index.query(&run(0, 30)).threshold(0.2).run().unwrap();
             assert_eq!(keys(&answer), model.query(&params(), &run(0, 30), 0.2, usize::MAX));
             assert!(index.pairs(0.5).unwrap().count() > 0);

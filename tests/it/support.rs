@@ -133,7 +133,7 @@ impl Model {
     }
 
     /// The documents of an index.
-    pub(crate) fn of(index: &Index) -> Self {
+    pub(crate) fn read(index: &Index) -> Self {
         let mut model = Self::default();
         let snapshot = index.snapshot();
         for document in snapshot.iter() {

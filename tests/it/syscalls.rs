@@ -90,7 +90,7 @@ fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     for at in 0..acknowledged {
         apply(&mut model, 0, 0, at);
     }
-    let found = Model::of(&index);
+    let found = Model::read(&index);
     if found != model {
         // The write in progress may have been applied, unless it returned an error.
         let kept =
@@ -104,7 +104,7 @@ fn judge(case: &Case, dir: &Path, output: &Output) -> &'static str {
     apply(&mut model, 1, 0, 0);
     index.close().unwrap();
     let index = Index::open(dir, options()).unwrap();
-    assert!(Model::of(&index) == model, "{what}: after one more write");
+    assert!(Model::read(&index) == model, "{what}: after one more write");
     end
 }
 

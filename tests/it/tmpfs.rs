@@ -99,7 +99,7 @@ fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
         let documents = fill(&index, &mut model, round);
         println!("round {round}: {documents} documents until the disk was full");
         assert!(documents > 100, "round {round}: {documents}");
-        assert!(Model::of(&index) == model, "round {round}");
+        assert!(Model::read(&index) == model, "round {round}");
         // Removes seven of eight documents; a compaction then frees their space.
         let keys: Vec<_> = model.documents.keys().cloned().collect();
         for keys in keys.chunks(50) {
@@ -113,11 +113,11 @@ fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
         }
         index.compact().unwrap();
         assert_whole(&index);
-        assert!(Model::of(&index) == model, "round {round}");
+        assert!(Model::read(&index) == model, "round {round}");
     }
     index.close().unwrap();
     let index = Index::open(&dir, inline()).unwrap();
-    assert!(Model::of(&index) == model);
+    assert!(Model::read(&index) == model);
     index.close().unwrap();
     let is_own = mounted.is_some();
     drop(mounted);

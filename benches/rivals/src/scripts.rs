@@ -117,7 +117,7 @@ fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
         let text = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         documents.push((id.unwrap_or_default().to_owned(), text));
     }
-    let of = |id: &str| {
+    let text_of = |id: &str| {
         let found = documents.iter().find(|(other, _)| other == id);
         found.map(|(_, text)| text.as_str()).ok_or_else(|| format!("{id} is not in the corpus"))
     };
@@ -127,11 +127,11 @@ fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
         let documents = chars.chunks_exact(CHARS).map(String::from_iter).collect();
         Ok(Texts { name: name.to_owned(), documents, sketcher: fast()?, parts: 1.0 })
     };
-    let ascii: String = of("eng")?.chars().filter(char::is_ascii).collect();
+    let ascii: String = text_of("eng")?.chars().filter(char::is_ascii).collect();
     let curly = ascii.replace(" the ", " \u{2018}the\u{2019} ").replace('\'', "\u{2019}");
     let mut all = vec![cut(&ascii, ASCII)?, cut(&curly, "English, typographic quotes")?];
     for (id, name) in LANGUAGES {
-        all.push(cut(of(id)?, name)?);
+        all.push(cut(text_of(id)?, name)?);
     }
     let words: Vec<&str> = ascii.split(' ').collect();
     let join = |count: usize| words.chunks_exact(count).map(|words| words.join(" ")).collect();

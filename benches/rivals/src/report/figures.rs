@@ -64,7 +64,7 @@ impl Figures {
     }
 
     /// All rows of an engine in a stage at one size.
-    pub fn of(&self, stage: &str, engine: &str, documents: u64) -> Vec<&Row> {
+    pub fn engine_rows(&self, stage: &str, engine: &str, documents: u64) -> Vec<&Row> {
         let matching = self
             .rows()
             .filter(|row| row.stage == stage && row.engine == engine && row.documents == documents);

@@ -159,7 +159,7 @@ pub fn write(figures: &Figures, plots: &[&Plot]) -> Result<String> {
     }
     for (stage, what) in [("ours", "Nearkin alone")] {
         for size in figures.sizes(stage).into_iter().rev() {
-            list(&mut page, &figures.of(stage, "nearkin", size), what)?;
+            list(&mut page, &figures.engine_rows(stage, "nearkin", size), what)?;
         }
     }
     Ok(page)
@@ -245,13 +245,13 @@ fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &
     page.push_str(&"---|".repeat(engines.len()));
     page.push_str("\n| a write that returned is safe by |");
     for engine in &engines {
-        let of_engine = figures.of(stage, engine, size);
+        let of_engine = figures.engine_rows(stage, engine, size);
         let durability = of_engine.first().map_or("", |row| row.durability.as_str());
         write!(page, " {durability} |")?;
     }
     page.push('\n');
     let mut measures: Vec<(&str, &str)> = Vec::new();
-    for row in engines.iter().flat_map(|engine| figures.of(stage, engine, size)) {
+    for row in engines.iter().flat_map(|engine| figures.engine_rows(stage, engine, size)) {
         if !measures.iter().any(|(measure, _)| *measure == row.measure) {
             measures.push((&row.measure, &row.unit));
         }
@@ -269,17 +269,17 @@ fn matrix(page: &mut String, figures: &Figures, stage: &str, size: u64, title: &
 
 /// A table with one line per kind of text: medians and ratios.
 fn by_script(page: &mut String, figures: &Figures) -> Result<()> {
-    let of = |engine: &str, text: &str| figures.get("scripts", engine, 1, text);
-    let rows = figures.of("scripts", "nearkin", 1);
+    let row_of = |engine: &str, text: &str| figures.get("scripts", engine, 1, text);
+    let rows = figures.engine_rows("scripts", "nearkin", 1);
     if rows.is_empty() {
         return Ok(());
     }
     page.push_str(SCRIPTS);
-    let ascii = of("nearkin", ASCII);
+    let ascii = row_of("nearkin", ASCII);
     for row in rows {
         let text = row.measure.as_str();
         let times = |rival: Option<&Row>| ratio(rival, Some(row)).map_or(f64::NAN, |times| times);
-        let (gaoya, native) = (of("gaoya", text), of("gaoya, native", text));
+        let (gaoya, native) = (row_of("gaoya", text), row_of("gaoya, native", text));
         let share = ratio(ascii, Some(row)).unwrap_or(f64::NAN);
         writeln!(
             page,

@@ -254,8 +254,8 @@ fn inserts(figures: &Figures) -> Vec<Target> {
     let small = "insert, batches of 1,000";
     let against = |load, engine, its_load| ratio(us(load), at(engine, its_load));
     let best_tree = |load, its_load| {
-        let of = |engine| against(load, engine, its_load);
-        least(of("lmdb"), least(of("sqlite"), of("redb")))
+        let against_tree = |engine| against(load, engine, its_load);
+        least(against_tree("lmdb"), least(against_tree("sqlite"), against_tree("redb")))
     };
     let large = least(
         best_tree(IN_LARGEST_BATCHES, IN_LARGEST_BATCHES),
@@ -278,14 +278,14 @@ fn inserts(figures: &Figures) -> Vec<Target> {
 
 fn ours(figures: &Figures) -> Vec<Target> {
     let us = |measure: &str| figures.last("ours", "nearkin", measure);
-    let of = |above: &str, below: &str| ratio(us(above), us(below));
+    let ratio_of = |above: &str, below: &str| ratio(us(above), us(below));
     let one = "single inserts, one thread";
     let log = |what: &str| figures.last("limits", "machine", what);
     let (log_one, log_eight) = (
         log("a log alone, single records, one thread"),
         log("a log alone, single records, 8 threads"),
     );
-    let busy = of("hit p99 while a writer runs", "hit p99, idle");
+    let busy = ratio_of("hit p99 while a writer runs", "hit p99, idle");
     let dead = middle(us("hit p50 with a fifth dead, against none"));
     let space = middle(us("disk after removing a fifth and compacting"));
     // Only the first run counts: the figure of a later one includes memory that the allocator has
@@ -296,7 +296,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
     let stall = middle(us("longest wait of the writer"));
     let kill = middle(us("reopen after a kill, full memtable"));
     let removals = middle(us("removals, batches of 1,000"));
-    let limit = of("syncs of 256 appended bytes", one);
+    let limit = ratio_of("syncs of 256 appended bytes", one);
     vec![
         target(2, "single inserts: syncs of the disk alone / inserts", AtMost(1.2), "x", limit),
         target(
@@ -304,7 +304,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
             "8 threads of single inserts, against one",
             AtLeast(4.0),
             "x",
-            of("single inserts, 8 threads", one),
+            ratio_of("single inserts, 8 threads", one),
         )
         .at_limit(ratio(log_eight, log_one)),
         target(7, "reopen after a kill, full memtable", AtMost(500.0), "ms", kill),
@@ -322,7 +322,7 @@ fn ours(figures: &Figures) -> Vec<Target> {
         target(9, "clusters at 0.7", AtMost(3.0), "s", middle(us("clusters at 0.7"))),
         target(9, "clusters: anonymous memory, first run", AtMost(256.0), "MiB", clusters_memory),
         target(10, "hit p99 while a writer runs, against idle", AtMost(5.0), "x", busy)
-            .at_limit(of("hit p99 beside a writer of another index", "hit p99, idle")),
+            .at_limit(ratio_of("hit p99 beside a writer of another index", "hit p99, idle")),
         target(10, "longest wait of the writer", AtMost(500.0), "ms", stall),
     ]
 }
