@@ -33,7 +33,7 @@ fn candidates_are_exact_where_the_direct_formula_drowns() {
 /// k = 400 has a standard error of at most 2.5 %, so two standard errors are at most 5 % (Broder;
 /// the common rule k = 1 / e^2).
 #[test]
-fn four_hundred_hashes_err_by_five_percent_at_two_standard_errors() {
+fn two_standard_errors_of_400_hashes_are_five_percent() {
     let one = standard_error(200, 400, 0.0);
     near(one, 0.025, 1e-12);
     near(2.0 * one, 0.05, 1e-12);
@@ -139,7 +139,7 @@ fn the_chance_to_be_returned_agrees_with_simulation() {
 }
 
 #[test]
-fn being_returned_is_rarer_than_being_a_candidate_and_about_half_at_the_threshold() {
+fn matches_are_rarer_than_candidates_and_half_at_the_threshold() {
     for percent in 1..=100 {
         let p = f64::from(percent) / 100.0;
         let all = candidate(p, 17, 5);

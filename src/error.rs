@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_line_with_its_cause_and_a_chain_says_nothing_twice() {
+    fn an_error_is_one_line_and_its_chain_repeats_nothing() {
         let error = Error::io("read", Path::new("/x/catalog.redb"), not_allowed());
         assert_eq!(error.to_string(), "cannot read /x/catalog.redb: permission denied");
         assert_eq!(format!("{error:?}"), "Io: cannot read /x/catalog.redb: permission denied");

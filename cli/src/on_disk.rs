@@ -116,7 +116,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_is_freed_with_its_last_name_and_takes_what_is_allocated() {
+    fn a_file_is_freed_with_its_last_name_at_its_allocated_size() {
         use super::*;
 
         let dir = tempfile::tempdir().unwrap();

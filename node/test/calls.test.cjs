@@ -235,7 +235,7 @@ test('a buffer may be used again as soon as the call has returned', async () => 
   assert.equal(String((await index.get('key')).payload), 'payload');
 });
 
-test('calls that run while the index is closed are completed or fail as closed', async () => {
+test('calls during a close complete or fail as closed', async () => {
   for (let round = 0; round < 20; round++) {
     const at = path.join(folder, `closing${round}`);
     const index = await Index.create(at, new Params(), { durability: 'os' });

@@ -53,7 +53,7 @@ test('the upload service turns near-copies away, for each tenant', async () => {
   await app.close();
 });
 
-test('the upload service ends with SIGTERM, and keeps what it accepted', async (t) => {
+test('the upload service keeps what it accepted after SIGTERM', async (t) => {
   if (process.platform === 'win32') return t.skip('no SIGTERM');
   const start = async () => {
     const server = spawn(process.execPath, [of('../examples/uploads.mjs'), path.join(folder, 'ended'), '0']);
@@ -87,7 +87,7 @@ test('the desktop program says what one already has', async () => {
   assert.match(stdout, /^451 files, \d+ groups of near-copies$/m);
 });
 
-test('the worker cancels a request, and tells errors with their code', async () => {
+test('the worker cancels requests, and reports errors by code', async () => {
   const client = new IndexClient(path.join(folder, 'cancelled'));
   const { text } = licences[3];
   for (let number = 0; number < 400; number++) await client.ask('add', { key: `k${number}`, text });

@@ -190,7 +190,7 @@ def test_bands_of_an_ensemble_are_those_of_datasketch():
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_an_ensemble_finds_what_datasketch_does_where_partitions_are_the_same(part):
+def test_an_ensemble_equals_datasketch_on_the_same_partitions(part):
     for number in range(15):
         chance = random.Random(part * 1_000 + number)
         few = chance.sample(range(1, 30), chance.randrange(1, 6))

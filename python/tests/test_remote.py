@@ -160,7 +160,7 @@ def test_files_that_were_swept_meanwhile_are_another_commit(memory, tmp_path):
         late.append([(0, made)])
 
 
-def test_a_second_attempt_places_the_same_file_and_another_file_is_refused(memory, tmp_path):
+def test_a_second_attempt_may_place_only_the_same_file(memory, tmp_path):
     lake, other = RemoteShards.create(MEMORY, PARAMS, 1), RemoteShards(MEMORY)
     [(_, first)] = place(lake, 1, [row(1), row(2)], tmp_path)
     assert place(other, 1, [row(2), row(1)], tmp_path) == [(0, first)]

@@ -63,7 +63,7 @@ fn image(row: &Row) -> Vec<u8> {
 }
 
 #[test]
-fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
+fn a_row_outlives_its_handle_and_open_and_drop_write_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("catalog.redb");
     let disk: Arc<dyn Storage> = Arc::new(Disk::default());
@@ -95,7 +95,7 @@ fn a_row_outlives_its_handle_and_neither_opening_nor_dropping_writes() {
 }
 
 #[test]
-fn a_commit_refuses_a_file_that_changed_since_and_writes_nothing() {
+fn a_commit_refuses_a_changed_file_and_writes_nothing() {
     let (old, new) = (row(1, 3), row(2, 4));
     let good = image(&new);
     let cut = good[..good.len() - 1].to_vec();
@@ -188,7 +188,7 @@ fn a_commit_that_fails_says_what_became_of_it() {
 }
 
 #[test]
-fn after_a_create_that_failed_there_is_no_catalog_or_it_is_whole() {
+fn a_failed_create_leaves_a_whole_catalog_or_none() {
     let wanted = row(1, 2);
     let mut seen = [0; 2];
     for (what, sticky) in What::ALL.into_iter().flat_map(|what| [(what, false), (what, true)]) {

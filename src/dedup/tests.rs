@@ -288,7 +288,7 @@ fn what_was_decided_after_a_checkpoint_is_decided_again() {
 }
 
 #[test]
-fn what_was_looked_up_before_other_documents_were_kept_is_refused() {
+fn a_look_up_is_refused_after_other_documents_were_kept() {
     let kept = Index::temporary(&params(), options()).unwrap();
     let sketcher = kept.sketcher();
     let [a, b] = [0, 100].map(|from: u32| [sketcher.items(from..from + 10).unwrap()]);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_committer_writes_is_an_error_under_a_checksum_that_holds() {
+    fn what_no_committer_writes_is_an_error_despite_its_checksum() {
         let changed = |change: fn(&mut ManifestContent)| {
             let mut manifest = manifest();
             change(&mut manifest);

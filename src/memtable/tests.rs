@@ -141,7 +141,7 @@ fn the_first_death_of_a_segment_document_counts() {
 
 #[test]
 #[cfg(not(shuttle))]
-fn what_all_tables_have_is_found_while_more_is_entered_and_they_grow() {
+fn documents_in_all_tables_are_found_while_the_tables_grow() {
     // All documents share one bucket per table, so that readers meet the writer.
     const DOCS: u32 = 60_000;
     let memtable = Memtable::new(4, 2, 0x9e37_79b9_7f4a_7c15, 0);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_needs_more_words_in_larger_windows_and_at_higher_thresholds() {
+    fn words_of_a_quotation_grow_with_window_and_threshold() {
         let needed = |windows: &str, threshold: f64| {
             let params = Params::for_threshold(threshold).passages(windows.parse().unwrap());
             params.build().unwrap().quotation_words(threshold)

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_parsed_and_named_by_the_error_for_an_unknown_one() {
+    fn every_setting_is_parsed_and_listed_for_an_unknown_one() {
         let all = [
             ("threshold", "0.8"),
             ("shingles", "chars:9"),

@@ -37,7 +37,7 @@ fn bands_are_those_of_the_design() {
 }
 
 #[test]
-fn chosen_bands_reach_the_recall_target_and_no_longer_ones_would() {
+fn chosen_bands_are_the_longest_that_reach_the_recall_target() {
     for percent in 20..=100 {
         let threshold = f64::from(percent) / 100.0;
         let Ok(params) = Params::for_threshold(threshold).hashes(256).build() else { continue };
@@ -187,7 +187,7 @@ fn with_stop(words: &[&str]) -> super::ParamsBuilder {
 }
 
 #[test]
-fn a_stop_list_is_the_same_in_any_order_and_part_of_the_signatures_id() {
+fn a_stop_list_is_unordered_and_part_of_the_signature_id() {
     let params = with_stop(&["The", "over", "The"]).build().unwrap();
     assert_eq!(with_stop(&["over The\n"]).build().unwrap(), params);
     assert_eq!(params.stop_words().collect::<Vec<_>>(), ["The", "over"]);
@@ -242,7 +242,7 @@ fn a_builder_of_parameters_makes_them_again() {
 }
 
 #[test]
-fn the_signature_id_covers_what_signatures_depend_on_and_no_more() {
+fn the_signature_id_covers_just_what_signatures_depend_on() {
     let base = Params::builder().build().unwrap();
     let same = [
         Params::builder().bands(32, 3).build().unwrap(),

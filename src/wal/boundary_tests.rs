@@ -122,7 +122,7 @@ fn what_is_cut_is_counted_to_its_last_byte() {
 }
 
 #[test]
-fn a_record_out_of_order_or_with_a_horizon_beyond_itself_ends_the_replay() {
+fn replay_ends_at_a_wrong_change_number_or_a_later_horizon() {
     for (change, horizon) in [(8, RECORDS_BEGIN), (6, RECORDS_BEGIN), (7, 4096 + 8192)] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);
@@ -149,7 +149,7 @@ fn vouched(kind: RecordKind, change: u64, horizon: u64, place: u64) -> Result<u6
 }
 
 #[test]
-fn only_a_header_that_can_be_of_this_log_vouches_for_what_lies_before_it() {
+fn only_a_header_of_this_log_vouches_for_records_before_it() {
     let place = 8 << 10;
     let synced = place - 1024;
     let corrupt = |vouched: Result<u64>| vouched.map_err(|error| error.kind());
@@ -168,7 +168,7 @@ fn only_a_header_that_can_be_of_this_log_vouches_for_what_lies_before_it() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_is_not_taken_for_one_without_records() {
+fn an_unreadable_log_is_not_taken_for_an_empty_one() {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
     append(&mut wal, 6, RECORDS_BEGIN);

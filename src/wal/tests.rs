@@ -312,7 +312,7 @@ fn an_unlisted_log_with_a_record_is_recognised() {
 }
 
 #[test]
-fn a_log_that_could_not_be_made_leaves_nothing_behind_of_the_spare() {
+fn a_failed_creation_of_a_log_leaves_nothing_of_the_spare() {
     // The log is written in several pieces, of which the last is shorter.
     let identity = WalIdentity { length: 200 << 10, ..identity(3) };
     for at in 0.. {

@@ -171,7 +171,7 @@ fn write_and_read(index: &Index, operations: u32) -> Model {
 }
 
 #[test]
-fn writers_that_share_syncs_and_readers_agree_with_the_union_of_the_models() {
+fn writers_that_share_syncs_agree_with_the_union_of_models() {
     let scratch = Scratch::new();
     let options = tiny_memtables(Durability::Sync);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();

@@ -43,7 +43,7 @@ fn dropped(dir: &Path, documents: u32) {
 }
 
 #[test]
-fn a_copy_made_while_a_writer_goes_on_is_an_older_moment_or_refused() {
+fn a_copy_during_writes_is_an_older_moment_or_refused() {
     let scratch = Scratch::new();
     let options = inline().memtable_bytes_max(16 << 10);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
@@ -112,7 +112,7 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
 /// `cp -r backup/. index/` keeps the lock file and the folder, so checking the lock cannot detect
 /// such a copy.
 #[test]
-fn a_backup_copied_over_an_open_index_is_found_by_the_next_commit() {
+fn a_backup_copied_over_an_open_index_fails_the_next_commit() {
     let scratch = Scratch::new();
     let index = scratch.create();
     insert_from(&index, 0, 5);

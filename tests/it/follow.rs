@@ -237,7 +237,7 @@ fn write(index: &Index, script: &Script, change: &mut u64, time: Duration) -> f6
 }
 
 #[test]
-fn a_reader_in_another_process_answers_by_the_law_beside_a_writer_at_full_speed() {
+fn a_reader_process_answers_by_the_law_beside_a_busy_writer() {
     let seconds: u32 =
         std::env::var("NEARKIN_FOLLOW_SECONDS").map_or(4, |text| text.parse().unwrap());
     // The two speeds are measured alternately, because the speed of the machine varies.

@@ -109,7 +109,7 @@ fn a_cancelled_compaction_changes_nothing_and_can_be_done_again() {
 }
 
 #[test]
-fn the_writer_maintains_inline_and_the_number_of_segments_stays_small() {
+fn inline_maintenance_keeps_the_number_of_segments_small() {
     let scratch = Scratch::new();
     let options =
         inline().durability(Durability::OsBuffer).memtable_bytes_max(16 << 10).tier_segments_max(3);
@@ -161,7 +161,7 @@ fn under_sync_what_is_acknowledged_is_durable() {
 }
 
 #[test]
-fn without_syncs_what_is_acknowledged_is_visible_and_sync_is_a_barrier() {
+fn without_syncs_writes_are_visible_and_sync_is_a_barrier() {
     let scratch = Scratch::new();
     let options = inline().durability(Durability::OsBuffer);
     let index = Index::create(scratch.dir(), &params(), options).unwrap();
@@ -243,7 +243,7 @@ fn a_clock_that_was_set_back_does_not_put_syncs_off() {
 }
 
 #[test]
-fn a_memtable_without_room_is_flushed_at_every_write_and_then_rests() {
+fn a_memtable_without_room_is_flushed_at_every_write() {
     for maintenance in [Maintenance::Inline, Maintenance::Background] {
         let scratch = Scratch::new();
         let options = Options::default().maintenance(maintenance).memtable_bytes_max(0);
@@ -409,7 +409,7 @@ fn mapped_bytes(dir: &std::path::Path) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_load_that_keeps_nothing_mapped_takes_less_memory_and_finds_the_same() {
+fn a_load_without_maps_takes_less_memory_and_finds_the_same() {
     let load = |keep: bool| {
         let scratch = Scratch::new();
         let options = Options::default().maintenance(Maintenance::Inline).keep_mapped(keep);

@@ -178,7 +178,7 @@ fn check_round(index: &Index, round: u32, models: &mut [Model], acknowledged: &[
 }
 
 #[test]
-fn a_writer_killed_at_any_moment_loses_nothing_and_leaves_nothing_half() {
+fn a_killed_writer_loses_nothing_and_leaves_nothing_half() {
     let rounds = std::env::var("NEARKIN_KILL_ROUNDS").map_or(20, |n| n.parse().unwrap());
     let mut random = Random(std::env::var("NEARKIN_SEED").map_or(9, |n| n.parse().unwrap()));
     let scratch = Scratch::new();

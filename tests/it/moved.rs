@@ -52,7 +52,7 @@ fn folders() -> Vec<tempfile::TempDir> {
 
 #[cfg(unix)]
 #[test]
-fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() {
+fn a_moved_handle_goes_on_and_leaves_its_old_path_untouched() {
     if folders().len() < 2 {
         eprintln!("skipped on tmpfs: there is no /dev/shm");
     }
@@ -79,11 +79,11 @@ fn in_36_variants_a_moved_handle_goes_on_and_what_took_its_place_is_untouched() 
 
 /// Creates an index at the relative path `i`, then changes the current folder.
 #[test]
-fn a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere() {
+fn a_relative_path_survives_a_change_of_directory() {
     const VARIABLE: &str = "NEARKIN_TEST_GOES_ELSEWHERE";
     let Some(dir) = std::env::var_os(VARIABLE) else {
         let scratch = Scratch::new();
-        let name = "moved::a_relative_path_stays_what_it_was_when_the_process_goes_elsewhere";
+        let name = "moved::a_relative_path_survives_a_change_of_directory";
         let output = crate::support::again(name, VARIABLE, &scratch.path("")).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
@@ -118,7 +118,7 @@ fn a_handle_whose_folder_was_removed_says_so_at_the_next_write() {
 
 #[cfg(unix)]
 #[test]
-fn without_its_lock_file_a_handle_is_closed_and_the_next_finds_everything() {
+fn a_handle_without_its_lock_file_is_closed_and_loses_nothing() {
     for second_comes in [false, true] {
         let scratch = Scratch::new();
         let first = scratch.create();
@@ -158,7 +158,7 @@ fn on_windows_the_lock_file_of_an_open_handle_stays() {
 /// Removes the lock file repeatedly while a writer runs at full speed. All acknowledged writes must
 /// be there afterwards.
 #[test]
-fn a_lock_file_that_is_removed_again_and_again_lets_no_second_writer_in() {
+fn a_lock_file_removed_repeatedly_admits_no_second_writer() {
     for round in 0..12 {
         let scratch = Scratch::new();
         // With this limit, every write causes a flush, which commits the catalog.
@@ -241,7 +241,7 @@ fn two_paths_to_one_folder_are_one_index() {
 
 /// Tests two folders with hard links to the same files, as some backup tools make them.
 #[test]
-fn an_index_and_a_backup_that_shares_its_files_do_not_touch_each_other() {
+fn an_index_and_a_backup_of_shared_files_do_not_interfere() {
     let scratch = Scratch::new();
     let index = scratch.create();
     insert(&index, "first", 5);
@@ -258,7 +258,7 @@ fn an_index_and_a_backup_that_shares_its_files_do_not_touch_each_other() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_of_a_moved_folder_goes_on_and_of_a_replaced_one_says_so() {
+fn a_reader_follows_a_moved_folder_and_reports_a_replaced_one() {
     let scratch = Scratch::new();
     let index = scratch.create();
     insert(&index, "first", 5);

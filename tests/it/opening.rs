@@ -114,7 +114,7 @@ fn a_folder_of_other_things_is_no_index_and_stays_as_it_is() {
 }
 
 #[test]
-fn an_index_that_lost_its_catalog_is_corrupt_and_not_created_anew() {
+fn an_index_without_its_catalog_is_corrupt_not_created_anew() {
     let scratch = Scratch::new();
     let index = scratch.create();
     index.insert("a", &run(0, 10)).unwrap();
@@ -142,7 +142,7 @@ fn a_lost_segment_is_corrupt() {
 }
 
 #[test]
-fn a_creation_that_broke_off_before_its_catalog_can_be_done_again() {
+fn a_creation_cut_off_before_its_catalog_can_be_repeated() {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.dir().join("wal")).unwrap();
     fs::create_dir_all(scratch.dir().join("segments")).unwrap();
@@ -169,7 +169,7 @@ fn options_out_of_range_are_refused_before_anything_is_made() {
 }
 
 #[test]
-fn the_catalog_of_before_a_session_is_an_older_copy_and_nothing_is_swept() {
+fn a_catalog_from_before_a_session_is_an_older_copy() {
     let scratch = Scratch::new();
     scratch.create().close().unwrap();
     let catalog = scratch.dir().join("catalog.redb");
@@ -218,7 +218,7 @@ fn a_file_of_the_greatest_number_does_not_end_the_numbering() {
 
 #[cfg(unix)]
 #[test]
-fn a_snapshot_that_outlives_its_index_removes_nothing_of_the_next_one() {
+fn a_snapshot_that_outlives_its_index_leaves_the_next_alone() {
     let scratch = Scratch::new();
     let fill = |index: &Index| {
         for key in ["a", "b"] {

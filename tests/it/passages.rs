@@ -119,7 +119,7 @@ fn a_pasted_paragraph_is_found(texts: &BTreeMap<String, String>, donor: &str, ho
 }
 
 #[test]
-fn a_paragraph_pasted_into_a_text_ten_times_its_length_is_found_with_its_place() {
+fn a_paragraph_is_located_in_a_text_ten_times_as_long() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/pydocs.jsonl");
     if !path.exists() {
         println!("SKIPPED: there is no tests/data here; it is in the repository");
@@ -137,7 +137,7 @@ fn a_paragraph_pasted_into_a_text_ten_times_its_length_is_found_with_its_place()
 }
 
 #[test]
-fn a_paragraph_of_one_speech_pasted_into_another_is_found_with_its_place() {
+fn a_paragraph_of_one_speech_is_located_in_another() {
     for name in ["inaugural", "state_union"] {
         let Some(all) = corpus(name) else { return };
         let counts = |key: &String| all[key].split_whitespace().count();
@@ -264,7 +264,7 @@ fn a_text_without_words_is_one_passage() {
 }
 
 #[test]
-fn two_threads_that_replace_the_same_text_leave_no_passages_behind() {
+fn two_threads_replacing_one_text_leave_no_passages_behind() {
     let scratch = Scratch::new();
     let index = PassageIndex::create(scratch.dir(), &params(8, 4), unsynced()).unwrap();
     std::thread::scope(|scope| {

@@ -188,7 +188,7 @@ fn passages(printed: &mut Printed, scratch: &Scratch) {
 }
 
 #[test]
-fn every_public_type_is_printed_on_a_line_or_two_without_the_seed() {
+fn every_public_type_is_printed_briefly_without_the_seed() {
     let mut printed = Printed(BTreeMap::new());
     plain(&mut printed);
     handles(&mut printed, &Scratch::new());

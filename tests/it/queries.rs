@@ -246,7 +246,7 @@ fn a_snapshot_is_frozen_whatever_happens_to_the_index() {
 }
 
 #[test]
-fn the_progress_of_pairs_stays_within_its_total_while_documents_are_added() {
+fn progress_of_pairs_stays_within_its_total_during_inserts() {
     let scratch = Scratch::new();
     let index = scratch.create();
     index.insert("a", &run(0, 10)).unwrap();
@@ -345,7 +345,7 @@ fn many_segments_are_asked_as_one_is() {
 /// Three documents share one band with the query; the fourth shares all bands. In the memtable and
 /// in segments alike, a candidate counts against the limit once per shared band.
 #[test]
-fn a_bound_on_candidates_finds_the_same_in_the_memtable_and_in_segments() {
+fn bounded_candidates_are_equal_in_memtable_and_segments() {
     let folder = tempfile::tempdir().unwrap();
     let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
     let index = Index::create(folder.path().join("i"), &params, Options::default()).unwrap();

@@ -15,7 +15,7 @@ fn fill(index: &Index) -> Model {
 }
 
 #[test]
-fn dropping_without_closing_loses_nothing_and_opening_says_what_it_replayed() {
+fn a_drop_without_close_loses_nothing_and_replay_is_reported() {
     for durability in
         [Durability::Sync, Durability::OsBuffer, Durability::Interval(Duration::from_secs(60))]
     {

@@ -176,7 +176,7 @@ fn large_batches_obey_the_law_in_many_segments() {
 }
 
 #[test]
-fn large_batches_obey_the_law_in_segments_that_are_merged_and_read_without_a_map() {
+fn large_batches_obey_the_law_after_merges_and_without_maps() {
     let options = inline().memtable_bytes_max(4 << 20).tier_segments_max(2);
     live_through(&options.merge_bytes_max(1 << 20).read_mode(ReadMode::Pread));
 }

@@ -83,7 +83,7 @@ fn fill(index: &Index, model: &mut Model, round: u32) -> u32 {
 }
 
 #[test]
-fn a_disk_that_is_full_takes_documents_again_after_removing_and_compacting() {
+fn a_full_disk_takes_documents_again_after_compaction() {
     let scratch = Scratch::new();
     let (folder, mounted) = match small_disk(&scratch) {
         Ok(disk) => disk,

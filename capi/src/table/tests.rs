@@ -63,7 +63,7 @@ fn each_place_has_one_slot_in_one_chunk() {
 }
 
 #[test]
-fn an_object_that_is_used_while_it_is_freed_is_dropped_by_the_last_user() {
+fn an_object_freed_while_in_use_is_dropped_by_its_last_user() {
     let drops = Arc::new(AtomicUsize::new(0));
     let handle = count(3, &drops);
     let (Ok(first), Ok(second)) = (get(handle), get(handle)) else { panic!("it is live") };

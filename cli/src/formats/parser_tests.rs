@@ -100,7 +100,7 @@ fn a_process_that_read_a_small_file_reads_a_large_one() {
 }
 
 #[test]
-fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
+fn processes_read_several_files_and_ended_ones_hold_no_share() {
     let mut process = Process::start().unwrap();
     let one = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
     let other = process.ask(&mut request("text", MEMORY_OF_SMALL, SECONDS), None).unwrap();
@@ -113,7 +113,7 @@ fn processes_read_one_file_after_the_other_and_ended_ones_hold_no_share() {
 }
 
 #[test]
-fn a_faster_program_is_named_where_it_is_installed_and_would_help() {
+fn a_faster_program_is_named_if_installed_and_of_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = std::env::join_paths([Path::new("/nowhere"), folder.path()]).unwrap();
     assert_eq!(pdf::faster_than(pdf::LONG * 9, &path), None);

@@ -30,7 +30,7 @@ fn keys_are_listed_in_order_by_prefix_and_in_parts() {
 }
 
 #[test]
-fn what_is_stored_with_a_key_is_printed_and_a_missing_key_is_told() {
+fn get_prints_stored_fields_and_reports_missing_keys() {
     let scratch = stored();
     let ran = scratch.run("get i b/1 none a/1").ends_with(1);
     assert_eq!(ran.stdout.lines().count(), 3, "{}", ran.stdout);

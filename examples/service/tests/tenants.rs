@@ -202,7 +202,7 @@ fn listed(matches: &Value) -> Vec<String> {
 }
 
 #[test]
-fn tenants_at_once_are_served_as_if_each_were_alone_whenever_the_service_is_killed() {
+fn concurrent_tenants_stay_isolated_when_the_service_is_killed() {
     let index = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tenants.nearkin");
     if index.exists() {
         std::fs::remove_dir_all(&index).unwrap();

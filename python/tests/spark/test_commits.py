@@ -60,7 +60,7 @@ def said_of_plain(plain):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 @pytest.mark.parametrize("whole_executor", [False, True], ids=["a task", "an executor"])
-def test_a_task_that_dies_after_its_file_is_placed_makes_it_again(
+def test_a_task_that_dies_after_placing_its_file_is_repeated(
     spark, built, tmp_path, whole_executor
 ):
     path, before, after = built

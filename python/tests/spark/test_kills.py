@@ -155,7 +155,7 @@ def with_all(tmp_path, *parts):
         return said_of_plain(plain)
 
 
-def test_a_driver_that_is_killed_leaves_the_old_index_or_the_new_one(tmp_path):
+def test_a_killed_driver_leaves_the_old_index_or_the_new_one(tmp_path):
     lake = tmp_path / "lake"
     old, new = with_all(tmp_path, OLD), with_all(tmp_path, OLD, NEW)
     for step in ("parts_of before", "collected after"):

@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_refused(spark):
         nks.pairs(df, PARAMS, threshold=1.5)
 
 
-def test_executors_with_another_python_are_named_at_the_first_call(spark, monkeypatch, tmp_path):
+def test_executors_with_another_python_fail_the_first_call(spark, monkeypatch, tmp_path):
     from nearkin.spark import _work
 
     df = spark.createDataFrame([("a", "one two three")], "id string, text string")

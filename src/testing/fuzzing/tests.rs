@@ -121,7 +121,7 @@ fn any_text_has_the_signature_of_the_slow_way() {
 }
 
 #[test]
-fn a_dead_file_that_forgot_its_dead_does_not_take_the_count_below_zero() {
+fn a_dead_file_without_its_dead_does_not_underflow_the_count() {
     super::segment_query(&[4, 0, 1, 64, 0, 3, 1, 0]);
 }
 

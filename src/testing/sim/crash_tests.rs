@@ -72,7 +72,7 @@ fn create_dirs_makes_every_folder_durable() {
 }
 
 #[test]
-fn a_rename_is_done_or_undone_or_leaves_both_names_but_never_none() {
+fn a_rename_leaves_the_old_name_or_the_new_one_or_both() {
     let sim = Sim::new();
     put_durably(&sim, "/a", b"a");
     sim.rename(path("/a"), path("/b")).unwrap();
@@ -84,7 +84,7 @@ fn a_rename_is_done_or_undone_or_leaves_both_names_but_never_none() {
 }
 
 #[test]
-fn a_replaced_file_comes_back_with_its_bytes_if_the_rename_is_lost() {
+fn a_replaced_file_comes_back_whole_if_the_rename_is_lost() {
     let sim = Sim::new();
     put_durably(&sim, "/old", b"old");
     put_durably(&sim, "/new", b"new");
@@ -106,7 +106,7 @@ fn a_removed_file_comes_back_and_names_are_lost_in_any_order() {
 }
 
 #[test]
-fn a_move_to_another_folder_is_never_durably_gone_before_it_is_durably_there() {
+fn a_moved_file_is_durable_in_its_new_folder_before_it_is_gone() {
     let sim = Sim::new();
     create_dirs(&sim, path("/to")).unwrap();
     put_durably(&sim, "/a", b"a");
@@ -165,7 +165,7 @@ fn an_append_never_harms_the_synced_bytes_before_it() {
 }
 
 #[test]
-fn a_lost_cut_brings_bytes_back_and_a_kept_one_makes_its_room_unsynced_again() {
+fn a_lost_truncation_restores_bytes_and_a_kept_one_unsyncs_them() {
     let sim = Sim::new();
     put_durably(&sim, "/a", &[1; 2_000]);
     let file = sim.open(path("/a"), OpenMode::ReadWrite).unwrap();
@@ -341,7 +341,7 @@ fn a_publish_with_any_of_its_syncs_left_out_is_found() {
 }
 
 #[test]
-fn a_log_without_checksums_is_found_and_synced_records_are_always_there() {
+fn crashes_tear_unsynced_records_and_never_synced_ones() {
     let sim = Sim::new();
     put_durably(&sim, "/log", &[0; 16_384]);
     let log = sim.open(path("/log"), OpenMode::ReadWrite).unwrap();

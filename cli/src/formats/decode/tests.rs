@@ -78,7 +78,7 @@ fn a_bad_byte_or_line_leaves_utf_8() {
 }
 
 #[test]
-fn older_encodings_with_few_letters_beyond_ascii_stay_what_they_are() {
+fn older_encodings_are_kept_with_few_letters_beyond_ascii() {
     for (bytes, expected) in [
         (&b"a caf\xe9 in the town"[..], "a caf\u{e9} in the town"),
         (b"the end is caf\xe9", "the end is caf\u{e9}"),
@@ -166,7 +166,7 @@ fn escape_sequences_choose_the_character_set() {
 }
 
 #[test]
-fn what_the_user_names_comes_first_and_what_is_declared_before_guesses() {
+fn a_named_encoding_precedes_a_declared_one_and_both_a_guess() {
     let bytes = encoded(RUSSIAN, WINDOWS_1251);
     let forced = decode(bytes.clone(), Some(UTF_8), Some(KOI8_R)).unwrap();
     assert_eq!(forced.how, How::new(KOI8_R, Evidence::Forced));

@@ -98,7 +98,7 @@ fn a_row_that_does_not_fit_is_named_by_its_line() {
 }
 
 #[test]
-fn a_quotation_mark_that_nothing_closes_takes_no_more_memory_than_a_row_may() {
+fn an_unclosed_quotation_mark_is_bounded_by_the_row_limit() {
     let text = [b"id,text\n1,\"a\n".to_vec(), vec![b'x'; DOCUMENT_BYTES_MAX + (2 << 20)]].concat();
     let options = RowOptions { lenient: true, ..RowOptions::default() };
     let mut table = open("a.csv", &[&text[..], b"\n2,b\n"].concat(), &options);

@@ -156,7 +156,7 @@ fn pairs_and_clusters_are_those_of_the_command() {
 /// A crowd has more pairs than a client that does not read can be sent.
 #[cfg(unix)]
 #[test]
-fn a_client_that_does_not_read_holds_neither_the_others_nor_the_end() {
+fn a_client_that_does_not_read_blocks_no_other_and_no_shutdown() {
     let scratch = Scratch::new();
     scratch.run("create i").ends_with(0);
     let server = Server::start(&scratch, &["--timeout", "60"]);
@@ -189,7 +189,7 @@ fn a_client_that_does_not_read_holds_neither_the_others_nor_the_end() {
 /// All documents share one band and no pair is similar: the search has no line to send for minutes.
 #[cfg(unix)]
 #[test]
-fn a_search_that_finds_nothing_ends_with_its_client_and_with_the_server() {
+fn a_search_without_results_ends_with_its_client_or_server() {
     let scratch = Scratch::new();
     let bands = "--hashes 32 --bands 8 --rows-per-band 4";
     scratch.run(&format!("create i --scheme external:made {bands}")).ends_with(0);

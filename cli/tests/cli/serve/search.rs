@@ -42,7 +42,7 @@ fn several_texts_have_an_answer_each() {
 }
 
 #[test]
-fn a_key_of_another_tenant_is_refused_whether_it_is_stored_or_not() {
+fn a_key_of_another_tenant_is_refused_stored_or_not() {
     let scratch = Scratch::with_licences();
     let server = Server::start(&scratch, &[]);
     for query in [
@@ -86,7 +86,7 @@ fn a_prefix_and_times_apply_before_the_limit() {
 }
 
 #[test]
-fn a_part_of_a_text_is_found_by_containment_and_texts_decide_if_asked() {
+fn a_part_is_found_by_containment_and_verified_on_request() {
     let scratch = Scratch::new();
     for name in ["MIT", "JSON", "ISC", "Zlib"] {
         scratch.write(&format!("docs/{name}.txt"), licence(name));
