@@ -188,7 +188,7 @@ fn request(random: &mut Random, owner: u64) -> (&'static str, String, String, &'
     }
 }
 
-/// Sends requests until told to stop.
+/// Sends requests until `stop` is set.
 fn soak(args: &Args, owner: u64, counts: &Counts, stop: &AtomicBool) {
     let mut random = Random(owner * 7_919 + 88_172_645_463_325_252);
     let mut client = None;

@@ -75,7 +75,7 @@ pub(crate) struct NoteFolder {
     pub(crate) identity: Identity,
 }
 
-/// Device and inode; `None` if the system does not tell them.
+/// Device and inode; `None` if the system does not report them.
 pub(crate) type Identity = Option<(u64, u64)>;
 
 impl NoteFolder {

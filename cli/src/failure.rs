@@ -24,7 +24,7 @@ enum Kind {
     Error,
     /// The reader of stdout has closed the pipe.
     BrokenPipe,
-    /// A signal told the command to stop.
+    /// A signal interrupted the command.
     Interrupted,
     /// Stored data of the index are damaged.
     Damage,

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     output::set_json_errors(args.json);
     let mut output = Output::new(args.json);
     let ended = run(args, &mut output);
-    doubts::tell();
+    doubts::report();
     if let Some(advice) = formats::faster_pdf() {
         output::note(advice);
     }

@@ -17,7 +17,7 @@ pub(crate) struct FileId {
     pub(crate) inode: u64,
 }
 
-/// The identity of the file with this path and metadata. `None` if the system does not tell it.
+/// The identity of the file with this path and metadata. `None` if the system does not report it.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "other systems must ask, and may fail")]
 pub(crate) fn id(_: &Path, metadata: &Metadata) -> Option<FileId> {
@@ -31,7 +31,7 @@ pub(crate) fn id(path: &Path, _: &Metadata) -> Option<FileId> {
     Some(FileId { device: found.volume_serial_number(), inode: found.file_index() })
 }
 
-/// The identity of an open file. `None` if the system does not tell it.
+/// The identity of an open file. `None` if the system does not report it.
 #[cfg(unix)]
 pub(crate) fn id_of_open(file: &File) -> Option<FileId> {
     // The path is not looked at.

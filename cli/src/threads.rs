@@ -7,7 +7,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
-/// The number of threads that the user asked for; otherwise one per processor.
+/// The number of threads given by the user; otherwise one per processor.
 static ASKED: OnceLock<usize> = OnceLock::new();
 
 /// Sets the number of threads; to be called before the pool starts.

@@ -237,8 +237,8 @@ fn growth(cluster: &Cluster) -> String {
     let days = cluster.growth(DAY_MS);
     match &days[..] {
         [(first, _)] => format!("{size} on {}", day(*first)),
-        few if few.len() <= DAYS_SHOWN_MAX => {
-            let each = few.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
+        days if days.len() <= DAYS_SHOWN_MAX => {
+            let each = days.iter().map(|(begin, count)| format!("{count} on {}", day(*begin)));
             format!("{size}: {}", each.collect::<Vec<_>>().join(", "))
         }
         many => {

@@ -110,8 +110,8 @@ impl Reader {
         }
     }
 
-    /// Whether a truncated file of this format cannot be told from a complete one: JSON lines have
-    /// no end mark.
+    /// Whether a truncated file of this format looks like a complete one: JSON lines have no
+    /// end mark.
     pub(crate) fn may_be_cut(&self) -> bool {
         matches!(self, Self::Lines(_))
     }

@@ -208,7 +208,7 @@ fn by_content(
 ) -> Result<(Ended, u64), Failure> {
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
-    let (mut asked, mut answered, mut failed) = (0, 0, 0);
+    let (mut queried, mut answered, mut failed) = (0, 0, 0);
     let mut skips = Skips::new(lenient);
     let work = |raw: Raw| match reading.text(raw) {
         Ok((name, text)) => ask(&text).map(|answer| Ok((name, text, answer))),
@@ -221,7 +221,7 @@ fn by_content(
         for one in chunk {
             match one {
                 Ok((name, text, answer)) => {
-                    asked += 1;
+                    queried += 1;
                     answered += u64::from(answer.found > 0);
                     printing.print(&QueryText { name: &name, text: &text }, &answer, output)?;
                 }
@@ -236,11 +236,11 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    let missed = asked - answered;
+    let missed = queried - answered;
     if printing.many {
         output::note(format!(
             "{} queried, quotations found in {}, {} skipped",
-            counted(asked, "text"),
+            counted(queried, "text"),
             grouped(answered),
             grouped(failed)
         ));

@@ -88,7 +88,7 @@ pub(crate) fn counts() -> Doubts {
 }
 
 /// Prints what was found since the last call.
-pub(crate) fn tell() {
+pub(crate) fn report() {
     let mut found = found();
     let Found { counts, reported, named, many } = &mut *found;
     for one in named.drain(..) {

@@ -52,7 +52,7 @@ impl Inside {
         if path.components().any(|part| part == Component::ParentDir) {
             return None;
         }
-        // An absolute path elsewhere ends here, before the file system is asked about it.
+        // An absolute path elsewhere ends here, before it is looked up.
         let path = if path.has_root() || path.is_absolute() {
             path.strip_prefix(&self.real).or_else(|_| path.strip_prefix(&self.given))
         } else {

@@ -222,14 +222,16 @@ pub(crate) fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<
         return Ok(());
     }
     let name = dir.display();
-    let advice =
-        match given.threshold().filter(|asked| asked.to_bits() != params.threshold().to_bits()) {
-            Some(threshold) => format!(
-                "drop the option to use the index's own; for another threshold, `nearkin \
+    let advice = match given
+        .threshold()
+        .filter(|threshold| threshold.to_bits() != params.threshold().to_bits())
+    {
+        Some(threshold) => format!(
+            "drop the option to use the index's own; for another threshold, `nearkin \
              rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
-            ),
-            None => "drop these options to use the index's own, or create another index".to_owned(),
-        };
+        ),
+        None => "drop these options to use the index's own, or create another index".to_owned(),
+    };
     Err(Failure::new(format!("{name} has different settings: {}", differences.join("; ")), advice))
 }
 

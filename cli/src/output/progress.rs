@@ -143,8 +143,8 @@ impl Progress {
 
 /// The time between two lines; `None` for no lines.
 fn heartbeat() -> Option<Duration> {
-    let asked = std::env::var(HEARTBEAT).ok().and_then(|asked| asked.parse().ok());
-    let seconds = asked.unwrap_or(HEARTBEAT_SECONDS);
+    let given = std::env::var(HEARTBEAT).ok().and_then(|given| given.parse().ok());
+    let seconds = given.unwrap_or(HEARTBEAT_SECONDS);
     Duration::try_from_secs_f64(seconds).ok().filter(|pause| *pause >= Duration::from_millis(1))
 }
 

@@ -70,10 +70,10 @@ fn unnamed(browser: &mut Browser) -> Vec<String> {
         "group",
     ];
     let nodes = tree["nodes"].as_array().unwrap().iter();
-    let asked = nodes.filter(|node| {
+    let with_role = nodes.filter(|node| {
         node["ignored"] != true && roles.contains(&node["role"]["value"].as_str().unwrap_or(""))
     });
-    let nameless = asked.filter(|node| node["name"]["value"].as_str().unwrap_or("").is_empty());
+    let nameless = with_role.filter(|node| node["name"]["value"].as_str().unwrap_or("").is_empty());
     // A `details` group takes its name from the `summary` inside it.
     let nameless = nameless.filter(|node| node["role"]["value"] != "group");
     nameless.map(std::string::ToString::to_string).collect()

@@ -121,7 +121,7 @@ fn a_line_is_decided_on_before_the_next_one_comes() {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let (sender, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
             if sender.send(line.unwrap()).is_err() {
@@ -132,8 +132,8 @@ fn a_line_is_decided_on_before_the_next_one_comes() {
     for (at, end) in ["", "\n", "\r\n", " \n\n"].into_iter().enumerate() {
         let text = format!("{FOX} {at}");
         stdin.write_all((line(&format!("k{at}"), &text) + end).as_bytes()).unwrap();
-        let told = told.recv_timeout(Duration::from_secs(30));
-        assert!(told.is_ok_and(|told| told.contains(&format!("k{at}"))), "{at} {end:?}");
+        let line = receiver.recv_timeout(Duration::from_secs(30));
+        assert!(line.is_ok_and(|line| line.contains(&format!("k{at}"))), "{at} {end:?}");
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());

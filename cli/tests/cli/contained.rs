@@ -15,28 +15,24 @@ fn a_half_is_found_by_what_contains_it() {
     scratch.write("docs/third.txt", format!("{} {}", words(300, 400), words(2_000, 2_300)));
     scratch.run("add ix docs --shingles words:1 --threshold 0.3").ends_with(0);
     assert_eq!(scratch.run("pairs ix --threshold 0.7").ends_with(0).stdout, "");
-    let told = scratch.run("pairs ix --contained 80%").ends_with(0);
+    let ran = scratch.run("pairs ix --contained 80%").ends_with(0);
     assert!(
-        told.stdout.contains("contained") && told.stdout.contains("docs/whole.txt"),
+        ran.stdout.contains("contained") && ran.stdout.contains("docs/whole.txt"),
         "{}",
-        told.stdout
+        ran.stdout
     );
-    assert!(
-        told.stderr.contains("1 pair of which one contains 0.8 of the other"),
-        "{}",
-        told.stderr
-    );
-    let told = scratch.run("query ix --key docs/half.txt --contained 0.8").ends_with(0).stdout;
-    let row = told.lines().find(|line| line.contains("docs/whole.txt")).unwrap();
+    assert!(ran.stderr.contains("1 pair of which one contains 0.8 of the other"), "{}", ran.stderr);
+    let table = scratch.run("query ix --key docs/half.txt --contained 0.8").ends_with(0).stdout;
+    let row = table.lines().find(|line| line.contains("docs/whole.txt")).unwrap();
     assert!(row.contains("+-"), "{row}");
-    let told = scratch.run("query ix docs/half.txt --contained 0.8 --json").ends_with(0).stdout;
-    let rows: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = scratch.run("query ix docs/half.txt --contained 0.8 --json").ends_with(0).stdout;
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let whole = rows.iter().find(|row| row["key"] == "docs/whole.txt").unwrap();
     assert!(whole["contained"].as_f64().unwrap() > 0.8, "{whole}");
     assert!(whole["similarity"].as_f64().unwrap() < 0.7, "{whole}");
-    let told = scratch.run("clusters ix --contained 0.8").ends_with(0);
-    assert!(told.stdout.contains("docs/half.txt"), "{}", told.stdout);
-    assert!(!told.stdout.contains("docs/other.txt"), "{}", told.stdout);
+    let ran = scratch.run("clusters ix --contained 0.8").ends_with(0);
+    assert!(ran.stdout.contains("docs/half.txt"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("docs/other.txt"), "{}", ran.stdout);
 }
 
 /// Each smaller text shares 0.7 to 0.9 of its words with the larger one. The exact comparison
@@ -73,8 +69,8 @@ fn what_is_contained_is_verified_by_the_documents() {
     assert!(estimated.iter().filter(|row| share(row) >= 0.8).count() < 20);
     assert_eq!(exact.len(), 20);
     for row in &exact {
-        let told = row["exact_contained"].as_f64().unwrap();
-        assert!((told - share(row)).abs() < 1e-12, "{row}");
+        let exact = row["exact_contained"].as_f64().unwrap();
+        assert!((exact - share(row)).abs() < 1e-12, "{row}");
         assert!(share(row) >= 0.8 && row["exact"].as_f64().unwrap() < 0.5, "{row}");
     }
     let limited = "query ix docs/whole.txt --contained 0.8 --limit 3 --exact --json";
@@ -104,13 +100,13 @@ fn a_part_of_a_stored_document_is_turned_away() {
     scratch.write("in.jsonl", lines.concat());
     let admitted = scratch.run("admit plain --jsonl in.jsonl").ends_with(0);
     admitted.says(&["4 documents admitted"]);
-    let told = scratch.run("admit ix --jsonl in.jsonl --contained 0.8 --relate 0.3").ends_with(0);
-    let rows: Vec<_> = told.stdout.lines().collect();
+    let ran = scratch.run("admit ix --jsonl in.jsonl --contained 0.8 --relate 0.3").ends_with(0);
+    let rows: Vec<_> = ran.stdout.lines().collect();
     assert!(rows[1].starts_with("rejected   half  duplicate of whole (0."), "{}", rows[1]);
     assert!(rows[1].contains(", contained ") && rows[1].contains("+-"), "{}", rows[1]);
     assert_eq!(rows[2], "admitted   other");
-    let told = scratch.run("admit long --jsonl in.jsonl --contained 80% --keep longest --json");
-    let rows = told.ends_with(0).objects();
+    let ran = scratch.run("admit long --jsonl in.jsonl --contained 80% --keep longest --json");
+    let rows = ran.ends_with(0).objects();
     assert_eq!(
         (&rows[1]["decision"], &rows[0]["decision"]),
         (&"rejected".into(), &"admitted".into())
@@ -127,9 +123,9 @@ fn an_index_that_finds_few_of_them_says_so() {
     let scratch = Scratch::new();
     scratch.write("docs/whole.txt", words(0, 400));
     scratch.run("add ix docs --shingles words:1 --threshold 0.9").ends_with(0);
-    let told = scratch.run("pairs ix --contained 0.8").ends_with(0).stderr;
+    let notes = scratch.run("pairs ix --contained 0.8").ends_with(0).stderr;
     assert!(
-        told.contains("warning") && told.contains("rebuild INDEX NEW --threshold 0.3"),
-        "{told}"
+        notes.contains("warning") && notes.contains("rebuild INDEX NEW --threshold 0.3"),
+        "{notes}"
     );
 }

@@ -436,17 +436,18 @@ fn watch_ends_with_its_folder_and_ignores_its_index() {
     let mut command = scratch.command(&["mirror", "d/i", "d", "--watch"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("watching d") {
-        assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
+    let mut printed = String::new();
+    while !printed.contains("watching d") {
+        assert!(stderr.read_line(&mut printed).unwrap() > 0, "{printed}");
     }
     // A pause long enough for another pass, in case the index files written by the first run
     // wrongly trigger one.
     std::thread::sleep(Duration::from_secs(2));
     fs::rename(scratch.path("d"), scratch.path("e")).unwrap();
-    stderr.read_to_string(&mut told).unwrap();
+    stderr.read_to_string(&mut printed).unwrap();
     let output = child.wait_with_output().unwrap();
-    let ran = Ran::new(std::process::Output { stderr: told.into_bytes(), ..output }).ends_with(2);
+    let ran =
+        Ran::new(std::process::Output { stderr: printed.into_bytes(), ..output }).ends_with(2);
     assert_eq!(ran.stdout, "added     d/a\n");
     assert_eq!(ran.stderr.matches("file read").count(), 1, "{}", ran.stderr);
     ran.says(&["watching d", "the folder is gone"]);

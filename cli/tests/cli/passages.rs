@@ -99,17 +99,17 @@ fn quoted_words_are_shown_from_both_sides() {
     scratch.write("texts/law.txt", &book);
     let line = serde_json::json!({ "id": "l", "text": book }).to_string();
     scratch.write("law.jsonl", &line);
-    let asked = format!("{}{} {}", words(500, 530), quoted.to_uppercase(), words(600, 630));
-    scratch.write("q.txt", &asked);
+    let query = format!("{}{} {}", words(500, 530), quoted.to_uppercase(), words(600, 630));
+    scratch.write("q.txt", &query);
     scratch.run("add i texts --passages 20:10 --threshold 0.3").ends_with(0);
     scratch.run("add lines --jsonl law.jsonl --passages 20:10 --threshold 0.3").ends_with(0);
     let shown = scratch.run("query i q.txt --show").ends_with(0).stdout;
-    let asked = shown.lines().find_map(|line| line.trim().strip_prefix("asked:")).unwrap();
+    let quoted = shown.lines().find_map(|line| line.trim().strip_prefix("asked:")).unwrap();
     let stored = shown.lines().find_map(|line| line.trim().strip_prefix("stored:")).unwrap();
-    assert!(asked.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
+    assert!(quoted.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
     assert!(stored.contains("grinds at the mill of the valley"), "{shown}");
     // The shown text is the quotation alone, give or take a word or two at its ends.
-    assert!(!asked.contains("w50") && !asked.contains("w605"), "{shown}");
+    assert!(!quoted.contains("w50") && !quoted.contains("w605"), "{shown}");
     assert!(!stored.contains("w90") && !stored.contains("w105"), "{shown}");
     let found = scratch.run("query i q.txt --show --json").ends_with(0).objects();
     let text = |field: &str| found[0]["passages"][0][field].as_str().unwrap().to_owned();

@@ -25,8 +25,8 @@ fn dedup_marks_and_counts_repetitive_texts() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines());
     let ran = scratch.run("dedup in.jsonl --out out.jsonl --json").ends_with(0);
-    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&told["repetitive"], &told["read"]), (&9.into(), &10.into()));
+    let object: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&object["repetitive"], &object["read"]), (&9.into(), &10.into()));
     assert_eq!(ran.stderr.matches("repetitive: ").count(), 5, "the first ones: {}", ran.stderr);
     ran.says(&[
         "repetitive: in.jsonl line 2: 898 shingles, only 125 different",
@@ -41,8 +41,12 @@ fn dedup_marks_and_counts_repetitive_texts() {
     assert!(dropped.lines().all(|line| line.contains("\"repetitive\":true")), "{dropped}");
     // Following the advice solves the problem.
     let ran = scratch.run("dedup in.jsonl --out o9.jsonl --shingles words:9 --json").ends_with(0);
-    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&told["dropped"], &told["repetitive"]), (&0.into(), &1.into()), "spam stays so");
+    let object: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&object["dropped"], &object["repetitive"]),
+        (&0.into(), &1.into()),
+        "spam stays so"
+    );
     let ran = scratch.run("dedup in.jsonl --out bag.jsonl --bag").ends_with(0);
     assert!(!ran.stderr.contains("repet"), "{}", ran.stderr);
 }
@@ -67,8 +71,8 @@ fn usual_texts_are_not_marked() {
     for shingles in ["words:3", "words:2", "chars:7"] {
         let out = format!("out-{}.jsonl", shingles.replace(':', "-"));
         let run = format!("dedup docs.jsonl --out {out} --shingles {shingles} --json");
-        let told: Value = serde_json::from_str(&scratch.run(&run).ends_with(0).stdout).unwrap();
-        assert_eq!(told["repetitive"], 0, "{shingles}");
+        let object: Value = serde_json::from_str(&scratch.run(&run).ends_with(0).stdout).unwrap();
+        assert_eq!(object["repetitive"], 0, "{shingles}");
     }
 }
 

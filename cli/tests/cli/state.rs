@@ -52,7 +52,7 @@ fn a_document_stays_if_no_similar_one_would() {
     let ran = scratch.run("remove i --from list --if-similar 0.99 --json").ends_with(1);
     assert_eq!(ran.stdout, "{\"removed\":1,\"missing\":0,\"kept\":2}\n");
     assert_eq!(keys(&scratch), "acdz");
-    // The index has changed since the list was made: a line that is gone is told, and named once.
+    // The index has changed since the list was made: a line that is gone is reported once.
     let ran = scratch.run("remove i --from list docs/d docs/a --if-similar 0.7").ends_with(1);
     assert_eq!(ran.stdout, "2 documents removed, 2 missing, 1 kept\n");
     ran.says(&["docs/d is named twice", "no document has the key docs/b", "docs/z stays"]);

@@ -105,9 +105,9 @@ fn tune_recommends_a_preset_by_the_texts() {
         ran.stdout
     );
     let objects = scratch.run("tune --jsonl docs.jsonl --json").ends_with(0).objects();
-    let told = objects.last().unwrap();
-    assert_eq!((&told["preset"], &told["texts"]), (&"documents".into(), &350.into()));
-    assert!(told["near_copies_per_text"].as_f64().unwrap() > 0.1, "{told}");
+    let object = objects.last().unwrap();
+    assert_eq!((&object["preset"], &object["texts"]), (&"documents".into(), &350.into()));
+    assert!(object["near_copies_per_text"].as_f64().unwrap() > 0.1, "{object}");
     // Advice for short titles and for program text.
     let titles = |at: u32| format!("{{\"id\":\"{at}\",\"text\":\"The title of book {at}\"}}\n");
     scratch.write("titles.jsonl", (0..50).map(titles).collect::<String>());
@@ -173,18 +173,26 @@ fn texts_that_differ_only_by_signs_are_noticed() {
                   signs\n";
     assert!(ran.stdout.contains(unseen), "{}", ran.stdout);
     let last = |command: &str| scratch.run(command).ends_with(0).objects().last().unwrap().clone();
-    let told = last("tune --jsonl signs.jsonl --json");
+    let object = last("tune --jsonl signs.jsonl --json");
     assert_eq!(
-        (&told["differ_by_signs"], told["unseen"].is_string()),
+        (&object["differ_by_signs"], object["unseen"].is_string()),
         (&60.into(), true),
-        "{told}"
+        "{object}"
     );
     // Shingles that see signs, and texts that differ by words.
-    let told = last("tune --jsonl signs.jsonl --shingles chars:4 --json");
-    assert_eq!((&told["differ_by_signs"], &told["unseen"]), (&60.into(), &Value::Null), "{told}");
+    let object = last("tune --jsonl signs.jsonl --shingles chars:4 --json");
+    assert_eq!(
+        (&object["differ_by_signs"], &object["unseen"]),
+        (&60.into(), &Value::Null),
+        "{object}"
+    );
     scratch.write("words.jsonl", adverts(["Go", "Rust"]));
-    let told = last("tune --jsonl words.jsonl --json");
-    assert_eq!((&told["differ_by_signs"], &told["unseen"]), (&0.into(), &Value::Null), "{told}");
+    let object = last("tune --jsonl words.jsonl --json");
+    assert_eq!(
+        (&object["differ_by_signs"], &object["unseen"]),
+        (&0.into(), &Value::Null),
+        "{object}"
+    );
     // Program text, in which signs carry much.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let ran = scratch.run_split(&["tune", source.to_str().unwrap()]).ends_with(0);

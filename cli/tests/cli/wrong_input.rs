@@ -146,8 +146,8 @@ fn unreadable_lines_end_with_status_3() {
         let run = |rest: &str| scratch.run(&format!("{command} --jsonl {rest}"));
         // A blank text was read: it has nothing to compare.
         run("whole.jsonl").ends_with(0);
-        let told = "1 line could not be read (status 3; --lenient: status 0)";
-        run("bad.jsonl").ends_with(3).says(&["bad.jsonl line 5: bad line (not JSON", told]);
+        let summary = "1 line could not be read (status 3; --lenient: status 0)";
+        run("bad.jsonl").ends_with(3).says(&["bad.jsonl line 5: bad line (not JSON", summary]);
         run("bad.jsonl --lenient").ends_with(0);
         run("bad.csv").ends_with(2).says(&["line 3"]);
         run("bad.csv --lenient").ends_with(0);

@@ -188,7 +188,7 @@ impl Run<'_> {
             skips.note(&skipped, progress);
         }
         self.store.sync()?;
-        self.tell(changes)?;
+        self.report_changes(changes)?;
         interrupt::check()
     }
 
@@ -346,7 +346,7 @@ impl Run<'_> {
     }
 
     /// Counts changes that are durable now, and prints those that are named.
-    fn tell(&mut self, changes: Vec<Change>) -> Result<(), Failure> {
+    fn report_changes(&mut self, changes: Vec<Change>) -> Result<(), Failure> {
         for Change { kind, key, why, near_duplicates, is_named } in changes {
             let count = match kind {
                 "added" => &mut self.counts.added,

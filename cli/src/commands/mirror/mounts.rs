@@ -23,7 +23,7 @@ pub(crate) struct Mounted {
     line: String,
 }
 
-/// The file systems mounted at, above or below a folder. `None` if the system does not tell.
+/// The file systems mounted at, above or below a folder. `None` if unknown.
 pub(crate) fn mounted(folder: &Folder) -> Option<Vec<Mounted>> {
     let root = folder.canonical()?;
     let table = table()?;

@@ -84,7 +84,7 @@ pub(super) fn summarise(counts: &FileCounts, output: &mut Output) -> Result<(), 
     }
     output.flush()?;
     output::note(counts);
-    doubts::tell();
+    doubts::report();
     Ok(())
 }
 

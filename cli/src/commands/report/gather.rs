@@ -235,8 +235,8 @@ fn sample(count: usize, most: usize) -> impl Iterator<Item = usize> {
 /// Returns the shortest time span per bar for which at most `spans_max` bars cover `first` to
 /// `last`.
 fn span_ms(first: u64, last: u64, spans_max: u64) -> u64 {
-    let few = |span: &u64| last / span - first / span < spans_max;
-    SPANS_MS.into_iter().find(few).unwrap_or((last - first) / (spans_max - 1) + 1)
+    let fits = |span: &u64| last / span - first / span < spans_max;
+    SPANS_MS.into_iter().find(fits).unwrap_or((last - first) / (spans_max - 1) + 1)
 }
 
 fn sizes(counts: &[(u64, u64)]) -> Vec<Size> {

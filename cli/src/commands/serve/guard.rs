@@ -3,8 +3,8 @@
 //! Scripts of foreign sites run in the browser on this machine and can reach loopback addresses.
 //! Therefore the `Host` header must name a loopback address, because a foreign DNS name can be made
 //! to point here (DNS rebinding). Cross-site requests are refused as well, except for the page `/`,
-//! which contains no documents, and those of origins that the server was told to allow. Only these
-//! get CORS headers, so that other scripts could not read the answer.
+//! which contains no documents, and those of allowed origins. Only these get CORS
+//! headers, so that other scripts could not read the answer.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
     }
 
     /// Refuses a key that does not begin with the prefix, stored or not: a tenant's request must
-    /// not tell what another tenant has.
+    /// not reveal what another tenant has.
     fn check_prefix(&self, sought: &Sought<'_>) -> Result<(), ErrorResponse> {
         let Some(prefix) = &self.request.prefix else { return Ok(()) };
         let keys = match sought {

@@ -221,8 +221,10 @@ impl Measured {
             return Some(format!("{odd} odd words: between documents and archive"));
         }
         if preset == Preset::Documents && self.words_of_tenth < 15 {
-            let few = self.words_of_tenth;
-            return Some(format!("a tenth of the texts have {few} words or fewer, as `short` has"));
+            let words = self.words_of_tenth;
+            return Some(format!(
+                "a tenth of the texts have {words} words or fewer, as `short` has"
+            ));
         }
         None
     }

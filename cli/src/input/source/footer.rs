@@ -96,7 +96,7 @@ impl<R: BufRead> Scan<R> {
                 let header = self.byte()?;
                 let count = match header >> 4 {
                     15 => self.number()?,
-                    few => u64::from(few),
+                    count => u64::from(count),
                 };
                 self.elements(header & 0xf, count, depth, lists)
             }

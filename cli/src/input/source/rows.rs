@@ -92,8 +92,7 @@ impl Column {
     }
 }
 
-/// The name by which a column is asked for: the path to it with dots, for a list the name of the
-/// list.
+/// The name that selects a column: the path to it with dots, for a list the name of the list.
 fn name_of(leaf: &ColumnDescriptor, leaves: &BTreeMap<&str, usize>) -> String {
     let parts = leaf.path().parts();
     let root = parts[0].as_str();

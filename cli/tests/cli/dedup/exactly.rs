@@ -101,18 +101,18 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
         let keys = |all: &BTreeMap<u64, _>| all.keys().copied().collect::<Vec<_>>();
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), keys(&expected), "{options}");
         for (key, (of, similarity, contained)) in &expected {
-            let told = &found[key];
-            assert_eq!(told["of_key"], Value::from(of.to_string()), "{options}: {told}");
-            let is = |name: &str, expected: Option<f64>| match (told[name].as_f64(), expected) {
-                (Some(told), Some(expected)) => (told - expected).abs() < 1e-12,
-                (told, expected) => told == expected,
+            let row = &found[key];
+            assert_eq!(row["of_key"], Value::from(of.to_string()), "{options}: {row}");
+            let is = |name: &str, expected: Option<f64>| match (row[name].as_f64(), expected) {
+                (Some(value), Some(expected)) => (value - expected).abs() < 1e-12,
+                (value, expected) => value == expected,
             };
-            assert!(is("similarity", Some(*similarity)), "{options}: {told}");
-            assert!(is("contained", Some(*contained)), "{options}: {told}");
-            let count = |name: &str| told[name].as_f64().unwrap();
+            assert!(is("similarity", Some(*similarity)), "{options}: {row}");
+            assert!(is("contained", Some(*contained)), "{options}: {row}");
+            let count = |name: &str| row[name].as_f64().unwrap();
             let (own, other, shared) = (count("shingles"), count("of_shingles"), count("shared"));
-            assert!(is("similarity", Some(shared / (own + other - shared))), "{told}");
-            assert!(is("contained", Some(shared / own.min(other))), "{told}");
+            assert!(is("similarity", Some(shared / (own + other - shared))), "{row}");
+            assert!(is("contained", Some(shared / own.min(other))), "{row}");
         }
         assert!(expected.len() > 200, "{options}: {}", expected.len());
         let kept = text(&scratch, "out.jsonl").lines().count();
@@ -188,13 +188,13 @@ fn against_an_index_the_documents_decide() {
             shared as f64 / (sets[at].len() + sets[of].len() - shared) as f64
         };
         let best = (0..600).map(similarity).fold(0.0, f64::max);
-        let told = found.get(&(at as u64));
-        assert_eq!(told.is_some(), best >= 0.7, "{at}: {best} {told:?}");
-        if let Some(told) = told {
+        let row = found.get(&(at as u64));
+        assert_eq!(row.is_some(), best >= 0.7, "{at}: {best} {row:?}");
+        if let Some(row) = row {
             expected += 1;
-            let of: usize = told["of_key"].as_str().unwrap().parse().unwrap();
-            assert!((told["similarity"].as_f64().unwrap() - best).abs() < 1e-12, "{told}");
-            assert_eq!(told["shared"], sets[at].intersection(&sets[of]).count(), "{told}");
+            let of: usize = row["of_key"].as_str().unwrap().parse().unwrap();
+            assert!((row["similarity"].as_f64().unwrap() - best).abs() < 1e-12, "{row}");
+            assert_eq!(row["shared"], sets[at].intersection(&sets[of]).count(), "{row}");
         }
     }
     assert!(expected > 20, "{expected}");

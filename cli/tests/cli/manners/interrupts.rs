@@ -82,9 +82,9 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         assert!(!ran.stderr.contains("error") && !ran.stderr.contains("half"), "{}", ran.stderr);
         let ran = ran.says(&["stopping", "interrupted\n", "stored before that: ", "same command"]);
         let stored = scratch.count("i");
-        let told = ran.stderr.split("stored before that: ").nth(1).unwrap();
-        let told: String = told.chars().take_while(|one| *one != ' ').collect();
-        assert_eq!(told.replace(',', "").parse(), Ok(stored), "{}", ran.stderr);
+        let printed = ran.stderr.split("stored before that: ").nth(1).unwrap();
+        let printed: String = printed.chars().take_while(|one| *one != ' ').collect();
+        assert_eq!(printed.replace(',', "").parse(), Ok(stored), "{}", ran.stderr);
         scratch.run("verify i").ends_with(0);
         let stats = scratch.run("stats i --json").objects();
         assert_eq!(stats[0]["changes_replayed"], 0, "it was closed: nothing is left to replay");

@@ -22,8 +22,12 @@ fn each_file_of_a_crowd_names_some_duplicates() {
     let (lines, counts) = scratch.mirror("j d");
     assert_eq!(count(&counts, &["added", "near_duplicates"]), [3_000, 2_998]);
     let names = |line: &String| line.split(' ').count() - 2;
-    let few = lines.iter().filter(|line| names(line) < 3).count();
-    assert_eq!(few, 2 * 3, "only the first files of each crowd have fewer than three before them");
+    let first = lines.iter().filter(|line| names(line) < 3).count();
+    assert_eq!(
+        first,
+        2 * 3,
+        "only the first files of each crowd have fewer than three before them"
+    );
     // In small crowds, the most similar ones are named.
     let third = "added d/same/0200 d/same/0000 d/same/0001 d/same/0002";
     assert!(lines.iter().any(|line| line == third), "{lines:?}");

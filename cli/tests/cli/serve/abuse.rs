@@ -204,13 +204,13 @@ fn slow_clients_are_dropped_and_hold_nobody_up() {
     }
     let began = Instant::now();
     let query = json!({"text": licence("MIT")});
-    let (mut heads_dropped, mut asked, mut held_up) = (false, 0, 0);
+    let (mut heads_dropped, mut requests, mut held_up) = (false, 0, 0);
     while began.elapsed() < Duration::from_secs(30) && !heads_dropped {
         let sent = heads.iter_mut().map(|client| client.send(b"G"));
         heads_dropped = sent.filter(Result::is_err).count() == 20;
         let sent_at = Instant::now();
         let answer = server.ask("POST", "/v1/query", Some(&query));
-        asked += 1;
+        requests += 1;
         // A busy machine may stall for a moment, but not most of the time.
         if answer.status == 504 || sent_at.elapsed() >= Duration::from_secs(1) {
             held_up += 1;
@@ -220,7 +220,7 @@ fn slow_clients_are_dropped_and_hold_nobody_up() {
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(heads_dropped, "a head that never ends is waited for");
-    assert!(held_up * 4 < asked, "held up {held_up} times of {asked}");
+    assert!(held_up * 4 < requests, "held up {held_up} times of {requests}");
     for client in &mut bodies {
         client.answer().unwrap().fails(504, "timeout");
     }
