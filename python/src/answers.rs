@@ -96,7 +96,7 @@ impl Match {
     /// query asked for containment.
     #[getter]
     fn contained(&self) -> Option<f64> {
-        self.inner.containment.map(|told| told.estimate)
+        self.inner.containment.map(|containment| containment.estimate)
     }
 
     /// Number of equal rows of the two signatures; matches are ordered by it.

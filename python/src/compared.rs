@@ -14,7 +14,7 @@ use crate::columns::{Column, Role};
 use crate::dedup::{Estimate, Work, kept_index};
 use crate::documents::Documents;
 use crate::error::{InvalidError, engine};
-use crate::fates::{Fate, told};
+use crate::fates::{Fate, fates_table};
 use crate::integers::check_rows;
 use crate::params::Params;
 use crate::queries::alike;
@@ -206,7 +206,7 @@ fn decide_in_order(
         drop(kept);
         Ok(())
     })?;
-    Ok(told(&fates, KeyType::Text, shingles.is_some()))
+    Ok(fates_table(&fates, KeyType::Text, shingles.is_some()))
 }
 
 /// Registers the functions; `nearkin.shards` exports those of the module `shards`.

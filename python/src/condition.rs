@@ -46,8 +46,8 @@ impl Condition {
         }
         let counts = (a.copied().unwrap_or(0), b.copied().unwrap_or(0));
         let is_reached = self.alike.is_reached(params, equal_rows, counts);
-        let told = params.containment(equal_rows, counts.0, counts.1).filter(|_| is_reached);
-        told.map(|told| told.estimate)
+        let containment = params.containment(equal_rows, counts.0, counts.1).filter(|_| is_reached);
+        containment.map(|containment| containment.estimate)
     }
 
     /// These columns, and the containment if the condition has one.

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use crate::answers::KeyType;
 use crate::documents::{Documents, Sketching};
 use crate::error::{InvalidError, engine, from_engine, raise};
-use crate::fates::{Fate, Reason, told};
+use crate::fates::{Fate, Reason, fates_table};
 use crate::options::Threads;
 use crate::originals::{Originals, not_empty};
 use crate::parallel::in_parts;
@@ -86,16 +86,16 @@ pub(crate) fn against_index(
     let against = engine(py, || Against::new(snapshot, alike))?;
     for (number, some) in fates.chunks_mut(ROWS).enumerate() {
         let first = number * ROWS;
-        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        let (mut rows, mut queries) = (Vec::new(), Vec::new());
         for at in 0..some.len() {
             if let Some(signature) = signatures.signature(py, first + at)? {
                 rows.push(at);
-                asked.push(signature);
+                queries.push(signature);
             }
         }
         let found = engine(py, || {
-            let find = |range: Range<usize>| against.find(asked.get(range).unwrap_or_default());
-            let parts = in_parts(threads, asked.len(), ROWS_OF_A_PART, find);
+            let find = |range: Range<usize>| against.find(queries.get(range).unwrap_or_default());
+            let parts = in_parts(threads, queries.len(), ROWS_OF_A_PART, find);
             parts.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
         for (at, duplicate) in rows.iter().zip(found.into_iter().flatten()) {
@@ -144,22 +144,22 @@ impl Estimate<'_> {
         let mut dedup = engine(py, || Dedup::new(kept, alike))?;
         for (number, some) in self.order.chunks(ROWS).enumerate() {
             let (mut rows, mut ranks) = (Vec::with_capacity(some.len()), Vec::new());
-            let mut asked: Vec<Signature> = Vec::with_capacity(some.len());
+            let mut queries: Vec<Signature> = Vec::with_capacity(some.len());
             for (rank, row) in (self.first_rank + number * ROWS..).zip(some) {
                 if let (Some(Fate::Kept), Some(signature)) =
                     (fates.get(*row), self.signatures.signature(py, *row)?)
                 {
                     rows.push(*row);
                     ranks.push(rank as u64);
-                    asked.push(signature);
+                    queries.push(signature);
                 }
             }
             let decided = engine(py, || {
                 let look_up =
-                    |range: Range<usize>| dedup.look_up(asked.get(range).unwrap_or_default());
-                let parts = in_parts(threads, asked.len(), ROWS_OF_A_PART, look_up);
+                    |range: Range<usize>| dedup.look_up(queries.get(range).unwrap_or_default());
+                let parts = in_parts(threads, queries.len(), ROWS_OF_A_PART, look_up);
                 let found = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?.concat();
-                dedup.decide(&ranks, &asked, &found)
+                dedup.decide(&ranks, &queries, &found)
             })?;
             for (row, duplicate) in rows.into_iter().zip(decided) {
                 if let (Some(found), Some(fate)) = (duplicate, fates.get_mut(row)) {
@@ -414,7 +414,7 @@ fn decide_rows<'py>(
             keys.check(py, key)?;
         }
     }
-    Ok(told(&fates, keys, exact))
+    Ok(fates_table(&fates, keys, exact))
 }
 
 /// The parameters by which rows are deduplicated under this condition: see `of_kept`.

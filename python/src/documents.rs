@@ -46,7 +46,7 @@ pub(crate) trait Sink: Default + Send {
     }
 }
 
-/// Rows of which blank ones are told from null ones: null is `None`, blank is `Some(None)`.
+/// Rows that distinguish blank from null: null is `None`, blank is `Some(None)`.
 pub(crate) type NewState = Option<Option<Signature>>;
 
 impl Sink for Vec<NewState> {

@@ -53,7 +53,7 @@ impl Fate {
 
 /// The result table: `kept, cluster, cluster_size, duplicate_of, similarity, index_key`; for exact
 /// decisions also `contained, shingles, of_shingles, shared`.
-pub(crate) fn told(fates: &[Fate], keys: KeyType, exact: bool) -> Table {
+pub(crate) fn fates_table(fates: &[Fate], keys: KeyType, exact: bool) -> Table {
     let mut fields = vec![
         Field::new("kept", Kind::Bool),
         Field::nullable("cluster", Kind::Integer),
@@ -96,9 +96,9 @@ pub(crate) fn told(fates: &[Fate], keys: KeyType, exact: bool) -> Table {
             index_keys.bytes(key);
             if let [contained, counts @ ..] = rest {
                 contained.float(fate.reason().and_then(|reason| reason.containment));
-                let told = fate.reason().and_then(|reason| reason.counts);
+                let numbers = fate.reason().and_then(|reason| reason.counts);
                 for (at, column) in counts.iter_mut().enumerate() {
-                    let count = told.and_then(|told| told.get(at).copied());
+                    let count = numbers.and_then(|numbers| numbers.get(at).copied());
                     column.integer(count.map(i64::from));
                 }
             }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::error::{engine, raise, unlocked};
 use crate::keys::key_bytes;
-use crate::options::{Asked, Count, Threads, key_type};
+use crate::options::{Count, OptionArgs, Threads, key_type};
 use crate::params::Params;
 use crate::readable::{Readable, Source, lock};
 use crate::reports;
@@ -39,11 +39,11 @@ fn opened(
     how: How,
     path: PathBuf,
     params: Option<&Bound<'_, Params>>,
-    asked: Asked<'_>,
+    given: OptionArgs<'_>,
     keys: &str,
     threads: Option<Threads>,
 ) -> PyResult<PyClassInitializer<Index>> {
-    let (options, keys) = (asked.options(&path)?, key_type(keys)?);
+    let (options, keys) = (given.options(&path)?, key_type(keys)?);
     let params = params.map(|params| params.get().inner.clone());
     let index = engine(py, || match (&params, how) {
         (Some(params), How::Create) => nearkin::Index::create(&path, params, options),
@@ -74,9 +74,9 @@ impl Index {
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
+        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
         let how = if params.is_some() { How::Either } else { How::Open };
-        opened(py, how, path, params, asked, keys, threads)
+        opened(py, how, path, params, given, keys, threads)
     }
 
     /// Opens an existing index.
@@ -94,8 +94,8 @@ impl Index {
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<Py<Self>> {
-        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
-        Py::new(py, opened(py, How::Open, path, None, asked, keys, threads)?)
+        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
+        Py::new(py, opened(py, How::Open, path, None, given, keys, threads)?)
     }
 
     /// Creates a new index.
@@ -114,8 +114,8 @@ impl Index {
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<Py<Self>> {
-        let asked = Asked { durability, ttl, read_mode, memtable_bytes };
-        Py::new(py, opened(py, How::Create, path, Some(params), asked, keys, threads)?)
+        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
+        Py::new(py, opened(py, How::Create, path, Some(params), given, keys, threads)?)
     }
 
     /// Adds a column of documents with a column of keys. A stored document with one of these keys

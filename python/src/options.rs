@@ -41,14 +41,14 @@ fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
 
 /// Options for opening an index, as given in Python.
 #[derive(Default)]
-pub(crate) struct Asked<'py> {
+pub(crate) struct OptionArgs<'py> {
     pub(crate) durability: Option<Bound<'py, PyAny>>,
     pub(crate) ttl: Option<Bound<'py, PyAny>>,
     pub(crate) read_mode: Option<String>,
     pub(crate) memtable_bytes: Option<Count>,
 }
 
-impl Asked<'_> {
+impl OptionArgs<'_> {
     /// The options for the index at `path`.
     pub(crate) fn options(&self, path: &Path) -> PyResult<Options> {
         let mut options = Options::default().on_event(events::listener(path));

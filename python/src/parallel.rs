@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Number of threads: as given, or one per processor available to this process.
-pub(crate) fn threads(asked: Option<Threads>) -> usize {
+pub(crate) fn threads(given: Option<Threads>) -> usize {
     let found = || thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(found, |Threads(asked)| asked)
+    given.map_or_else(found, |Threads(given)| given)
 }
 
 /// Splits `0..count` into ranges of at most `part` numbers and calls `work` for each, on `threads`

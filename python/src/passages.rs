@@ -12,7 +12,7 @@ use crate::answers::KeyType;
 use crate::columns::{Column, Role};
 use crate::error::{engine, raise, unlocked};
 use crate::keys::key_bytes;
-use crate::options::{Asked, Count, Threads, key_type};
+use crate::options::{Count, OptionArgs, Threads, key_type};
 use crate::parallel::in_parts;
 use crate::params::Params;
 use crate::quotations::{Passages, ask};
@@ -72,8 +72,8 @@ impl PassageIndex {
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<Self> {
-        let asked = Asked { durability, ttl: None, read_mode, memtable_bytes };
-        let (options, keys) = (asked.options(&path)?, key_type(keys)?);
+        let given = OptionArgs { durability, ttl: None, read_mode, memtable_bytes };
+        let (options, keys) = (given.options(&path)?, key_type(keys)?);
         let params = params.map(|params| params.get().inner.clone());
         let inner = engine(py, || {
             let index = match &params {

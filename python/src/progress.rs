@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A Python callback for progress, made by `nearkin._progress` from the caller's argument.
 pub(crate) fn callback(
     py: Python<'_>,
-    asked: Option<Bound<'_, PyAny>>,
+    given: Option<Bound<'_, PyAny>>,
     label: &str,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some(asked) = asked.filter(|asked| !asked.is_none()) else { return Ok(None) };
-    let made = py.import("nearkin._progress")?.getattr("reporter")?.call1((asked, label))?;
+    let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
+    let made = py.import("nearkin._progress")?.getattr("reporter")?.call1((given, label))?;
     Ok((!made.is_none()).then(|| made.unbind()))
 }
 

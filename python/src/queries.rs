@@ -24,7 +24,7 @@ pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) ->
 
 /// Keyword arguments of a query.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asking {
+pub(crate) struct QueryArgs {
     pub(crate) threshold: Option<f64>,
     pub(crate) contained: Option<f64>,
     pub(crate) limit: Option<Count>,
@@ -33,7 +33,7 @@ pub(crate) struct Asking {
     pub(crate) for_verification: bool,
 }
 
-impl Asking {
+impl QueryArgs {
     pub(crate) fn apply<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
         if let Some(threshold) = self.threshold {
             query = query.threshold(threshold);
@@ -106,7 +106,7 @@ pub(crate) fn query_many<'py>(
     readable: &Readable,
     snapshot: &Snapshot,
     documents: &Documents<'py>,
-    asking: &Asking,
+    args: &QueryArgs,
     payloads: bool,
     how: Sketching<'_>,
 ) -> PyResult<Table> {
@@ -115,7 +115,7 @@ pub(crate) fn query_many<'py>(
         Field::new("key", key_kind(readable.keys)),
         Field::new("similarity", Kind::Float),
     ];
-    if asking.contained.is_some() {
+    if args.contained.is_some() {
         fields.push(Field::new("contained", Kind::Float));
     }
     if payloads {
@@ -136,7 +136,7 @@ pub(crate) fn query_many<'py>(
         let answers = engine(py, || {
             in_parts(threads, signatures.len().max(1), TOGETHER, |range| {
                 let some = signatures.get(range).unwrap_or_default();
-                asking.of_many(snapshot.queries(some)).run()
+                args.of_many(snapshot.queries(some)).run()
             })
             .into_iter()
             .collect::<nearkin::Result<Vec<_>>>()
@@ -172,7 +172,9 @@ fn push(
         similarities.float(Some(found.similarity));
         for column in rest {
             match column.field.kind {
-                Kind::Float => column.float(found.containment.map(|told| told.estimate)),
+                Kind::Float => {
+                    column.float(found.containment.map(|containment| containment.estimate))
+                }
                 _ => column.bytes(Some(&found.payload)),
             }
         }

@@ -13,7 +13,7 @@ use crate::keys::key_bytes;
 use crate::options::{Count, Threads};
 use crate::params::Params;
 use crate::progress::callback;
-use crate::queries::{Asking, alike, query_many};
+use crate::queries::{QueryArgs, alike, query_many};
 use crate::reader::ReaderState;
 use crate::signatures::Signature;
 use crate::sketcher::{Sketcher, one_document};
@@ -237,11 +237,11 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking =
-            Asking { threshold, contained, limit, max_candidates, for_verification: false };
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = engine(py, || asking.apply(snapshot.query(&signature)).run())?;
+        let answer = engine(py, || args.apply(snapshot.query(&signature)).run())?;
         Ok(Answer::new(answer, self.keys))
     }
 
@@ -257,10 +257,10 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking =
-            Asking { threshold, contained, limit, max_candidates, for_verification: false };
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
-        let answer = unlocked(py, || asking.apply(snapshot.query_key(&key)).run())?;
+        let answer = unlocked(py, || args.apply(snapshot.query_key(&key)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
@@ -278,11 +278,11 @@ impl Readable {
         limit: Option<Count>,
         max_candidates: Option<Count>,
     ) -> PyResult<Answer> {
-        let asking =
-            Asking { threshold, contained, limit, max_candidates, for_verification: false };
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = unlocked(py, || asking.apply(snapshot.query_keys(&keys)).run())?;
+        let answer = unlocked(py, || args.apply(snapshot.query_keys(&keys)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
@@ -309,14 +309,14 @@ impl Readable {
         progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Table> {
-        let asking = Asking { threshold, contained, limit, max_candidates, for_verification };
+        let args = QueryArgs { threshold, contained, limit, max_candidates, for_verification };
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
         let progress = callback(py, progress, "query_many")?;
         let threads = crate::parallel::threads(threads.or(self.threads));
         let progress = progress.as_ref();
         let how = Sketching { sketcher: &self.sketcher, threads, progress };
-        query_many(py, self, &snapshot, &documents, &asking, payloads, how)
+        query_many(py, self, &snapshot, &documents, &args, payloads, how)
     }
 
     /// In a passage index: the texts that contain parts of this text. See

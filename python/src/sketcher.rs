@@ -36,9 +36,9 @@ impl Sketcher {
         py: Python<'py>,
         documents: &Documents<'py>,
         progress: Option<Bound<'py, PyAny>>,
-        asked: Option<Threads>,
+        given: Option<Threads>,
     ) -> PyResult<Signatures> {
-        let threads = threads(asked.or(self.threads));
+        let threads = threads(given.or(self.threads));
         let progress = callback(py, progress, "sketch")?;
         let how = Sketching { sketcher: &self.inner, threads, progress: progress.as_ref() };
         let mut builder = SignaturesBuilder::new(&self.params, documents.len());

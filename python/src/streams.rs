@@ -57,7 +57,7 @@ impl BatchSource for PairsSource {
                 b.bytes(shown(self.keys, &pair.b)?);
                 similarity.float(Some(pair.similarity));
                 for contained in rest {
-                    contained.float(pair.containment.map(|told| told.estimate));
+                    contained.float(pair.containment.map(|containment| containment.estimate));
                 }
             }
             builder.row_ended();

@@ -382,7 +382,9 @@ fn push_decision(
     let similarity = other.map(|other| overlap.map_or(other.similarity, |it| it.similarity));
     let contained = match (overlap, other) {
         (Some(overlap), _) => Some(overlap.containment),
-        (None, other) => other.and_then(|other| other.containment).map(|told| told.estimate),
+        (None, other) => {
+            other.and_then(|other| other.containment).map(|containment| containment.estimate)
+        }
     };
     if let [keys, decisions, others, similarities, rest @ ..] = builder.columns.as_mut_slice() {
         keys.bytes(Some(key));

@@ -240,17 +240,17 @@ impl Checked {
 
     fn validity_of(&self, node: Node<'_>, end: usize) -> Result<Option<Bytes>, Fault> {
         // The producer may leave the nulls uncounted, which is -1.
-        let told = match node.counts().null_count {
+        let declared = match node.counts().null_count {
             -1 => None,
-            told => Some(count("null count", told)?),
+            declared => Some(count("null count", declared)?),
         };
         let validity = node.has_buffer(0).then(|| node.buffer(0, end.div_ceil(8))).flatten();
         let bits = validity.as_deref().unwrap_or_default();
         let is_null = |bit: &usize| bits.get(bit / 8).is_some_and(|byte| !bit_of(*byte, *bit));
         let nulls = (self.first..end).filter(is_null).count();
-        match told {
-            Some(told) if told != nulls => {
-                Err(fault(format!("its null count is {told}, but {nulls} rows are null")))
+        match declared {
+            Some(declared) if declared != nulls => {
+                Err(fault(format!("its null count is {declared}, but {nulls} rows are null")))
             }
             _ => Ok(validity.filter(|_| nulls > 0)),
         }
