@@ -1,6 +1,6 @@
 //! Batches: operations that are written together.
 
-use crate::bytes::{bytes, payload, tell};
+use crate::bytes::{bytes, payload, put_if_wanted};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
 use crate::sketch::nk_signature;
 use crate::table::{self, handle, lock};
@@ -102,8 +102,8 @@ pub unsafe extern "C" fn nk_batch_size(
     guarded(error, || {
         let batch = table::get(batch)?;
         let batch = lock(&batch);
-        tell(operations, batch.len());
-        tell(log_bytes, batch.bytes());
+        put_if_wanted(operations, batch.len());
+        put_if_wanted(log_bytes, batch.bytes());
         Ok(())
     })
 }

@@ -50,7 +50,7 @@ impl<T> Out<T> {
 }
 
 /// Stores a result where the caller wants it: a null pointer asks for none.
-pub(crate) fn tell<T>(place: *mut T, value: T) {
+pub(crate) fn put_if_wanted<T>(place: *mut T, value: T) {
     if let Some(place) = NonNull::new(place) {
         Out(place).put(value);
     }

@@ -139,14 +139,14 @@ pub(crate) fn listener(
             let user: &UserData = &user;
             let message = event.to_string();
             let json = serde_json::to_string(event).unwrap_or_default();
-            let told = nk_event {
+            let shown = nk_event {
                 kind: kind_of(event),
                 message: nk_bytes::from_slice(message.as_bytes()),
                 json: nk_bytes::from_slice(json.as_bytes()),
             };
             // SAFETY: the header demands a function of this type that does not throw; the event is
             // valid during the call, and the data until they are released.
-            unsafe { call(user.data, &raw const told) }
+            unsafe { call(user.data, &raw const shown) }
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Errors: a status for the caller's code, a message and an advice for people. Panics end here.
 
-use crate::bytes::{Out, tell};
+use crate::bytes::{Out, put_if_wanted};
 use crate::table::{self, Handle, handle};
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -162,7 +162,7 @@ pub(crate) fn telling<T>(
     out: *mut T,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> nk_status {
-    guarded(error, || work().map(|value| tell(out, value)))
+    guarded(error, || work().map(|value| put_if_wanted(out, value)))
 }
 
 /// Runs a function that has one result.

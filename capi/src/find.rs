@@ -1,6 +1,6 @@
 //! Searches by text, signature and key.
 
-use crate::bytes::{bytes, tell, text};
+use crate::bytes::{bytes, put_if_wanted, text};
 use crate::error::{Failure, making, nk_error, nk_status};
 use crate::query::{Conditions, nk_query};
 use crate::readable::{nk_readable, view};
@@ -11,8 +11,8 @@ use engine::Query;
 use std::ffi::{c_char, c_void};
 
 /// Runs a query under its conditions.
-fn run(query: *const nk_query, asked: Query<'_>) -> Result<Answered, Failure> {
-    Ok(Answered::new(Conditions::read(query)?.query(asked).run()?))
+fn run(query: *const nk_query, builder: Query<'_>) -> Result<Answered, Failure> {
+    Ok(Answered::new(Conditions::read(query)?.query(builder).run()?))
 }
 
 /// Makes the handle of an answer, and shows the answer if the caller asks for that.
@@ -25,7 +25,7 @@ fn answering(
     making(error, answer, || {
         let answered = work()?;
         // Its pointers lead into vectors, which stay where they are when the answer moves.
-        tell(shown, answered.view);
+        put_if_wanted(shown, answered.view);
         Ok(answered)
     })
 }

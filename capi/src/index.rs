@@ -1,7 +1,7 @@
 //! An index for writing: opening and closing, single writes, batches.
 
 use crate::batch::nk_batch;
-use crate::bytes::{bytes, fill, path, payload, tell};
+use crate::bytes::{bytes, fill, path, payload, put_if_wanted};
 use crate::error::{giving, guarded, making, nk_error, nk_status, telling};
 use crate::params::{nk_options, nk_params, options_of};
 use crate::readable::Readable;
@@ -226,9 +226,9 @@ pub unsafe extern "C" fn nk_index_write(
     guarded(error, || {
         let (index, batch) = (table::get(index)?, table::get(batch)?);
         let written = index.index()?.write(&*lock(&batch))?;
-        let told: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
-        fill(outcomes, outcomes_len, &told);
-        tell(change, written.change);
+        let results: Vec<_> = written.outcomes.into_iter().map(outcome_of).collect();
+        fill(outcomes, outcomes_len, &results);
+        put_if_wanted(change, written.change);
         Ok(())
     })
 }

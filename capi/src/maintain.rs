@@ -1,6 +1,6 @@
 //! Care of an index: durability, maintenance, verification, copies, statistics.
 
-use crate::bytes::{Out, path, tell};
+use crate::bytes::{Out, path, put_if_wanted};
 use crate::error::{Failure, guarded, making, nk_error, nk_status, telling};
 use crate::index::nk_index;
 use crate::readable::{Source, nk_readable};
@@ -83,12 +83,12 @@ pub unsafe extern "C" fn nk_verify(
         let is_intact = Out::required(is_intact, "is_intact")?;
         let Verification { documents, problems, .. } =
             call_files!(of, "nk_verify", files => files.verify())?;
-        let told = problems.iter().map(
+        let described = problems.iter().map(
             |problem| json!({ "kind": problem.kind().as_str(), "message": problem.to_string() }),
         );
-        let told = json!({ "documents": documents, "problems": told.collect::<Vec<_>>() });
+        let json = json!({ "documents": documents, "problems": described.collect::<Vec<_>>() });
         if !report.is_null() {
-            tell(report, table::make(Text::json(&told)?)?);
+            put_if_wanted(report, table::make(Text::json(&json)?)?);
         }
         is_intact.put(problems.is_empty());
         Ok(())

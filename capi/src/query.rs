@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// in its place means: the threshold of the index, no limit, all documents.
 pub struct nk_query(());
 
-handle!(nk_query, Asked, "query");
+handle!(nk_query, StoredConditions, "query");
 
 /// A condition that is a number. Values are checked when they are used, unless it says otherwise.
 #[repr(C)]
@@ -70,7 +70,7 @@ const KEEPS: [Keep; 3] = [Keep::First, Keep::Newest, Keep::Longest];
 /// The object of a query handle. A call that runs while another one sets a condition has the old
 /// or the new one.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct StoredConditions {
     /// By the numbers of `nk_condition`: 0 for none, otherwise the inverted bits of a double.
     numbers: [AtomicU64; 9],
     /// Whether anything is in `choice`: most queries need no lock.
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn nk_query_new(
     query: *mut *mut nk_query,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, query, || Ok(Asked::default()))
+    making(error, query, || Ok(StoredConditions::default()))
 }
 
 /// Changes the conditions of a handle that are no numbers.

@@ -1,6 +1,6 @@
 //! What can be read: an index, a reader or a snapshot.
 
-use crate::bytes::{bytes, path, tell};
+use crate::bytes::{bytes, path, put_if_wanted};
 use crate::error::{Failure, giving, guarded, making, nk_error, nk_status, telling};
 use crate::params::{nk_options, nk_params, options_of};
 use crate::results::nk_document;
@@ -146,8 +146,8 @@ pub unsafe extern "C" fn nk_count(
 ) -> nk_status {
     guarded(error, || {
         let view = view(of)?;
-        tell(documents, view.len());
-        tell(change, view.change());
+        put_if_wanted(documents, view.len());
+        put_if_wanted(change, view.change());
         Ok(())
     })
 }

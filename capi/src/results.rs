@@ -85,7 +85,7 @@ impl Matches {
             time: found.time,
             similarity: found.similarity,
             standard_error: found.standard_error,
-            containment: found.containment.map_or(f64::NAN, |told| told.estimate),
+            containment: found.containment.map_or(f64::NAN, |containment| containment.estimate),
             equal_rows: found.equal_rows,
         };
         let mut shown = SPARE.try_with(Cell::take).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Signatures: of texts and of sets of items.
 
-use crate::bytes::{bytes, lent, nk_bytes, tell, text};
+use crate::bytes::{bytes, lent, nk_bytes, put_if_wanted, text};
 use crate::error::{Failure, guarded, making, nk_error, nk_status};
 use crate::params::nk_params;
 use crate::readable::{nk_readable, sketcher_of};
@@ -88,8 +88,8 @@ pub unsafe extern "C" fn nk_signature_get(
 ) -> nk_status {
     guarded(error, || {
         let signature = table::get(signature)?;
-        tell(data, nk_bytes::from_slice(signature.as_bytes()));
-        tell(shingles, signature.shingle_count());
+        put_if_wanted(data, nk_bytes::from_slice(signature.as_bytes()));
+        put_if_wanted(shingles, signature.shingle_count());
         Ok(())
     })
 }

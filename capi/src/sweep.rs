@@ -141,7 +141,7 @@ pub unsafe extern "C" fn nk_pairs_next(
         a: nk_bytes::from_slice(&found.a),
         b: nk_bytes::from_slice(&found.b),
         similarity: found.similarity,
-        containment: found.containment.map_or(f64::NAN, |told| told.estimate),
+        containment: found.containment.map_or(f64::NAN, |containment| containment.estimate),
         equal_rows: found.equal_rows,
     })
 }
