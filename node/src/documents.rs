@@ -8,7 +8,7 @@ use napi::bindgen_prelude::{BigInt, Buffer, Either, Either3};
 use napi_derive::napi;
 use nearkin::{ErrorKind, Signature};
 
-use crate::failure::{Failure, told};
+use crate::failure::{Failure, value_or_failure};
 use crate::job::{How, Reply, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
@@ -115,6 +115,6 @@ impl NativeSketcher {
     pub fn similarity(&self, a: SignatureParts, b: SignatureParts) -> Either<f64, Failure> {
         let made = |parts| self.sketch.signature(&Document::from(Either3::C(parts)));
         let equal = made(a).and_then(|a| Ok(a.equal_rows(&made(b)?)?));
-        told(equal.map(|equal| self.sketch.params.similarity(equal)))
+        value_or_failure(equal.map(|equal| self.sketch.params.similarity(equal)))
     }
 }

@@ -47,7 +47,7 @@ impl Failure {
 }
 
 /// A value that JavaScript gets, or why there is none.
-pub(crate) fn told<T>(value: Result<T, Failure>) -> Either<T, Failure> {
+pub(crate) fn value_or_failure<T>(value: Result<T, Failure>) -> Either<T, Failure> {
     value.map_or_else(Either::B, Either::A)
 }
 

@@ -10,7 +10,7 @@ use napi_derive::napi;
 use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
 use crate::documents::{Document, Given, Sketch};
-use crate::failure::{Failure, told};
+use crate::failure::{Failure, value_or_failure};
 use crate::job::{How, Reply, Stop, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::options::Terms;
@@ -162,7 +162,7 @@ impl Handle {
 
     /// A value that JavaScript gets without waiting, or why there is none.
     fn seen<T>(&self, look: impl FnOnce(Snapshot) -> T) -> Either<T, Failure> {
-        told(self.source().map(|source| look(source.snapshot())))
+        value_or_failure(self.source().map(|source| look(source.snapshot())))
     }
 }
 

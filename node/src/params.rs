@@ -8,7 +8,7 @@ use napi_derive::napi;
 use nearkin::Params;
 use serde_json::json;
 
-use crate::failure::{Failure, told};
+use crate::failure::{Failure, value_or_failure};
 
 /// Parameters, which never change.
 #[napi]
@@ -21,7 +21,7 @@ pub struct NativeParams {
 pub(crate) type Built = Either<NativeParams, Failure>;
 
 fn built(params: Result<Params, Failure>) -> Built {
-    told(params.map(|inner| NativeParams { inner: Arc::new(inner) }))
+    value_or_failure(params.map(|inner| NativeParams { inner: Arc::new(inner) }))
 }
 
 #[napi]
@@ -49,7 +49,7 @@ impl NativeParams {
     #[napi]
     pub fn describe(&self) -> String {
         let p = &self.inner;
-        let told = json!({
+        let shown = json!({
             "threshold": p.threshold(),
             "shingles": p.shingles().to_string(),
             "hashes": p.hashes(),
@@ -68,7 +68,7 @@ impl NativeParams {
             "signatureId": p.signature_id().to_string(),
             "warnings": p.warnings(),
         });
-        told.to_string()
+        shown.to_string()
     }
 
     #[napi]

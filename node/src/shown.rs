@@ -44,10 +44,10 @@ impl<'e> Row<'e> {
     }
 
     /// `undefined` if it was not asked for.
-    fn push_containment(&mut self, told: Option<Containment>) -> Result<(), Failure> {
-        match told {
+    fn push_containment(&mut self, containment: Option<Containment>) -> Result<(), Failure> {
+        match containment {
             None => self.push(()),
-            Some(told) => self.push(told.estimate),
+            Some(containment) => self.push(containment.estimate),
         }
     }
 
@@ -143,17 +143,21 @@ fn signature<'e>(env: &'e Env, made: &Signature) -> Result<Unknown<'e>, Failure>
     row![env; buffer(env, made.as_bytes())?, made.shingle_count(), BigInt::from(made.id())]
 }
 
-fn admission<'e>(env: &'e Env, told: &Admission, keys: KeyType) -> Result<Unknown<'e>, Failure> {
+fn admission<'e>(
+    env: &'e Env,
+    admission: &Admission,
+    keys: KeyType,
+) -> Result<Unknown<'e>, Failure> {
     let (none, keys) = (&Vec::new(), keys.of_writes());
-    let (outcome, duplicates, related, removed) = match &told.decision {
+    let (outcome, duplicates, related, removed) = match &admission.decision {
         Decision::Rejected { duplicates, .. } => ("rejected", duplicates, none, none),
         Decision::Admitted { related, outcome, removed, .. } => {
             (outcome.as_str(), none, related, removed)
         }
     };
-    row![env; told.is_admitted(), outcome, matches(env, duplicates, keys)?,
-        matches(env, related, keys)?, matches(env, removed, keys)?, told.complete,
-        told.change as f64]
+    row![env; admission.is_admitted(), outcome, matches(env, duplicates, keys)?,
+        matches(env, related, keys)?, matches(env, removed, keys)?, admission.complete,
+        admission.change as f64]
 }
 
 /// Implements [`Shown`] for types of which a line says how.
@@ -183,7 +187,7 @@ shown! {
         Some(made) => signature(env, made),
         None => value(env, Null),
     });
-    Vec<Admission>: |env, all, keys| list(env, &all, |told| admission(env, told, keys));
+    Vec<Admission>: |env, all, keys| list(env, &all, |one| admission(env, one, keys));
     Page: |env, items, keys| page(env, &items, keys);
     Answer: |env, found, keys| answer(env, &found, keys);
     Written: |env, written, _keys| row![env; written.change as f64,
