@@ -52,7 +52,7 @@ fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
         let words = 0..params.signature_bytes() / 8;
         words.flat_map(|_| support::random(&mut state).to_le_bytes()).collect()
     };
-    let asked = rows();
+    let query_rows = rows();
     let band = params.signature_bytes() / params.hashes() * params.rows_per_band();
     let mut batch = Batch::new();
     let (mut left, mut draw) = (candidates, 2);
@@ -60,7 +60,7 @@ fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
         let mut other = rows();
         if support::random(&mut draw) % ((documents - number) as u64) < left as u64 {
             let shared = number % params.bands() * band;
-            other[shared..shared + band].copy_from_slice(&asked[shared..shared + band]);
+            other[shared..shared + band].copy_from_slice(&query_rows[shared..shared + band]);
             left -= 1;
         }
         let signature = Signature::from_bytes(&params, &other, 200)?;
@@ -70,11 +70,11 @@ fn scan(dir: &Path, documents: usize, candidates: usize) -> Result<()> {
         }
     }
     index.compact()?;
-    let asked = Signature::from_bytes(&params, &asked, 200)?;
+    let query = Signature::from_bytes(&params, &query_rows, 200)?;
     let (mut shortest, mut found) = (f64::MAX, 0);
     for _ in 0..200 {
         let begun = Instant::now();
-        found += index.query(&asked).run()?.found;
+        found += index.query(&query).run()?.found;
         shortest = shortest.min(begun.elapsed().as_secs_f64());
     }
     let each = shortest * 1e9 / candidates as f64;
@@ -102,12 +102,12 @@ impl Crowd {
             }
             index.write(batch)?;
         }
-        let asked = self.signature(&sketcher, self.documents)?;
-        query(&index, &asked, "query, limit 10, in memory")?;
+        let signature = self.signature(&sketcher, self.documents)?;
+        query(&index, &signature, "query, limit 10, in memory")?;
         index.compact()?;
-        query(&index, &asked, "query, limit 10")?;
+        query(&index, &signature, "query, limit 10")?;
         measure("query, 100 candidates", 20, || {
-            let answer = index.query(&asked).max_candidates(100).limit(10).run()?;
+            let answer = index.query(&signature).max_candidates(100).limit(10).run()?;
             Ok(format!("{} found", answer.found))
         })?;
         if !self.alike || self.documents <= clusters_max {
@@ -124,9 +124,9 @@ impl Crowd {
                 Ok(format!("{} crowds of {} lines", crowds.count(), found.len()))
             })?;
         }
-        admit(&index, &asked, &Admit::at(0.7).limit(10), "limit 10")?;
+        admit(&index, &signature, &Admit::at(0.7).limit(10), "limit 10")?;
         if self.documents <= 10_000 {
-            admit(&index, &asked, &Admit::at(0.7), "no limit given")?;
+            admit(&index, &signature, &Admit::at(0.7), "no limit given")?;
         }
         index.close()
     }
@@ -141,9 +141,9 @@ impl Crowd {
     }
 }
 
-fn query(index: &Index, asked: &Signature, what: &str) -> Result<()> {
+fn query(index: &Index, signature: &Signature, what: &str) -> Result<()> {
     measure(what, 20, || {
-        let answer = index.query(asked).limit(10).run()?;
+        let answer = index.query(signature).limit(10).run()?;
         Ok(format!("{} found", answer.found))
     })
 }

@@ -107,15 +107,15 @@ fn row(
     let mut row = format!("| {windows} | {threshold} |");
     for length in LENGTHS {
         let mut found = 0_u32;
-        for asked in 0..EACH {
-            let book = asked % books.len();
+        for query in 0..EACH {
+            let book = query % books.len();
             let text = quoting(books[book], news, length, &mut state);
             let number = u64::try_from(book)?.to_le_bytes();
             let answer = view.query(&text).run()?;
-            for told in &answer.texts {
-                if told.key == number {
+            for quoting_text in &answer.texts {
+                if quoting_text.key == number {
                     found += 1;
-                    off += (told.share - length as f64 / (length + AROUND) as f64).abs();
+                    off += (quoting_text.share - length as f64 / (length + AROUND) as f64).abs();
                 } else {
                     wrong += 1;
                 }

@@ -70,11 +70,11 @@ fn timed(index: &Index, queries: &[Signature], are_stored: bool) -> (f64, f64, f
 }
 
 /// Prints a line of the table, from queries drawn with `seed`.
-fn tell(index: &Index, documents: u64, seed: u64, state: &str) {
-    tell_of(index, &support::params(), documents, seed, state);
+fn print_line(index: &Index, documents: u64, seed: u64, state: &str) {
+    print_line_with(index, &support::params(), documents, seed, state);
 }
 
-fn tell_of(index: &Index, params: &Params, documents: u64, seed: u64, state: &str) {
+fn print_line_with(index: &Index, params: &Params, documents: u64, seed: u64, state: &str) {
     for (kind, are_stored) in [("hit", true), ("miss", false)] {
         let (mean, p50, p99) =
             timed(index, &queries(params, documents, seed, are_stored), are_stored);
@@ -100,7 +100,7 @@ fn load(folder: &Path, documents: u64, tier: u64) {
         // Measures after each fifth of the load, except the last. The time of these measurements
         // counts as part of the load.
         if first > 0 && first % (documents / 5).next_multiple_of(support::BATCH) == 0 {
-            tell(&index, first, first, &format!("loading, {first}"));
+            print_line(&index, first, first, &format!("loading, {first}"));
         }
     }
     let took = begin.elapsed();
@@ -109,7 +109,7 @@ fn load(folder: &Path, documents: u64, tier: u64) {
         std::thread::sleep((begin + took + took * tenths / 10).duration_since(Instant::now()));
         let stats = index.stats().unwrap();
         let label = format!("as loaded, after {:.1} loads", f64::from(tenths) / 10.0);
-        tell(&index, documents, u64::from(tenths) + 1, &label);
+        print_line(&index, documents, u64::from(tenths) + 1, &label);
         println!(
             "  segments {}, written {:.2} GB",
             stats.segments,
@@ -121,8 +121,8 @@ fn load(folder: &Path, documents: u64, tier: u64) {
     println!("compact() took {:.2} s", begin.elapsed().as_secs_f64());
     let stats = index.stats().unwrap();
     println!("  on disk {:.2} GB", stats.bytes_on_disk as f64 / 1e9);
-    tell(&index, documents, 77, "compacted");
-    tell(&index, documents, 77, "compacted, asked again");
+    print_line(&index, documents, 77, "compacted");
+    print_line(&index, documents, 77, "compacted, asked again");
     index.close().unwrap();
 }
 
@@ -176,12 +176,12 @@ fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
     };
     let now = Instant::now();
     keep_asking(&index, &params, documents, now + Duration::from_secs(documents / 1_000_000 + 1));
-    tell_of(&index, &params, documents, 1, "as loaded");
+    print_line_with(&index, &params, documents, 1, "as loaded");
     account(longest);
     index.compact().unwrap();
     let now = Instant::now();
     keep_asking(&index, &params, documents, now + Duration::from_secs(documents / 1_000_000 + 1));
-    tell_of(&index, &params, documents, 2, "compacted");
+    print_line_with(&index, &params, documents, 2, "compacted");
     account(Duration::ZERO);
     let (written, longest) = (AtomicU64::new(documents), AtomicU64::new(0));
     let begin = Instant::now();
@@ -205,7 +205,7 @@ fn steady(folder: &Path, documents: u64, rate: u64, seconds: u64) {
             keep_asking(&index, &params, written.load(Ordering::Acquire), due);
             let label = format!("{rate}/s, after {:.0?}", begin.elapsed());
             let seed = 10 + u64::from(part);
-            tell_of(&index, &params, written.load(Ordering::Acquire), seed, &label);
+            print_line_with(&index, &params, written.load(Ordering::Acquire), seed, &label);
             account(Duration::from_micros(longest.load(Ordering::Relaxed)));
         }
     });
@@ -218,10 +218,10 @@ fn open(folder: &Path, documents: u64, wait: Duration, is_pread: bool) {
     let begin = Instant::now();
     let index = Index::open(folder.join("states.nearkin"), options).unwrap();
     println!("open took {:.2?}", begin.elapsed());
-    tell(&index, documents, 1, "at once");
+    print_line(&index, documents, 1, "at once");
     std::thread::sleep(wait);
-    tell(&index, documents, 2, &format!("after {wait:?}"));
-    tell(&index, documents, 2, "the same again");
+    print_line(&index, documents, 2, &format!("after {wait:?}"));
+    print_line(&index, documents, 2, "the same again");
     index.close().unwrap();
 }
 

@@ -204,23 +204,23 @@ fn found(texts: &[String], negatives: &[String]) -> Result<String, Box<dyn Error
             index.insert(document.key, document.original.signature())?;
         }
         let (mut line, mut claims, mut wrong) = (format!("| {name} | {threshold} |"), 0, 0);
-        let mut ask = |asked: &Original| -> Result<Vec<usize>, Box<dyn Error>> {
+        let mut ask = |query: &Original| -> Result<Vec<usize>, Box<dyn Error>> {
             let sought = if is_exact { alike.for_verification() } else { alike };
             let snapshot = index.snapshot();
-            let matches = snapshot.query(asked.signature()).alike(sought).run()?.matches;
+            let matches = snapshot.query(query.signature()).alike(sought).run()?.matches;
             let place = |found: &[u8]| u64::from_le_bytes(found.try_into().unwrap_or_default());
             let at = |found: &[u8]| usize::try_from(place(found)).unwrap_or(usize::MAX);
             let fetch =
                 &mut |key: &[u8]| Ok(documents.get(at(key)).map(|one| one.original.clone()));
             let exact = if is_exact {
-                snapshot.exact_matches(asked, &matches, alike, fetch)?
+                snapshot.exact_matches(query, &matches, alike, fetch)?
             } else {
                 vec![Exact::Similarity(0.0); matches.len()]
             };
             let stays = matches.iter().zip(exact).filter(|(_, exact)| *exact != Exact::Below);
             let found: Vec<usize> = stays.map(|(found, _)| at(&found.key)).collect();
             claims += found.len();
-            let is_wrong = |of: &&usize| !is_alike(alike, asked, &documents[**of].original);
+            let is_wrong = |of: &&usize| !is_alike(alike, query, &documents[**of].original);
             wrong += found.iter().filter(is_wrong).count();
             Ok(found)
         };

@@ -224,8 +224,8 @@ fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn
     let mut dropped = 0;
     for (number, text) in negatives.iter().enumerate() {
         let signature = setting.sketch(&sketcher, text)?;
-        let told = index.admit(key(number), &signature, &Admit::at(setting.threshold))?;
-        dropped += usize::from(!told.is_admitted());
+        let admission = index.admit(key(number), &signature, &Admit::at(setting.threshold))?;
+        dropped += usize::from(!admission.is_admitted());
     }
     Ok(dropped)
 }

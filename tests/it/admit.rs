@@ -84,14 +84,14 @@ fn of_each_crowd_one(crowds: u32) {
 }
 
 /// An admission: the request and the decision.
-struct Asked {
+struct Request {
     key: String,
     signature: Signature,
     keep: Keep,
     admission: Admission,
 }
 
-impl Asked {
+impl Request {
     fn has_written(&self) -> bool {
         match &self.admission.decision {
             Decision::Rejected { .. } => false,
@@ -108,9 +108,9 @@ fn terms(keep: Keep) -> Admit<'static> {
 
 /// Admits near-copies under keys that threads share. The members of a crowd are runs of items,
 /// shifted against each other.
-fn ask(index: &Index, thread: u32, documents: u32) -> Vec<Asked> {
+fn ask(index: &Index, thread: u32, documents: u32) -> Vec<Request> {
     let mut random = Random(u64::from(thread) + 100);
-    let mut asked = Vec::new();
+    let mut request = Vec::new();
     let mut left = documents;
     while left > 0 {
         let count = (1 + random.below(TOGETHER)).min(left);
@@ -127,35 +127,37 @@ fn ask(index: &Index, thread: u32, documents: u32) -> Vec<Asked> {
         let newcomers: Vec<_> = some.iter().map(|(key, s)| Newcomer::new(key, s)).collect();
         let admissions = index.admit_all(&newcomers, &terms(keep)).unwrap();
         for ((key, signature), admission) in some.into_iter().zip(admissions) {
-            asked.push(Asked { key, signature, keep, admission });
+            request.push(Request { key, signature, keep, admission });
         }
     }
-    asked
+    request
 }
 
 fn as_a_serial_replay(documents: u32) {
     let scratch = Scratch::new();
     let index = Index::create(scratch.dir(), &params(), options()).unwrap();
     let begun = Instant::now();
-    let asked = threads(|thread| ask(&index, thread, documents));
-    let mut asked: Vec<_> = asked.into_iter().flatten().collect();
+    let request = threads(|thread| ask(&index, thread, documents));
+    let mut request: Vec<_> = request.into_iter().flatten().collect();
     let seconds = begun.elapsed().as_secs_f64();
     let count = f64::from(THREADS * documents);
     eprintln!("{THREADS} x {documents} near-copies: {:.0} decided a second", count / seconds);
     // Decisions with the same change number are based on the same state. At most one of them then
     // changed the state, so it comes last.
-    asked.sort_by_key(|asked| (asked.admission.change, asked.has_written()));
+    request.sort_by_key(|request| (request.admission.change, request.has_written()));
     let serial_scratch = Scratch::new();
     let unsynced = options().durability(Durability::OsBuffer);
     let serial = Index::create(serial_scratch.dir(), &params(), unsynced).unwrap();
     let mut decisions = [0_u32; 3];
-    for part in asked.chunk_by(|one, other| one.keep == other.keep) {
+    for part in request.chunk_by(|one, other| one.keep == other.keep) {
         for part in part.chunks(1_000) {
-            let newcomers: Vec<_> =
-                part.iter().map(|asked| Newcomer::new(&asked.key, &asked.signature)).collect();
+            let newcomers: Vec<_> = part
+                .iter()
+                .map(|request| Newcomer::new(&request.key, &request.signature))
+                .collect();
             let replayed = serial.admit_all(&newcomers, &terms(part[0].keep)).unwrap();
-            for (asked, replayed) in part.iter().zip(replayed) {
-                assert_eq!(asked.admission, replayed, "{}", asked.key);
+            for (request, replayed) in part.iter().zip(replayed) {
+                assert_eq!(request.admission, replayed, "{}", request.key);
                 decisions[match &replayed.decision {
                     Decision::Rejected { .. } => 0,
                     Decision::Admitted { removed, .. } if removed.is_empty() => 1,

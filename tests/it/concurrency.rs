@@ -33,7 +33,7 @@ impl History {
 struct Given {
     change: u64,
     documents: u64,
-    asked: Signature,
+    query: Signature,
     threshold: f64,
     keys: Vec<(String, u32)>,
 }
@@ -56,7 +56,7 @@ impl History {
                 change = *number;
             }
             assert_eq!(u64::try_from(model.documents.len()).unwrap(), answer.documents);
-            let expected = model.query(&params, &answer.asked, answer.threshold, usize::MAX);
+            let expected = model.query(&params, &answer.query, answer.threshold, usize::MAX);
             assert_eq!(answer.keys, expected, "at change {change}");
         }
     }
@@ -99,7 +99,7 @@ fn write(index: &Index, history: &History, writer: u32, operations: u32) -> Mode
     model
 }
 
-/// Queries until told to stop, and checks every answer against its snapshot. Returns some of the
+/// Queries until `stop` is set, and checks every answer against its snapshot. Returns some of the
 /// answers.
 fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
     let params = params();
@@ -127,7 +127,7 @@ fn read(index: &Index, seed: u64, stop: &AtomicBool) -> Vec<Given> {
         if given.len() < GIVEN_MAX {
             let keys = crate::support::keys(&answer);
             let (change, documents) = (snapshot.change(), snapshot.len());
-            given.push(Given { change, documents, asked: signature, threshold: 0.3, keys });
+            given.push(Given { change, documents, query: signature, threshold: 0.3, keys });
         }
         answers += 1;
     }

@@ -101,8 +101,8 @@ fn a_backup_restored_under_an_open_handle_closes_it() {
     }
     fs::remove_dir(scratch.dir()).unwrap();
     copy(&backup, &scratch.dir());
-    let told = message(index.insert("late", &run(1, 10)), ErrorKind::Closed);
-    assert!(told.contains("open the index again"), "{told}");
+    let refusal = message(index.insert("late", &run(1, 10)), ErrorKind::Closed);
+    assert!(refusal.contains("open the index again"), "{refusal}");
     assert_eq!(index.len(), 10);
     drop(index);
     let restored = scratch.open();
@@ -131,8 +131,8 @@ fn without_its_wal_an_index_does_not_open() {
     let scratch = Scratch::new();
     dropped(&scratch.dir(), 5);
     fs::remove_file(only(&scratch.dir().join("wal"), "wal")).unwrap();
-    let told = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
-    assert!(told.contains(".wal"), "{told}");
+    let refusal = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
+    assert!(refusal.contains(".wal"), "{refusal}");
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn the_wal_of_another_index_is_refused() {
     let (here, there) = (only(&scratch.dir().join("wal"), "wal"), only(&other.join("wal"), "wal"));
     assert_eq!(here.file_name(), there.file_name(), "both count from 1");
     fs::copy(&there, &here).unwrap();
-    let told = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
-    assert!(told.contains(".wal"), "{told}");
+    let refusal = message(Index::open(scratch.dir(), inline()), ErrorKind::Corrupt);
+    assert!(refusal.contains(".wal"), "{refusal}");
 }
 
 #[test]

@@ -78,13 +78,13 @@ impl Script {
     }
 
     /// Computes the expected matches by brute force.
-    fn query(&self, asked: u64, live: &[u64]) -> Vec<(String, String, u32)> {
-        let asked = &self.signatures[usize::try_from(asked).unwrap()];
+    fn query(&self, query: u64, live: &[u64]) -> Vec<(String, String, u32)> {
+        let query = &self.signatures[usize::try_from(query).unwrap()];
         let (params, width) = (params(), params().band_bytes());
         let alike = |other: &Signature| {
-            let (a, b) = (asked.as_bytes(), other.as_bytes());
+            let (a, b) = (query.as_bytes(), other.as_bytes());
             let mut bands = a.chunks(width).zip(b.chunks(width)).take(params.bands());
-            let equal = equal_rows(&params, asked, other);
+            let equal = equal_rows(&params, query, other);
             (bands.any(|(a, b)| a == b) && equal >= params.equal_rows_min(THRESHOLD))
                 .then_some(equal)
         };
@@ -138,20 +138,20 @@ fn ask(reader: &Reader, script: &Script, random: &mut Random, figures: &mut Figu
     let change = reader.change();
     let mut last = None;
     for _ in 0..QUERIES {
-        let asked = random.next() % SIGNATURES;
-        let signature = &script.signatures[usize::try_from(asked).unwrap()];
+        let number = random.next() % SIGNATURES;
+        let signature = &script.signatures[usize::try_from(number).unwrap()];
         let answer = reader.query(signature).threshold(THRESHOLD).run().unwrap();
         assert_eq!(answer.change, change);
-        last = Some((asked, answer));
+        last = Some((number, answer));
         figures.queries += 1;
     }
-    let (asked, answer) = last.unwrap();
+    let (number, answer) = last.unwrap();
     let live = Script::live(change);
     assert_eq!(usize::try_from(reader.len()).unwrap(), live.len(), "documents at {change}");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let found = answer.into_iter().map(|m| (text(m.key), text(m.payload), m.equal_rows));
     let found: Vec<_> = found.collect();
-    assert_eq!(found, script.query(asked, &live), "signature {asked} at change {change}");
+    assert_eq!(found, script.query(number, &live), "signature {number} at change {change}");
     figures.verified += 1;
 }
 
@@ -159,11 +159,11 @@ fn ask(reader: &Reader, script: &Script, random: &mut Random, figures: &mut Figu
 fn the_reading_process() {
     let Some(dir) = std::env::var_os(VARIABLE) else { return };
     let stop = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&stop);
+    let stopped = Arc::clone(&stop);
     std::thread::spawn(move || {
         // Returns when the writer closes the pipe or exits.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        told.store(true, Ordering::Relaxed);
+        stopped.store(true, Ordering::Relaxed);
     });
     let script = Script::new();
     let mut random = Random(5);
@@ -202,7 +202,7 @@ fn the_reading_process() {
     println!("read {}", figures.line());
 }
 
-/// A process that reads until it is told to stop.
+/// A process that reads until its input is closed.
 struct Reading {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,

@@ -13,9 +13,9 @@ const VARIABLE: &str = "NEARKIN_TEST_FORKS";
 fn a_child_neither_writes_nor_takes_the_lock_along() {
     let scratch = Scratch::new();
     let output = again("fork::the_process_that_forks", VARIABLE, &scratch.dir()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(told.contains("the parent went on"), "{told}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("the parent went on"), "{stdout}");
     let index = scratch.open();
     assert_eq!(index.len(), 6);
     assert_whole(&index);

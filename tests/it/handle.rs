@@ -85,26 +85,26 @@ fn a_cancelled_compaction_changes_nothing_and_can_be_done_again() {
     let cancelled = index.compact_with(&mut |_| ControlFlow::Break(()));
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
     assert_eq!((index.stats().unwrap().segments, files()), (4, before));
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let progress = &mut |progress: Progress| {
-        told.push(progress);
+        reports.push(progress);
         ControlFlow::Continue(())
     };
     index.compact_with(progress).unwrap();
-    assert!(!told.is_empty() && told.iter().all(|told| told.done <= told.total));
+    assert!(!reports.is_empty() && reports.iter().all(|report| report.done <= report.total));
     assert_eq!(index.stats().unwrap().segments, 1);
     let cancelled = index.verify_with(&mut |_| ControlFlow::Break(()));
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
     // `verify` passes over a segment twice, and the total counts both passes. So the first pass
     // does not reach the total.
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let progress = &mut |progress: Progress| {
-        told.push(progress);
+        reports.push(progress);
         ControlFlow::Continue(())
     };
     index.verify_with(progress).unwrap();
-    let complete = told.iter().filter(|told| told.done == told.total).count();
-    assert!(complete <= 1 + told.len() / 5, "{complete} of {}", told.len());
+    let complete = reports.iter().filter(|report| report.done == report.total).count();
+    assert!(complete <= 1 + reports.len() / 5, "{complete} of {}", reports.len());
     assert_whole(&index);
 }
 

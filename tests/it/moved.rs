@@ -106,8 +106,8 @@ fn a_handle_whose_folder_was_removed_says_so_at_the_next_write() {
         insert(&index, "first", 5);
         fs::remove_dir_all(&dir).unwrap();
         for refused in [write(&index), flush(&index), compact(&index)] {
-            let told = message(refused, ErrorKind::Closed);
-            assert!(told.contains("was removed; open the index again"), "{told}");
+            let refusal = message(refused, ErrorKind::Closed);
+            assert!(refusal.contains("was removed; open the index again"), "{refusal}");
         }
         assert!(index.contains("first3").unwrap());
         assert_eq!(index.query(&run(2, 10)).run().unwrap().matches[0].key, b"first2");
@@ -127,10 +127,10 @@ fn a_handle_without_its_lock_file_is_closed_and_loses_nothing() {
         if second_comes {
             assert_eq!(kind(Index::open(scratch.dir(), inline())), ErrorKind::Locked);
         }
-        let told = message(write(&first), ErrorKind::Closed);
+        let refusal = message(write(&first), ErrorKind::Closed);
         assert!(
-            told.contains(if second_comes { "replaced by another" } else { "removed" }),
-            "{told}"
+            refusal.contains(if second_comes { "replaced by another" } else { "removed" }),
+            "{refusal}"
         );
         assert_eq!(kind(first.maintain()), ErrorKind::Closed);
         assert_eq!(first.len(), 5);
@@ -272,8 +272,8 @@ fn a_reader_follows_a_moved_folder_and_reports_a_replaced_one() {
     assert_eq!(reader.len(), 7);
     let second = scratch.create();
     insert(&second, "second", 1);
-    let told = message(reader.refresh(), ErrorKind::Mismatch);
-    assert!(told.contains("another index is here now"), "{told}");
+    let refusal = message(reader.refresh(), ErrorKind::Mismatch);
+    assert!(refusal.contains("another index is here now"), "{refusal}");
     assert_eq!(reader.len(), 7);
     assert_holds(index, &away, 7);
 }

@@ -186,8 +186,8 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         let other = Newcomer::new("b", &far).payload("of b");
         desk.write(1, |index| index.admit_one(&other, &terms).unwrap());
         // Admitted under the stored key "b", this document also replaces the duplicate "a".
-        let told = desk.write(2, |index| index.admit("b", &near, &terms)).unwrap();
-        let Decision::Admitted { outcome, removed, .. } = told.decision else {
+        let admission = desk.write(2, |index| index.admit("b", &near, &terms)).unwrap();
+        let Decision::Admitted { outcome, removed, .. } = admission.decision else {
             panic!("it takes the place of both");
         };
         assert_eq!((outcome, removed.len()), (Outcome::Replaced, 1));
@@ -195,16 +195,16 @@ fn what_is_admitted_keeps_the_payload_of_its_own_key() {
         assert_eq!(desk.index().len(), 1);
         // Several newcomers in one call; the second has the same key as the first.
         let both = [Newcomer::new("b", &far), Newcomer::new("b", &text).payload("")];
-        let told = desk.write(3, |index| index.admit_all(&both, &terms)).unwrap();
-        assert!(told.iter().all(nearkin::Admission::is_admitted));
+        let admissions = desk.write(3, |index| index.admit_all(&both, &terms)).unwrap();
+        assert!(admissions.iter().all(nearkin::Admission::is_admitted));
         assert_eq!(desk.found("b"), (Vec::new(), 3));
         let both = [Newcomer::new("b", &far).payload("again"), Newcomer::new("b", &text)];
         desk.write(4, |index| index.admit_all(&both, &terms)).unwrap();
         assert_eq!(desk.found("b"), (b"again".to_vec(), 4));
         // A rejected newcomer changes nothing.
         let refused = Newcomer::new("c", &near).payload("of c");
-        let told = desk.write(5, |index| index.admit_one(&refused, &Admit::at(0.7))).unwrap();
-        assert!(!told.is_admitted());
+        let admission = desk.write(5, |index| index.admit_one(&refused, &Admit::at(0.7))).unwrap();
+        assert!(!admission.is_admitted());
         assert_eq!(desk.found("b"), (b"again".to_vec(), 4));
     }
 }

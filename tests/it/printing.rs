@@ -94,21 +94,22 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
 fn events(printed: &mut Printed, scratch: &Scratch) {
     let signature = signature(&Sketcher::new(&params()));
     let heard = std::sync::Arc::new(std::sync::Mutex::new(None));
-    let told = std::sync::Arc::clone(&heard);
-    let listening = inline().on_event(move |event| *told.lock().unwrap() = Some(event.clone()));
-    let few = Index::create(scratch.path("few"), &params(), listening).unwrap();
-    few.write(Batch::new().insert("a", &signature).insert("b", &signature)).unwrap();
-    few.flush().unwrap();
+    let event_slot = std::sync::Arc::clone(&heard);
+    let listening =
+        inline().on_event(move |event| *event_slot.lock().unwrap() = Some(event.clone()));
+    let small = Index::create(scratch.path("few"), &params(), listening).unwrap();
+    small.write(Batch::new().insert("a", &signature).insert("b", &signature)).unwrap();
+    small.flush().unwrap();
     printed.add("Event", heard.lock().unwrap().as_ref().unwrap());
-    let cluster = few.clusters(0.5).unwrap().next().unwrap().unwrap();
-    printed.add("Link", &few.snapshot().links(&cluster, 0.5).unwrap()[0]);
+    let cluster = small.clusters(0.5).unwrap().next().unwrap().unwrap();
+    printed.add("Link", &small.snapshot().links(&cluster, 0.5).unwrap()[0]);
     printed.add("Cluster", &cluster);
     let mut progress = None;
     let watch = &mut |step| {
         progress = Some(step);
         std::ops::ControlFlow::Continue(())
     };
-    few.verify_with(watch).unwrap();
+    small.verify_with(watch).unwrap();
     printed.add("Progress", &progress.unwrap());
 }
 

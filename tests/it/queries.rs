@@ -267,15 +267,15 @@ fn looking_for_clusters_can_be_cancelled_where_there_are_none() {
     for at in 0..5 {
         index.insert(format!("k{at}"), &run(at * 1_000, 10)).unwrap();
     }
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let cancelled = index.clusters_with(0.5, &mut |progress| {
-        told.push((progress.done, progress.total));
+        reports.push((progress.done, progress.total));
         if progress.done == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(kind(cancelled), ErrorKind::Cancelled);
     // Progress is counted in finished documents: a document is finished when all its bands are.
-    assert!(told.is_sorted(), "never back: {told:?}");
-    assert_eq!((told.first(), told.last()), (Some(&(0, 5)), Some(&(3, 5))));
+    assert!(reports.is_sorted(), "never back: {reports:?}");
+    assert_eq!((reports.first(), reports.last()), (Some(&(0, 5)), Some(&(3, 5))));
 }
 
 #[test]
@@ -291,17 +291,17 @@ fn queries_asked_together_are_answered_as_if_asked_alone() {
     index.remove("k7").unwrap();
     // More look-ups than one batch holds: 43 signatures with 16 bands each. The last signature
     // equals the first.
-    let asked: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
+    let queries: Vec<_> = (0..43).map(|at| run(at % 42 * 5, 30)).collect();
     let snapshot = index.snapshot();
     for (threshold, limit) in [(0.5, usize::MAX), (0.0, 2), (0.9, 1)] {
-        let together = snapshot.queries(&asked).threshold(threshold).limit(limit).run().unwrap();
-        let alone = asked.iter().map(|one| snapshot.query(one).threshold(threshold).limit(limit));
+        let together = snapshot.queries(&queries).threshold(threshold).limit(limit).run().unwrap();
+        let alone = queries.iter().map(|one| snapshot.query(one).threshold(threshold).limit(limit));
         let alone: Vec<_> = alone.map(|query| query.run().unwrap()).collect();
         assert_eq!(together, alone);
         assert!(alone.iter().any(|answer| answer.found > 1));
     }
     assert!(index.queries(&[]).run().unwrap().is_empty());
-    assert_eq!(kind(index.queries(&asked).threshold(1.5).run()), ErrorKind::Invalid);
+    assert_eq!(kind(index.queries(&queries).threshold(1.5).run()), ErrorKind::Invalid);
 }
 
 /// More look-ups than one batch holds: 41 segments with 16 bands each, which makes rounds of 14
@@ -320,12 +320,12 @@ fn many_segments_are_asked_as_one_is() {
     }
     index.remove("b20").unwrap();
     assert_eq!(index.stats().unwrap().segments, 41);
-    let mut asked: Vec<_> = (0..41).map(|at| run(10_000 + at * 100, 30)).collect();
-    asked.extend((0..41).map(|at| run(at * 3, 30)));
+    let mut queries: Vec<_> = (0..41).map(|at| run(10_000 + at * 100, 30)).collect();
+    queries.extend((0..41).map(|at| run(at * 3, 30)));
     let ask = || {
         let snapshot = index.snapshot();
-        let together = snapshot.queries(&asked).run().unwrap();
-        let alone = asked.iter().map(|one| snapshot.query(one).run().unwrap());
+        let together = snapshot.queries(&queries).run().unwrap();
+        let alone = queries.iter().map(|one| snapshot.query(one).run().unwrap());
         let found = |answer: nearkin::Answer| (answer.matches, answer.found, answer.complete);
         let alone: Vec<_> = alone.map(found).collect();
         assert_eq!(together.into_iter().map(found).collect::<Vec<_>>(), alone);
@@ -350,15 +350,16 @@ fn bounded_candidates_are_equal_in_memtable_and_segments() {
     let params = Params::builder().hashes(16).bands(4, 4).build().unwrap();
     let index = Index::create(folder.path().join("i"), &params, Options::default()).unwrap();
     let rows = |seed: u8| (0..16).map(|row| row * 13 + seed).collect::<Vec<u8>>();
-    let asked = Signature::from_bytes(&params, &rows(1), 9).unwrap();
-    index.insert("same", &asked).unwrap();
+    let signature = Signature::from_bytes(&params, &rows(1), 9).unwrap();
+    index.insert("same", &signature).unwrap();
     for seed in 2..5 {
         let mut bytes = rows(seed);
         bytes[..4].copy_from_slice(&rows(1)[..4]);
         index.insert([seed], &Signature::from_bytes(&params, &bytes, 9).unwrap()).unwrap();
     }
     let ask = |candidates| {
-        let answer = index.query(&asked).threshold(0.9).max_candidates(candidates).run().unwrap();
+        let answer =
+            index.query(&signature).threshold(0.9).max_candidates(candidates).run().unwrap();
         (answer.matches.len(), answer.complete)
     };
     let asked_all = || [3, 4, 6, 7].map(ask);

@@ -72,24 +72,24 @@ fn key(number: usize) -> Vec<u8> {
 fn shares_are_honest(windows: &str, threshold: f64, lengths: &[u32]) {
     let mut library = Library::new(windows, threshold);
     for &quoted in lengths {
-        let (mut found, mut asked) = (0, 0);
+        let (mut found, mut queries) = (0, 0);
         for others in [0, 15, 40, 150, 400] {
             for turn in 0..12 {
                 let before = others * (turn % 4) / 3;
                 let planted = library.plant(quoted, before, others - before);
-                asked += 1;
-                let Some(told) = library.ask(&planted) else { continue };
+                queries += 1;
+                let Some(found_text) = library.ask(&planted) else { continue };
                 found += 1;
                 let share = planted.quoted as f64 / planted.words as f64;
                 assert!(
-                    (told.share - share).abs() <= 0.05,
+                    (found_text.share - share).abs() <= 0.05,
                     "{windows} at {threshold}: {quoted} words, {before} before, {others} others: \
                      {} for {share}",
-                    told.share
+                    found_text.share
                 );
             }
         }
-        assert!(found * 10 >= asked * 9, "{windows}: {found} of {asked} of {quoted} words");
+        assert!(found * 10 >= queries * 9, "{windows}: {found} of {queries} of {quoted} words");
     }
 }
 
@@ -111,9 +111,9 @@ fn overlapping_hits_are_one_passage_with_its_places() {
     for quoted in [40, 60, 150, 400] {
         for _ in 0..10 {
             let planted = library.plant(quoted, 100, 100);
-            let told = library.ask(&planted).unwrap();
-            assert_eq!(told.passages.len(), 1, "{quoted}: {told:?}");
-            let passage = &told.passages[0];
+            let text = library.ask(&planted).unwrap();
+            assert_eq!(text.passages.len(), 1, "{quoted}: {text:?}");
+            let passage = &text.passages[0];
             let bytes = |at: u64| usize::try_from(at).unwrap();
             let place = |range: &std::ops::Range<u64>| bytes(range.start)..bytes(range.end);
             let query: Vec<&str> = planted.text[place(&passage.query)].split(' ').collect();
@@ -122,13 +122,13 @@ fn overlapping_hits_are_one_passage_with_its_places() {
             let off = query.len().abs_diff(exact.len());
             assert!(off <= 8, "{quoted}: {} words", query.len());
             assert!(bytes(passage.words) <= query.len());
-            assert!(bytes(passage.words) * 20 >= query.len() * 19, "{told:?}");
+            assert!(bytes(passage.words) * 20 >= query.len() * 19, "{text:?}");
             // The stored range contains the quotation, except for words that determine no row. It
             // is not much longer.
             let whole = book.join(" ");
             let stored: Vec<&str> = whole[place(&passage.stored)].split(' ').collect();
             let inner: Vec<&str> = exact[4..exact.len() - 4].iter().map(String::as_str).collect();
-            assert!(stored.windows(inner.len()).any(|words| words == inner), "{told:?}");
+            assert!(stored.windows(inner.len()).any(|words| words == inner), "{text:?}");
             assert!(stored.len() <= exact.len() + 2 * 50, "{} of {quoted}", stored.len());
         }
     }

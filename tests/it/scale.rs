@@ -109,13 +109,13 @@ impl Model {
             assert_eq!(found.map(|found| found.payload).as_ref(), expected.map(|(_, text)| text));
         }
         let kinds: Vec<u32> = (0..80).map(|_| self.random.below(400)).collect();
-        let asked: Vec<Rows> = kinds.iter().map(|kind| self.rows(*kind as usize)).collect();
+        let queries: Vec<Rows> = kinds.iter().map(|kind| self.rows(*kind as usize)).collect();
         let sign = |rows: &Rows| Signature::from_bytes(&params(), rows, 9).unwrap();
-        let signatures: Vec<Signature> = asked.iter().map(sign).collect();
+        let signatures: Vec<Signature> = queries.iter().map(sign).collect();
         let answers = snapshot.queries(&signatures).threshold(0.2).run().unwrap();
         let least = params().equal_rows_min(0.2);
         let mut matches = 0;
-        for (rows, answer) in asked.iter().zip(answers) {
+        for (rows, answer) in queries.iter().zip(answers) {
             let found =
                 answer.matches.iter().map(|found| (number_of(&found.key), found.equal_rows));
             assert_eq!(found.collect::<Vec<_>>(), self.query(rows, least));

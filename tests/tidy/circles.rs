@@ -98,9 +98,9 @@ fn circles_without(
     let all: BTreeSet<Module> = needs.keys().cloned().collect();
     let reach: BTreeMap<_, _> = all.iter().map(|one| (one, reached(one, &needs))).collect();
     let mut found = Vec::new();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for module in &all {
-        if !reach[module].contains(module) || told.contains(module) {
+        if !reach[module].contains(module) || reported.contains(module) {
             continue;
         }
         let circle = reach[module].iter().filter(|other| reach[*other].contains(module));
@@ -113,7 +113,7 @@ fn circles_without(
         let edges: Vec<_> =
             edges.map(|(one, other)| format!("{} needs {}", name(one), name(other))).collect();
         found.push(edges.join(", "));
-        told.extend(circle.into_iter().cloned());
+        reported.extend(circle.into_iter().cloned());
     }
     found
 }

@@ -1,6 +1,6 @@
 //! Measures Nearkin alone at the largest size: memory, write amplification and latency. Also
 //! measures gaoya, in a process of its own, because in a shared process its memory could not be
-//! told from that of other engines.
+//! distinguished from that of other engines.
 
 use crate::clock::{queries, time};
 use crate::engines::{Engine, Kind, Nearkin};
@@ -81,10 +81,10 @@ fn once(options: &Options, documents: u32, results: &mut Results) -> Result<()> 
         let latencies = queries(&mut *engine.reader()?, &first)?.0;
         note(measure, "us", latencies.quantile_us(0.5));
     }
-    for (asked, name) in [(&hits, "hit"), (&misses, "miss")] {
-        queries(&mut *engine.reader()?, asked)?;
+    for (signatures, name) in [(&hits, "hit"), (&misses, "miss")] {
+        queries(&mut *engine.reader()?, signatures)?;
         // Three rounds in sequence: their median covers more than one moment of the machine.
-        let rounds = (0..3).map(|_| Ok(queries(&mut *engine.reader()?, asked)?.0));
+        let rounds = (0..3).map(|_| Ok(queries(&mut *engine.reader()?, signatures)?.0));
         let rounds = rounds.collect::<Result<Vec<_>>>()?;
         for (share, which) in [(0.5, "p50"), (0.99, "p99")] {
             let all: Vec<f64> = rounds.iter().map(|round| round.quantile_us(share)).collect();
@@ -122,11 +122,11 @@ pub fn gaoya(options: &Options, results: &mut Results) -> Result<()> {
     note("insert, batches of 1,000", "documents/s", f64::from(documents) / seconds);
     let grown = anonymous_bytes().saturating_sub(before) as f64;
     note("memory", "bytes/document", grown / f64::from(documents));
-    for (asked, name) in
+    for (signatures, name) in
         [(made::hits(options.queries, documents), "hit"), (made::misses(options.queries), "miss")]
     {
-        queries(&mut *engine.reader()?, &asked)?;
-        let latencies = queries(&mut *engine.reader()?, &asked)?.0;
+        queries(&mut *engine.reader()?, &signatures)?;
+        let latencies = queries(&mut *engine.reader()?, &signatures)?.0;
         note(&format!("{name} p50"), "us", latencies.quantile_us(0.5));
         note(&format!("{name} p99"), "us", latencies.quantile_us(0.99));
     }

@@ -153,12 +153,12 @@ impl Ours<'_> {
     }
 
     fn pairs(&mut self, engine: &Nearkin) -> Result<()> {
-        let asked = threshold(engine.index.params());
+        let threshold = threshold(engine.index.params());
         let peak = Peak::start();
         let before = anonymous_bytes();
         let (seconds, count) = time(|| {
             let mut count = 0_u64;
-            for pair in engine.index.pairs(asked)? {
+            for pair in engine.index.pairs(threshold)? {
                 pair?;
                 count += 1;
             }
@@ -169,7 +169,7 @@ impl Ours<'_> {
         self.note("memory of the process with pairs", "MiB", peak.bytes() as f64 / MIB);
         drop(peak);
         let peak = Peak::start();
-        let (seconds, count) = time(|| Ok(engine.index.clusters(asked)?.count()))?;
+        let (seconds, count) = time(|| Ok(engine.index.clusters(threshold)?.count()))?;
         self.note("clusters at 0.7", "s", seconds);
         self.note("clusters found", "clusters", count as f64);
         self.note("memory of the process with clusters", "MiB", peak.bytes() as f64 / MIB);
@@ -217,7 +217,11 @@ impl Ours<'_> {
 
     /// Queries one index while a thread inserts into the other at full speed. Returns the latencies
     /// of the queries and of the batches.
-    fn while_written(&self, asked: &Nearkin, written: &Nearkin) -> Result<(Latencies, Latencies)> {
+    fn while_written(
+        &self,
+        queried: &Nearkin,
+        written: &Nearkin,
+    ) -> Result<(Latencies, Latencies)> {
         let stored = self.options.ours / 5 * 4;
         let hits = made::hits(self.options.queries, stored);
         let done = AtomicBool::new(false);
@@ -225,7 +229,7 @@ impl Ours<'_> {
             let writer = scope.spawn(|| write_on(written, self.options.ours, stored / 2, &done));
             let mut seconds = Vec::new();
             while !done.load(Ordering::Relaxed) {
-                seconds.extend(ask_each_anew(asked, &hits, &done)?);
+                seconds.extend(ask_each_anew(queried, &hits, &done)?);
             }
             let stalls = writer.join().map_err(|_| "the writer panicked")??;
             Ok((Latencies::new(seconds), stalls))
@@ -263,7 +267,7 @@ fn write_on(engine: &Nearkin, first: u32, count: u32, done: &AtomicBool) -> Resu
 /// Runs queries, each on the newest state, until `done`.
 fn ask_each_anew(engine: &Nearkin, hits: &[Signature], done: &AtomicBool) -> Result<Vec<f64>> {
     let params = engine.index.params();
-    let asked = threshold(params);
+    let threshold = threshold(params);
     let mut seconds = Vec::new();
     for rows in hits {
         if done.load(Ordering::Relaxed) {
@@ -271,7 +275,7 @@ fn ask_each_anew(engine: &Nearkin, hits: &[Signature], done: &AtomicBool) -> Res
         }
         let query = nearkin::Signature::from_bytes(params, rows, 200)?;
         let start = Instant::now();
-        engine.index.query(&query).threshold(asked).run()?;
+        engine.index.query(&query).threshold(threshold).run()?;
         seconds.push(start.elapsed().as_secs_f64());
     }
     Ok(seconds)

@@ -97,11 +97,11 @@ pub fn fresh_folder(options: &Options, name: &str) -> Result<PathBuf> {
 fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
     let count = 10_000;
     let stored = made::documents(0, count);
-    let mut asked = made::hits(1_000, count);
-    asked.extend(made::misses(200));
+    let mut signatures = made::hits(1_000, count);
+    signatures.extend(made::misses(200));
     let removed: Vec<u32> = (0..count).filter(|document| document % 7 == 3).collect();
     let expected: Vec<Vec<u32>> =
-        asked.iter().map(|query| made::brute_force(query, &stored)).collect();
+        signatures.iter().map(|query| made::brute_force(query, &stored)).collect();
     let found: usize = expected.iter().map(Vec::len).sum();
     for kind in kinds {
         let folder = fresh_folder(options, kind.name())?;
@@ -110,11 +110,11 @@ fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
             engine.stage(first, &stored[first as usize..(first + BATCH) as usize])?;
             engine.insert()?;
         }
-        compare(*kind, &*engine, &asked, &expected)?;
+        compare(*kind, &*engine, &signatures, &expected)?;
         if kind.is_durable() {
             engine.close()?;
             engine = kind.open(&folder)?;
-            compare(*kind, &*engine, &asked, &expected)?;
+            compare(*kind, &*engine, &signatures, &expected)?;
         }
         engine.remove(&removed)?;
         engine.settle()?;
@@ -122,7 +122,7 @@ fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
             answer.iter().copied().filter(|document| document % 7 != 3).collect()
         };
         let less: Vec<Vec<u32>> = expected.iter().map(without).collect();
-        compare(*kind, &*engine, &asked, &less)?;
+        compare(*kind, &*engine, &signatures, &less)?;
         engine.close()?;
     }
     let planted = 1_000.0;
@@ -130,7 +130,7 @@ fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
         "{} engines give the {} answers of the definition: {found} matches, {:.1} % of queries \
          that have one find it",
         kinds.len(),
-        asked.len(),
+        signatures.len(),
         expected.iter().filter(|answer| !answer.is_empty()).count() as f64 / planted * 100.0,
     );
     Ok(())
@@ -139,11 +139,11 @@ fn check_answers(options: &Options, kinds: &[Kind]) -> Result<()> {
 fn compare(
     kind: Kind,
     engine: &dyn Engine,
-    asked: &[Signature],
+    signatures: &[Signature],
     expected: &[Vec<u32>],
 ) -> Result<()> {
     let mut reader = engine.reader()?;
-    reader.stage(asked)?;
+    reader.stage(signatures)?;
     for (at, expected) in expected.iter().enumerate() {
         let mut found = Vec::new();
         reader.query(at, &mut found)?;
@@ -241,11 +241,11 @@ impl Measured<'_> {
         let hits = made::hits(options.queries, self.documents);
         let misses = made::misses(options.queries);
         let mut lines = self.lines(options)?;
-        let (latencies, found) = self.asked(engine, &hits, lines.as_ref(), true)?;
+        let (latencies, found) = self.measure_queries(engine, &hits, lines.as_ref(), true)?;
         self.note("hit p50", "us", latencies.quantile_us(0.5));
         self.note("hit p99", "us", latencies.quantile_us(0.99));
         self.note("matches per hit", "", found as f64 / hits.len() as f64);
-        let (latencies, _) = self.asked(engine, &misses, lines.as_ref(), false)?;
+        let (latencies, _) = self.measure_queries(engine, &misses, lines.as_ref(), false)?;
         self.note("miss p50", "us", latencies.quantile_us(0.5));
         self.note("miss p99", "us", latencies.quantile_us(0.99));
         if lines.take().is_some() {
@@ -285,20 +285,20 @@ impl Measured<'_> {
 
     /// Runs all queries once as a warm-up, then again. With `lines`, several rounds alternate with
     /// reads of the bare cache lines, so that both see the same machine state.
-    fn asked(
+    fn measure_queries(
         &mut self,
         engine: &dyn Engine,
-        asked: &[Signature],
+        signatures: &[Signature],
         lines: Option<&Tables>,
         hits: bool,
     ) -> Result<(Latencies, u64)> {
         let (mut rounds, mut bare, mut matches) = (Vec::new(), Vec::new(), 0);
         for _ in 0..if lines.is_some() { TURNS } else { 1 } {
-            queries(&mut *engine.reader()?, asked)?;
-            let (latencies, found) = queries(&mut *engine.reader()?, asked)?;
+            queries(&mut *engine.reader()?, signatures)?;
+            let (latencies, found) = queries(&mut *engine.reader()?, signatures)?;
             rounds.push(latencies);
             matches = found;
-            bare.extend(lines.map(|lines| lines.ask(asked.len(), hits)));
+            bare.extend(lines.map(|lines| lines.ask(signatures.len(), hits)));
         }
         if lines.is_some() {
             self.note_limit(if hits { LINES_OF_HIT } else { LINES_OF_MISS }, &bare);

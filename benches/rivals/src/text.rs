@@ -133,7 +133,7 @@ fn store<S: Store>(options: &Options, texts: &Texts, results: &mut Results) -> R
         Ok(open)
     })?;
     results.note(of, "reopen to first answer, warm", "ms", seconds * 1e3);
-    asked(&open, texts, of, results)?;
+    measure_queries(&open, texts, of, results)?;
     // The first write of a session may create a log. So this write is measured by itself, and the
     // later measurements do not include the log's creation.
     let (seconds, ()) = time(|| open.insert(texts.documents.len() as u32, &texts.misses[..1]))?;
@@ -181,7 +181,12 @@ fn filled<S: Store>(
 }
 
 /// Queries of both kinds; the near-duplicates run once before as a warm-up.
-fn asked<S: Store>(open: &S, texts: &Texts, of: Subject<'_>, results: &mut Results) -> Result<()> {
+fn measure_queries<S: Store>(
+    open: &S,
+    texts: &Texts,
+    of: Subject<'_>,
+    results: &mut Results,
+) -> Result<()> {
     ask(open, texts.hits.iter().map(|(_, text)| text))?;
     let (latencies, answers) = ask(open, texts.hits.iter().map(|(_, text)| text))?;
     let recalled =

@@ -119,10 +119,10 @@ impl Tables {
         let mut random = Random(3);
         let mut taken = Vec::new();
         for _ in 0..OPENINGS {
-            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let keys: [u64; BANDS] = std::array::from_fn(|_| random.number());
             let (seconds, again) = time(|| {
                 let again = Self::open(&self.folder, self.documents)?;
-                black_box(again.query::<true>(&asked, SHARED_BANDS));
+                black_box(again.query::<true>(&keys, SHARED_BANDS));
                 Ok(again)
             })?;
             drop(again);
@@ -142,9 +142,9 @@ impl Tables {
         let (mut random, mut seconds) = (Random(2), Vec::with_capacity(count));
         let shared = if hits { SHARED_BANDS } else { 0 };
         for _ in 0..count {
-            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let keys: [u64; BANDS] = std::array::from_fn(|_| random.number());
             let start = Instant::now();
-            black_box(self.query::<false>(&asked, shared));
+            black_box(self.query::<false>(&keys, shared));
             seconds.push(start.elapsed().as_secs_f64());
         }
         Latencies::new(seconds)
@@ -159,17 +159,17 @@ impl Tables {
         again.fingerprints.map.advise(Advice::Random)?;
         let (mut random, mut seconds) = (Random(5), Vec::with_capacity(count));
         for _ in 0..count {
-            let asked: [u64; BANDS] = std::array::from_fn(|_| random.number());
-            let (taken, ()) = time(|| again.miss_cold(&asked))?;
+            let keys: [u64; BANDS] = std::array::from_fn(|_| random.number());
+            let (taken, ()) = time(|| again.miss_cold(&keys))?;
             seconds.push(taken);
         }
         Ok(Latencies::new(seconds))
     }
 
     /// Reads, for each band, the block that holds the group of the query.
-    fn miss_cold(&self, asked: &[u64; BANDS]) -> Result<()> {
+    fn miss_cold(&self, keys: &[u64; BANDS]) -> Result<()> {
         let mut blocks = [0; BANDS];
-        for (band, (block, key)) in blocks.iter_mut().zip(asked).enumerate() {
+        for (band, (block, key)) in blocks.iter_mut().zip(keys).enumerate() {
             let groups = self.documents / GROUP;
             let group = band * groups + place(*key, groups);
             let jitter = usize::from(self.directories.all()[group][0] & 1);
@@ -191,12 +191,12 @@ impl Tables {
     /// single thread does.
     pub fn rate(&self, threads: usize, count: usize) -> f64 {
         let mut random = Random(4);
-        let asked = || std::array::from_fn(|_| random.number());
-        let all: Vec<[u64; BANDS]> = std::iter::repeat_with(asked).take(count).collect();
+        let keys = || std::array::from_fn(|_| random.number());
+        let all: Vec<[u64; BANDS]> = std::iter::repeat_with(keys).take(count).collect();
         let together = Barrier::new(threads);
         let ask = |share: &[[u64; BANDS]]| {
-            for asked in share {
-                black_box(self.query::<false>(asked, SHARED_BANDS));
+            for keys in share {
+                black_box(self.query::<false>(keys, SHARED_BANDS));
             }
         };
         // Each thread runs all queries, starting at a different one.
@@ -221,10 +221,10 @@ impl Tables {
     /// Reads, step by step, what a query must read if it shares `shared` bands with one document.
     /// Each step depends on the previous one.
     #[inline]
-    fn query<const FIRST: bool>(&self, asked: &[u64; BANDS], shared: usize) -> u32 {
+    fn query<const FIRST: bool>(&self, keys: &[u64; BANDS], shared: usize) -> u32 {
         let groups = self.documents / GROUP;
         let mut begins = [0; BANDS];
-        for (band, (begin, key)) in begins.iter_mut().zip(asked).enumerate() {
+        for (band, (begin, key)) in begins.iter_mut().zip(keys).enumerate() {
             let group = place(*key, groups);
             // The address of the next read must depend on this word, as in a real query; one bit of
             // it is enough for that.
@@ -240,7 +240,7 @@ impl Tables {
         let one = |begin| self.fingerprints.at::<FIRST>(begin)[0];
         let mut equal = black_box(begins.map(one)).into_iter().map(u32::from).sum::<u32>() & 1;
         let fingerprints = self.fingerprints.all();
-        for (begin, key) in begins.into_iter().zip(asked) {
+        for (begin, key) in begins.into_iter().zip(keys) {
             let same = |one: &[u8; 2]| u32::from(u16::from_le_bytes(*one) == *key as u16);
             let line = begin / LINE * LINE;
             equal += fingerprints[line..line + LINE].iter().map(same).sum::<u32>();
