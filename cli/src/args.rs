@@ -47,7 +47,7 @@ pub(crate) use transfer::{Export, Import, Rebuild};
 pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
 
-pub(crate) use values::{Order, PairColumn, Stays};
+pub(crate) use values::{ClusterOrder, PairColumn, Stays};
 use values::{column, order, similarity};
 
 /// Heading of the options of all commands; they follow those of the command.
@@ -347,7 +347,7 @@ pub(crate) struct Clusters {
     /// Sort groups by size or by mean similarity, highest first; without it groups are printed as
     /// they are found. Holds all keys of groups in memory
     #[arg(long, value_name = "BY", value_parser = order())]
-    pub(crate) sort: Option<Order>,
+    pub(crate) sort: Option<ClusterOrder>,
 
     /// Maximum groups to print [default: all]
     #[arg(long, short = 'n', value_name = "N")]

@@ -15,12 +15,12 @@ pub(crate) struct Failure {
     message: String,
     /// Advice on what to do next; empty if the message is enough.
     advice: String,
-    kind: Kind,
+    kind: FailureKind,
 }
 
 /// Failures that callers treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FailureKind {
     Error,
     /// The reader of stdout has closed the pipe.
     BrokenPipe,
@@ -34,7 +34,7 @@ enum Kind {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: advice.into(), kind: Kind::Error }
+        Self { message: message.into(), advice: advice.into(), kind: FailureKind::Error }
     }
 
     /// An I/O error while reading a path that the user gave.
@@ -60,8 +60,8 @@ impl Failure {
             message: format!("cannot print the results: {error}"),
             advice: String::new(),
             kind: match error.kind() {
-                io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
-                _ => Kind::Error,
+                io::ErrorKind::BrokenPipe => FailureKind::BrokenPipe,
+                _ => FailureKind::Error,
             },
         }
     }
@@ -71,22 +71,22 @@ impl Failure {
         Self {
             message: "interrupted".to_owned(),
             advice: "run the same command again to continue".to_owned(),
-            kind: Kind::Interrupted,
+            kind: FailureKind::Interrupted,
         }
     }
 
     /// Marks the failure as caused by input in another format than the options say.
     pub(crate) fn of_wrong_input(self) -> Self {
-        Self { kind: Kind::WrongInput, ..self }
+        Self { kind: FailureKind::WrongInput, ..self }
     }
 
     pub(crate) fn is_of_wrong_input(&self) -> bool {
-        self.kind == Kind::WrongInput
+        self.kind == FailureKind::WrongInput
     }
 
     /// Whether stored data of an index are damaged.
     pub(crate) fn is_damage(&self) -> bool {
-        self.kind == Kind::Damage
+        self.kind == FailureKind::Damage
     }
 
     /// The message without the advice.
@@ -100,11 +100,11 @@ impl Failure {
     }
 
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.kind == Kind::BrokenPipe
+        self.kind == FailureKind::BrokenPipe
     }
 
     pub(crate) fn is_interruption(&self) -> bool {
-        self.kind == Kind::Interrupted
+        self.kind == FailureKind::Interrupted
     }
 
     /// Replaces the advice if a signal caused the failure.
@@ -146,7 +146,11 @@ impl From<Error> for Failure {
             ErrorKind::Closed => "run the command again on the right folder",
             _ => "",
         };
-        let kind = if error.kind() == ErrorKind::Corrupt { Kind::Damage } else { Kind::Error };
+        let kind = if error.kind() == ErrorKind::Corrupt {
+            FailureKind::Damage
+        } else {
+            FailureKind::Error
+        };
         Self { kind, ..Self::new(with_causes(&error), advice) }
     }
 }

@@ -76,12 +76,12 @@ fn links(path: &Path, _: &Metadata) -> u64 {
 
 /// A name in a folder. Two paths to one folder, say through two mounts, give equal entries.
 #[derive(PartialEq, Eq, Hash)]
-struct Entry {
+struct FolderEntry {
     folder: Option<FileId>,
     name: OsString,
 }
 
-impl Entry {
+impl FolderEntry {
     fn from_path(path: &Path) -> Self {
         let folder = path.parent().and_then(|folder| id(folder, &fs::metadata(folder).ok()?));
         // If the folder is unknown, the whole path stands for the entry.
@@ -93,7 +93,7 @@ impl Entry {
 /// Keeps those of several paths to one file that are different names of it.
 pub(crate) fn names<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<bool> {
     let mut seen = HashSet::new();
-    paths.into_iter().map(|path| seen.insert(Entry::from_path(path))).collect()
+    paths.into_iter().map(|path| seen.insert(FolderEntry::from_path(path))).collect()
 }
 
 /// The bytes that are freed if these paths of one file are removed: nothing, as long as the file

@@ -46,17 +46,17 @@ pub(crate) fn encoding(text: &str) -> Result<&'static Encoding, String> {
 
 /// Sort order of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ClusterOrder {
     Size,
     Similarity,
 }
 
 /// Parses the sort order of clusters. The names are declared as possible values, so shells can
 /// complete them.
-pub(super) fn order() -> impl TypedValueParser<Value = Order> {
+pub(super) fn order() -> impl TypedValueParser<Value = ClusterOrder> {
     PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
-        "size" => Order::Size,
-        _ => Order::Similarity,
+        "size" => ClusterOrder::Size,
+        _ => ClusterOrder::Similarity,
     })
 }
 

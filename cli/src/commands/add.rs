@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nearkin::{Batch, Edit, Index, Params, Shingles};
 
-use super::added::{Counts, Safe};
+use super::added::{AddCounts, Safe};
 use super::passages;
 use super::resume::Resume;
 use crate::args::Add;
@@ -37,7 +37,7 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 
 pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
-    let mut counts = Counts::default();
+    let mut counts = AddCounts::default();
     let input = if let Some(path) = &args.table.transactions {
         let (sets, unfit) = table_file::read(path, &args.table, &args.lines.row_options())?;
         counts.skip_rows(unfit);
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
 /// Prints the counts of the run; adds them to the message if the run failed.
 fn report(
     ended: Result<(), Failure>,
-    counts: &mut Counts,
+    counts: &mut AddCounts,
     output: &mut Output,
 ) -> Result<(), Failure> {
     counts.doubts = doubts::counts();
@@ -159,7 +159,7 @@ fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
 fn write(
     index: &Index,
     chunk: Vec<Result<Sketched, Skipped>>,
-    (counts, skips): (&mut Counts, &mut Skips),
+    (counts, skips): (&mut AddCounts, &mut Skips),
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut batch = Batch::new();

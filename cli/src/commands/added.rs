@@ -38,7 +38,7 @@ impl Safe<'_> {
 
 /// Counts of a run by outcome.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct AddCounts {
     inserted: u64,
     /// Includes documents replaced by a later document of the same run.
     replaced: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Counts {
     kinds: BTreeMap<&'static str, u64>,
 }
 
-impl Counts {
+impl AddCounts {
     /// Writes a batch, unless it is empty, and counts its outcomes. Its removes are of documents
     /// whose text is blank now: one that is not stored was skipped.
     pub(crate) fn write(&mut self, index: &Index, batch: Batch) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for AddCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { inserted, replaced, unchanged, emptied, skipped, expired, kinds, .. } = self;
         let inserted = counted(*inserted, "document");
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_was_skipped_and_why() {
-        let mut counts = Counts { inserted: 1_200, replaced: 3, ..Counts::default() };
+        let mut counts = AddCounts { inserted: 1_200, replaced: 3, ..AddCounts::default() };
         assert_eq!(
             counts.to_string(),
             "1,200 documents inserted, 3 replaced, 0 unchanged, 0 skipped"

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     let reading = Reading::new(index.sketcher(), fields);
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("admitting", unit, total);
-    let (mut counts, mut repetitive) = (Counts::default(), Repetitive::default());
+    let (mut counts, mut repetitive) = (AdmitCounts::default(), Repetitive::default());
     let mut skips = Skips::new(args.lines.lenient);
     let ended = pipeline::run(
         &mut input,
@@ -132,7 +132,7 @@ fn admit(
     index: &Index,
     terms: &nearkin::Admit<'_>,
     chunk: Vec<Result<(Sketched, Option<Variety>), Skipped>>,
-    (counts, skips, repetitive): (&mut Counts, &mut Skips, &mut Repetitive),
+    (counts, skips, repetitive): (&mut AdmitCounts, &mut Skips, &mut Repetitive),
     progress: &Progress,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -237,7 +237,7 @@ fn print(
 
 /// Counts of a run by decision.
 #[derive(Debug, Default)]
-struct Counts {
+struct AdmitCounts {
     admitted: u64,
     replaced: u64,
     unchanged: u64,
@@ -249,7 +249,7 @@ struct Counts {
     expired: u64,
 }
 
-impl Counts {
+impl AdmitCounts {
     fn count(&mut self, decision: &Decision) {
         let count = match word(decision) {
             "rejected" => &mut self.rejected,
@@ -264,7 +264,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for AdmitCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { admitted, replaced, unchanged, rejected, skipped, removed, expired } = *self;
         write!(f, "{} admitted, {} replaced, ", counted(admitted, "document"), grouped(replaced))?;

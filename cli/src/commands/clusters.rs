@@ -9,7 +9,7 @@ use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
 
 use super::pairs::unfinished;
-use crate::args::{Clusters, Order};
+use crate::args::{ClusterOrder, Clusters};
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
@@ -41,12 +41,12 @@ struct ClusterObject<'a> {
 }
 
 /// A cluster, and how each document is related to the representative.
-struct Measured {
+struct LinkedCluster {
     cluster: Cluster,
     links: Vec<Link>,
 }
 
-impl Measured {
+impl LinkedCluster {
     /// Mean similarity of the other documents to the representative.
     fn mean(&self) -> f64 {
         let others = self.links.get(1..).unwrap_or_default();
@@ -76,7 +76,7 @@ struct Measuring<'a> {
 
 impl Measuring<'_> {
     /// `None` if nothing is left of the cluster but the representative.
-    fn measure(&self, cluster: Cluster) -> Result<Option<Measured>, Failure> {
+    fn measure(&self, cluster: Cluster) -> Result<Option<LinkedCluster>, Failure> {
         let mut links = match self.originals {
             None => self.snapshot.links(&cluster, self.alike)?,
             Some(originals) => {
@@ -93,7 +93,7 @@ impl Measuring<'_> {
             cluster.times.retain(|_| keep.next() == Some(&true));
             links.retain(|link| link.is_direct);
         }
-        Ok((links.len() > 1).then_some(Measured { cluster, links }))
+        Ok((links.len() > 1).then_some(LinkedCluster { cluster, links }))
     }
 }
 
@@ -174,11 +174,11 @@ fn in_order(
     measuring: &Measuring<'_>,
     args: &Clusters,
     mut clusters: Vec<Cluster>,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<LinkedCluster>, Failure> {
     let limit = args.limit.unwrap_or(usize::MAX);
     let by_size = |one: &Cluster| (Reverse(one.size()), one.keys.first().cloned());
     clusters.sort_by_cached_key(by_size);
-    if args.sort != Some(Order::Similarity) {
+    if args.sort != Some(ClusterOrder::Similarity) {
         clusters.truncate(limit);
     }
     let measured = clusters.into_iter().filter_map(|cluster| {
@@ -189,7 +189,7 @@ fn in_order(
         measure().transpose()
     });
     let mut measured = measured.collect::<Result<Vec<_>, _>>()?;
-    if args.sort == Some(Order::Similarity) {
+    if args.sort == Some(ClusterOrder::Similarity) {
         // The sort is stable: equally similar clusters stay ordered by size.
         measured.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
         measured.truncate(limit);
@@ -199,8 +199,8 @@ fn in_order(
 
 /// Prints a cluster as a text block: the representative with size, dates and the least similarity
 /// to it, then each other document with its similarity to the representative, then a blank line.
-fn print(measured: &Measured, output: &mut Output) -> Result<(), Failure> {
-    let Measured { cluster, links } = measured;
+fn print(measured: &LinkedCluster, output: &mut Output) -> Result<(), Failure> {
+    let LinkedCluster { cluster, links } = measured;
     let mut documents = cluster.keys.iter().zip(links);
     let Some((representative, _)) = documents.next() else { return Ok(()) };
     if output.json() {

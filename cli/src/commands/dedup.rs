@@ -41,8 +41,8 @@ use crate::input::skips;
 use crate::interrupt;
 use crate::output::{self, Output, counted, grouped};
 
-use counts::Counts;
-use format::Format;
+use counts::DedupCounts;
+use format::OutputFormat;
 use request::Request;
 use work::{Stage, Work};
 
@@ -85,7 +85,11 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.
-fn to_stdout(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Result<(), Failure> {
+fn to_stdout(
+    counts: &DedupCounts,
+    request: &Request<'_>,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::reading(&request.out, &error);
     let mut file = File::open(&request.out).map_err(failed)?;
     let mut block = vec![0; 256 << 10];
@@ -97,7 +101,7 @@ fn to_stdout(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Res
         }
     }
     output.flush()?;
-    let Counts { read, kept, skipped, .. } = *counts;
+    let DedupCounts { read, kept, skipped, .. } = *counts;
     let dropped = grouped(counts.dropped + counts.dropped_for_index);
     output::note(format!(
         "{} read, {} kept, {dropped} dropped, {} skipped",
@@ -118,9 +122,9 @@ fn passes(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     }
     if work.state.stage == Stage::Write {
         match request.format {
-            Format::Lines => write::run(request, work)?,
-            Format::Table => write_rows::table(request, work)?,
-            Format::Parquet => write_rows::parquet(request, work)?,
+            OutputFormat::Lines => write::run(request, work)?,
+            OutputFormat::Table => write_rows::table(request, work)?,
+            OutputFormat::Parquet => write_rows::parquet(request, work)?,
         }
     }
     Ok(())
@@ -156,9 +160,9 @@ struct SummaryObject<'a> {
     dropped_file: &'a str,
 }
 
-fn report(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Result<(), Failure> {
+fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> Result<(), Failure> {
     let (args, dropped_file) = (request.args, &request.dropped);
-    let Counts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
+    let DedupCounts { read, kept, dropped, dropped_for_index, skipped, .. } = *counts;
     if output.json() {
         output.object(&SummaryObject {
             read,
@@ -204,7 +208,7 @@ fn report(counts: &Counts, request: &Request<'_>, output: &mut Output) -> Result
     let size = match request.format {
         // Parquet compresses rows together, so the size of the dropped rows is unknown. Only the
         // sizes of OUT and of the input are printed.
-        Format::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
+        OutputFormat::Parquet => format!("size: {} of {of}", output::bytes(counts.bytes_kept)),
         _ => format!("saved: {} of {of} ({share:.1} %)", output::bytes(saved)),
     };
     rows.push((String::new(), size));

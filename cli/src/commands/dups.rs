@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Output};
 
-use files::Files;
+use files::ExaminedFiles;
 use folder::folders;
 use groups::Groups;
 
@@ -40,12 +40,12 @@ pub(crate) fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
         bytes_min: args.min_size,
         one_file_system: args.one_file_system,
     };
-    let mut files = Files::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred(args)?, args.keep)?;
     let exact = exact::groups(&files)?;
     let mut groups = Groups::default();
     if !args.exact {
         let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
-        let wanted = cache::Wanted { args, folders: &paths, selection: &selection };
+        let wanted = cache::WantedIndex { args, folders: &paths, selection: &selection };
         let near = cache::with_index(&wanted, |index| {
             near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
         });

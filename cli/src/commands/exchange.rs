@@ -23,12 +23,12 @@ use crate::failure::Failure;
 
 /// The format of an export, from the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ExchangeFormat {
     Lines,
     Parquet,
 }
 
-impl Format {
+impl ExchangeFormat {
     /// `reads`: also accept names that the tool reads but never writes.
     fn from_path(path: &Path, reads: bool) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
@@ -58,9 +58,9 @@ pub(crate) enum Writer {
 impl Writer {
     /// Starts a file. It gets its final name in [`Writer::finish`].
     pub(crate) fn create(path: &Path, header: &Header, params: &Params) -> Result<Self, Failure> {
-        Ok(match Format::from_path(path, false)? {
-            Format::Lines => Self::Lines(lines::LinesWriter::create(path, header)?),
-            Format::Parquet => {
+        Ok(match ExchangeFormat::from_path(path, false)? {
+            ExchangeFormat::Lines => Self::Lines(lines::LinesWriter::create(path, header)?),
+            ExchangeFormat::Parquet => {
                 Self::Parquet(Box::new(parquet::ParquetWriter::create(path, header, params)?))
             }
         })
@@ -90,12 +90,12 @@ pub(crate) enum Reader {
 impl Reader {
     /// Opens a file and reads its header.
     pub(crate) fn open(path: &Path) -> Result<(Header, Self), Failure> {
-        Ok(match Format::from_path(path, true)? {
-            Format::Lines => {
+        Ok(match ExchangeFormat::from_path(path, true)? {
+            ExchangeFormat::Lines => {
                 let (header, reader) = lines::LinesReader::open(path)?;
                 (header, Self::Lines(reader))
             }
-            Format::Parquet => {
+            ExchangeFormat::Parquet => {
                 let (header, reader) = parquet::ParquetReader::open(path)?;
                 (header, Self::Parquet(Box::new(reader)))
             }
@@ -123,9 +123,12 @@ mod tests {
 
     #[test]
     fn the_ending_says_what_a_file_is() {
-        let format = |name: &str| Format::from_path(Path::new(name), false).ok();
-        assert_eq!((format("a.jsonl"), format("-")), (Some(Format::Lines), Some(Format::Lines)));
-        assert_eq!(format("a.b.PARQUET"), Some(Format::Parquet));
+        let format = |name: &str| ExchangeFormat::from_path(Path::new(name), false).ok();
+        assert_eq!(
+            (format("a.jsonl"), format("-")),
+            (Some(ExchangeFormat::Lines), Some(ExchangeFormat::Lines))
+        );
+        assert_eq!(format("a.b.PARQUET"), Some(ExchangeFormat::Parquet));
         assert_eq!((format("a"), format("a.csv")), (None, None));
     }
 }

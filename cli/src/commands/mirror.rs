@@ -50,7 +50,7 @@ use plan::{check_folder, plan};
 use report::FileCounts;
 use skip_cache::SkipCache;
 use store::Store;
-use walk::{Found, Rules, Scope};
+use walk::{Rules, Scope, WalkItem};
 
 pub(crate) use selection::Selection;
 
@@ -183,17 +183,17 @@ pub(crate) fn files_in(
     let mut files = Vec::new();
     for found in walk::walk(&folder, &rules, &Scope::All) {
         match found {
-            Found::File { path, metadata } => files.push((path, metadata)),
-            Found::Unlisted { path, why } if path == folder.path => {
+            WalkItem::File { path, metadata } => files.push((path, metadata)),
+            WalkItem::Unlisted { path, why } if path == folder.path => {
                 return Err(Failure::new(
                     format!("cannot read the folder {}: {why}", path.display()),
                     "check its permissions",
                 ));
             }
-            Found::Unlisted { path, why } => {
+            WalkItem::Unlisted { path, why } => {
                 output::note(format!("skipped {}: {why}", path.display()));
             }
-            Found::Folder { .. } | Found::Other { .. } => {}
+            WalkItem::Folder { .. } | WalkItem::Other { .. } => {}
         }
     }
     Ok(files)

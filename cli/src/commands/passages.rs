@@ -8,7 +8,7 @@ use nearkin::passages::{
 use nearkin::{Index, Reader};
 use serde::Serialize;
 
-use super::added::{Counts, Safe};
+use super::added::{AddCounts, Safe};
 use crate::args::Query;
 use crate::ended::Ended;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// Counts, skips and checkpoints of a run that adds texts.
 pub(crate) struct Adding<'a> {
-    pub(crate) counts: &'a mut Counts,
+    pub(crate) counts: &'a mut AddCounts,
     pub(crate) skips: &'a mut Skips,
     pub(crate) safe: &'a Safe<'a>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn add(
 fn write(
     index: &PassageIndex,
     chunk: Vec<Result<Prepared, Skipped>>,
-    (counts, skips): (&mut Counts, &mut Skips),
+    (counts, skips): (&mut AddCounts, &mut Skips),
     progress: &Progress,
 ) -> Result<(), Failure> {
     let (mut texts, mut bytes, mut skipped) = (Vec::new(), 0, Vec::new());

@@ -47,14 +47,14 @@ pub(crate) fn run(args: Remove, output: &mut Output) -> Result<Ended, Failure> {
     if args.if_similar.is_some() {
         opened::check_of_documents(index.params(), "remove --if-similar")?;
     }
-    let target = Target::new(index)?;
+    let target = RemovalTarget::new(index)?;
     let progress = Progress::start("removing", Unit::Bytes, bytes);
     let mut removing = Removing {
         index: &target,
         progress: &progress,
         keys: Vec::new(),
         waiting: args.if_similar.map(|_| HashSet::new()),
-        counts: Counts::default(),
+        counts: RemoveCounts::default(),
     };
     let ended = args
         .keys
@@ -97,7 +97,7 @@ fn remove_at_once(
     interrupt::end_at_once(advice.to_owned());
     let index = opened::to_change(dir)?;
     opened::check_of_documents(index.params(), command)?;
-    let counts = Counts { removed: remove(&index)?, ..Counts::default() };
+    let counts = RemoveCounts { removed: remove(&index)?, ..RemoveCounts::default() };
     index.close()?;
     if output.json() {
         output.object(&counts)?;
@@ -109,7 +109,7 @@ fn remove_at_once(
 
 /// Counts of a run: removed and missing keys, and with `--if-similar` those kept.
 #[derive(Debug, Default, Serialize)]
-struct Counts {
+struct RemoveCounts {
     removed: u64,
     missing: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,12 +117,12 @@ struct Counts {
 }
 
 /// The kind of index that keys are removed from.
-enum Target {
+enum RemovalTarget {
     Documents(Index),
     Passages(PassageIndex),
 }
 
-impl Target {
+impl RemovalTarget {
     fn new(index: Index) -> Result<Self, Failure> {
         Ok(match index.params().passages() {
             None => Self::Documents(index),
@@ -175,12 +175,12 @@ impl Target {
 
 /// Removes keys in batches.
 struct Removing<'a> {
-    index: &'a Target,
+    index: &'a RemovalTarget,
     progress: &'a Progress,
     keys: Vec<Vec<u8>>,
     /// With `--if-similar`: all named keys. Nothing is removed before the last one is read.
     waiting: Option<HashSet<Vec<u8>>>,
-    counts: Counts,
+    counts: RemoveCounts,
 }
 
 impl Removing<'_> {

@@ -63,14 +63,14 @@ pub(crate) fn export(args: &Export, output: &mut Output) -> Result<Ended, Failur
 
 /// Counts of imported documents.
 #[derive(Debug, Default, Serialize)]
-struct Counts {
+struct ImportCounts {
     inserted: u64,
     /// Includes documents that were replaced by a later document of the same source.
     replaced: u64,
     unchanged: u64,
 }
 
-impl std::fmt::Display for Counts {
+impl std::fmt::Display for ImportCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let inserted = counted(self.inserted, "document");
         let (replaced, unchanged) = (grouped(self.replaced), grouped(self.unchanged));
@@ -80,7 +80,8 @@ impl std::fmt::Display for Counts {
 
 pub(crate) fn import(args: &Import, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
-    let mut importing = Importing { dir: &args.index, index: None, counts: Counts::default() };
+    let mut importing =
+        Importing { dir: &args.index, index: None, counts: ImportCounts::default() };
     let ended = args.sources.iter().try_for_each(|source| importing.source(source));
     let Importing { index, counts, .. } = importing;
     opened::close(ended, || index.map_or(Ok(()), Index::close)).map_err(|failure| {
@@ -101,7 +102,7 @@ struct Importing<'a> {
     dir: &'a Path,
     /// `None` until the first source determines the parameters.
     index: Option<Index>,
-    counts: Counts,
+    counts: ImportCounts,
 }
 
 impl Importing<'_> {
@@ -205,7 +206,7 @@ fn open<'a>(
     ))
 }
 
-impl Counts {
+impl ImportCounts {
     /// Whether all counts are zero.
     fn is_none(&self) -> bool {
         self.inserted + self.replaced + self.unchanged == 0

@@ -36,7 +36,7 @@ use crate::output::{self, Output, counted, grouped};
 
 use advice::{Looks, Measured};
 use choices::Choice;
-use plot::Curve;
+use plot::PlottedCurve;
 use sample::{Agreement, Costs, Reservoir, Sample};
 
 /// Maximum percentage of the known pairs that may lie below the threshold derived from them.
@@ -358,7 +358,8 @@ impl Findings {
         ))?;
         self.print_table(recommended, output)?;
         output.line("")?;
-        let curve = |name: &str, chance| Curve { name: name.to_owned(), chance, strong: true };
+        let curve =
+            |name: &str, chance| PlottedCurve { name: name.to_owned(), chance, strong: true };
         let compared = curve("compared", Box::new(|similarity| chosen.compared(similarity)));
         let returned = curve("returned", Box::new(|similarity| chosen.returned(similarity)));
         for line in plot::lines(&[('o', &returned), ('*', &compared)], threshold) {
@@ -471,7 +472,7 @@ fn rate(rate: f64) -> String {
 
 fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(), Failure> {
     let threshold = findings.choices[recommended].params.threshold();
-    let curves = findings.choices.iter().enumerate().map(|(at, choice)| Curve {
+    let curves = findings.choices.iter().enumerate().map(|(at, choice)| PlottedCurve {
         name: choice.name(),
         chance: Box::new(|similarity| choice.compared(similarity)),
         strong: at == recommended,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::decode;
 use super::decode::Decoded;
 use super::format::{Format, refused};
-use super::wire::{Request, WORD, write_reply};
+use super::wire::{ParseRequest, WORD, write_reply};
 use super::{html, limits, mail, office, pdf, rtf};
 use crate::raw::Reason;
 
@@ -79,7 +79,7 @@ fn end_if_it_hangs(pause: Duration) {
 fn serve() -> io::Result<()> {
     let mut requests = io::stdin().lock();
     let limit = |memory, seconds, length| limits::set(memory, seconds, length);
-    while let Some(Request { format, bytes, .. }) = Request::read(&mut requests, limit)? {
+    while let Some(ParseRequest { format, bytes, .. }) = ParseRequest::read(&mut requests, limit)? {
         AT_WORK.store(true, Ordering::Relaxed);
         let read = panic::catch_unwind(AssertUnwindSafe(|| parse(format, bytes)));
         AT_WORK.store(false, Ordering::Relaxed);

@@ -54,7 +54,7 @@ pub(crate) fn forced() -> Option<&'static Encoding> {
 
 /// The most likely encoding of a row that is not UTF-8; `None` if it is mostly UTF-8.
 pub(crate) fn likely(row: &[u8]) -> Option<&'static Encoding> {
-    (!utf8::Counts::count(row).is_likely()).then(|| guess::guess(row))
+    (!utf8::Utf8Counts::count(row).is_likely()).then(|| guess::guess(row))
 }
 
 /// The encoding of a label, such as `latin1` or `windows-1251`. `None` if it cannot be decoded.
@@ -96,7 +96,7 @@ pub(crate) fn decode(
 
 /// Decodes data that is neither valid UTF-8 nor UTF-16 nor ISO-2022.
 fn not_utf_8(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<Decoded, Reason> {
-    let counts = utf8::Counts::count(bytes);
+    let counts = utf8::Utf8Counts::count(bytes);
     if counts.is_only_cut() || (counts.is_likely() && declared.is_none_or(|one| one == UTF_8)) {
         return few_replaced(How::new(UTF_8, Evidence::Bytes), bytes, 0);
     }

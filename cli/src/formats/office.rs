@@ -14,7 +14,7 @@ use super::zipped::{Archive, ReadSoFar, part};
 use crate::raw::Reason;
 
 /// The document format of a ZIP archive.
-enum Kind {
+enum OfficeFormat {
     Word,
     Slides,
     OpenDocument,
@@ -24,7 +24,7 @@ enum Kind {
     Other(&'static str),
 }
 
-impl Kind {
+impl OfficeFormat {
     fn detect(archive: &mut Archive) -> Self {
         let names = ["word/document.xml", "ppt/presentation.xml", "xl/workbook.xml"];
         let [word, slides, table] = names.map(|name| archive.index_for_name(name).is_some());
@@ -53,14 +53,14 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
     let archive = ZipArchive::new(Cursor::new(bytes));
     let mut archive = archive.map_err(|error| refused("ZIP", error))?;
     let mut read = ReadSoFar::nothing();
-    match Kind::detect(&mut archive) {
-        Kind::Other(what) => return Err(Reason::Format(what.to_owned())),
-        Kind::Epub(folder) => return super::epub::text(archive, &folder),
-        Kind::Word => word(&mut archive, &mut read).map_err(|error| refused("Word", error)),
-        Kind::Slides => {
+    match OfficeFormat::detect(&mut archive) {
+        OfficeFormat::Other(what) => return Err(Reason::Format(what.to_owned())),
+        OfficeFormat::Epub(folder) => return super::epub::text(archive, &folder),
+        OfficeFormat::Word => word(&mut archive, &mut read).map_err(|error| refused("Word", error)),
+        OfficeFormat::Slides => {
             slides(&mut archive, &mut read).map_err(|error| refused("PowerPoint", error))
         }
-        Kind::OpenDocument => {
+        OfficeFormat::OpenDocument => {
             open_document(&mut archive, &mut read).map_err(|error| refused("OpenDocument", error))
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<Decoded, Reason> {
 
 fn open_document(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
     let content = part(archive, "content.xml", read)?;
-    let text = Text {
+    let text = TextRules {
         paragraphs: &["p", "h", "table-row"],
         spaces: &["s", "tab", "line-break", "table-cell"],
         texts: &[],
@@ -78,7 +78,7 @@ fn open_document(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, 
     text.extract(&content)
 }
 
-const WORD: Text<'_> = Text {
+const WORD: TextRules<'_> = TextRules {
     paragraphs: &["p", "tr"],
     spaces: &["tab", "br", "cr", "tc", "txbxContent"],
     texts: &["t"],
@@ -98,7 +98,8 @@ fn word(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
 }
 
 fn slides(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String> {
-    let slides = Text { paragraphs: &["p"], spaces: &["br", "tc"], texts: &["t"], skipped: &[] };
+    let slides =
+        TextRules { paragraphs: &["p"], spaces: &["br", "tc"], texts: &["t"], skipped: &[] };
     let number = |name: &str| -> Option<u32> {
         name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse().ok()
     };
@@ -116,7 +117,7 @@ fn slides(archive: &mut Archive, read: &mut ReadSoFar) -> Result<String, String>
 }
 
 /// How the elements of a format are interpreted, by their local names.
-struct Text<'a> {
+struct TextRules<'a> {
     /// Elements whose end ends a line.
     paragraphs: &'a [&'a str],
     /// Elements that become white space.
@@ -127,7 +128,7 @@ struct Text<'a> {
     skipped: &'a [&'a str],
 }
 
-impl Text<'_> {
+impl TextRules<'_> {
     fn extract(&self, xml: &str) -> Result<String, String> {
         let mut reader = Reader::from_str(xml);
         let (mut text, mut within, mut skipping) = (String::new(), 0_u32, 0_u32);

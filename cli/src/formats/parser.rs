@@ -15,7 +15,7 @@ use super::decode::Decoded;
 #[cfg(not(test))]
 use super::decode::forced;
 use super::format::{Format, failed};
-use super::wire::{Request, read_reply};
+use super::wire::{ParseRequest, read_reply};
 use crate::interrupt;
 use crate::raw::Reason;
 
@@ -58,7 +58,7 @@ fn read(format: Format, bytes: Vec<u8>) -> Result<Decoded, Reason> {
         length if length <= MEDIUM_BYTES => MEMORY_OF_MEDIUM,
         _ => MEMORY_MAX,
     };
-    let mut request = Request { format, memory, seconds: SECONDS, bytes };
+    let mut request = ParseRequest { format, memory, seconds: SECONDS, bytes };
     match within(&mut request, CLOCK_TIME_MAX) {
         // Most likely the parser ran out of memory: try again with the full limit.
         Err(Failed::Ended(_)) if memory < MEMORY_MAX && !interrupt::came() => {
@@ -125,7 +125,7 @@ fn is_out_of_time(_: Option<ExitStatus>) -> bool {
 
 /// Sends one request to a parser process, and returns its reply.
 fn within(
-    request: &mut Request,
+    request: &mut ParseRequest,
     clock_time_max: Option<Duration>,
 ) -> Result<Result<Decoded, Reason>, Failed> {
     let _share = Share::take(request.memory);
@@ -223,7 +223,7 @@ impl Process {
 
     fn ask(
         &mut self,
-        request: &mut Request,
+        request: &mut ParseRequest,
         clock_time_max: Option<Duration>,
     ) -> Result<Result<Decoded, Reason>, Failed> {
         let Self { child, requests, replies } = self;

@@ -25,8 +25,8 @@ fn as_child() {
     }
 }
 
-fn request(what: &str, memory: u64, seconds: u64) -> Request {
-    Request { format: Format::Trial, memory, seconds, bytes: what.as_bytes().to_vec() }
+fn request(what: &str, memory: u64, seconds: u64) -> ParseRequest {
+    ParseRequest { format: Format::Trial, memory, seconds, bytes: what.as_bytes().to_vec() }
 }
 
 fn why(read: Result<Result<Decoded, Reason>, Failed>) -> String {

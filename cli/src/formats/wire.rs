@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// A file to parse.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ParseRequest {
     pub(super) format: Format,
     /// Memory limit for the parser, in bytes.
     pub(super) memory: u64,
@@ -28,7 +28,7 @@ pub(super) struct Request {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Request {
+impl ParseRequest {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let format = Format::ALL.iter().position(|one| *one == self.format).unwrap_or_default();
         let length = self.bytes.len() as u64;
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn requests_come_through_and_torn_ones_do_not() {
         let request =
-            Request { format: Format::Rtf, memory: 5, seconds: 6, bytes: b"bytes".to_vec() };
-        let read = |mut bytes: &[u8]| Request::read(&mut bytes, |_, _, _| ());
+            ParseRequest { format: Format::Rtf, memory: 5, seconds: 6, bytes: b"bytes".to_vec() };
+        let read = |mut bytes: &[u8]| ParseRequest::read(&mut bytes, |_, _, _| ());
         let mut bytes = Vec::new();
         request.write(&mut bytes).unwrap();
         assert_eq!(read(&bytes).unwrap(), Some(request));

@@ -44,14 +44,14 @@ pub(crate) struct Reading {
     sketcher: Sketcher,
     fields: Fields,
     /// Shared by all clones, which work on the same input.
-    first_fault: Arc<Mutex<Option<Fault>>>,
+    first_fault: Arc<Mutex<Option<MalformedLine>>>,
     /// Number of texts in which halves of surrogate pairs were replaced; shared, too.
     replaced: Arc<AtomicU64>,
 }
 
 /// A malformed line.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
+pub(crate) struct MalformedLine {
     pub(crate) file: Arc<str>,
     pub(crate) number: u64,
     pub(crate) why: String,
@@ -66,7 +66,7 @@ impl Reading {
     }
 
     /// The first malformed line. With several files: the one with the lowest line number.
-    pub(crate) fn first_fault(&self) -> Option<Fault> {
+    pub(crate) fn first_fault(&self) -> Option<MalformedLine> {
         self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -89,7 +89,7 @@ impl Reading {
         }
         let (file, why, guess) =
             (Arc::clone(file), why.to_owned(), Guess::from_line(&self.fields, line));
-        *first = Some(Fault { file, number, why, guess });
+        *first = Some(MalformedLine { file, number, why, guess });
     }
 
     pub(crate) fn sketch(&self, raw: Raw) -> Result<Sketched, Skipped> {

@@ -34,7 +34,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// What was found, and what is still to be printed.
-struct Found {
+struct FoundDoubts {
     counts: Doubts,
     /// The counts that were printed.
     reported: Doubts,
@@ -44,14 +44,14 @@ struct Found {
     many: Vec<String>,
 }
 
-static FOUND: Mutex<Found> = Mutex::new(Found {
+static FOUND: Mutex<FoundDoubts> = Mutex::new(FoundDoubts {
     counts: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
     reported: Doubts { guessed_encoding: 0, replaced_bytes: 0, many_documents: 0 },
     named: Vec::new(),
     many: Vec::new(),
 });
 
-fn found() -> MutexGuard<'static, Found> {
+fn found() -> MutexGuard<'static, FoundDoubts> {
     FOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn counts() -> Doubts {
 /// Prints what was found since the last call.
 pub(crate) fn report() {
     let mut found = found();
-    let Found { counts, reported, named, many } = &mut *found;
+    let FoundDoubts { counts, reported, named, many } = &mut *found;
     for one in named.drain(..) {
         output::note(one);
     }

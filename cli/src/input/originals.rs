@@ -40,13 +40,13 @@ pub(crate) struct Originals {
     /// The folder that files must lie in, if there is one.
     inside: Option<Inside>,
     /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
-    lines: HashMap<Vec<u8>, Place>,
+    lines: HashMap<Vec<u8>, LinePlace>,
     kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
 }
 
 /// Where a line is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LinePlace {
     /// Index of its file in `files`.
     file: u32,
     /// Length including the line end; lengths above `u32::MAX` are stored as `u32::MAX`.
@@ -143,7 +143,7 @@ impl Originals {
                 if let Some(key) = reading.key(&raw) {
                     let bytes = u32::try_from(file.bytes_read() - at).unwrap_or(u32::MAX);
                     let file = u32::try_from(number).unwrap_or(u32::MAX);
-                    lines.insert(key, Place { file, bytes, at });
+                    lines.insert(key, LinePlace { file, bytes, at });
                 } else {
                     counted.skipped += 1;
                     counted.bad += 1;
@@ -247,7 +247,7 @@ impl Originals {
             let body = body.map(Bytes::from);
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
-        let Place { file, at, .. } = self.lines.get(key)?;
+        let LinePlace { file, at, .. } = self.lines.get(key)?;
         self.files.get(*file as usize)?.open(*at).and_then(|mut lines| lines.next()).ok()?
     }
 

@@ -16,7 +16,7 @@ use crate::raw::{Origin, Raw, Reason, has_line};
 
 /// An open file of documents.
 pub(crate) struct Records {
-    rows: Rows,
+    rows: RecordRows,
     /// For messages: the file name, or "stdin".
     name: Arc<str>,
     /// Index of the file in the input.
@@ -26,7 +26,7 @@ pub(crate) struct Records {
     wrong_line: Bytes,
 }
 
-enum Rows {
+enum RecordRows {
     Lines(Lines),
     Table {
         rows: Box<TableRows>,
@@ -58,7 +58,7 @@ impl Records {
             let source = source::open_at(path, wanted, at)?;
             return Ok(records(
                 &source.name.clone(),
-                Rows::Lines(Lines::from_source(source, (number, at))),
+                RecordRows::Lines(Lines::from_source(source, (number, at))),
             ));
         }
         let source = source::open(path, wanted)?;
@@ -71,7 +71,7 @@ impl Records {
             }
         }
         let (rows, before) = (Box::new(rows), (number, at));
-        Ok(records(&name, Rows::Table { rows, before, taken, ends_ahead }))
+        Ok(records(&name, RecordRows::Table { rows, before, taken, ends_ahead }))
     }
 
     /// Opens a file at its beginning.
@@ -85,15 +85,15 @@ impl Records {
 
     #[cfg(test)]
     pub(crate) fn from_lines(lines: Lines) -> Self {
-        let (rows, name) = (Rows::Lines(lines), "test".into());
+        let (rows, name) = (RecordRows::Lines(lines), "test".into());
         Self { rows, name, file: 0, is_lenient: false, wrong_line: Bytes::new() }
     }
 
     /// Changes the name used in messages.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = name.into();
-        if let Rows::Lines(lines) = self.rows {
-            self.rows = Rows::Lines(lines.named(name));
+        if let RecordRows::Lines(lines) = self.rows {
+            self.rows = RecordRows::Lines(lines.named(name));
         }
         self
     }
@@ -101,8 +101,8 @@ impl Records {
     /// Sets the index of the file in the input.
     pub(crate) fn of_file(mut self, file: u32) -> Self {
         self.file = file;
-        if let Rows::Lines(lines) = self.rows {
-            self.rows = Rows::Lines(lines.of_file(file));
+        if let RecordRows::Lines(lines) = self.rows {
+            self.rows = RecordRows::Lines(lines.of_file(file));
         }
         self
     }
@@ -111,7 +111,7 @@ impl Records {
     /// line of JSON that cannot be read is always a reason, unless it is not UTF-8.
     pub(crate) fn next(&mut self) -> Result<Option<Raw>, Failure> {
         let (number, wrong) = match &mut self.rows {
-            Rows::Lines(lines) => {
+            RecordRows::Lines(lines) => {
                 let Some(raw) = lines.next()? else { return Ok(None) };
                 let Raw { origin: Origin::Line { number, .. }, body: Ok(line) } = &raw else {
                     return Ok(Some(raw));
@@ -123,7 +123,7 @@ impl Records {
                 let why = source::not_utf_8(line);
                 (*number, Wrong { line: *number, why, is_too_large: false })
             }
-            Rows::Table { rows, before, .. } => {
+            RecordRows::Table { rows, before, .. } => {
                 *before = position_in(rows);
                 let next = rows.next();
                 let next = next.map_err(|error| failed(&self.name, rows.next_line(), &error))?;
@@ -149,40 +149,40 @@ impl Records {
     /// The bytes of the last document, if [`Records::next`] returned a reason for it.
     pub(crate) fn wrong(&self) -> &[u8] {
         match &self.rows {
-            Rows::Lines(_) => &self.wrong_line,
-            Rows::Table { rows, .. } => rows.wrong_row(),
+            RecordRows::Lines(_) => &self.wrong_line,
+            RecordRows::Table { rows, .. } => rows.wrong_row(),
         }
     }
 
     /// Lines and uncompressed bytes of the file read so far, including blank lines.
     pub(crate) fn position(&self) -> (u64, u64) {
         match &self.rows {
-            Rows::Lines(lines) => lines.position(),
-            Rows::Table { rows, .. } => position_in(rows),
+            RecordRows::Lines(lines) => lines.position(),
+            RecordRows::Table { rows, .. } => position_in(rows),
         }
     }
 
     /// The position before the last call of [`Records::next`].
     pub(crate) fn before(&self) -> (u64, u64) {
         match &self.rows {
-            Rows::Lines(lines) => lines.before(),
-            Rows::Table { before, .. } => *before,
+            RecordRows::Lines(lines) => lines.before(),
+            RecordRows::Table { before, .. } => *before,
         }
     }
 
     /// Stored (possibly compressed) bytes read so far.
     pub(crate) fn bytes_taken(&self) -> u64 {
         match &self.rows {
-            Rows::Lines(lines) => lines.bytes_taken(),
-            Rows::Table { taken, .. } => taken.load(Ordering::Relaxed),
+            RecordRows::Lines(lines) => lines.bytes_taken(),
+            RecordRows::Table { taken, .. } => taken.load(Ordering::Relaxed),
         }
     }
 
     /// Whether no complete line is buffered, so that reading the next one may block.
     pub(crate) fn would_wait(&self) -> bool {
         match &self.rows {
-            Rows::Lines(lines) => lines.would_wait(),
-            Rows::Table { rows, ends_ahead, .. } => {
+            RecordRows::Lines(lines) => lines.would_wait(),
+            RecordRows::Table { rows, ends_ahead, .. } => {
                 let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
                 !has_line(rows.ahead()) && ends_ahead.as_ref().is_none_or(none_ahead)
             }

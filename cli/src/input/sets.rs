@@ -19,7 +19,7 @@ const ROWS_BYTES_MAX: usize = 128 << 20;
 
 /// Rows in memory: one buffer with the bytes of all rows, and the place of each row in it.
 #[derive(Debug, Default)]
-struct Rows {
+struct SetRows {
     bytes: Vec<u8>,
     places: Vec<Place>,
 }
@@ -33,7 +33,7 @@ struct Place {
     end: u32,
 }
 
-impl Rows {
+impl SetRows {
     fn size(&self) -> usize {
         self.bytes.len() + self.places.len() * size_of::<Place>()
     }
@@ -64,13 +64,13 @@ impl Rows {
 
 /// Collects and sorts rows.
 pub(crate) struct Grouping {
-    rows: Rows,
+    rows: SetRows,
     rows_bytes_max: usize,
     files: Vec<File>,
 }
 
 /// Writes sorted rows to a temporary file, and returns the file at its beginning.
-fn write(rows: &Rows) -> io::Result<File> {
+fn write(rows: &SetRows) -> io::Result<File> {
     let mut file = BufWriter::with_capacity(1 << 20, scratch::file()?);
     for place in &rows.places {
         let (key, item) = rows.row(*place);
@@ -98,7 +98,7 @@ impl Grouping {
     }
 
     fn with_bytes_max(rows_bytes_max: usize) -> Self {
-        Self { rows: Rows::default(), rows_bytes_max, files: Vec::new() }
+        Self { rows: SetRows::default(), rows_bytes_max, files: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, key: &[u8], item: &[u8]) -> Result<(), Failure> {
@@ -120,9 +120,9 @@ impl Grouping {
     /// Ends the input and returns the sets.
     pub(crate) fn finish(mut self) -> Result<Sets, Failure> {
         self.rows.sort();
-        let mut runs = vec![Run::Rows { rows: self.rows, next: 0 }];
+        let mut runs = vec![SortedRun::Rows { rows: self.rows, next: 0 }];
         let mut heads = BinaryHeap::new();
-        let buffered = |file| Run::File(BufReader::with_capacity(256 << 10, file));
+        let buffered = |file| SortedRun::File(BufReader::with_capacity(256 << 10, file));
         runs.extend(self.files.into_iter().map(buffered));
         for (at, run) in runs.iter_mut().enumerate() {
             let head = run.next().map_err(|error| failed(&error))?;
@@ -133,15 +133,15 @@ impl Grouping {
 }
 
 /// Sorted rows, in memory or in a file.
-enum Run {
-    Rows { rows: Rows, next: usize },
+enum SortedRun {
+    Rows { rows: SetRows, next: usize },
     File(BufReader<File>),
 }
 
-type Row = (Vec<u8>, Vec<u8>);
+type SetRow = (Vec<u8>, Vec<u8>);
 
-impl Run {
-    fn next(&mut self) -> io::Result<Option<Row>> {
+impl SortedRun {
+    fn next(&mut self) -> io::Result<Option<SetRow>> {
         match self {
             Self::Rows { rows, next } => {
                 let place = rows.places.get(*next);
@@ -177,7 +177,7 @@ pub(crate) type PackedSet = (Vec<u8>, Result<Vec<u8>, Reason>);
 
 /// Merges the sorted runs and returns set after set.
 pub(crate) struct Sets {
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     heads: BinaryHeap<Head>,
     returned: u64,
 }

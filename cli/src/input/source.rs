@@ -279,7 +279,7 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
     Ok(match packing {
         Packing::None | Packing::Parquet => (Box::new(whole), packing),
         Packing::Gzip => {
-            let inner = Members { member: Some(GzDecoder::new(buffered(whole))) };
+            let inner = GzipMembers { member: Some(GzDecoder::new(buffered(whole))) };
             (Box::new(Unpacked { inner, packing }), packing)
         }
         Packing::Zstandard => {
@@ -292,12 +292,12 @@ fn unpacked(mut packed: impl Read + 'static) -> io::Result<(Box<dyn Read>, Packi
 /// Reads all members of a gzip file. `flate2::MultiGzDecoder` is not used: if the last member is
 /// followed by a few bytes that are no member, it reports a truncated member, while the right
 /// message is that the header is invalid.
-struct Members<R> {
+struct GzipMembers<R> {
     /// `None` at the end of the file.
     member: Option<GzDecoder<R>>,
 }
 
-impl<R: BufRead> Read for Members<R> {
+impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
             let count = member.read(buffer)?;

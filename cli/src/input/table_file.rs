@@ -42,7 +42,7 @@ pub(crate) fn read(
         std::mem::swap(&mut columns.0, &mut columns.1);
     }
     let mut grouping = Grouping::new();
-    let mut counts = Counts::default();
+    let mut counts = RowCounts::default();
     while let Some(row) = table.row().map_err(failed)? {
         let wrong = match row.cells {
             Ok(cells) => match (cell(&cells, columns.0), cell(&cells, columns.1)) {
@@ -88,13 +88,13 @@ pub(crate) fn read(
 
 /// Counts of rows; `first_unfit` is the line of the first one without key or item.
 #[derive(Default)]
-struct Counts {
+struct RowCounts {
     rows: u64,
     unfit: u64,
     first_unfit: Option<u64>,
 }
 
-impl Counts {
+impl RowCounts {
     fn unfit(&mut self, line: u64) {
         self.unfit += 1;
         self.first_unfit.get_or_insert(line);

@@ -11,7 +11,7 @@ const COUNTED: usize = 64 << 10;
 
 /// The bytes in progress, and whether the window is closed because the workers have ended.
 #[derive(Debug, Default)]
-struct State {
+struct WindowState {
     bytes: usize,
     closed: bool,
 }
@@ -19,7 +19,7 @@ struct State {
 /// A limit on the bytes in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    state: Mutex<State>,
+    state: Mutex<WindowState>,
     changed: Condvar,
 }
 
@@ -27,7 +27,7 @@ impl Window {
     /// Blocks while a document is in progress that is larger than the limit: the next one would be
     /// in memory beside it.
     pub(crate) fn wait_for_large(&self) {
-        let is_large = |state: &mut State| !state.closed && state.bytes > BYTES_MAX;
+        let is_large = |state: &mut WindowState| !state.closed && state.bytes > BYTES_MAX;
         drop(self.changed.wait_while(self.lock(), is_large));
     }
 
@@ -55,12 +55,12 @@ impl Window {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WindowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn is_full_for(state: &State, bytes: usize) -> bool {
+fn is_full_for(state: &WindowState, bytes: usize) -> bool {
     !state.closed && state.bytes > 0 && state.bytes.saturating_add(bytes) > BYTES_MAX
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn is_verbose() -> bool {
 static JSON_ERRORS: AtomicBool = AtomicBool::new(false);
 
 #[derive(Serialize)]
-struct ErrorObject<'a> {
+struct FailureObject<'a> {
     error: &'a str,
     /// What to do next; may be empty.
     advice: &'a str,
@@ -116,7 +116,7 @@ pub(crate) fn failure(failure: &Failure) {
     if !JSON_ERRORS.load(Ordering::Relaxed) {
         return error(failure);
     }
-    let object = ErrorObject { error: failure.message(), advice: failure.advice() };
+    let object = FailureObject { error: failure.message(), advice: failure.advice() };
     let line = serde_json::to_string(&object).unwrap_or_default();
     // If stderr is closed, there is nowhere left to report to.
     let _ = writeln!(io::stderr(), "{line}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of lines and bytes, by outcome.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct DedupCounts {
     /// Lines read, except blank ones.
     pub(super) read: u64,
     pub(super) kept: u64,
@@ -31,7 +31,7 @@ pub(super) struct Counts {
     pub(super) bytes_skipped: u64,
 }
 
-impl Counts {
+impl DedupCounts {
     /// Number of malformed lines. Empty and too large lines do not count as malformed.
     pub(super) fn bad(&self) -> u64 {
         ["bad line", "bad key"].into_iter().filter_map(|kind| self.kinds.get(kind)).sum()

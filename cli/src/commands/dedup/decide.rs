@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::exactly;
 use super::ledger::{Entry, Kind, Verdict, Verdicts};
-use super::order::{self, CHUNK, Decided, Order};
+use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
 use super::work::{Stage, Work};
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
             decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK)))?
         };
         let end = begin + decided.numbers.len() as u64;
-        let Decided { numbers, verdicts: decided } = decided;
+        let DecidedRanks { numbers, verdicts: decided } = decided;
         let count = |is: fn(&Verdict) -> bool| decided.iter().filter(|one| is(one)).count() as u64;
         work.state.counts.kept += count(|one| *one == Verdict::Kept);
         work.state.counts.dropped += count(|one| matches!(one, Verdict::Dropped { .. }));
@@ -64,7 +64,7 @@ fn decide(
     work: &Work,
     order: &Order,
     (begin, end): (u64, u64),
-) -> Result<Decided, Failure> {
+) -> Result<DecidedRanks, Failure> {
     let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
     let (mut ranks, mut signatures) = (Vec::new(), Vec::new());
@@ -83,5 +83,5 @@ fn decide(
         let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
         verdicts[at] = order::verdict(order, duplicate);
     }
-    Ok(Decided { numbers, verdicts })
+    Ok(DecidedRanks { numbers, verdicts })
 }

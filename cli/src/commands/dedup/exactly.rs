@@ -6,7 +6,7 @@
 use nearkin::{Dedup, Error, Original, Signature};
 
 use super::ledger::{Entry, Kind, Ledger, Verdict};
-use super::order::{self, CHUNK, Decided, Order};
+use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::work::Work;
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ pub(super) fn decide(
     work: &Work,
     order: &Order,
     (begin, end): (u64, u64),
-) -> Result<Decided, Failure> {
+) -> Result<DecidedRanks, Failure> {
     let mut numbers: Vec<u64> = (begin..end.min(begin + CHUNK)).map(|r| order.line(r)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
     let mut documents = Vec::with_capacity(entries.len());
@@ -47,7 +47,7 @@ pub(super) fn decide(
     for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(documents, fetch)?) {
         verdicts[at] = order::verdict(order, duplicate);
     }
-    Ok(Decided { numbers, verdicts })
+    Ok(DecidedRanks { numbers, verdicts })
 }
 
 fn original(work: &Work, entry: &Entry) -> Result<Original, Failure> {

@@ -10,7 +10,7 @@ use crate::raw::STDIN;
 
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     /// JSON lines: copied from the input, or converted from rows.
     Lines,
     /// A table: rows of input tables, byte for byte.
@@ -30,7 +30,11 @@ const OF_OTHERS: [&str; 24] = [
 ];
 
 /// Chooses the format of OUT; fails if it cannot hold the inputs.
-pub(super) fn choose(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result<Format, Failure> {
+pub(super) fn choose(
+    out: &Path,
+    files: &[PathBuf],
+    rows: &RowOptions,
+) -> Result<OutputFormat, Failure> {
     let kinds = files.iter().map(|path| source::kind(path, rows)).collect::<Result<Vec<_>, _>>()?;
     let other =
         |kind: SourceKind| kinds.iter().position(|found| *found != kind).map(|at| &files[at]);
@@ -48,7 +52,7 @@ pub(super) fn choose(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result
                 return Err(cannot_hold(out, other, "Parquet"));
             }
             source::check_same_columns(files)?;
-            Ok(Format::Parquet)
+            Ok(OutputFormat::Parquet)
         }
         "csv" | "tsv" | "tab" => {
             if let Some(other) = other(SourceKind::Table) {
@@ -58,11 +62,11 @@ pub(super) fn choose(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result
             if ending != "csv" {
                 check_tabs(out, files, rows)?;
             }
-            Ok(Format::Table)
+            Ok(OutputFormat::Table)
         }
         "" if out.as_os_str() == STDIN && other(SourceKind::Table).is_none() => {
             check_same_header(files, rows)?;
-            Ok(Format::Table)
+            Ok(OutputFormat::Table)
         }
         ending => {
             let is_of_lines = OF_LINES.contains(&ending) || out.as_os_str() == STDIN;
@@ -78,7 +82,7 @@ pub(super) fn choose(out: &Path, files: &[PathBuf], rows: &RowOptions) -> Result
             {
                 check_as_json(path, out)?;
             }
-            Ok(Format::Lines)
+            Ok(OutputFormat::Lines)
         }
     }
 }

@@ -356,7 +356,7 @@ impl Verdicts {
 
 /// What becomes of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum LineOutcome {
     Kept,
     Dropped(Dropped),
     /// The line could not be compared.
@@ -411,22 +411,22 @@ impl Outcomes {
     }
 
     /// What becomes of the next line.
-    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<Outcome> {
+    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<LineOutcome> {
         let mut bytes = [0; 16];
         self.verdicts.read_exact(&mut bytes)?;
         let (number, verdict) = (self.number, Verdict::decode(bytes));
         self.number += 1;
         if verdict == Verdict::Kept {
-            return Ok(Outcome::Kept);
+            return Ok(LineOutcome::Kept);
         }
         let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
             self.head(ledger, number)?;
         if kind == Kind::Blank {
-            return Ok(Outcome::Kept);
+            return Ok(LineOutcome::Kept);
         }
         let (key, other) = (ledger.text(key)?, ledger.text(other)?);
         if kind == Kind::Skipped {
-            return Ok(Outcome::Skipped { file, line, kind: key, reason: other });
+            return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
         }
         let (equal, of_key, of) = match verdict {
             Verdict::Dropped { of, equal } => {
@@ -436,7 +436,16 @@ impl Outcomes {
             }
             _ => (equal_rows, other, None),
         };
-        Ok(Outcome::Dropped(Dropped { file, line, key, shingles, repetitive, equal, of_key, of }))
+        Ok(LineOutcome::Dropped(Dropped {
+            file,
+            line,
+            key,
+            shingles,
+            repetitive,
+            equal,
+            of_key,
+            of,
+        }))
     }
 
     /// Reads an entry without its signature, and reads several entries ahead.

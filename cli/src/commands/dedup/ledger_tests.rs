@@ -79,8 +79,8 @@ fn outcomes_are_read_in_line_order() {
 
     let key = |number: u64| format!("key {number}").into_bytes();
     let expected = |number: u64| match number {
-        70 => Outcome::Kept,
-        _ if is_skipped(number) => Outcome::Skipped {
+        70 => LineOutcome::Kept,
+        _ if is_skipped(number) => LineOutcome::Skipped {
             file: 7,
             line: number + 1,
             kind: key(number),
@@ -88,7 +88,7 @@ fn outcomes_are_read_in_line_order() {
         },
         _ if number == 71 || is_dropped(number) => {
             let of = (number != 71).then_some(OfLine { file: 7, line: number + 2, shingles: 9 });
-            Outcome::Dropped(Dropped {
+            LineOutcome::Dropped(Dropped {
                 file: 7,
                 line: number + 1,
                 key: key(number),
@@ -99,7 +99,7 @@ fn outcomes_are_read_in_line_order() {
                 of,
             })
         }
-        _ => Outcome::Kept,
+        _ => LineOutcome::Kept,
     };
     for begin in [0, 63, 72, 499] {
         let mut outcomes = Outcomes::open(dir.path(), &mut ledger, begin).unwrap();

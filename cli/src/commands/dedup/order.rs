@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) const CHUNK: u64 = 4_096;
 
 /// The decisions on consecutive ranks: the number of each line, and the verdict on it.
-pub(super) struct Decided {
+pub(super) struct DecidedRanks {
     pub(super) numbers: Vec<u64>,
     pub(super) verdicts: Vec<Verdict>,
 }

@@ -29,7 +29,7 @@ const BLOCKS: usize = 8;
 pub(super) struct Packed {
     file: File,
     path: PathBuf,
-    packing: Packing,
+    packing: OutputPacking,
     /// Blocks that are not written yet. All but the last are full.
     blocks: Vec<Vec<u8>>,
     /// Buffers of written blocks, to be reused for the next ones.
@@ -39,13 +39,13 @@ pub(super) struct Packed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packing {
+enum OutputPacking {
     None,
     Gzip,
     Zstandard,
 }
 
-impl Packing {
+impl OutputPacking {
     fn pack(self, block: Vec<u8>) -> io::Result<Vec<u8>> {
         match self {
             Self::None => Ok(block),
@@ -73,9 +73,9 @@ impl Packed {
         let failed = |error: io::Error| writing(path, &error);
         let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         let packing = match ending.as_deref().and_then(std::ffi::OsStr::to_str) {
-            Some("gz") => Packing::Gzip,
-            Some("zst" | "zstd") => Packing::Zstandard,
-            _ => Packing::None,
+            Some("gz") => OutputPacking::Gzip,
+            Some("zst" | "zstd") => OutputPacking::Zstandard,
+            _ => OutputPacking::None,
         };
         let mut file = scratch::open_or_create(&files::unfinished(path)).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() < bytes {
@@ -110,7 +110,7 @@ impl Packed {
         let blocks = std::mem::take(&mut self.blocks);
         let packing = self.packing;
         let packed: Vec<_> = match packing {
-            Packing::None => blocks.into_iter().map(Ok).collect(),
+            OutputPacking::None => blocks.into_iter().map(Ok).collect(),
             _ => blocks.into_par_iter().map(|block| packing.pack(block)).collect(),
         };
         let write = || {
@@ -119,7 +119,7 @@ impl Packed {
                 self.file.write_all(&block)?;
                 self.bytes += block.len() as u64;
                 // The buffer of an unusually long line is not kept.
-                if packing == Packing::None && block.len() < 2 * BLOCK_BYTES {
+                if packing == OutputPacking::None && block.len() < 2 * BLOCK_BYTES {
                     block.clear();
                     self.spare.push(block);
                 }

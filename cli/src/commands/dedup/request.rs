@@ -8,7 +8,7 @@ use nearkin::{
     Signature, Verified,
 };
 
-use super::format::{self, Format};
+use super::format::{self, OutputFormat};
 use crate::args::params::THRESHOLD_DEFAULT;
 use crate::args::{Dedup, LinesGiven};
 use crate::failure::Failure;
@@ -31,10 +31,10 @@ pub(super) struct Request<'a> {
     /// The output file. If the output goes to stdout, this is a temporary file.
     pub(super) out: PathBuf,
     pub(super) dropped: PathBuf,
-    pub(super) format: Format,
+    pub(super) format: OutputFormat,
     /// The folder of the temporary output file; `None` unless the output goes to stdout.
     pub(super) scratch: Option<Scratch>,
-    pub(super) archive: Option<Archive>,
+    pub(super) archive: Option<ArchiveIndex>,
     /// The parameters of the index of kept documents.
     pub(super) params: Params,
     /// The similarity or containment that makes a document a duplicate.
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
         }
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let (params, alike) = params(args, index.as_ref())?;
-        let archive = index.map(|index| Archive::new(args, index, alike)).transpose()?;
+        let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
         let lines = LinesGiven {
             jsonl: files.to_vec(),
             key_field: args.key_field.clone(),
@@ -127,14 +127,14 @@ fn name_of(path: &Path) -> String {
 type Archived = (Option<Duplicate<Key<'static>>>, u32);
 
 /// The index given by `--index`, whose documents are never dropped.
-pub(super) struct Archive {
+pub(super) struct ArchiveIndex {
     pub(super) index: Reader,
     against: Against,
     /// With `--exact`: where its documents can be read again.
     originals: Option<Originals>,
 }
 
-impl Archive {
+impl ArchiveIndex {
     fn new(args: &Dedup, index: Reader, alike: Alike) -> Result<Self, Failure> {
         let against = Against::new(&index.snapshot(), alike)?;
         let originals = if args.exact {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use nearkin::{Durability, Index, Options, Reader};
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
+use super::counts::DedupCounts;
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
@@ -43,7 +43,7 @@ const LOCK: &str = "lock";
 /// Identifies a run. If an interrupted run had a different plan, the new run starts from the
 /// beginning.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct RunPlan {
     pub(super) version: u32,
     /// The input files; `None` if they cannot be read twice.
     pub(super) files: Option<Vec<InputFile>>,
@@ -63,7 +63,7 @@ pub(super) struct Plan {
     pub(super) dropped: PathBuf,
 }
 
-impl Plan {
+impl RunPlan {
     /// The plan for a request.
     pub(super) fn new(request: &Request<'_>) -> Result<Self, Failure> {
         let archive = match (&request.args.index, &request.archive) {
@@ -124,9 +124,9 @@ pub(super) enum Stage {
 /// Progress of the run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
-    plan: Plan,
+    plan: RunPlan,
     pub(super) stage: Stage,
-    pub(super) counts: Counts,
+    pub(super) counts: DedupCounts,
     /// The position in the input: of the reading pass, and later of the writing pass.
     pub(super) position: Position,
     /// The number of ledger entries, and the size of the ledger's texts, both at the last
@@ -140,11 +140,11 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new(plan: Plan) -> Self {
+    fn new(plan: RunPlan) -> Self {
         Self {
             plan,
             stage: Stage::Read,
-            counts: Counts::default(),
+            counts: DedupCounts::default(),
             position: Position::default(),
             ledger: (0, 0),
             done: 0,
@@ -181,7 +181,7 @@ impl Work {
         folder.push(".nearkin-work");
         let folder = PathBuf::from(folder);
         let failed = |error: io::Error| working(&folder, &error);
-        let plan = Plan::new(request)?;
+        let plan = RunPlan::new(request)?;
         if is_foreign(&folder) {
             return Err(Failure::new(
                 format!("{} exists, and no run of this command made it", folder.display()),
@@ -237,7 +237,7 @@ impl Work {
     }
 
     /// Whether this run has the given plan. Used to detect that the input has changed.
-    pub(super) fn is_of(&self, plan: &Plan) -> bool {
+    pub(super) fn is_of(&self, plan: &RunPlan) -> bool {
         self.state.plan == *plan
     }
 
@@ -271,7 +271,7 @@ impl Work {
     }
 
     /// Deletes the folder. Returns the counts of the run.
-    pub(super) fn finish(self) -> Result<Counts, Failure> {
+    pub(super) fn finish(self) -> Result<DedupCounts, Failure> {
         let Self { folder, state, kept, ledger, lock, .. } = self;
         drop((kept, ledger));
         remove(&folder, lock).map_err(|error| working(&folder, &error))?;

@@ -7,11 +7,11 @@ use std::io;
 use nearkin::Overlap;
 use serde::Serialize;
 
-use super::ledger::{Dropped, Outcome, Outcomes};
+use super::ledger::{Dropped, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
-use super::work::{Plan, Stage, Work};
+use super::work::{RunPlan, Stage, Work};
 use crate::failure::Failure;
 use crate::input::documents::{LineFiles, Position};
 use crate::input::records::Records;
@@ -132,7 +132,7 @@ pub(super) fn end(
     out: Option<Packed>,
     dropped: Packed,
 ) -> Result<(), Failure> {
-    if work.state.done < work.ledger.count || !work.is_of(&Plan::new(request)?) {
+    if work.state.done < work.ledger.count || !work.is_of(&RunPlan::new(request)?) {
         return Err(changed());
     }
     out.map_or(Ok(()), Packed::finish)?;
@@ -174,7 +174,7 @@ pub(super) fn outcomes(work: &mut Work) -> Result<Outcomes, Failure> {
 }
 
 /// What becomes of the next line; fails if the ledger has no such line.
-pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<Outcome, Failure> {
+pub(super) fn next(outcomes: &mut Outcomes, work: &Work) -> Result<LineOutcome, Failure> {
     if work.state.done == work.ledger.count {
         return Err(changed());
     }
@@ -202,13 +202,13 @@ pub(super) fn write(
     request: &Request<'_>,
     work: &mut Work,
     (line, line_end): (OriginalLine<'_>, &[u8]),
-    outcome: &Outcome,
+    outcome: &LineOutcome,
     (out, dropped): (&mut Packed, &mut Packed),
 ) -> Result<u64, Failure> {
     let bytes = line.length() + line_end.len() as u64;
     work.state.counts.bytes_read += bytes;
     if let Some(reason) = reason(request, work, outcome, line)? {
-        let is_skipped = matches!(outcome, Outcome::Skipped { .. });
+        let is_skipped = matches!(outcome, LineOutcome::Skipped { .. });
         work.state.counts.bytes_skipped += if is_skipped { bytes } else { 0 };
         dropped.line(&reason, b"\n")?;
     } else {
@@ -223,13 +223,13 @@ pub(super) fn write(
 pub(super) fn reason(
     request: &Request<'_>,
     work: &Work,
-    outcome: &Outcome,
+    outcome: &LineOutcome,
     original: OriginalLine<'_>,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let object = match outcome {
-        Outcome::Kept => return Ok(None),
-        Outcome::Dropped(duplicate) => dropped_object(request, duplicate),
-        Outcome::Skipped { file, line, kind, reason } => {
+        LineOutcome::Kept => return Ok(None),
+        LineOutcome::Dropped(duplicate) => dropped_object(request, duplicate),
+        LineOutcome::Skipped { file, line, kind, reason } => {
             let (file, line) = (name(request, *file), *line);
             let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
             let (mut row, mut row_hex, mut at, mut bytes) = (None, None, None, None);

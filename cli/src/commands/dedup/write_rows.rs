@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 
-use super::ledger::{Outcome, Outcomes};
+use super::ledger::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
@@ -33,7 +33,7 @@ pub(super) fn parquet(request: &Request<'_>, work: &mut Work) -> Result<(), Fail
         let mut keep = Vec::new();
         for _ in 0..group.rows {
             let outcome = write::next(&mut outcomes, work)?;
-            keep.push(outcome == Outcome::Kept);
+            keep.push(outcome == LineOutcome::Kept);
             if let Some(reason) = write::reason(request, work, &outcome, OriginalLine::Bytes(b""))?
             {
                 dropped.line(&reason, b"\n")?;

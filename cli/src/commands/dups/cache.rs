@@ -29,7 +29,7 @@ const UNUSED_MAX: Duration = Duration::from_secs(30 * 86_400);
 const ENDING: &str = ".nearkin";
 
 /// What the index must hold.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedIndex<'a> {
     pub(super) args: &'a Dups,
     pub(super) folders: &'a [&'a Path],
     pub(super) selection: &'a Selection,
@@ -42,7 +42,7 @@ type Done<T> = (T, SkippedFiles);
 /// one; a temporary one if the cache folder is not writable or another run uses it. A damaged one
 /// is rebuilt, whenever the damage shows.
 pub(super) fn with_index<T>(
-    wanted: &Wanted<'_>,
+    wanted: &WantedIndex<'_>,
     work: impl Fn(&Index) -> Result<T, Failure>,
 ) -> Result<Done<T>, Failure> {
     // Below 0.1, the bands stay those for 0.1: with bands for a lower threshold, almost every text
@@ -73,7 +73,7 @@ enum Cause {
 }
 
 fn cached<T>(
-    wanted: &Wanted<'_>,
+    wanted: &WantedIndex<'_>,
     place: &Path,
     params: &Params,
     work: &impl Fn(&Index) -> Result<T, Failure>,
@@ -98,7 +98,7 @@ fn cached<T>(
 }
 
 fn follow_and_work<T>(
-    wanted: &Wanted<'_>,
+    wanted: &WantedIndex<'_>,
     index: Index,
     place: &Path,
     work: &impl Fn(&Index) -> Result<T, Failure>,
@@ -144,7 +144,7 @@ fn sweep(folder: &Path, wanted: &Path) {
 }
 
 /// The file name of the index. It is derived from everything that the index depends on.
-fn name(params: &Params, wanted: &Wanted<'_>) -> String {
+fn name(params: &Params, wanted: &WantedIndex<'_>) -> String {
     let mut about = params.id().to_le_bytes().to_vec();
     about.extend(wanted.selection.encode());
     about.extend(params.threshold().to_le_bytes());

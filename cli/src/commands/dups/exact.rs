@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::files::{File, Files, State};
+use super::files::{ExaminedFiles, File, FileState};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
@@ -24,7 +24,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 /// Groups of files with equal bytes. A file is given by its position in `files`. Files that cannot
 /// be read, or that change meanwhile, are in no group.
-pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
+pub(super) fn groups(files: &ExaminedFiles) -> Result<Vec<Vec<usize>>, Failure> {
     let mut sizes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, file) in files.all.iter().enumerate() {
         sizes.entry(file.state.bytes).or_default().push(at);
@@ -41,7 +41,11 @@ pub(super) fn groups(files: &Files) -> Result<Vec<Vec<usize>>, Failure> {
 }
 
 /// Groups of files of equal size whose first `most` bytes are equal.
-fn same(files: &Files, candidates: &[usize], most: u64) -> Result<Vec<Vec<usize>>, Failure> {
+fn same(
+    files: &ExaminedFiles,
+    candidates: &[usize],
+    most: u64,
+) -> Result<Vec<Vec<usize>>, Failure> {
     let progress = Progress::start("comparing", Unit::Documents, Some(candidates.len() as u64));
     let done = AtomicU64::new(0);
     let hash_of = |at: &usize| {
@@ -99,7 +103,7 @@ pub(super) fn each_block(
         }
     }
     // The open file has one identity, so this look after the reading covers the time before it.
-    if rest > 0 || State::of_open(&file)? != found.state {
+    if rest > 0 || FileState::of_open(&file)? != found.state {
         return Err(io::Error::other("it changed while it was read"));
     }
     Ok(())

@@ -29,14 +29,14 @@ pub(super) struct Name {
 
 /// The state of a file, to recognise a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct FileState {
     pub(super) id: Option<FileId>,
     pub(super) bytes: u64,
     modified: i128,
     changed: i128,
 }
 
-impl State {
+impl FileState {
     fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
         let (modified, changed) = times(metadata);
         Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
@@ -71,7 +71,7 @@ fn times(metadata: &Metadata) -> (i128, i128) {
 pub(super) struct File {
     /// The paths that were found, at least one.
     pub(super) names: Vec<Name>,
-    pub(super) state: State,
+    pub(super) state: FileState,
     /// The bytes that are freed if all these names are removed.
     pub(super) freed: u64,
     pub(super) owner: Owner,
@@ -125,7 +125,7 @@ impl File {
 
 /// All files that were examined.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct ExaminedFiles {
     /// Ordered so that the first file of a group is the one to keep.
     pub(super) all: Vec<File>,
     pub(super) empty: u64,
@@ -133,7 +133,7 @@ pub(super) struct Files {
     pub(super) skipped: SkippedFiles,
 }
 
-impl Files {
+impl ExaminedFiles {
     /// Finds all files of the folders. `preferred`: the folders in the order in which their files
     /// are kept; they may lie in each other.
     pub(super) fn find(
@@ -154,7 +154,7 @@ impl Files {
                 }
                 let folder = preferred.iter().position(|folder| path.starts_with(folder));
                 let folder = folder.unwrap_or(preferred.len());
-                let state = State::from_metadata(&path, &metadata);
+                let state = FileState::from_metadata(&path, &metadata);
                 let name = Name { shown: looked.shown(&path), path, is_link: true };
                 if let Some(id) = state.id {
                     let next = files.all.len();
@@ -217,7 +217,7 @@ fn measure(file: &mut File, metadata: &Metadata) {
 }
 
 /// The keys of all names, with the positions of their files.
-pub(super) fn places(files: &Files) -> HashMap<Vec<u8>, usize> {
+pub(super) fn places(files: &ExaminedFiles) -> HashMap<Vec<u8>, usize> {
     let names = files.all.iter().enumerate();
     names
         .flat_map(|(at, file)| file.names.iter().map(move |name| (key_of(&name.path), at)))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::files::{File, Files};
+use super::files::{ExaminedFiles, File};
 
 /// A group of files; the first is the one to keep. There is at least one.
 #[derive(Debug, Clone)]
@@ -19,12 +19,12 @@ impl Group {
     }
 
     /// The file to keep.
-    pub(super) fn kept<'a>(&self, all: &'a Files) -> &'a File {
+    pub(super) fn kept<'a>(&self, all: &'a ExaminedFiles) -> &'a File {
         &all.all[self.files[0].0]
     }
 
     /// The files that need not be kept.
-    pub(super) fn redundant<'a>(&self, all: &'a Files) -> impl Iterator<Item = &'a File> {
+    pub(super) fn redundant<'a>(&self, all: &'a ExaminedFiles) -> impl Iterator<Item = &'a File> {
         let others = self.files.iter().skip(1).map(|(at, _)| &all.all[*at]);
         others.filter(|file| !file.against)
     }
@@ -49,7 +49,7 @@ impl Groups {
 
     /// Keeps only groups that have names both inside and outside the folders of `--against`. A file
     /// with names on both sides is a group of its own.
-    pub(super) fn across(&mut self, files: &Files) {
+    pub(super) fn across(&mut self, files: &ExaminedFiles) {
         for groups in [&mut self.exact, &mut self.near] {
             groups.retain(|group| {
                 let mut members = group.files.iter().map(|(at, _)| &files.all[*at]);
@@ -64,7 +64,7 @@ impl Groups {
     }
 
     /// Splits the groups into those whose files can be hard links of one file.
-    pub(super) fn linkable(&mut self, files: &Files, any_owner: bool) {
+    pub(super) fn linkable(&mut self, files: &ExaminedFiles, any_owner: bool) {
         let mut split = Vec::new();
         for group in std::mem::take(&mut self.exact) {
             let mut parts: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -92,7 +92,7 @@ impl Groups {
     }
 
     /// Computes the bytes that could be freed, and orders the groups by them.
-    pub(super) fn measure(&mut self, files: &Files) {
+    pub(super) fn measure(&mut self, files: &ExaminedFiles) {
         for groups in [&mut self.exact, &mut self.near] {
             for group in &mut *groups {
                 let freed = group.redundant(files).map(|file| file.freed).sum();

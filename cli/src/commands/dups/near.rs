@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use nearkin::{Index, Signature};
 use rayon::prelude::*;
 
-use super::files::{self, Files};
+use super::files::{self, ExaminedFiles};
 use super::groups::Group;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -38,7 +38,7 @@ impl Alike<'_> {
 /// of a reference folder and files of the searched folders, with all their exact copies.
 pub(super) fn groups(
     index: &Index,
-    files: &Files,
+    files: &ExaminedFiles,
     exact: &[Vec<usize>],
     threshold: f64,
     against: bool,
@@ -82,11 +82,11 @@ pub(super) fn groups(
     Ok(found.into_iter().map(Group::new).collect())
 }
 
-type Found = Vec<Vec<(usize, f64)>>;
+type FoundGroups = Vec<Vec<(usize, f64)>>;
 
 /// Takes the first file and all that are like it; then the same with the rest. So a file is never
 /// called a near-copy because of a third one between it and the kept file.
-fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<Found, Failure> {
+fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<FoundGroups, Failure> {
     let mut found = Vec::new();
     while rest.len() > 1 {
         interrupt::check()?;
@@ -112,9 +112,9 @@ fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<Found, Fai
 /// Gives each searched file to the reference that it is most like.
 fn like_references(
     members: Vec<Member>,
-    files: &Files,
+    files: &ExaminedFiles,
     alike: &Alike<'_>,
-) -> Result<Found, Failure> {
+) -> Result<FoundGroups, Failure> {
     let (references, searched): (Vec<_>, Vec<_>) =
         members.into_iter().partition(|(at, _)| files.all[*at].against);
     let best = |(at, signature): &Member| {
@@ -141,7 +141,7 @@ fn like_references(
 }
 
 /// Adds the exact copies of all searched files, which are in no other group that is shown.
-fn add_copies(found: &mut Found, exact: &[Vec<usize>]) {
+fn add_copies(found: &mut FoundGroups, exact: &[Vec<usize>]) {
     let copies: HashMap<usize, &[usize]> =
         exact.iter().filter_map(|group| Some((*group.first()?, group.get(1..)?))).collect();
     for group in found {

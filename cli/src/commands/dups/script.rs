@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::cksum::Cksum;
 use super::exact::each_block;
-use super::files::{self, Files};
+use super::files::{self, ExaminedFiles};
 use super::groups::{Group, Groups};
 use super::language::Language;
 use super::mount;
@@ -36,7 +36,12 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn write(path: &Path, args: &Dups, groups: &Groups, all: &Files) -> Result<(), Failure> {
+pub(super) fn write(
+    path: &Path,
+    args: &Dups,
+    groups: &Groups,
+    all: &ExaminedFiles,
+) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(path, &error);
     let mut file = Target::create(path)?;
     let buffer = BufWriter::new(&mut file);
@@ -55,7 +60,7 @@ struct Script<'a, W> {
     out: W,
     language: Language,
     args: &'a Dups,
-    all: &'a Files,
+    all: &'a ExaminedFiles,
     /// Whether the inode numbers of each device last.
     lasting: HashMap<u64, bool>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::files::{File, Files};
+use super::files::{ExaminedFiles, File};
 use super::groups::{Group, Groups};
 use crate::args::Dups;
 use crate::failure::Failure;
@@ -50,21 +50,21 @@ struct TotalsObject<'a> {
     /// Number of files whose texts were not compared, by kind of reason.
     texts_not_read: BTreeMap<&'static str, u64>,
     /// What may be done about some of them, with their number.
-    texts_not_read_advice: Vec<AdviceObject<'a>>,
+    texts_not_read_advice: Vec<UnreadObject<'a>>,
     /// Doubts about the texts that this run has read.
     #[serde(flatten)]
     doubts: Doubts,
 }
 
 /// Number and total size of the files that need not be kept.
-fn totals(groups: &[Group], files: &Files) -> (u64, u64) {
+fn totals(groups: &[Group], files: &ExaminedFiles) -> (u64, u64) {
     let goes = |group: &Group| group.redundant(files).count() as u64;
     (groups.iter().map(goes).sum(), groups.iter().map(|group| group.freed).sum())
 }
 
 pub(super) fn show(
     groups: &Groups,
-    files: &Files,
+    files: &ExaminedFiles,
     args: &Dups,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -116,16 +116,16 @@ pub(super) fn show(
 }
 
 #[derive(Serialize)]
-struct AdviceObject<'a> {
+struct UnreadObject<'a> {
     files: u64,
     advice: &'a str,
 }
 
 /// What may be done about files that were not read, the most files first.
-fn advice(skipped: &Reasons) -> impl Iterator<Item = AdviceObject<'_>> {
+fn advice(skipped: &Reasons) -> impl Iterator<Item = UnreadObject<'_>> {
     let mut some: Vec<_> = skipped.iter().filter(|((_, advice), _)| !advice.is_empty()).collect();
     some.sort_by_key(|(_, files)| std::cmp::Reverse(**files));
-    some.into_iter().map(|((_, advice), files)| AdviceObject { files: *files, advice })
+    some.into_iter().map(|((_, advice), files)| UnreadObject { files: *files, advice })
 }
 
 /// Says how many files were not compared by their texts, which, and what may be done about them.
@@ -151,7 +151,7 @@ fn note_unread(skipped: &SkippedFiles) {
         output::note(format!("  {kind}: {}", shown.join(", ")));
     }
     let mut left = 0;
-    for (number, AdviceObject { files, advice }) in advice(&skipped.reasons).enumerate() {
+    for (number, UnreadObject { files, advice }) in advice(&skipped.reasons).enumerate() {
         if number < ADVICE_MAX || output::is_verbose() {
             output::note(format!("  {}: {advice}", counted(files, "file")));
         } else {
@@ -177,7 +177,7 @@ fn note_unlinked(groups: &Groups) {
     }
 }
 
-fn left_out(files: &Files) -> String {
+fn left_out(files: &ExaminedFiles) -> String {
     let mut text = String::new();
     if files.empty > 0 {
         text.extend([", ", &grouped(files.empty), " empty"]);
@@ -191,7 +191,7 @@ fn left_out(files: &Files) -> String {
 fn print<'a>(
     kind: &str,
     group: &Group,
-    files: &'a Files,
+    files: &'a ExaminedFiles,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let members = group.files.iter().enumerate();

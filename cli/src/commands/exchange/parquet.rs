@@ -127,7 +127,7 @@ impl ParquetWriter {
             payloads.push(ByteArray::from(payload));
         }
         let mut rows = self.file.next_row_group()?;
-        let mut column = Columns { rows: &mut rows };
+        let mut column = GroupColumns { rows: &mut rows };
         column.write::<ByteArrayType>(keys)?;
         column.write::<Int64Type>(times)?;
         column.write::<Int32Type>(counts)?;
@@ -138,11 +138,11 @@ impl ParquetWriter {
 }
 
 /// The columns of a row group, written one after the other.
-struct Columns<'a, 'b> {
+struct GroupColumns<'a, 'b> {
     rows: &'a mut ::parquet::file::writer::SerializedRowGroupWriter<'b, Target>,
 }
 
-impl Columns<'_, '_> {
+impl GroupColumns<'_, '_> {
     #[expect(clippy::needless_pass_by_value, reason = "a column is freed once it is written")]
     fn write<T: DataType>(&mut self, values: Vec<T::T>) -> Result<(), ParquetError> {
         let column = self.rows.next_column()?;
@@ -162,13 +162,13 @@ pub(crate) struct ParquetReader {
     group_next: usize,
     columns: Option<Vec<BoundedColumn>>,
     pages_bytes: PagesBytes,
-    read: std::vec::IntoIter<Row>,
+    read: std::vec::IntoIter<StoredRow>,
     documents: u64,
 }
 
 /// A document before its signature is decoded with the parameters. Its bytes are those of a page:
 /// many documents may have the same large value of a dictionary.
-struct Row {
+struct StoredRow {
     key: ByteArray,
     time: u64,
     shingle_count: u32,
@@ -218,7 +218,7 @@ impl ParquetReader {
             self.read = rows.into_iter();
         };
         self.documents += 1;
-        let Row { key, time, shingle_count, payload, signature } = row;
+        let StoredRow { key, time, shingle_count, payload, signature } = row;
         let signature =
             Signature::from_bytes(params, signature.data(), shingle_count).map_err(|error| {
                 let before = counted(self.documents - 1, "document");
@@ -231,7 +231,7 @@ impl ParquetReader {
 
     /// The next batch of documents; it is empty when a row group begins or ends. Returns `None` at
     /// the end of the file.
-    fn some(&mut self) -> Result<Option<Vec<Row>>, ParquetError> {
+    fn some(&mut self) -> Result<Option<Vec<StoredRow>>, ParquetError> {
         let Some(columns) = &mut self.columns else {
             if self.group_next >= self.file.num_row_groups() {
                 return Ok(None);
@@ -273,7 +273,7 @@ impl ParquetReader {
         let rows =
             keys.into_iter().zip(rest).map(|(key, (((time, count), payload), signature))| {
                 let (time, shingle_count) = (time.cast_unsigned(), count.cast_unsigned());
-                Row { key, time, shingle_count, payload, signature }
+                StoredRow { key, time, shingle_count, payload, signature }
             });
         Ok(Some(rows.collect()))
     }

@@ -59,7 +59,7 @@ struct Read {
 }
 
 /// What happened to the document of a file.
-enum Outcome {
+enum FileOutcome {
     Put {
         change: &'static str,
         key: Vec<u8>,
@@ -197,7 +197,7 @@ impl Run<'_> {
         &mut self,
         files: impl Iterator<Item = (Read, &'f Planned)>,
         skipped: &mut Vec<Skipped>,
-    ) -> Result<Vec<Outcome>, Failure> {
+    ) -> Result<Vec<FileOutcome>, Failure> {
         let (mut batch, mut bytes) = (Batch::new(), 0);
         let mut outcomes = Vec::new();
         for (read, file) in files {
@@ -235,7 +235,7 @@ impl Run<'_> {
         file: &Planned,
         sketched: Sketched,
         (content, after): (u128, io::Result<Stat>),
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Vec<FileOutcome>,
     ) -> Result<Batch, Failure> {
         let Sketched { name: key, signature } = sketched;
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
@@ -258,7 +258,7 @@ impl Run<'_> {
         };
         if same {
             self.counts.unchanged += 1;
-            outcomes.push(Outcome::Kept { key: key.clone() });
+            outcomes.push(FileOutcome::Kept { key: key.clone() });
             let payload = memo.encode();
             return Ok(batch.insert_document(
                 &Document::new(key, signature).with_payload(payload).with_time(time),
@@ -266,7 +266,7 @@ impl Run<'_> {
         }
         let batch = batch.insert_with_payload(&key, &signature, memo.encode());
         let change = if matches!(file.known, Known::Nothing) { "added" } else { "replaced" };
-        outcomes.push(Outcome::Put { change, key, signature });
+        outcomes.push(FileOutcome::Put { change, key, signature });
         Ok(batch)
     }
 
@@ -291,7 +291,7 @@ impl Run<'_> {
         file: &Planned,
         skipped: &Skipped,
         after: &io::Result<Stat>,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Vec<FileOutcome>,
     ) -> Batch {
         let ours = matches!(file.known, Known::Ours { .. });
         let steady = after.as_ref().is_ok_and(|after| *after == file.stat);
@@ -304,12 +304,12 @@ impl Run<'_> {
         let key = file.key.clone();
         if !ours || !(gone || (steady && skipped.reason == Reason::Empty)) {
             self.counts.kept += u64::from(ours);
-            outcomes.push(Outcome::Kept { key });
+            outcomes.push(FileOutcome::Kept { key });
             return batch;
         }
         let why = if gone { Gone::NoFile.why() } else { skipped.reason.kind() };
         let batch = batch.remove(&key);
-        outcomes.push(Outcome::Removed { key, why: why.to_owned() });
+        outcomes.push(FileOutcome::Removed { key, why: why.to_owned() });
         batch
     }
 
@@ -317,20 +317,20 @@ impl Run<'_> {
     /// only once, with the later document.
     fn search(
         &mut self,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<FileOutcome>,
         pending: &mut HashSet<u128>,
         changes: &mut Vec<Change>,
     ) -> Result<(), Failure> {
         for outcome in outcomes {
             let (kind, key, why, near_duplicates, is_named) = match outcome {
-                Outcome::Kept { key } => {
+                FileOutcome::Kept { key } => {
                     pending.remove(&mark(&key));
                     continue;
                 }
-                Outcome::Removed { key, why } => {
+                FileOutcome::Removed { key, why } => {
                     ("removed", key, why, Vec::new(), self.is_named("removed"))
                 }
-                Outcome::Put { change, key, signature } => {
+                FileOutcome::Put { change, key, signature } => {
                     let is_named = self.is_named(change);
                     let wanted = if is_named { Depth::Names } else { Depth::Existence };
                     let may_name = |other: &[u8]| !pending.contains(&mark(other));

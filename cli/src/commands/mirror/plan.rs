@@ -13,7 +13,7 @@ use super::folder::{self, Folder};
 use super::memo::{self, Memo, Stat};
 use super::mounts::{Absent, Mounts};
 use super::skip_cache::{self, Before, SkipCache};
-use super::walk::{Found, Rules, Scope, lies_below, walk};
+use super::walk::{Rules, Scope, WalkItem, lies_below, walk};
 use crate::failure::Failure;
 use crate::formats;
 use crate::interrupt;
@@ -210,18 +210,18 @@ impl Planning<'_> {
         let (mut children, mut met) = (0_u64, 0);
         for found in walk(folder, rules, scope) {
             interrupt::check()?;
-            met += u64::from(!matches!(found, Found::Unlisted { .. }));
+            met += u64::from(!matches!(found, WalkItem::Unlisted { .. }));
             match found {
-                Found::Folder { children: more } => children += more,
-                Found::File { path, metadata } => {
+                WalkItem::Folder { children: more } => children += more,
+                WalkItem::File { path, metadata } => {
                     let stat = Stat::from_metadata(&metadata);
                     let key = key_of(&path);
                     self.seen.insert(folder::mark(&key));
                     self.file(path, key, stat)?;
                     progress.reached(self.plan.files);
                 }
-                Found::Other { path, stat, reason } => self.other(path, &stat, reason),
-                Found::Unlisted { path, why } => {
+                WalkItem::Other { path, stat, reason } => self.other(path, &stat, reason),
+                WalkItem::Unlisted { path, why } => {
                     let key = key_of(&path);
                     if path == folder.path {
                         self.plan.unlisted = Some(why.clone());

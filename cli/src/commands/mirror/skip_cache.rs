@@ -52,7 +52,7 @@ const WAIT_MAX: u64 = 24 * 60 * 60;
 
 /// The stored result of reading a file in a certain state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct SkipEntry {
     /// Index into [`KINDS`].
     kind: u8,
     /// Number of failed attempts; 0 if the result is final.
@@ -80,11 +80,11 @@ pub(crate) struct SkipCache {
     index: NoteFolder,
     folder: u64,
     /// Entries of this folder that the last run has stored.
-    before: HashMap<u128, Entry>,
+    before: HashMap<u128, SkipEntry>,
     /// Entries of this folder that this run has confirmed or added.
-    now: HashMap<u128, Entry>,
+    now: HashMap<u128, SkipEntry>,
     /// Entries of other folders, which are kept unchanged.
-    others: Vec<(u64, u128, Entry)>,
+    others: Vec<(u64, u128, SkipEntry)>,
 }
 
 impl SkipCache {
@@ -132,7 +132,7 @@ impl SkipCache {
             (0, 0)
         };
         let detail = reason.advice();
-        self.now.insert(mark, Entry { kind: kind_of, failures, again, detail });
+        self.now.insert(mark, SkipEntry { kind: kind_of, failures, again, detail });
     }
 
     /// Whether a retry of any failed file is due.
@@ -180,9 +180,9 @@ fn wait(failures_before: u8) -> u64 {
     }
 }
 
-fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
+fn encode(entries: &[(u64, u128, SkipEntry)]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    for (folder, mark, Entry { kind, failures, again, detail }) in entries {
+    for (folder, mark, SkipEntry { kind, failures, again, detail }) in entries {
         bytes.extend(folder.to_le_bytes());
         bytes.extend(mark.to_le_bytes());
         bytes.extend([*kind, *failures]);
@@ -196,7 +196,7 @@ fn encode(entries: &[(u64, u128, Entry)]) -> Vec<u8> {
 }
 
 /// Returns `None` unless the data is complete and valid.
-fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, Entry)>> {
+fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, SkipEntry)>> {
     let (content, sum) = bytes.split_last_chunk()?;
     let mut rest = content.strip_prefix(&MAGIC)?;
     if xxh3_64(content) != u64::from_le_bytes(*sum) {
@@ -213,7 +213,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<(u64, u128, Entry)>> {
         let detail;
         (detail, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         let detail = str::from_utf8(detail).ok()?.to_owned();
-        let entry = Entry { kind, failures, again: u64::from_le_bytes(*again), detail };
+        let entry = SkipEntry { kind, failures, again: u64::from_le_bytes(*again), detail };
         entries.push((u64::from_le_bytes(*folder), u128::from_le_bytes(*mark), entry));
     }
     Some(entries)
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn every_damaged_bit_and_every_cut_is_noticed() {
         let entries = [
-            (1, 2, Entry { kind: 3, failures: 0, again: 0, detail: String::new() }),
+            (1, 2, SkipEntry { kind: 3, failures: 0, again: 0, detail: String::new() }),
             (
                 4,
                 u128::MAX,
-                Entry { kind: 6, failures: 7, again: u64::MAX - 1, detail: "why".to_owned() },
+                SkipEntry { kind: 6, failures: 7, again: u64::MAX - 1, detail: "why".to_owned() },
             ),
         ];
         let bytes = encode(&entries);

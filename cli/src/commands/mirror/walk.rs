@@ -101,7 +101,7 @@ pub(crate) fn lies_below(key: &[u8], above: &[u8]) -> bool {
 }
 
 /// A result of the scan.
-pub(crate) enum Found {
+pub(crate) enum WalkItem {
     /// A folder, or the followed folder itself.
     Folder {
         /// Number of entries, without hidden ones and the index; 0 if they are not counted.
@@ -124,7 +124,7 @@ pub(crate) enum Found {
     },
 }
 
-impl Found {
+impl WalkItem {
     /// The size of a file. `u64::MAX` for anything else, which is never too small.
     fn bytes(&self) -> u64 {
         match self {
@@ -135,7 +135,11 @@ impl Found {
 }
 
 /// All entries of the folder that are in the scope and not excluded, in name order.
-pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterator<Item = Found> {
+pub(crate) fn walk(
+    folder: &Folder,
+    rules: &Rules,
+    scope: &Scope,
+) -> impl Iterator<Item = WalkItem> {
     let root = folder.path.clone();
     // What ignore rules left out, and their unreadable lines, are reported only when the whole
     // folder is scanned: not again for every event of `--watch`.
@@ -149,7 +153,7 @@ pub(crate) fn walk(folder: &Folder, rules: &Rules, scope: &Scope) -> impl Iterat
             // If the followed folder is a link, its entry has the type of a link.
             if entry.depth() == 0 || entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 let children = if is_reported { children(entry.path(), &rules) } else { 0 };
-                return Some(Found::Folder { children });
+                return Some(WalkItem::Folder { children });
             }
             found(entry).filter(|found| found.bytes() >= rules.bytes_min)
         }
@@ -258,35 +262,35 @@ fn is_index(path: &Path, index: &Path) -> bool {
     path.file_name() == index.file_name() && fs::canonicalize(path).is_ok_and(|path| path == index)
 }
 
-fn found(entry: DirEntry) -> Option<Found> {
+fn found(entry: DirEntry) -> Option<WalkItem> {
     let kind = entry.file_type()?;
     let path = entry.into_path();
     let metadata = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(Found::Unlisted { path, why: error.to_string() }),
+        Err(error) => return Some(WalkItem::Unlisted { path, why: error.to_string() }),
     };
     let stat = Stat::from_metadata(&metadata);
     Some(if kind.is_file() {
-        Found::File { path, metadata }
+        WalkItem::File { path, metadata }
     } else if kind.is_symlink() {
-        Found::Other { path, stat, reason: Reason::NotAFile("a symbolic link") }
+        WalkItem::Other { path, stat, reason: Reason::NotAFile("a symbolic link") }
     } else {
-        Found::Other { path, stat, reason: Reason::NotAFile("a device, pipe or socket") }
+        WalkItem::Other { path, stat, reason: Reason::NotAFile("a device, pipe or socket") }
     })
 }
 
 /// Converts an error of the scan to the path at or below which files may have been missed. If a
 /// path other than the root was deleted in the meantime, nothing was missed. If the error names no
 /// path, files may have been missed anywhere, so the path is the root.
-fn unlisted(error: &ignore::Error, root: &Path) -> Option<Found> {
+fn unlisted(error: &ignore::Error, root: &Path) -> Option<WalkItem> {
     let path = path_of(error).unwrap_or(root).to_path_buf();
     let gone = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
     // Only the message of the system: the caller prints the path before it.
     let code = error.io_error().and_then(io::Error::raw_os_error);
     let why = code
         .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string());
-    (!gone || path == root).then_some(Found::Unlisted { path, why })
+    (!gone || path == root).then_some(WalkItem::Unlisted { path, why })
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

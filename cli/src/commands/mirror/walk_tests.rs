@@ -99,7 +99,7 @@ fn walked(folder: &Path, hidden: bool) -> BTreeSet<String> {
     let root = Folder::new(folder).unwrap();
     let found = walk(&root, &rules, &Scope::All);
     let files = found.filter_map(|found| match found {
-        Found::File { path, .. } => Some(path),
+        WalkItem::File { path, .. } => Some(path),
         _ => None,
     });
     let name = |path: PathBuf| path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();

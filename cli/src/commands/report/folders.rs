@@ -24,7 +24,7 @@ fn folder_of(key: &[u8]) -> &[u8] {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedClusters {
     clusters: u64,
     /// Number of documents of the first and of the second folder, counting only clusters that have
     /// documents in both.
@@ -37,7 +37,7 @@ pub(super) struct Folders {
     numbers: HashMap<Vec<u8>, usize>,
     /// Number of documents per folder.
     documents: Vec<u64>,
-    shared: HashMap<(usize, usize), Shared>,
+    shared: HashMap<(usize, usize), SharedClusters>,
     cut: bool,
 }
 
@@ -103,7 +103,7 @@ impl Folders {
             names[*number] = name;
         }
         let mut pairs: Vec<_> = self.shared.into_iter().collect();
-        let order = |((one, other), shared): &((usize, usize), Shared)| {
+        let order = |((one, other), shared): &((usize, usize), SharedClusters)| {
             let documents = shared.documents[0] + shared.documents[1];
             (std::cmp::Reverse(documents), names[*one], names[*other])
         };

@@ -70,7 +70,7 @@ pub(super) fn gather(
     let params = snapshot.params();
     let members_max =
         (DOCUMENTS_MAX / settings.clusters_max.max(1)).clamp(MEMBERS_MIN, MEMBERS_MAX);
-    let mut found = Found::default();
+    let mut found = Gathered::default();
     clusters(snapshot, settings, members_max, originals, &mut found)?;
     let pairs = pairs(snapshot, settings.threshold, &mut found.totals)?;
     let growth = growth(snapshot, std::mem::take(&mut found.later), &mut found.folders)?;
@@ -119,7 +119,7 @@ pub(super) fn gather(
 
 /// What was found by visiting all clusters.
 #[derive(Default)]
-struct Found {
+struct Gathered {
     totals: Totals,
     /// The largest clusters so far, as a min-heap: the smallest is on top.
     largest: BinaryHeap<Reverse<Candidate>>,
@@ -163,7 +163,7 @@ fn clusters(
     settings: &PageSettings,
     members_max: usize,
     originals: Option<&Originals>,
-    found: &mut Found,
+    found: &mut Gathered,
 ) -> Result<(), Failure> {
     let progress = Progress::start("clustering", Unit::Documents, Some(snapshot.len()));
     let clusters = snapshot.clusters_with(settings.threshold, &mut progress.callback())?;

@@ -49,13 +49,13 @@ pub(super) struct Logged<'a> {
 /// The log, and the thread that writes it.
 pub(super) struct AccessLog {
     format: LogFormat,
-    lines: Arc<Lines>,
+    lines: Arc<QueuedLines>,
     writer: JoinHandle<()>,
 }
 
 /// Lines on their way to the thread.
 #[derive(Default)]
-struct Lines {
+struct QueuedLines {
     waiting: Mutex<Waiting>,
     /// Notified when the first line waits, and at the end.
     some: Condvar,
@@ -69,7 +69,7 @@ struct Waiting {
     has_ended: bool,
 }
 
-impl Lines {
+impl QueuedLines {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,7 +119,7 @@ impl Lines {
 impl AccessLog {
     /// Starts the thread that writes to stderr.
     pub(super) fn start(format: LogFormat) -> io::Result<Self> {
-        let lines = Arc::new(Lines::default());
+        let lines = Arc::new(QueuedLines::default());
         let written = Arc::clone(&lines);
         let named = std::thread::Builder::new().name("access log".to_owned());
         let writer = named.spawn(move || written.write_all())?;

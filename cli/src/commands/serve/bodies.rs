@@ -259,7 +259,7 @@ pub(super) enum Operation {
     #[cfg_attr(test, schema(title = "SetPayloadOperation"))]
     SetPayload(SetPayload),
     #[cfg_attr(test, schema(title = "RemoveOperation"))]
-    Remove(Remove),
+    Remove(RemoveBody),
 }
 
 /// Sets the payload of a stored document.
@@ -290,16 +290,18 @@ pub(super) struct Insert {
 /// A document to remove.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Remove))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct Remove {
+pub(super) struct RemoveBody {
     pub(super) key: Blob,
 }
 
 /// A query: exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Query))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct Query {
+pub(super) struct QueryBody {
     /// For an index of texts.
     pub(super) text: Option<String>,
     /// For an index of sets (`--shingles items`).
@@ -348,8 +350,9 @@ pub(super) struct Query {
 /// `rows` is needed.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Admit))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct Admit {
+pub(super) struct AdmitBody {
     pub(super) key: Blob,
     /// For an index of texts.
     pub(super) text: Option<String>,

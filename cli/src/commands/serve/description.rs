@@ -15,13 +15,13 @@ use super::answers::{
     Admitted, Answered, Answers, BatchWritten, ClusterLine, DocumentList, PairLine, PrefixRemoved,
     Stored, TextRead, Written,
 };
-use super::bodies::{Admit, Blob, Item, Operations, Put, Query};
+use super::bodies::{AdmitBody, Blob, Item, Operations, Put, QueryBody};
 use super::error_response::{ErrorObject, KINDS};
 use super::paths;
-use super::state::{HealthObject, StatsObject};
+use super::state::{HealthObject, ServerStatsObject};
 
 /// Describes a route: its purpose, input and answers.
-pub(super) struct Operation {
+pub(super) struct RouteDescription {
     pub(super) method: &'static str,
     /// The path in the syntax of the router.
     pub(super) path: &'static str,
@@ -35,9 +35,9 @@ pub(super) struct Operation {
 }
 
 /// An answer: status, meaning and content.
-pub(super) type Answer = (u16, &'static str, Content);
+pub(super) type Answer = (u16, &'static str, AnswerContent);
 
-pub(super) enum Content {
+pub(super) enum AnswerContent {
     /// JSON of the named type.
     Json(&'static str),
     /// JSON of one of the named types.
@@ -93,7 +93,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
 ];
 
 /// The OpenAPI document.
-pub(super) fn document(operations: &[Operation]) -> serde_json::Result<Value> {
+pub(super) fn document(operations: &[RouteDescription]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
     for route in operations {
         let path = paths::described(route.path);
@@ -143,17 +143,19 @@ fn item_of(path: &str) -> Value {
     }]})
 }
 
-fn operation(route: &Operation) -> Value {
+fn operation(route: &RouteDescription) -> Value {
     let mut responses = Map::new();
     for (status, description, content) in route.answers {
         let content = match content {
-            Content::Json(name) => of_type(name),
-            Content::OneOf(names) => {
+            AnswerContent::Json(name) => of_type(name),
+            AnswerContent::OneOf(names) => {
                 let choices: Value = names.iter().map(|name| reference(name)).collect();
                 json!({"application/json": {"schema": {"oneOf": choices}}})
             }
-            Content::Lines(name) => json!({"application/x-ndjson": {"schema": reference(name)}}),
-            Content::Media(media) => json!({*media: {}}),
+            AnswerContent::Lines(name) => {
+                json!({"application/x-ndjson": {"schema": reference(name)}})
+            }
+            AnswerContent::Media(media) => json!({*media: {}}),
         };
         let answer = json!({"description": description, "content": content});
         responses.insert(status.to_string(), answer);
@@ -244,8 +246,8 @@ fn schemas() -> serde_json::Result<Value> {
     let mut all = Schemas::new();
     add::<Put>(&mut all);
     add::<Operations>(&mut all);
-    add::<Query>(&mut all);
-    add::<Admit>(&mut all);
+    add::<QueryBody>(&mut all);
+    add::<AdmitBody>(&mut all);
     add::<Stored>(&mut all);
     add::<TextRead>(&mut all);
     add::<Written>(&mut all);
@@ -258,7 +260,7 @@ fn schemas() -> serde_json::Result<Value> {
     add::<ClusterLine>(&mut all);
     add::<Admitted>(&mut all);
     add::<HealthObject>(&mut all);
-    add::<StatsObject>(&mut all);
+    add::<ServerStatsObject>(&mut all);
     add::<ErrorObject>(&mut all);
     let mut schemas = json!({});
     for (name, schema) in all {

@@ -20,7 +20,7 @@ use super::access;
 use super::access_log::{self, Logged};
 use super::error_response::ErrorResponse;
 use super::listener::Peer;
-use super::metrics::Route;
+use super::metrics::RouteLabels;
 use super::paths;
 use super::request_id;
 use super::shared::Shared;
@@ -35,7 +35,7 @@ pub(super) async fn guard(
     let running = shared.metrics.start();
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("other", |path| paths::described(path.as_str())).to_owned();
-    let route = Route { method: method_name(request.method()), path };
+    let route = RouteLabels { method: method_name(request.method()), path };
     let id = request_id::read_or_create(request.headers());
     let head = shared.log.as_ref().map(|_| {
         let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|info| info.0.0);

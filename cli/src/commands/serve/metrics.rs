@@ -13,7 +13,7 @@ const BUCKETS: [f64; 13] =
 
 /// Labels of a counter: method and route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Route {
+pub(super) struct RouteLabels {
     pub(super) method: &'static str,
     pub(super) path: String,
 }
@@ -31,7 +31,7 @@ struct Series {
 /// All request counters.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    routes: Mutex<BTreeMap<Route, Series>>,
+    routes: Mutex<BTreeMap<RouteLabels, Series>>,
     requests: AtomicU64,
     running: AtomicI64,
 }
@@ -53,7 +53,7 @@ impl Metrics {
     }
 
     /// Counts an answered request.
-    pub(super) fn count(&self, route: Route, status: u16, took: Duration) {
+    pub(super) fn count(&self, route: RouteLabels, status: u16, took: Duration) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let seconds = took.as_secs_f64();
         let bucket = BUCKETS.partition_point(|end| *end < seconds);
@@ -72,16 +72,16 @@ impl Metrics {
         self.running.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Route, Series>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RouteLabels, Series>> {
         // If a thread has panicked with the lock held, the counters are still valid.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints all counters in Prometheus' text format.
-    pub(super) fn print(&self, text: &mut Text) {
+    pub(super) fn print(&self, text: &mut MetricsText) {
         let routes = self.lock();
         text.head("nearkin_requests_total", "counter", "Requests answered.");
-        for (Route { method, path }, series) in &*routes {
+        for (RouteLabels { method, path }, series) in &*routes {
             for (status, count) in &series.statuses {
                 let labels = format!("method=\"{method}\",route=\"{path}\",status=\"{status}\"");
                 text.value("nearkin_requests_total", &labels, *count);
@@ -89,7 +89,7 @@ impl Metrics {
         }
         let name = "nearkin_request_seconds";
         text.head(name, "histogram", "Time from a request's head to its answer.");
-        for (Route { method, path }, series) in &*routes {
+        for (RouteLabels { method, path }, series) in &*routes {
             let labels = format!("method=\"{method}\",route=\"{path}\"");
             let mut sum = 0;
             for (at, count) in series.buckets.iter().enumerate() {
@@ -111,9 +111,9 @@ impl Metrics {
 
 /// A buffer for text in Prometheus' format.
 #[derive(Debug, Default)]
-pub(super) struct Text(String);
+pub(super) struct MetricsText(String);
 
-impl Text {
+impl MetricsText {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a `String` cannot fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -147,13 +147,13 @@ mod tests {
     #[test]
     fn buckets_are_cumulated_and_end_in_the_count() {
         let metrics = Metrics::default();
-        let route = || Route { method: "GET", path: "/a".to_owned() };
+        let route = || RouteLabels { method: "GET", path: "/a".to_owned() };
         for micros in [100, 101, 20_000_000] {
             metrics.count(route(), 200, Duration::from_micros(micros));
         }
         metrics.count(route(), 404, Duration::from_micros(1));
         let running = metrics.start();
-        let mut text = Text::default();
+        let mut text = MetricsText::default();
         metrics.print(&mut text);
         drop(running);
         let text = text.into_string();

@@ -7,7 +7,7 @@ use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
 use super::answers::{self, Admitted, Decided};
-use super::bodies::{self, Admit, Body};
+use super::bodies::{self, AdmitBody, Body};
 use super::error_response::ErrorResponse;
 use super::shared::Shared;
 
@@ -36,8 +36,8 @@ pub(super) async fn admit(
     shared.work(move |shared| decide(shared, &body.read()?)).await
 }
 
-fn decide(shared: &Shared, request: &Admit) -> Result<Json<Admitted>, ErrorResponse> {
-    let Admit { key, text, items, rows, payload, payloads, .. } = request;
+fn decide(shared: &Shared, request: &AdmitBody) -> Result<Json<Admitted>, ErrorResponse> {
+    let AdmitBody { key, text, items, rows, payload, payloads, .. } = request;
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);

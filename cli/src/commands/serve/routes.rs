@@ -9,10 +9,10 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 #[cfg(test)]
-use super::description::Content::{Json, Lines, Media, OneOf};
+use super::description::AnswerContent::{Json, Lines, Media, OneOf};
 #[cfg(test)]
 use super::description::{
-    ANY, BODY, CHANGED, INDEX, KEY, Operation, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
+    ANY, BODY, CHANGED, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
 use super::error_response::ErrorResponse;
 use super::paths::{DOCUMENT, DOCUMENTS, TEXT};
@@ -24,7 +24,7 @@ struct Route {
     path: &'static str,
     answer: MethodRouter<Arc<Shared>>,
     #[cfg(test)]
-    operation: Operation,
+    operation: RouteDescription,
 }
 
 /// Builds a route from its method, path and handler, and for the description from its id, summary,
@@ -36,7 +36,7 @@ macro_rules! route {
             path: $path,
             answer: $method($answer),
             #[cfg(test)]
-            operation: Operation {
+            operation: RouteDescription {
                 method: stringify!($method),
                 path: $path,
                 id: $id,
@@ -161,7 +161,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    fn operations() -> Vec<Operation> {
+    fn operations() -> Vec<RouteDescription> {
         routes().into_iter().map(|route| route.operation).collect()
     }
 

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use nearkin::{Alike, Answer, DocumentView, Exact, Match, Original, Params, Signature, Snapshot};
 
 use super::answers::{Answered, Answers, Found, QueryAnswer};
-use super::bodies::{self, Blob, Body, Query};
+use super::bodies::{self, Blob, Body, QueryBody};
 use super::error_response::ErrorResponse;
 use super::query_handlers::limit;
 use super::shared::Shared;
@@ -42,8 +42,8 @@ enum Sought<'a> {
     Keys(&'a [Blob]),
 }
 
-fn answer(shared: &Shared, request: &Query) -> Result<QueryAnswer, ErrorResponse> {
-    let Query { text, texts, items, rows, key, keys, .. } = request;
+fn answer(shared: &Shared, request: &QueryBody) -> Result<QueryAnswer, ErrorResponse> {
+    let QueryBody { text, texts, items, rows, key, keys, .. } = request;
     let given = [text.is_some(), items.is_some(), rows.is_some(), key.is_some(), keys.is_some()];
     let given = given.iter().filter(|given| **given).count() + usize::from(texts.is_some());
     if given != 1 {
@@ -77,7 +77,7 @@ fn answer(shared: &Shared, request: &Query) -> Result<QueryAnswer, ErrorResponse
 /// A checked request. All of its queries see the same state of the index.
 struct Search<'a> {
     shared: &'a Shared,
-    request: &'a Query,
+    request: &'a QueryBody,
     snapshot: Snapshot,
     limit: usize,
     /// The condition of a match.
@@ -89,7 +89,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(shared: &'a Shared, request: &'a Query) -> Result<Self, ErrorResponse> {
+    fn new(shared: &'a Shared, request: &'a QueryBody) -> Result<Self, ErrorResponse> {
         let own = shared.index.params().threshold();
         let alike = match request.contained {
             Some(contained) => {
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
 
     /// Runs a query. If texts decide later which matches stay, the limit applies later, too.
     fn found(&self, query: nearkin::Query<'_>) -> Result<Answer, ErrorResponse> {
-        let Query { prefix, after, before, max_candidates, .. } = self.request;
+        let QueryBody { prefix, after, before, max_candidates, .. } = self.request;
         let is_decided_later = self.originals.is_some();
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
         let alike =

@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error_response::ErrorResponse;
-use super::metrics::Text;
+use super::metrics::MetricsText;
 use super::shared::Shared;
 use crate::commands::maintain::ParamsObject;
 
@@ -21,7 +21,7 @@ use crate::commands::maintain::ParamsObject;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Stats))]
-pub(super) struct StatsObject {
+pub(super) struct ServerStatsObject {
     /// Live documents.
     documents: u64,
     /// Dead documents that still take space.
@@ -73,13 +73,13 @@ struct ServerObject {
 
 pub(super) async fn stats(
     State(shared): State<Arc<Shared>>,
-) -> Result<Json<StatsObject>, ErrorResponse> {
+) -> Result<Json<ServerStatsObject>, ErrorResponse> {
     shared.work(|shared| Ok(Json(stats_of(shared)?))).await
 }
 
-fn stats_of(shared: &Shared) -> Result<StatsObject, ErrorResponse> {
+fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
     let stats = shared.index.stats()?;
-    Ok(StatsObject {
+    Ok(ServerStatsObject {
         documents: stats.documents,
         dead: stats.dead,
         segments: stats.segments,
@@ -149,7 +149,7 @@ pub(super) async fn metrics(
 ) -> Result<impl IntoResponse, ErrorResponse> {
     let work = |shared: &Shared| {
         let stats = shared.index.stats()?;
-        let mut text = Text::default();
+        let mut text = MetricsText::default();
         print(shared, &stats, &mut text);
         shared.metrics.print(&mut text);
         Ok(text.into_string())
@@ -158,7 +158,7 @@ pub(super) async fn metrics(
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
-fn print(shared: &Shared, stats: &Stats, text: &mut Text) {
+fn print(shared: &Shared, stats: &Stats, text: &mut MetricsText) {
     let gauges = [
         ("nearkin_documents", "Live documents.", stats.documents),
         ("nearkin_documents_dead", "Dead documents that still take space.", stats.dead),

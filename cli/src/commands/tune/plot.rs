@@ -11,7 +11,7 @@ const LINES: usize = 13;
 const DASHES: [&str; 5] = ["2 3", "6 3", "12 4", "8 3 2 3", "none"];
 
 /// A probability as a function of similarity, both from 0 to 1.
-pub(super) struct Curve<'a> {
+pub(super) struct PlottedCurve<'a> {
     pub(super) name: String,
     pub(super) chance: Box<dyn Fn(f64) -> f64 + 'a>,
     /// Whether the curve is emphasised, as the recommended one is.
@@ -19,7 +19,7 @@ pub(super) struct Curve<'a> {
 }
 
 /// The plot as lines of text. Each curve is drawn with its mark; later curves cover earlier ones.
-pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String> {
+pub(super) fn lines(curves: &[(char, &PlottedCurve<'_>)], threshold: f64) -> Vec<String> {
     let mut cells = vec![[' '; COLUMNS]; LINES];
     let last = (COLUMNS - 1) as f64;
     #[expect(clippy::cast_possible_truncation, reason = "0 to 1 times a few")]
@@ -55,7 +55,7 @@ pub(super) fn lines(curves: &[(char, &Curve<'_>)], threshold: f64) -> Vec<String
 }
 
 /// The curves as SVG. The colours follow the reader's light or dark colour scheme.
-pub(super) fn svg(title: &str, curves: &[Curve<'_>], threshold: f64) -> String {
+pub(super) fn svg(title: &str, curves: &[PlottedCurve<'_>], threshold: f64) -> String {
     let (left, top, width, height) = (64.0, 48.0, 560.0, 320.0);
     let x = |similarity: f64| left + width * similarity;
     let y = |chance: f64| top + height * (1.0 - chance);
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_curve_rises_from_the_left_below_to_the_right_above() {
         let chance = Box::new(|similarity| similarity);
-        let curve = Curve { name: "a<b".to_owned(), chance, strong: true };
+        let curve = PlottedCurve { name: "a<b".to_owned(), chance, strong: true };
         let drawn = lines(&[('*', &curve)], 0.5);
         assert_eq!(drawn.len(), LINES + 2);
         assert!(drawn[0].starts_with(" 100 % |") && drawn[0].ends_with('*'), "{drawn:#?}");

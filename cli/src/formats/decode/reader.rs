@@ -53,9 +53,9 @@ pub(crate) struct Utf8Reader<R> {
     /// Bytes read ahead, to recognise the encoding. The first `given` were returned.
     head: Vec<u8>,
     given: usize,
-    state: State,
+    state: DecodeState,
     /// The place in the stream up to which bytes were returned.
-    place: Place,
+    place: TextPosition,
     is_unchanged: bool,
     has_mark: bool,
     is_lenient: bool,
@@ -63,12 +63,12 @@ pub(crate) struct Utf8Reader<R> {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct TextPosition {
     line: u64,
     byte: u64,
 }
 
-enum State {
+enum DecodeState {
     /// UTF-8. Holds the beginning of a character that the last read has cut.
     Utf8(Vec<u8>),
     Decoding(Box<Decoding>),
@@ -106,9 +106,9 @@ impl<R: Read> Utf8Reader<R> {
         let encoding = encoding.unwrap_or(UTF_8);
         let given = mark.filter(|(marked, _)| *marked == encoding).map_or(0, |(_, bytes)| bytes);
         let state = if encoding == UTF_8 {
-            State::Utf8(Vec::new())
+            DecodeState::Utf8(Vec::new())
         } else {
-            State::Decoding(Box::new(Decoding {
+            DecodeState::Decoding(Box::new(Decoding {
                 decoder: encoding.new_decoder_without_bom_handling(),
                 raw: vec![0; BUFFER_BYTES],
                 text: String::new(),
@@ -116,7 +116,7 @@ impl<R: Read> Utf8Reader<R> {
                 is_done: false,
             }))
         };
-        let place = Place { line: 1, byte: given as u64 };
+        let place = TextPosition { line: 1, byte: given as u64 };
         let is_unchanged = encoding == UTF_8 && given == 0;
         let has_mark = encoding == UTF_8 && given > 0;
         let (is_lenient, failed) = (false, None);
@@ -142,7 +142,7 @@ impl<R: Read> Utf8Reader<R> {
     }
 
     fn read_utf8(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let State::Utf8(cut) = &mut self.state else { return Ok(0) };
+        let DecodeState::Utf8(cut) = &mut self.state else { return Ok(0) };
         let count = read_raw(&mut self.inner, (&mut self.head, &mut self.given), buffer)?;
         let read = &buffer[..count];
         if self.is_lenient {
@@ -155,7 +155,7 @@ impl<R: Read> Utf8Reader<R> {
             self.place.byte += (before + count - cut.len()) as u64;
             return Ok(count);
         };
-        let likely = if utf8::Counts::count(read).is_likely() { UTF_8 } else { guess(read) };
+        let likely = if utf8::Utf8Counts::count(read).is_likely() { UTF_8 } else { guess(read) };
         let end = end.saturating_sub(before);
         let line = place.line + memchr::memchr_iter(b'\n', &read[..end]).count() as u64;
         let byte = place.byte + (if end == 0 { 0 } else { end + before }) as u64;
@@ -164,7 +164,7 @@ impl<R: Read> Utf8Reader<R> {
     }
 
     fn read_decoded(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let State::Decoding(decoding) = &mut self.state else { return Ok(0) };
+        let DecodeState::Decoding(decoding) = &mut self.state else { return Ok(0) };
         while decoding.given == decoding.text.len() && !decoding.is_done && self.failed.is_none() {
             let ahead = (&mut self.head, &mut self.given);
             let count = read_raw(&mut self.inner, ahead, &mut decoding.raw)?;
@@ -193,16 +193,16 @@ impl<R: Read> Read for Utf8Reader<R> {
             return Ok(0);
         }
         match &self.state {
-            State::Utf8(_) if self.failed.is_some() => self.failure(),
-            State::Utf8(_) => self.read_utf8(buffer),
-            State::Decoding(_) => self.read_decoded(buffer),
+            DecodeState::Utf8(_) if self.failed.is_some() => self.failure(),
+            DecodeState::Utf8(_) => self.read_utf8(buffer),
+            DecodeState::Decoding(_) => self.read_decoded(buffer),
         }
     }
 }
 
 impl Decoding {
     /// Decodes the first bytes of `raw`; none of them means that the stream has ended.
-    fn decode(&mut self, count: usize, place: &mut Place) -> Result<(), NotUtf8> {
+    fn decode(&mut self, count: usize, place: &mut TextPosition) -> Result<(), NotUtf8> {
         self.text.clear();
         (self.given, self.is_done) = (0, count == 0);
         let most = self.decoder.max_utf8_buffer_length_without_replacement(count);

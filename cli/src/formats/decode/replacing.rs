@@ -22,7 +22,7 @@ pub(super) fn few_replaced(how: How, bytes: &[u8], skipped: usize) -> Result<Dec
     if is_utf_16 && (text.contains('\0') || text.chars().all(|c| c == '\u{fffd}')) {
         return Err(Reason::Binary(format!("not {}", how.encoding.name())));
     }
-    let is_sure = how.encoding == UTF_8 && utf8::Counts::count(bytes).is_likely();
+    let is_sure = how.encoding == UTF_8 && utf8::Utf8Counts::count(bytes).is_likely();
     if !is_sure && how.replaced > 1 {
         // ASCII characters are the same in nearly all encodings, so they prove little.
         let proof = text.chars().filter(|c| !c.is_ascii()).count() - how.replaced;

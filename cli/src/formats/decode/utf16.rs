@@ -22,7 +22,7 @@ const PART_BYTES: usize = 192;
 
 /// Counts of characters in one byte order.
 #[derive(Default)]
-struct Counts {
+struct Utf16Counts {
     all: usize,
     /// Spaces, line ends, East Asian commas and full stops.
     separators: usize,
@@ -32,7 +32,7 @@ struct Counts {
     latin: usize,
 }
 
-impl Counts {
+impl Utf16Counts {
     fn count(bytes: &[u8], encoding: &'static Encoding) -> Self {
         let unit = |pair: &[u8]| {
             let (high, low) = if encoding == UTF_16BE { (0, 1) } else { (1, 0) };
@@ -77,14 +77,14 @@ fn is_bad(character: char) -> bool {
 /// Detects UTF-16 without a byte order mark, and its byte order.
 pub(super) fn detect(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    let [little, big] = [UTF_16LE, UTF_16BE].map(|encoding| Counts::count(sample, encoding));
+    let [little, big] = [UTF_16LE, UTF_16BE].map(|encoding| Utf16Counts::count(sample, encoding));
     let (found, other, encoding) = match (little.is_text(&big), big.is_text(&little)) {
         (true, false) => (little, UTF_16BE, UTF_16LE),
         (false, true) => (big, UTF_16LE, UTF_16BE),
         _ => return None,
     };
     // Shifted by one byte, text in one order looks much like text in the other.
-    let shifted = Counts::count(sample.get(1..).unwrap_or_default(), other);
+    let shifted = Utf16Counts::count(sample.get(1..).unwrap_or_default(), other);
     (found.separators >= shifted.separators).then_some(encoding)
 }
 
@@ -92,8 +92,8 @@ pub(super) fn detect(bytes: &[u8]) -> Option<&'static Encoding> {
 /// of another encoding was inserted.
 pub(super) fn shifted_at(bytes: &[u8], encoding: &'static Encoding) -> Option<usize> {
     (0..bytes.len().saturating_sub(PART_BYTES)).step_by(PART_BYTES).find(|at| {
-        let found = Counts::count(&bytes[*at..*at + PART_BYTES], encoding);
-        let shifted = Counts::count(&bytes[*at + 1..=*at + PART_BYTES], encoding);
+        let found = Utf16Counts::count(&bytes[*at..*at + PART_BYTES], encoding);
+        let shifted = Utf16Counts::count(&bytes[*at + 1..=*at + PART_BYTES], encoding);
         let is_odd = !found.has_few_bad() || found.separators == 0;
         is_odd && shifted.has_few_bad() && shifted.separators > found.separators + 1
     })

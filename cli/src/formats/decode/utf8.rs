@@ -11,7 +11,7 @@ const VALID_PER_INVALID: usize = 2;
 const VALID_PER_INVALID_SURE: usize = 10;
 
 /// Sequences of more than one byte in data that is not valid UTF-8.
-pub(super) struct Counts {
+pub(super) struct Utf8Counts {
     /// Valid sequences, weighted: chance makes long ones less often.
     valid: usize,
     /// Invalid sequences, without one that the end of the data cuts off.
@@ -24,7 +24,7 @@ pub(super) struct Counts {
     is_euc_jp: bool,
 }
 
-impl Counts {
+impl Utf8Counts {
     pub(super) fn count(bytes: &[u8]) -> Self {
         let (valid, mut invalid) = sequences(bytes);
         let mut cut = 0;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::scan::{Doubt, Found, Marks, Scanner};
+use super::scan::{Doubt, Marks, Scanned, Scanner};
 
 /// Compression suffixes that may follow .csv or .tsv.
 const PACKED: [&str; 3] = [".gz", ".zst", ".zstd"];
@@ -159,7 +159,7 @@ fn first_wrong(marks: Marks, mut ahead: &[u8], columns: Option<usize>, is_end: b
         }
         scanner.begin();
         match scanner.scan(ahead, is_end) {
-            Found::Row { used, .. } => {
+            Scanned::Row { used, .. } => {
                 let count = scanner.count();
                 if count > 0 && *columns.get_or_insert(count) != count {
                     return rows;
@@ -171,7 +171,7 @@ fn first_wrong(marks: Marks, mut ahead: &[u8], columns: Option<usize>, is_end: b
                 }
                 ahead = &ahead[used..];
             }
-            Found::More if ahead.len() <= CUT_ROW_BYTES_MAX => break,
+            Scanned::More if ahead.len() <= CUT_ROW_BYTES_MAX => break,
             _ => return rows,
         }
     }

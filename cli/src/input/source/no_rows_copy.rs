@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// A row group; never constructed in this build.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Group {
+pub(crate) struct SourceGroup {
     pub(crate) rows: u64,
 }
 
@@ -32,12 +32,12 @@ impl<W: Write + Send> RowCopy<W> {
     }
 
     #[expect(clippy::unused_self, reason = "other builds use it")]
-    pub(crate) fn groups(&self) -> Vec<Group> {
+    pub(crate) fn groups(&self) -> Vec<SourceGroup> {
         Vec::new()
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other builds use it")]
-    pub(crate) fn keep(&mut self, _: Group, _: Vec<bool>) -> Result<(), Failure> {
+    pub(crate) fn keep(&mut self, _: SourceGroup, _: Vec<bool>) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -33,14 +33,14 @@ const TEXT_BYTES: usize = 1 << 20;
 pub(crate) struct Rows {
     file: SerializedFileReader<File>,
     path: PathBuf,
-    columns: Vec<Column>,
+    columns: Vec<JsonColumn>,
     /// The next row group to read.
     group_next: usize,
     /// The columns of the current row group, in the order of `columns`; empty between row groups.
     readers: Vec<bounded::BoundedColumn>,
     pages_bytes: PagesBytes,
     /// Values that were read and are not yet encoded, of each column.
-    values: Vec<VecDeque<Cell>>,
+    values: Vec<VecDeque<ColumnValue>>,
     /// The next column to encode of the current row.
     column_next: usize,
     /// The value that is being encoded in parts.
@@ -53,7 +53,7 @@ pub(crate) struct Rows {
 
 /// A column that JSON lines can hold.
 #[derive(Debug)]
-struct Column {
+struct JsonColumn {
     name: String,
     place: usize,
     unsigned: bool,
@@ -64,7 +64,7 @@ struct Column {
     item: Option<i16>,
 }
 
-impl Column {
+impl JsonColumn {
     /// Returns `None` if the column is not text, numbers, booleans, or a list of these.
     fn from_leaf(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
         let parts = leaf.path().parts();
@@ -113,7 +113,7 @@ fn columns(
     schema: &SchemaDescriptor,
     wanted: Option<&Wanted>,
     path: &Path,
-) -> Result<Vec<Column>, Failure> {
+) -> Result<Vec<JsonColumn>, Failure> {
     let leaves = leaves_of(schema);
     let all = schema.columns().iter().enumerate();
     let unsupported = |name: &str| {
@@ -139,11 +139,11 @@ fn columns(
             let parts = leaf.path().parts();
             leaves[parts[0].as_str()] == 1 && (parts.len() == 1 || leaf.max_rep_level() > 0)
         });
-        return Ok(single.filter_map(|(place, leaf)| Column::from_leaf(leaf, place)).collect());
+        return Ok(single.filter_map(|(place, leaf)| JsonColumn::from_leaf(leaf, place)).collect());
     };
     let column = |place: usize| {
-        let column = Column::from_leaf(&schema.columns()[place], place);
-        let column = column.map(|column| Column { name: names[place].clone(), ..column });
+        let column = JsonColumn::from_leaf(&schema.columns()[place], place);
+        let column = column.map(|column| JsonColumn { name: names[place].clone(), ..column });
         column.ok_or_else(|| unsupported(&names[place]))
     };
     places.into_iter().map(column).collect()
@@ -161,7 +161,7 @@ pub(crate) fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
         let is_flat = leaf.path().parts().len() == 1 || leaf.max_rep_level() > 0;
         let survives = leaves[name.as_str()] == 1
             && is_flat
-            && Column::from_leaf(leaf, place).is_some_and(|column| column.is_of_json(leaf));
+            && JsonColumn::from_leaf(leaf, place).is_some_and(|column| column.is_of_json(leaf));
         if !survives && !found.contains(name) {
             found.push(name.clone());
         }
@@ -235,7 +235,7 @@ impl Rows {
             }
             let group = self.group_next;
             self.group_next += 1;
-            let open = |column: &Column| {
+            let open = |column: &JsonColumn| {
                 let place = (group, column.place);
                 bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)
             };
@@ -275,7 +275,7 @@ impl Rows {
             }
             serde_json::to_writer(&mut self.text, &self.columns[at].name).map_err(failed)?;
             self.text.push(b':');
-            let cell = self.values[at].pop_front().unwrap_or(Cell::Null);
+            let cell = self.values[at].pop_front().unwrap_or(ColumnValue::Null);
             self.column_next += 1;
             if let Some(large) = LargeText::from_cell(&cell) {
                 self.text.push(b'"');
@@ -301,8 +301,8 @@ struct LargeText {
 
 impl LargeText {
     /// Returns `None` if the value is small, or not a text.
-    fn from_cell(cell: &Cell) -> Option<Self> {
-        let Cell::Bytes(bytes) = cell else { return None };
+    fn from_cell(cell: &ColumnValue) -> Option<Self> {
+        let ColumnValue::Bytes(bytes) = cell else { return None };
         let is_large = bytes.len() > TEXT_BYTES && std::str::from_utf8(bytes.data()).is_ok();
         is_large.then(|| Self { bytes: bytes.clone(), done: 0 })
     }
@@ -331,15 +331,15 @@ impl LargeText {
 /// A value that is not yet encoded. Bytes are not copied: many rows may have the same large value
 /// of a dictionary.
 #[derive(Debug)]
-enum Cell {
+enum ColumnValue {
     Null,
     Bytes(ByteArray),
     Number(Number),
     Bool(bool),
-    List(Vec<Cell>),
+    List(Vec<ColumnValue>),
 }
 
-impl Serialize for Cell {
+impl Serialize for ColumnValue {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => to.serialize_none(),
@@ -354,17 +354,17 @@ impl Serialize for Cell {
     }
 }
 
-impl<T: Into<Number>> From<T> for Cell {
+impl<T: Into<Number>> From<T> for ColumnValue {
     fn from(number: T) -> Self {
         Self::Number(number.into())
     }
 }
 
-fn float(value: f64) -> Cell {
-    Number::from_f64(value).map_or(Cell::Null, Cell::Number)
+fn float(value: f64) -> ColumnValue {
+    Number::from_f64(value).map_or(ColumnValue::Null, ColumnValue::Number)
 }
 
-impl Column {
+impl JsonColumn {
     /// Whether JSON represents this column faithfully.
     fn is_of_json(&self, leaf: &ColumnDescriptor) -> bool {
         let converted = leaf.converted_type();
@@ -392,16 +392,16 @@ impl Column {
     fn read_rows(
         &self,
         column: &mut bounded::BoundedColumn,
-        cells: &mut VecDeque<Cell>,
+        cells: &mut VecDeque<ColumnValue>,
     ) -> Result<(), ParquetError> {
         column.values.begin();
         let rows = column.rows;
         match &mut column.reader {
             ColumnReader::ByteArrayColumnReader(column) => {
-                self.read(column, rows, cells, |value| Cell::Bytes(value.clone()))
+                self.read(column, rows, cells, |value| ColumnValue::Bytes(value.clone()))
             }
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
-                self.read(column, rows, cells, |value| Cell::Bytes((**value).clone()))
+                self.read(column, rows, cells, |value| ColumnValue::Bytes((**value).clone()))
             }
             ColumnReader::Int32ColumnReader(column) if self.unsigned => {
                 self.read(column, rows, cells, |value| value.cast_unsigned().into())
@@ -416,7 +416,7 @@ impl Column {
                 self.read(column, rows, cells, |value| (*value).into())
             }
             ColumnReader::BoolColumnReader(column) => {
-                self.read(column, rows, cells, |value| Cell::Bool(*value))
+                self.read(column, rows, cells, |value| ColumnValue::Bool(*value))
             }
             ColumnReader::FloatColumnReader(column) => {
                 self.read(column, rows, cells, |value| float(f64::from(*value)))
@@ -435,8 +435,8 @@ impl Column {
         &self,
         column: &mut ColumnReaderImpl<T>,
         rows: usize,
-        cells: &mut VecDeque<Cell>,
-        cell: impl Fn(&T::T) -> Cell,
+        cells: &mut VecDeque<ColumnValue>,
+        cell: impl Fn(&T::T) -> ColumnValue,
     ) -> Result<(), ParquetError> {
         let (mut values, mut present, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
         column.read_records(rows, Some(&mut present), Some(&mut repeated), &mut values)?;
@@ -447,7 +447,7 @@ impl Column {
         }
         for (at, level) in present.iter().enumerate() {
             let found = (*level == self.present).then(|| values.next()).flatten();
-            let found = found.unwrap_or(Cell::Null);
+            let found = found.unwrap_or(ColumnValue::Null);
             let Some(item) = self.item else {
                 cells.push_back(found);
                 continue;
@@ -456,10 +456,14 @@ impl Column {
                 // The level just below `item` means an empty list; lower levels mean that there is
                 // no list.
                 let is_there = *level >= item - 1;
-                cells.push_back(if is_there { Cell::List(Vec::new()) } else { Cell::Null });
+                cells.push_back(if is_there {
+                    ColumnValue::List(Vec::new())
+                } else {
+                    ColumnValue::Null
+                });
             }
             if *level >= item
-                && let Some(Cell::List(items)) = cells.back_mut()
+                && let Some(ColumnValue::List(items)) = cells.back_mut()
             {
                 items.push(found);
             }

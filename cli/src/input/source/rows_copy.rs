@@ -32,7 +32,7 @@ const WRITTEN_BYTES: usize = 1 << 20;
 
 /// A row group of an input file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Group {
+pub(crate) struct SourceGroup {
     file: usize,
     place: usize,
     pub(crate) rows: u64,
@@ -43,10 +43,10 @@ pub(crate) struct RowCopy<W: Write + Send> {
     files: Vec<PathBuf>,
     out: PathBuf,
     writer: SerializedFileWriter<W>,
-    groups: Vec<Group>,
+    groups: Vec<SourceGroup>,
     /// Row groups not yet written, and which of their rows to keep. Small groups are combined into
     /// one.
-    pending: Vec<(Group, Vec<bool>)>,
+    pending: Vec<(SourceGroup, Vec<bool>)>,
     pending_rows: u64,
     /// Maximum number of rows in an output row group: the size of the largest input row group.
     rows_max: u64,
@@ -81,7 +81,7 @@ impl<W: Write + Send> RowCopy<W> {
             let reader = open(path)?;
             let metadata = reader.metadata();
             let rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows);
-            groups.extend(rows.enumerate().map(|(place, rows)| Group {
+            groups.extend(rows.enumerate().map(|(place, rows)| SourceGroup {
                 file,
                 place,
                 rows: u64::try_from(rows).unwrap_or(0),
@@ -111,12 +111,12 @@ impl<W: Write + Send> RowCopy<W> {
     }
 
     /// The row groups of all files, in order.
-    pub(crate) fn groups(&self) -> Vec<Group> {
+    pub(crate) fn groups(&self) -> Vec<SourceGroup> {
         self.groups.clone()
     }
 
     /// Takes the next row group, and adds its rows for which `keep` is true.
-    pub(crate) fn keep(&mut self, group: Group, keep: Vec<bool>) -> Result<(), Failure> {
+    pub(crate) fn keep(&mut self, group: SourceGroup, keep: Vec<bool>) -> Result<(), Failure> {
         let rows = keep.iter().filter(|keep| **keep).count() as u64;
         if self.pending_rows + rows > self.rows_max {
             self.flush()?;

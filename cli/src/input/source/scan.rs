@@ -60,7 +60,7 @@ pub(super) enum Doubt {
 
 /// The result of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Scanned {
     /// The row has not ended.
     More,
     /// A row of `bytes` bytes; `used` includes its line end.
@@ -77,7 +77,7 @@ pub(super) enum Found {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// Before the first byte of a cell.
     Begin,
     Plain,
@@ -91,7 +91,7 @@ pub(super) struct Scanner {
     /// Situations to report, because no meaning has been chosen.
     pub(super) doubts_quote: bool,
     pub(super) doubts_escape: bool,
-    state: State,
+    state: ScanState,
     /// The next byte to look at.
     at: usize,
     /// The cell at `at`.
@@ -104,27 +104,27 @@ const NO_CELL: Cell = Cell { begin: 0, end: 0, is_quoted: false, is_escaped: fal
 impl Scanner {
     pub(super) fn new(marks: Marks) -> Self {
         let (doubts_quote, doubts_escape, cells) = (false, false, Vec::new());
-        let (state, at, cell) = (State::Begin, 0, NO_CELL);
+        let (state, at, cell) = (ScanState::Begin, 0, NO_CELL);
         Self { marks, doubts_quote, doubts_escape, state, at, cell, cells }
     }
 
     /// Begins a row.
     pub(super) fn begin(&mut self) {
-        (self.state, self.at, self.cell) = (State::Begin, 0, NO_CELL);
+        (self.state, self.at, self.cell) = (ScanState::Begin, 0, NO_CELL);
         self.cells.clear();
     }
 
     /// Continues with a row, given all of its bytes read so far, and what follows them. `is_end`:
     /// nothing follows.
-    pub(super) fn scan(&mut self, row: &[u8], is_end: bool) -> Found {
+    pub(super) fn scan(&mut self, row: &[u8], is_end: bool) -> Scanned {
         loop {
             let Some(&byte) = row.get(self.at) else {
-                return if is_end { self.at_end() } else { Found::More };
+                return if is_end { self.at_end() } else { Scanned::More };
             };
             let found = match self.state {
-                State::Begin => self.begin_cell(byte),
-                State::Plain => self.plain(row, is_end),
-                State::Quoted => self.quoted(row, is_end),
+                ScanState::Begin => self.begin_cell(byte),
+                ScanState::Plain => self.plain(row, is_end),
+                ScanState::Quoted => self.quoted(row, is_end),
             };
             if let Some(found) = found {
                 return found;
@@ -132,33 +132,33 @@ impl Scanner {
         }
     }
 
-    fn at_end(&mut self) -> Found {
-        if self.state == State::Quoted {
-            return Found::Wrong { fault: Fault::Unclosed, at: self.cell.begin };
+    fn at_end(&mut self) -> Scanned {
+        if self.state == ScanState::Quoted {
+            return Scanned::Wrong { fault: Fault::Unclosed, at: self.cell.begin };
         }
         if self.at > 0 {
             self.end_cell(self.at);
         }
-        Found::Row { bytes: self.at, used: self.at }
+        Scanned::Row { bytes: self.at, used: self.at }
     }
 
-    fn begin_cell(&mut self, byte: u8) -> Option<Found> {
+    fn begin_cell(&mut self, byte: u8) -> Option<Scanned> {
         self.cell = Cell { begin: self.at, ..NO_CELL };
         if self.marks.quote != Some(byte) {
-            self.state = State::Plain;
+            self.state = ScanState::Plain;
             return None;
         }
         if self.doubts_quote {
-            return Some(Found::Doubt(Doubt::Quote));
+            return Some(Scanned::Doubt(Doubt::Quote));
         }
         self.cell.is_quoted = true;
         self.at += 1;
-        self.state = State::Quoted;
+        self.state = ScanState::Quoted;
         None
     }
 
     /// Goes to the end of a cell without quotation marks.
-    fn plain(&mut self, row: &[u8], is_end: bool) -> Option<Found> {
+    fn plain(&mut self, row: &[u8], is_end: bool) -> Option<Scanned> {
         let Marks { delimiter, escape, escapes_all, .. } = self.marks;
         let rest = &row[self.at..];
         let end = memchr::memchr3(delimiter, b'\n', b'\r', rest);
@@ -169,7 +169,7 @@ impl Scanner {
             let begin = self.at + at;
             if begin + 1 == row.len() && !is_end {
                 self.at = begin;
-                return Some(Found::More);
+                return Some(Scanned::More);
             }
             return self.escaped(row, begin);
         }
@@ -178,7 +178,7 @@ impl Scanner {
     }
 
     /// Goes to the closing quotation mark and past it.
-    fn quoted(&mut self, row: &[u8], is_end: bool) -> Option<Found> {
+    fn quoted(&mut self, row: &[u8], is_end: bool) -> Option<Scanned> {
         let quote = self.marks.quote.unwrap_or(b'"');
         let escape = self.marks.escape.filter(|escape| *escape != quote);
         let rest = &row[self.at..];
@@ -193,14 +193,14 @@ impl Scanner {
         self.at += found;
         let next = row.get(self.at + 1).copied();
         if next.is_none() && !is_end {
-            return Some(Found::More);
+            return Some(Scanned::More);
         }
         if Some(row[self.at]) == escape {
             return self.escaped(row, self.at);
         }
         let is_escaped = self.at > self.cell.begin + 1 && row[self.at - 1] == b'\\';
         if self.doubts_escape && is_escaped {
-            return Some(Found::Doubt(Doubt::Escape));
+            return Some(Scanned::Doubt(Doubt::Escape));
         }
         if next == Some(quote) {
             self.cell.is_escaped = true;
@@ -209,47 +209,47 @@ impl Scanner {
         }
         let delimiter = self.marks.delimiter;
         if next.is_some_and(|next| next != delimiter && next != b'\n' && next != b'\r') {
-            return Some(Found::Wrong { fault: Fault::BehindQuote, at: self.at + 1 });
+            return Some(Scanned::Wrong { fault: Fault::BehindQuote, at: self.at + 1 });
         }
         self.at += 1;
-        self.state = State::Plain;
+        self.state = ScanState::Plain;
         next?;
         self.end_of_cell(row, is_end)
     }
 
     /// Passes the escape at `at`, and the character behind it.
-    fn escaped(&mut self, row: &[u8], at: usize) -> Option<Found> {
+    fn escaped(&mut self, row: &[u8], at: usize) -> Option<Scanned> {
         let next = row.get(at + 1).copied();
         if next.is_some_and(|next| self.marks.is_escapable(next)) {
             self.cell.is_escaped = true;
         } else if self.marks.escapes_all {
-            return Some(Found::Wrong { fault: Fault::UnknownEscape, at });
+            return Some(Scanned::Wrong { fault: Fault::UnknownEscape, at });
         }
         self.at = row.len().min(at + 2);
         None
     }
 
     /// Ends the cell before a delimiter or a line end, which is at `self.at`.
-    fn end_of_cell(&mut self, row: &[u8], is_end: bool) -> Option<Found> {
+    fn end_of_cell(&mut self, row: &[u8], is_end: bool) -> Option<Scanned> {
         let at = self.at;
         let line_end = match row[at] {
             b'\n' => 1,
             b'\r' => match row.get(at + 1) {
-                None if !is_end => return Some(Found::More),
+                None if !is_end => return Some(Scanned::More),
                 Some(b'\n') => 2,
                 _ => 1,
             },
             _ => {
                 self.end_cell(at);
                 self.at += 1;
-                (self.state, self.cell) = (State::Begin, Cell { begin: at + 1, ..NO_CELL });
+                (self.state, self.cell) = (ScanState::Begin, Cell { begin: at + 1, ..NO_CELL });
                 return None;
             }
         };
         if at > 0 {
             self.end_cell(at);
         }
-        Some(Found::Row { bytes: at, used: at + line_end })
+        Some(Scanned::Row { bytes: at, used: at + line_end })
     }
 
     fn end_cell(&mut self, end: usize) {

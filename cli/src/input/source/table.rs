@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::dialect::{self, RowOptions};
-use super::scan::{Fault, Found, Scanner};
+use super::scan::{Fault, Scanned, Scanner};
 use crate::raw::DOCUMENT_BYTES_MAX;
 
 /// Size of the reads.
@@ -138,7 +138,7 @@ impl<R: Read> CsvTable<R> {
             self.pass();
             self.scanner.begin();
             match self.find()? {
-                Found::Row { bytes, used } => {
+                Scanned::Row { bytes, used } => {
                     (self.bytes, self.used) = (bytes, used);
                     match self.scanner.count() {
                         0 if self.is_end && self.ahead().is_empty() => {
@@ -149,8 +149,8 @@ impl<R: Read> CsvTable<R> {
                         count => break self.wrong_count(count),
                     }
                 }
-                Found::Wrong { fault, at } => break Some(self.wrong_quote(fault, at)?),
-                Found::More | Found::Doubt(_) => break Some(self.too_large()?),
+                Scanned::Wrong { fault, at } => break Some(self.wrong_quote(fault, at)?),
+                Scanned::More | Scanned::Doubt(_) => break Some(self.too_large()?),
             }
         };
         let row = &self.buffer[self.begin..self.begin + self.used];
@@ -171,8 +171,8 @@ impl<R: Read> CsvTable<R> {
         (self.bytes, self.used) = (0, 0);
     }
 
-    /// Scans the row at `begin`. The result is [`Found::More`] if it is too large.
-    fn find(&mut self) -> io::Result<Found> {
+    /// Scans the row at `begin`. The result is [`Scanned::More`] if it is too large.
+    fn find(&mut self) -> io::Result<Scanned> {
         while !self.is_end && self.buffer.len() - self.begin < MARK.len() {
             self.fill()?;
         }
@@ -180,17 +180,19 @@ impl<R: Read> CsvTable<R> {
             let row = &self.buffer[self.begin..];
             let mark_bytes = if row.starts_with(MARK) { MARK.len() } else { 0 };
             let found = match self.scanner.scan(&row[mark_bytes..], self.is_end) {
-                Found::Row { bytes, used } => {
-                    Found::Row { bytes: mark_bytes + bytes, used: mark_bytes + used }
+                Scanned::Row { bytes, used } => {
+                    Scanned::Row { bytes: mark_bytes + bytes, used: mark_bytes + used }
                 }
-                Found::Wrong { fault, at } => Found::Wrong { fault, at: mark_bytes + at },
+                Scanned::Wrong { fault, at } => Scanned::Wrong { fault, at: mark_bytes + at },
                 found => found,
             };
             match found {
-                Found::Row { bytes, .. } if bytes > DOCUMENT_BYTES_MAX => return Ok(Found::More),
-                Found::More if row.len() > DOCUMENT_BYTES_MAX => return Ok(Found::More),
-                Found::More => self.fill()?,
-                Found::Doubt(doubt) => {
+                Scanned::Row { bytes, .. } if bytes > DOCUMENT_BYTES_MAX => {
+                    return Ok(Scanned::More);
+                }
+                Scanned::More if row.len() > DOCUMENT_BYTES_MAX => return Ok(Scanned::More),
+                Scanned::More => self.fill()?,
+                Scanned::Doubt(doubt) => {
                     let until = self.begin + dialect::AHEAD_BYTES;
                     while !self.is_end && self.buffer.len() < until {
                         self.fill()?;
