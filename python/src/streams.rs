@@ -121,7 +121,7 @@ impl BatchSource for ClustersSource {
 }
 
 /// A batch of keys; `None` at the end.
-type Keys = nearkin::Result<Option<Vec<Vec<u8>>>>;
+type KeyBatch = nearkin::Result<Option<Vec<Vec<u8>>>>;
 
 /// An iterator over keys. A separate thread walks the snapshot, slightly ahead of the iterator.
 #[pyclass(frozen, module = "nearkin", name = "KeyIterator")]
@@ -132,7 +132,7 @@ pub(crate) struct KeysSource {
 }
 
 struct State {
-    incoming: Receiver<Keys>,
+    incoming: Receiver<KeyBatch>,
     ready: std::vec::IntoIter<Vec<u8>>,
     ended: bool,
 }
@@ -169,7 +169,7 @@ impl State {
 }
 
 /// Sends the keys with this prefix. Stops early if the iterator is gone.
-fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<Keys>) {
+fn walk(snapshot: &Snapshot, prefix: &[u8], sender: &SyncSender<KeyBatch>) {
     let mut some = Vec::new();
     for document in snapshot.iter() {
         let sent = match document {

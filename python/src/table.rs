@@ -169,7 +169,7 @@ impl Table {
         converted(slf, "to_polars")
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledTable<'py>)> {
         let make = py.import("nearkin._nearkin")?.getattr("_table_of")?;
         let fields = self.fields.iter().map(|field| {
             let Field { name, kind, nullable } = field;
@@ -189,7 +189,7 @@ impl Table {
 }
 
 /// What a pickled table consists of: the name, type and nullability of each column, and its values.
-type Pickled<'py> = (Vec<(String, String, bool)>, Vec<Bound<'py, PyList>>);
+type PickledTable<'py> = (Vec<(String, String, bool)>, Vec<Bound<'py, PyList>>);
 
 /// Makes a table of what `__reduce__` returned.
 #[pyfunction]
@@ -286,9 +286,9 @@ pub(crate) struct Stream {
     source: Mutex<Option<Box<dyn BatchSource>>>,
 }
 
-struct Exported(Box<dyn BatchSource>);
+struct ExportedStream(Box<dyn BatchSource>);
 
-impl Producer for Exported {
+impl Producer for ExportedStream {
     fn schema(&self) -> ArrowSchema {
         schema_of(&self.0.fields())
     }
@@ -372,7 +372,7 @@ impl Stream {
         drop(requested_schema);
         let source = self.take(py)?;
         let source = source.ok_or_else(|| InvalidError::new_err("the stream was read already"))?;
-        let stream = ArrowStream::export(Box::new(Exported(source)));
+        let stream = ArrowStream::export(Box::new(ExportedStream(source)));
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 

@@ -242,9 +242,9 @@ impl Builder {
 }
 
 /// A column kept alive by an exported array.
-struct Exported(Arc<ArrowColumn>);
+struct ExportedColumn(Arc<ArrowColumn>);
 
-impl Buffers for Exported {
+impl Buffers for ExportedColumn {
     fn buffers(&self) -> Vec<Option<&[u8]>> {
         let column = &*self.0;
         let validity = (column.nulls > 0).then_some(column.validity.as_slice());
@@ -263,9 +263,9 @@ impl Buffers for Exported {
 }
 
 /// The struct array of a batch has no buffers of its own.
-struct Rows;
+struct StructRows;
 
-impl Buffers for Rows {
+impl Buffers for StructRows {
     fn buffers(&self) -> Vec<Option<&[u8]>> {
         vec![None]
     }
@@ -273,14 +273,14 @@ impl Buffers for Rows {
 
 pub(crate) fn column_array(column: &Arc<ArrowColumn>) -> ArrowArray {
     let (length, nulls) = (column.length, column.nulls);
-    ArrowArray::export(Box::new(Exported(Arc::clone(column))), length, nulls, Vec::new())
+    ArrowArray::export(Box::new(ExportedColumn(Arc::clone(column))), length, nulls, Vec::new())
 }
 
 impl Batch {
     /// Exports the batch as an array of structs, as Arrow passes record batches.
     pub(crate) fn export(&self) -> ArrowArray {
         let children = self.columns.iter().map(column_array).collect();
-        ArrowArray::export(Box::new(Rows), self.rows, 0, children)
+        ArrowArray::export(Box::new(StructRows), self.rows, 0, children)
     }
 }
 

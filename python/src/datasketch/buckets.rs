@@ -23,13 +23,13 @@ fn slot_of(tag: u32, document: u32) -> u64 {
 }
 
 /// The table of one band: open addressing by the tag, linear probing.
-struct Table {
+struct BandTable {
     /// The number of slots is a power of two. At most five in eight are in use.
     slots: Vec<u64>,
     used: usize,
 }
 
-impl Table {
+impl BandTable {
     fn new() -> Self {
         Self { slots: vec![EMPTY; SLOTS_AT_FIRST], used: 0 }
     }
@@ -90,7 +90,7 @@ impl Table {
 }
 
 /// One row. The fields that a query reads are adjacent.
-struct Document<K> {
+struct BucketRow<K> {
     /// The values that the bands cover; `None` if the document was removed and its number can be
     /// used again.
     row: Option<Box<[u8]>>,
@@ -100,10 +100,10 @@ struct Document<K> {
 }
 
 /// Rows of values under keys, found by their bands.
-pub(super) struct Buckets<K> {
+pub(super) struct BandBuckets<K> {
     seed: u64,
-    tables: Vec<Table>,
-    documents: Vec<Document<K>>,
+    tables: Vec<BandTable>,
+    documents: Vec<BucketRow<K>>,
     /// The next document of the ring, per document and band. `previous` is the opposite direction.
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -150,17 +150,17 @@ fn band_of(row: &[u8], bands: usize, band: usize) -> &[u8] {
     row.get(band * width..(band + 1) * width).unwrap_or_default()
 }
 
-impl<K> Document<K> {
+impl<K> BucketRow<K> {
     fn has(&self, bands: usize, band: usize, values: &[u8]) -> bool {
         self.row.as_deref().is_some_and(|row| band_of(row, bands, band) == values)
     }
 }
 
-impl<K> Buckets<K> {
+impl<K> BandBuckets<K> {
     pub(super) fn new(bands: usize, seed: u64) -> Self {
         Self {
             seed,
-            tables: (0..bands).map(|_| Table::new()).collect(),
+            tables: (0..bands).map(|_| BandTable::new()).collect(),
             documents: Vec::new(),
             next: Vec::new(),
             previous: Vec::new(),
@@ -180,7 +180,7 @@ impl<K> Buckets<K> {
         };
         let place = number as usize;
         if place == self.documents.len() {
-            self.documents.push(Document { row: None, key: None, found: 0 });
+            self.documents.push(BucketRow { row: None, key: None, found: 0 });
             self.next.resize(self.next.len() + bands, NOBODY);
             self.previous.resize(self.previous.len() + bands, NOBODY);
         }

@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::buckets::Buckets;
+use super::buckets::BandBuckets;
 
-type Keys = Buckets<Py<PyAny>>;
+type KeyBuckets = BandBuckets<Py<PyAny>>;
 
 /// Hash tables of bands.
 ///
@@ -26,11 +26,11 @@ pub(crate) struct Tables {
     /// Number of values per band; 0 if the caller has a hash function of its own: Python then
     /// numbers the results of that function, and a band is stored as such a number.
     lanes: usize,
-    buckets: Mutex<Keys>,
+    buckets: Mutex<KeyBuckets>,
 }
 
 impl Tables {
-    fn lock(&self) -> MutexGuard<'_, Keys> {
+    fn lock(&self) -> MutexGuard<'_, KeyBuckets> {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +102,7 @@ impl Tables {
         if bands == 0 {
             return Err(InvalidError::new_err("at least one band is needed"));
         }
-        let buckets = Buckets::new(bands, RandomState::new().build_hasher().finish());
+        let buckets = BandBuckets::new(bands, RandomState::new().build_hasher().finish());
         Ok(Self { bands, lanes, buckets: Mutex::new(buckets) })
     }
 
