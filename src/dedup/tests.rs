@@ -16,11 +16,11 @@ fn options() -> Options {
     Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline)
 }
 
-type Set = BTreeSet<u32>;
+type ItemSet = BTreeSet<u32>;
 
 /// Sets, many of which are subsets of others, equal to others, or different from others in a few
 /// items.
-fn sets(count: u32) -> Vec<Set> {
+fn sets(count: u32) -> Vec<ItemSet> {
     let mut state = 5_u64;
     let mut random = move |below: u32| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -30,7 +30,7 @@ fn sets(count: u32) -> Vec<Set> {
         let first = random(12) * 100;
         let length = [60, 60, 60, 40, 30, 12][random(6) as usize];
         let from = first + random(3) * 5;
-        let mut set: Set = (from..from + length).collect();
+        let mut set: ItemSet = (from..from + length).collect();
         for _ in 0..random(12) {
             set.remove(&(from + random(length)));
             set.insert(10_000 + random(1_000));
@@ -40,13 +40,16 @@ fn sets(count: u32) -> Vec<Set> {
     (0..count).map(set).collect()
 }
 
-fn overlap(a: &Set, b: &Set) -> Overlap {
+fn overlap(a: &ItemSet, b: &ItemSet) -> Overlap {
     Overlap::of(a.intersection(b).count(), a.len(), b.len())
 }
 
 /// Brute force by the definition: among the documents kept before, finds the most similar one that
 /// satisfies the condition.
-fn by_definition(sets: &[Set], is_alike: &dyn Fn(Overlap) -> bool) -> Vec<Option<(u64, Overlap)>> {
+fn by_definition(
+    sets: &[ItemSet],
+    is_alike: &dyn Fn(Overlap) -> bool,
+) -> Vec<Option<(u64, Overlap)>> {
     let mut kept: Vec<usize> = Vec::new();
     let mut decided = Vec::new();
     for (at, set) in sets.iter().enumerate() {
@@ -66,12 +69,12 @@ fn by_definition(sets: &[Set], is_alike: &dyn Fn(Overlap) -> bool) -> Vec<Option
     decided
 }
 
-fn original(sketcher: &Sketcher, set: &Set) -> Original {
+fn original(sketcher: &Sketcher, set: &ItemSet) -> Original {
     sketcher.original_items(set.iter().copied()).unwrap()
 }
 
 fn decided(
-    sets: &[Set],
+    sets: &[ItemSet],
     alike: Alike,
     together: usize,
     opened_every: usize,
@@ -80,7 +83,7 @@ fn decided(
     let dir = folder.path().join("kept");
     drop(Index::create(&dir, &params(), options()).unwrap());
     let sketcher = Sketcher::new(&params());
-    let ranked: Vec<(u64, &Set)> = (0..).zip(sets).collect();
+    let ranked: Vec<(u64, &ItemSet)> = (0..).zip(sets).collect();
     let mut fetch =
         |rank: u64| Ok(Some(original(&sketcher, &sets[usize::try_from(rank).unwrap()])));
     let mut found = Vec::new();
@@ -107,7 +110,7 @@ fn decided(
 }
 
 /// A condition, and its definition as a function.
-type Law<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
+type AlikeLaw<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
 
 #[test]
 fn what_is_dropped_and_for_what_is_that_of_brute_force() {
@@ -115,7 +118,7 @@ fn what_is_dropped_and_for_what_is_that_of_brute_force() {
     let similar = |least: f64| move |found: Overlap| found.similarity >= least;
     let contained = |least: f64| move |found: Overlap| found.containment >= least;
     let both = |found: Overlap| found.containment >= 0.9 && found.similarity >= 0.4;
-    let laws: [Law<'_>; 5] = [
+    let laws: [AlikeLaw<'_>; 5] = [
         (Alike::similar(0.5), &similar(0.5)),
         (Alike::similar(0.8), &similar(0.8)),
         (Alike::contained(0.8), &contained(0.8)),

@@ -12,9 +12,9 @@ fn fields() -> Vec<[&'static str; 3]> {
 }
 
 /// Reads fields from bytes, given their types.
-struct Page<'a>(&'a [u8]);
+struct FieldReader<'a>(&'a [u8]);
 
-impl Page<'_> {
+impl FieldReader<'_> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let (taken, rest) = self.0.split_first_chunk().expect("the bytes do not end here");
         self.0 = rest;
@@ -57,7 +57,7 @@ impl Page<'_> {
 #[test]
 fn the_row_in_the_document_is_what_its_table_says() {
     let bytes = example("catalog row");
-    let mut page = Page(&bytes);
+    let mut page = FieldReader(&bytes);
     let fields = fields();
     for [field, of_type, expected] in &fields {
         if *expected != "-" {
@@ -81,7 +81,7 @@ fn the_other_rows_in_the_document_follow_the_same_table() {
     ];
     for (name, scheme, shingles, extra) in cases {
         let bytes = example(name);
-        let mut page = Page(&bytes);
+        let mut page = FieldReader(&bytes);
         let mut seen = Vec::new();
         for [field, of_type, expected] in fields() {
             let is_there = match (field, of_type) {

@@ -7,7 +7,7 @@ use super::{large_star, shard_of, small_star};
 use crate::{Batch, Durability, ErrorKind, Index, Maintenance, Options, Params, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 
-type Document = (Vec<u8>, Vec<u8>);
+type SignedKey = (Vec<u8>, Vec<u8>);
 
 fn params() -> Params {
     Params::builder().hashes(16).bands(4, 4).build().expect("sound")
@@ -20,7 +20,7 @@ fn random(state: &mut u64) -> u64 {
 
 /// Keys and signatures of test documents. There are families, whose members differ in a few rows,
 /// and crowds of documents with equal signatures.
-pub(super) fn documents(count: u32) -> Vec<Document> {
+pub(super) fn documents(count: u32) -> Vec<SignedKey> {
     let mut state = 7;
     let mut documents = Vec::new();
     for at in 0..count {
@@ -42,7 +42,7 @@ pub(super) fn signature(params: &Params, bytes: &[u8]) -> Signature {
     Signature::from_bytes(params, bytes, 3).expect("of these parameters")
 }
 
-pub(super) fn index(documents: &[Document]) -> (tempfile::TempDir, Index) {
+pub(super) fn index(documents: &[SignedKey]) -> (tempfile::TempDir, Index) {
     let folder = tempfile::tempdir().expect("a folder");
     let options =
         Options::default().durability(Durability::OsBuffer).maintenance(Maintenance::Inline);
@@ -57,14 +57,14 @@ pub(super) fn index(documents: &[Document]) -> (tempfile::TempDir, Index) {
     (folder, index)
 }
 
-type Pair = (Vec<u8>, Vec<u8>, u32);
+type KeyPair = (Vec<u8>, Vec<u8>, u32);
 type Edges = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn at(number: u64) -> usize {
     usize::try_from(number).expect("few documents")
 }
 
-fn expected_pairs(index: &Index, threshold: f64) -> Vec<Pair> {
+fn expected_pairs(index: &Index, threshold: f64) -> Vec<KeyPair> {
     let pairs = index.pairs(threshold).expect("pairs").map(|pair| pair.expect("sound"));
     let mut pairs: Vec<_> = pairs.map(|pair| (pair.a, pair.b, pair.equal_rows)).collect();
     pairs.sort_unstable();
@@ -86,7 +86,7 @@ fn expected_clusters(index: &Index, threshold: f64) -> Edges {
 struct Job {
     params: Params,
     /// The documents by number: for each signature, only the document with the smallest key.
-    representatives: Vec<Document>,
+    representatives: Vec<SignedKey>,
     /// For each number, all keys with the signature of that document.
     crowds: Vec<Vec<Vec<u8>>>,
     /// For each shard, the numbers of its documents.
@@ -94,7 +94,7 @@ struct Job {
 }
 
 impl Job {
-    fn new(documents: &[Document], shards: u32) -> Self {
+    fn new(documents: &[SignedKey], shards: u32) -> Self {
         let mut by_signature: BTreeMap<&[u8], Vec<Vec<u8>>> = BTreeMap::new();
         for (key, bytes) in documents {
             by_signature.entry(bytes).or_default().push(key.clone());
@@ -150,7 +150,7 @@ impl Job {
     }
 
     /// The pairs of all documents: each representative is expanded to all keys of its crowd.
-    fn expand(&self, pairs: &[(u64, u64, u32)]) -> Vec<Pair> {
+    fn expand(&self, pairs: &[(u64, u64, u32)]) -> Vec<KeyPair> {
         let ordered = |a: &Vec<u8>, b: &Vec<u8>, rows| {
             if a < b { (a.clone(), b.clone(), rows) } else { (b.clone(), a.clone(), rows) }
         };

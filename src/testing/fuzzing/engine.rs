@@ -15,7 +15,7 @@ pub(super) const DIR: &str = "/x.nearkin";
 pub(super) const SIGNATURE_BYTES: usize = 16;
 
 /// Signature, payload, time and shingle count.
-pub(super) type Stored = (Vec<u8>, Vec<u8>, u64, u32);
+pub(super) type FuzzDocument = (Vec<u8>, Vec<u8>, u64, u32);
 
 /// An index with two segments, a dead file and a WAL with one record. Its process was killed.
 pub(super) struct Base {
@@ -23,7 +23,7 @@ pub(super) struct Base {
     pub(super) row: Row,
     pub(super) params: Params,
     /// The documents at the floor.
-    pub(super) docs: BTreeMap<Vec<u8>, Stored>,
+    pub(super) docs: BTreeMap<Vec<u8>, FuzzDocument>,
 }
 
 impl Base {
@@ -103,11 +103,11 @@ pub(super) fn signature(params: &Params, number: u8) -> Signature {
 }
 
 /// All stored documents.
-pub(super) fn docs_of(index: &Index) -> Result<BTreeMap<Vec<u8>, Stored>> {
+pub(super) fn docs_of(index: &Index) -> Result<BTreeMap<Vec<u8>, FuzzDocument>> {
     index.snapshot().iter().map(|document| document.map(stored)).collect()
 }
 
-fn stored(document: crate::Document) -> (Vec<u8>, Stored) {
+fn stored(document: crate::Document) -> (Vec<u8>, FuzzDocument) {
     let signature = document.signature.as_bytes().to_vec();
     let shingle_count = document.signature.shingle_count();
     (document.key, (signature, document.payload, document.time, shingle_count))

@@ -18,7 +18,7 @@ pub(super) fn run(data: &[u8]) {
     match input.u8() % 4 {
         0 => drop(check(input.rest())),
         1 => {
-            let bytes = Fields::any(&mut input).encode();
+            let bytes = ManifestFields::any(&mut input).encode();
             drop(check(&bytes));
         }
         2 => changed_bytes(&mut input),
@@ -27,7 +27,7 @@ pub(super) fn run(data: &[u8]) {
 }
 
 /// The fields of a manifest, valid or not.
-struct Fields {
+struct ManifestFields {
     generation: u64,
     shards: u32,
     /// False lengths that replace the true ones, in this order: note, row, segments.
@@ -37,7 +37,7 @@ struct Fields {
     row: Vec<u8>,
 }
 
-impl Fields {
+impl ManifestFields {
     /// Valid fields: the segments of the `Base` index, in two of three shards.
     fn sound() -> Self {
         let mut row = Base::get().row.clone();
@@ -120,7 +120,7 @@ fn check(bytes: &[u8]) -> Option<ManifestContent> {
 
 /// Changes bytes of the fields after the header, then computes valid checksums.
 fn changed_bytes(input: &mut Input<'_>) {
-    let mut fields = Fields::sound();
+    let mut fields = ManifestFields::sound();
     for _ in 0..=input.u8() % 4 {
         let which = input.u8() % 8;
         let value = input.number();
@@ -147,7 +147,7 @@ fn changed_bytes(input: &mut Input<'_>) {
 
 /// Sets fields of the row to values that no writer produces, because they contradict the files.
 fn changed_fields(input: &mut Input<'_>) {
-    let mut fields = Fields::sound();
+    let mut fields = ManifestFields::sound();
     let mut row = Base::get().row.clone();
     (row.floor, row.wal) = (1, None);
     for _ in 0..=input.u8() % 3 {

@@ -1,7 +1,7 @@
 //! Makes logs from a fuzzer's input. Contains a second implementation of what
 //! `docs/reference/FILE_FORMAT.md` says about replay.
 
-use super::engine::{Base, SIGNATURE_BYTES, Stored, docs_of, exercise, names, signature};
+use super::engine::{Base, FuzzDocument, SIGNATURE_BYTES, docs_of, exercise, names, signature};
 use super::input::Input;
 use crate::format::DecodeError;
 use crate::format::wal::LoggedOperation;
@@ -16,14 +16,14 @@ const HEADER: usize = 32;
 
 /// The expected result of replay.
 #[derive(Debug, PartialEq)]
-enum Expected {
+enum ExpectedReplay {
     Refused(ErrorKind),
     /// The changes, and the number of bytes cut.
-    Replays(Vec<(u64, Operations)>, u64),
+    Replays(Vec<(u64, ReplayedOperations)>, u64),
 }
 
 /// Key and document of each operation in a change. `None` means a remove.
-type Operations = Vec<(Vec<u8>, Option<Stored>)>;
+type ReplayedOperations = Vec<(Vec<u8>, Option<FuzzDocument>)>;
 
 pub(super) fn run(data: &[u8]) {
     let base = Base::get();
@@ -46,12 +46,12 @@ pub(super) fn run(data: &[u8]) {
     disk.overwrite(&path, &image);
     let expected = expect(&image, &identity);
     let found = match LogReader::replay(&disk, &path, &identity, SIGNATURE_BYTES) {
-        Err(error) => Expected::Refused(error.kind()),
+        Err(error) => ExpectedReplay::Refused(error.kind()),
         Ok(replay) => {
             let changes = replay.changes(SIGNATURE_BYTES);
             let changes = changes.map(|(change, operations)| (change, operations.map(to_stored)));
             let changes = changes.map(|(change, operations)| (change, operations.collect()));
-            Expected::Replays(changes.collect(), replay.bytes_cut)
+            ExpectedReplay::Replays(changes.collect(), replay.bytes_cut)
         }
     };
     assert_eq!(found, expected);
@@ -63,7 +63,7 @@ pub(super) fn run(data: &[u8]) {
 /// Converts an operation that replay returned.
 fn to_stored(
     operation: std::result::Result<LoggedOperation<'_>, DecodeError>,
-) -> (Vec<u8>, Option<Stored>) {
+) -> (Vec<u8>, Option<FuzzDocument>) {
     match operation.expect("checked before") {
         LoggedOperation::Remove { key } => (key.to_vec(), None),
         LoggedOperation::Insert { key, payload, time, shingle_count, signature } => {
@@ -74,14 +74,14 @@ fn to_stored(
 
 /// Checks that the index opens if and only if the log replays, and that it then contains the
 /// documents of the changes.
-fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_>) {
+fn open_index(base: &Base, disk: &Sim, expected: &ExpectedReplay, input: &mut Input<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {
-        Expected::Refused(kind) => {
+        ExpectedReplay::Refused(kind) => {
             assert_eq!(opened.err().map(|error| error.kind()), Some(*kind));
             return;
         }
-        Expected::Replays(changes, cut) => (changes, *cut),
+        ExpectedReplay::Replays(changes, cut) => (changes, *cut),
     };
     let index = opened.expect("the log replays");
     let mut docs = base.docs.clone();
@@ -99,7 +99,7 @@ fn open_index(base: &Base, disk: &Sim, expected: &Expected, input: &mut Input<'_
 
 /// Applies a change to the documents. Among several operations on one key, only the last counts. A
 /// document whose signature and payload stay the same keeps its time.
-fn apply(docs: &mut BTreeMap<Vec<u8>, Stored>, operations: &Operations) {
+fn apply(docs: &mut BTreeMap<Vec<u8>, FuzzDocument>, operations: &ReplayedOperations) {
     for (at, (key, document)) in operations.iter().enumerate() {
         if operations[at + 1..].iter().any(|(later, _)| later == key) {
             continue;
@@ -232,12 +232,12 @@ fn header_at(image: &[u8], at: usize, salt: u64) -> Option<Header> {
 }
 
 /// Replays the log as `docs/reference/FILE_FORMAT.md` specifies.
-fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
+fn expect(image: &[u8], identity: &WalIdentity) -> ExpectedReplay {
     let (mut at, mut change, mut horizon) = (BEGIN, identity.floor, BEGIN as u64);
     let mut records = Vec::new();
     while let Some(header) = header_at(image, at, identity.salt) {
         if header.kind != 1 && header.kind != 2 {
-            return Expected::Refused(ErrorKind::Unsupported);
+            return ExpectedReplay::Refused(ErrorKind::Unsupported);
         }
         let end = at + HEADER + usize::try_from(header.body).expect("64 bits");
         let Some(body) = image.get(at + HEADER..end) else { break };
@@ -248,7 +248,7 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
         }
         if header.kind == 1 {
             let Some(operations) = decode(body) else {
-                return Expected::Refused(ErrorKind::Corrupt);
+                return ExpectedReplay::Refused(ErrorKind::Corrupt);
             };
             records.push((next, operations));
         }
@@ -269,15 +269,15 @@ fn expect(image: &[u8], identity: &WalIdentity) -> Expected {
         }
     }
     if (at as u64) < horizon {
-        return Expected::Refused(ErrorKind::Corrupt);
+        return ExpectedReplay::Refused(ErrorKind::Corrupt);
     }
     let rest = &image[at.min(image.len())..end.next_multiple_of(8).min(image.len())];
     let cut = rest.iter().rposition(|byte| *byte != 0);
-    Expected::Replays(records, cut.map_or(0, |last| last as u64 + 1))
+    ExpectedReplay::Replays(records, cut.map_or(0, |last| last as u64 + 1))
 }
 
 /// The operations in a body. `None` if it does not decode.
-fn decode(mut body: &[u8]) -> Option<Operations> {
+fn decode(mut body: &[u8]) -> Option<ReplayedOperations> {
     let mut operations = Vec::new();
     while !body.is_empty() {
         let (head, rest) = body.split_at_checked(20)?;

@@ -17,7 +17,7 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// The content of a file. Clones share all pages until they are written.
 #[derive(Clone, Default)]
-pub(super) struct Content {
+pub(super) struct FileContent {
     /// Just enough pages for `bytes`. In the last page, everything after the end of the file is
     /// zero.
     pages: Arc<Vec<Page>>,
@@ -28,11 +28,11 @@ pub(super) struct Content {
 #[derive(Debug, Clone)]
 pub(super) struct Patch {
     range: Range<u64>,
-    pieces: Vec<Piece>,
+    pieces: Vec<PatchPiece>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum PatchPiece {
     Whole(Page),
     Part(Arc<[u8]>),
 }
@@ -42,7 +42,7 @@ pub(super) fn at(offset: u64) -> usize {
     usize::try_from(offset).expect("a simulated file fits in memory")
 }
 
-impl Content {
+impl FileContent {
     pub(super) fn from_bytes(data: &[u8]) -> Self {
         let mut content = Self::default();
         let patch = Patch::new(data, 0);
@@ -106,14 +106,14 @@ impl Content {
             let page = number * PAGE..(number + 1) * PAGE;
             let part = page.start.max(range.start)..page.end.min(range.end);
             match &patch.pieces[at(number - first)] {
-                Piece::Whole(whole) if part == page => {
+                PatchPiece::Whole(whole) if part == page => {
                     Arc::make_mut(&mut self.pages)[at(number)].clone_from(whole);
                 }
-                Piece::Whole(whole) => {
+                PatchPiece::Whole(whole) => {
                     let source = whole.as_deref().unwrap_or(&ZEROS);
                     self.splice(&part, &source[at(part.start - page.start)..]);
                 }
-                Piece::Part(source) => {
+                PatchPiece::Part(source) => {
                     let start = page.start.max(patch.range.start);
                     self.splice(&part, &source[at(part.start - start)..]);
                 }
@@ -171,7 +171,7 @@ impl Content {
     }
 }
 
-impl PartialEq for Content {
+impl PartialEq for FileContent {
     fn eq(&self, other: &Self) -> bool {
         let same = |number| self.page(number) == other.page(number);
         self.bytes == other.bytes
@@ -179,7 +179,7 @@ impl PartialEq for Content {
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for FileContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Content({} bytes)", self.bytes)
     }
@@ -194,7 +194,7 @@ impl Patch {
         while !rest.is_empty() {
             let count = rest.len().min(PAGE_BYTES - at(from % PAGE));
             let (now, later) = rest.split_at(count);
-            pieces.push(Piece::from_bytes(now));
+            pieces.push(PatchPiece::from_bytes(now));
             rest = later;
             from += wide(count);
         }
@@ -206,7 +206,7 @@ impl Patch {
     }
 }
 
-impl Piece {
+impl PatchPiece {
     fn from_bytes(data: &[u8]) -> Self {
         match <&[u8; PAGE_BYTES]>::try_from(data) {
             Ok(page) if *page == ZEROS => Self::Whole(None),

@@ -15,9 +15,9 @@
 //!
 //! If `count` is too small for all plans, those per unit are sampled.
 
-use super::content::{Content, PAGE, Page, at, noise};
+use super::content::{FileContent, PAGE, Page, at, noise};
 use super::random::Random;
-use super::state::{DataOp, Id, Inode, Logged, NameOp, Names, Node, Standing, State};
+use super::state::{DataOp, Id, Inode, Logged, NameOp, NodesByPath, SimNode, SimState, Standing};
 use crate::format::bytes::wide;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,13 +26,13 @@ const SECTOR: u64 = 512;
 
 /// A disk at the moment of a power cut.
 pub(super) struct Crash {
-    disk: State,
-    units: Vec<Unit>,
+    disk: SimState,
+    units: Vec<CrashUnit>,
 }
 
 /// The position of an operation in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum CrashUnit {
     Data { id: Id, index: usize },
     Name { index: usize },
 }
@@ -69,7 +69,7 @@ enum Fill {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct CrashPlan {
     fates: Vec<Fate>,
     length: Length,
     fill: Fill,
@@ -77,15 +77,15 @@ pub(super) struct Plan {
 }
 
 impl Crash {
-    pub(super) fn new(disk: State) -> Self {
+    pub(super) fn new(disk: SimState) -> Self {
         let mut units = BTreeMap::new();
         for (index, logged) in disk.names_log.iter().enumerate() {
-            units.insert(logged.seq, Unit::Name { index });
+            units.insert(logged.seq, CrashUnit::Name { index });
         }
         for (&id, inode) in &disk.inodes {
             for (index, logged) in inode.log.iter().enumerate() {
                 if logged.standing != Standing::Fixed {
-                    units.insert(logged.seq, Unit::Data { id, index });
+                    units.insert(logged.seq, CrashUnit::Data { id, index });
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Crash {
         self.units.len()
     }
 
-    pub(super) fn plans(&self, seed: u64, count: usize) -> Vec<Plan> {
+    pub(super) fn plans(&self, seed: u64, count: usize) -> Vec<CrashPlan> {
         let mut random = Random::new(seed);
         let mut plans = self.whole_plans();
         let mut each = self.unit_plans();
@@ -120,8 +120,8 @@ impl Crash {
     }
 
     /// Plans that treat all units of a kind alike.
-    fn whole_plans(&self) -> Vec<Plan> {
-        let names = |unit: Unit| matches!(unit, Unit::Name { .. });
+    fn whole_plans(&self) -> Vec<CrashPlan> {
+        let names = |unit: CrashUnit| matches!(unit, CrashUnit::Name { .. });
         vec![
             self.plan(|_| Fate::Lost),
             self.plan(|_| Fate::Kept),
@@ -134,10 +134,10 @@ impl Crash {
     }
 
     /// Plans in which one unit differs from the others.
-    fn unit_plans(&self) -> Vec<Plan> {
+    fn unit_plans(&self) -> Vec<CrashPlan> {
         let mut plans = Vec::new();
         for (one, &unit) in self.units.iter().enumerate() {
-            let is_name = |index: usize| matches!(self.units[index], Unit::Name { .. });
+            let is_name = |index: usize| matches!(self.units[index], CrashUnit::Name { .. });
             plans.push(self.plan(|index| kept_if(index != one)));
             plans.push(self.plan(|index| kept_if(index == one)));
             plans.push(self.plan(|index| kept_if(index <= one)));
@@ -167,18 +167,18 @@ impl Crash {
         plans
     }
 
-    fn random_plan(&self, random: &mut Random) -> Plan {
+    fn random_plan(&self, random: &mut Random) -> CrashPlan {
         let chances = [1, 4, 7, 8];
         let names = chances[at(random.below(4))];
         let data = chances[at(random.below(4))];
         let fates = self.units.iter().map(|&unit| match unit {
-            Unit::Name { .. } if !random.eighths(names) => Fate::Lost,
-            Unit::Data { .. } if !random.eighths(data) => Fate::Lost,
+            CrashUnit::Name { .. } if !random.eighths(names) => Fate::Lost,
+            CrashUnit::Data { .. } if !random.eighths(data) => Fate::Lost,
             _ if random.eighths(4) => Fate::Kept,
             _ if self.is_rename(unit) => Fate::Linked,
             _ => torn_at_random(&self.sectors(unit), random),
         });
-        Plan {
+        CrashPlan {
             fates: fates.collect(),
             length: [Length::Natural, Length::Live, Length::Between][at(random.below(3))],
             fill: [Fill::Zeros, Fill::Noise, Fill::Stale][at(random.below(3))],
@@ -186,8 +186,8 @@ impl Crash {
         }
     }
 
-    fn plan(&self, fate: impl Fn(usize) -> Fate) -> Plan {
-        Plan {
+    fn plan(&self, fate: impl Fn(usize) -> Fate) -> CrashPlan {
+        CrashPlan {
             fates: (0..self.units.len()).map(fate).collect(),
             length: Length::Natural,
             fill: Fill::Zeros,
@@ -195,18 +195,18 @@ impl Crash {
         }
     }
 
-    fn is_rename(&self, unit: Unit) -> bool {
+    fn is_rename(&self, unit: CrashUnit) -> bool {
         match unit {
-            Unit::Data { .. } => false,
-            Unit::Name { index } => {
+            CrashUnit::Data { .. } => false,
+            CrashUnit::Name { index } => {
                 matches!(self.disk.names_log[index].op, NameOp::Rename { .. })
             }
         }
     }
 
     /// The sectors of a write. Empty for other operations.
-    fn sectors(&self, unit: Unit) -> Vec<Range<u64>> {
-        let Unit::Data { id, index } = unit else { return Vec::new() };
+    fn sectors(&self, unit: CrashUnit) -> Vec<Range<u64>> {
+        let CrashUnit::Data { id, index } = unit else { return Vec::new() };
         let DataOp::Write(patch) = &self.disk.inode(id).log[index].op else { return Vec::new() };
         let range = patch.range();
         let numbers = range.start / SECTOR..range.end.div_ceil(SECTOR);
@@ -217,20 +217,22 @@ impl Crash {
     }
 
     /// The disk after a crash, according to this plan.
-    pub(super) fn state(&self, plan: &Plan) -> State {
+    pub(super) fn state(&self, plan: &CrashPlan) -> SimState {
         let mut files: BTreeMap<Id, Vec<&Fate>> = BTreeMap::new();
         let mut names = self.disk.durable.clone();
         for (unit, fate) in self.units.iter().zip(&plan.fates) {
             match *unit {
-                Unit::Data { id, .. } => files.entry(id).or_default().push(fate),
-                Unit::Name { index } => survive(&mut names, &self.disk.names_log[index].op, fate),
+                CrashUnit::Data { id, .. } => files.entry(id).or_default().push(fate),
+                CrashUnit::Name { index } => {
+                    survive(&mut names, &self.disk.names_log[index].op, fate)
+                }
             }
         }
         drop_unreachable(&mut names);
-        let mut state = State::default();
+        let mut state = SimState::default();
         let mut ids: BTreeMap<Id, Id> = BTreeMap::new();
         for node in names.values_mut() {
-            if let Node::File(id) = node {
+            if let SimNode::File(id) = node {
                 *id = *ids.entry(*id).or_insert_with(|| {
                     let fates = files.get(id).map_or(&[][..], Vec::as_slice);
                     let content = survivor(self.disk.inode(*id), fates, plan, *id);
@@ -248,7 +250,7 @@ impl Crash {
     }
 }
 
-impl Plan {
+impl CrashPlan {
     fn with(mut self, length: Length, fill: Fill) -> Self {
         self.length = length;
         self.fill = fill;
@@ -287,7 +289,7 @@ fn torn_at_random(sectors: &[Range<u64>], random: &mut Random) -> Fate {
 }
 
 /// Applies the part of a name operation that survives.
-fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
+fn survive(names: &mut NodesByPath, op: &NameOp, fate: &Fate) {
     if *fate == Fate::Lost {
         return;
     }
@@ -308,16 +310,16 @@ fn survive(names: &mut Names, op: &NameOp, fate: &Fate) {
 }
 
 /// A folder without its name is lost, with everything in it.
-fn drop_unreachable(names: &mut Names) {
+fn drop_unreachable(names: &mut NodesByPath) {
     let folders = names.clone();
     names.retain(|path, _| {
         let mut above = path.ancestors().skip(1);
-        above.all(|folder| super::state::node_in(&folders, folder) == Some(Node::Folder))
+        above.all(|folder| super::state::node_in(&folders, folder) == Some(SimNode::Folder))
     });
 }
 
 /// The content of a file after the crash.
-fn survivor(inode: &Inode, fates: &[&Fate], plan: &Plan, id: Id) -> Content {
+fn survivor(inode: &Inode, fates: &[&Fate], plan: &CrashPlan, id: Id) -> FileContent {
     if inode.log.is_empty() {
         return inode.durable.clone();
     }
@@ -392,7 +394,7 @@ fn some_length(inode: &Inode, random: &mut Random) -> u64 {
 
 /// Applies the part of a data operation that survives, and returns the length after it.
 fn redo(
-    content: &mut Content,
+    content: &mut FileContent,
     logged: &Logged<DataOp>,
     fate: &Fate,
     length: u64,

@@ -1,7 +1,7 @@
 //! Tests of the states that a power cut may and may not leave.
 
 use super::tests::{durable, get, path, put};
-use super::{Sim, Stopped};
+use super::{DiskStopped, Sim};
 use crate::format::bytes::wide;
 use crate::storage::{OpenMode, Storage, create_dirs, publish_over};
 use std::collections::BTreeSet;
@@ -281,7 +281,7 @@ fn wrong_state(protocol: Protocol) -> Option<String> {
             Ok::<_, io::Error>(())
         });
         if let Err(error) = &result {
-            assert!(Stopped::PowerCut.is_in(error), "{error}");
+            assert!(DiskStopped::PowerCut.is_in(error), "{error}");
         }
         for (state, number) in sim.crash_states(cut, 60).zip(0..) {
             let kept = get(&state, "/kept").unwrap_or_default();

@@ -4,8 +4,8 @@
 //! state that other runs test anyway.
 
 use super::Sim;
-use super::handles::{Holders, Machine, Shared};
-use super::state::{Id, NameOp, Names, Node, clean};
+use super::handles::{Holders, Machine, SharedMachine};
+use super::state::{Id, NameOp, NodesByPath, SimNode, clean};
 use crate::storage::lock::{Guard, Lock, LockLost};
 use crate::storage::parent_of;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Sim {
     }
 }
 
-impl super::state::State {
+impl super::state::SimState {
     fn rename_all(&mut self, moved: impl Fn(&PathBuf) -> PathBuf) {
         for names in [&mut self.live, &mut self.durable] {
             *names =
@@ -90,7 +90,7 @@ impl super::state::State {
     }
 
     fn forget_names(&mut self, gone: impl Fn(&PathBuf) -> bool) {
-        let keep = |names: &mut Names| names.retain(|path, _: &mut Node| !gone(path));
+        let keep = |names: &mut NodesByPath| names.retain(|path, _: &mut SimNode| !gone(path));
         keep(&mut self.live);
         keep(&mut self.durable);
         self.names_log.retain(|logged| match &logged.op {
@@ -119,7 +119,7 @@ struct SimLock {
 }
 
 impl SimLock {
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<SharedMachine> {
         &self.sim.shared
     }
 }
@@ -131,7 +131,7 @@ impl Guard for SimLock {
             return Err(LockLost::Forked.into());
         }
         match self.sim.place(&machine, &self.path).ok().and_then(|at| machine.disk.node(&at)) {
-            Some(Node::File(id)) if id == self.id => Ok(()),
+            Some(SimNode::File(id)) if id == self.id => Ok(()),
             Some(_) => Err(LockLost::Replaced.into()),
             None => Err(LockLost::Removed.into()),
         }

@@ -2,10 +2,10 @@
 //!
 //! `state` changes files and names; this module checks permissions and injects faults.
 
-use super::content::{Content, at};
+use super::content::{FileContent, at};
 use super::fault::{Call, Faults, Moment, Visitor, What};
-use super::state::{Id, Node, State, clean};
-use super::{Sim, Stopped};
+use super::state::{Id, SimNode, SimState, clean};
+use super::{DiskStopped, Sim};
 use crate::format::bytes::wide;
 use crate::storage::lock::Lock;
 use crate::storage::{Counters, DirEntry, File, Map, OpenMode, Storage, parent_of};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of a simulated machine")]
 pub(super) struct Machine {
-    pub(super) disk: State,
+    pub(super) disk: SimState,
     pub(super) faults: Faults,
     pub(super) counters: Counters,
     pub(super) capacity: Option<u64>,
@@ -67,11 +67,11 @@ pub(super) enum Holders {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedMachine {
     machine: Mutex<Machine>,
 }
 
-impl Shared {
+impl SharedMachine {
     pub(super) fn new(machine: Machine) -> Arc<Self> {
         Arc::new(Self { machine: Mutex::new(machine) })
     }
@@ -113,10 +113,10 @@ impl Shared {
 }
 
 impl Machine {
-    pub(super) fn stopped(&self) -> Option<Stopped> {
+    pub(super) fn stopped(&self) -> Option<DiskStopped> {
         match self.cut {
-            _ if self.killed => Some(Stopped::Killed),
-            Some(cut) if self.ops >= cut => Some(Stopped::PowerCut),
+            _ if self.killed => Some(DiskStopped::Killed),
+            Some(cut) if self.ops >= cut => Some(DiskStopped::PowerCut),
             _ => None,
         }
     }
@@ -133,16 +133,16 @@ impl Machine {
 
     fn folder(&self, path: &Path) -> io::Result<()> {
         match self.disk.node(path) {
-            Some(Node::Folder) => Ok(()),
-            Some(Node::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            Some(SimNode::Folder) => Ok(()),
+            Some(SimNode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     fn file(&self, path: &Path) -> io::Result<Id> {
         match self.disk.node(path) {
-            Some(Node::File(id)) => Ok(id),
-            Some(Node::Folder) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimNode::File(id)) => Ok(id),
+            Some(SimNode::Folder) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -151,8 +151,8 @@ impl Machine {
     fn create(&mut self, path: PathBuf) -> io::Result<Id> {
         self.folder(parent_of(&path))?;
         match self.disk.node(&path) {
-            Some(Node::Folder) => Err(io::ErrorKind::IsADirectory.into()),
-            Some(Node::File(id)) => {
+            Some(SimNode::Folder) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimNode::File(id)) => {
                 self.step(Call::Create)?;
                 if self.disk.inode(id).live.bytes() > 0 {
                     self.disk.resize(id, 0);
@@ -211,7 +211,7 @@ impl Storage for Sim {
         }
         machine.folder(parent_of(&dir))?;
         machine.step(Call::CreateDir)?;
-        machine.disk.link(dir, Node::Folder);
+        machine.disk.link(dir, SimNode::Folder);
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Storage for Sim {
         let names = machine.disk.live.iter().filter(|(path, _)| parent_of(path) == dir);
         let entries = names.map(|(path, node)| DirEntry {
             name: path.file_name().expect("a cleaned path").to_string_lossy().into_owned(),
-            is_dir: *node == Node::Folder,
+            is_dir: *node == SimNode::Folder,
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -250,13 +250,13 @@ impl Storage for Sim {
         let (from, to) = (self.place(&machine, from)?, self.place(&machine, to)?);
         let id = machine.file(&from)?;
         machine.folder(parent_of(&to))?;
-        if machine.disk.node(&to) == Some(Node::Folder) {
+        if machine.disk.node(&to) == Some(SimNode::Folder) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         machine.step(Call::Rename)?;
         // POSIX: a rename between two names of the same file does nothing.
-        if machine.disk.node(&to) != Some(Node::File(id)) {
-            machine.disk.rename(from, to, Node::File(id));
+        if machine.disk.node(&to) != Some(SimNode::File(id)) {
+            machine.disk.rename(from, to, SimNode::File(id));
         }
         Ok(())
     }
@@ -343,7 +343,7 @@ impl Storage for Sim {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         machine.step(Call::Rename)?;
-        machine.disk.link(to, Node::File(id));
+        machine.disk.link(to, SimNode::File(id));
         Ok(())
     }
 
@@ -353,7 +353,7 @@ impl Storage for Sim {
 }
 
 struct SimFile {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMachine>,
     id: Id,
     writable: bool,
 }
@@ -366,7 +366,7 @@ impl SimFile {
         self.shared.enter()
     }
 
-    fn content(&self, machine: &Machine) -> Content {
+    fn content(&self, machine: &Machine) -> FileContent {
         machine.disk.inode(self.id).live.clone()
     }
 }

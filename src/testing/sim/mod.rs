@@ -38,9 +38,9 @@ mod tests;
 pub(crate) use fault::{Fault, Moment, Visit, What};
 
 use crate::storage::Counters;
-use content::Content;
-use handles::{Machine, Shared};
-use state::{Inode, Names, Node, State, clean};
+use content::FileContent;
+use handles::{Machine, SharedMachine};
+use state::{Inode, NodesByPath, SimNode, SimState, clean};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -52,7 +52,7 @@ use std::sync::Arc;
 /// All paths lie below the root, which is written `/` or `.` and always exists.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sim {
-    shared: Arc<Shared>,
+    shared: Arc<SharedMachine>,
     /// Held folders of this handle: the original path, and the index into `Machine::held`.
     held: Vec<(PathBuf, usize)>,
 }
@@ -62,9 +62,9 @@ impl Sim {
         Self::default()
     }
 
-    fn with_disk(disk: State, capacity: Option<u64>) -> Self {
+    fn with_disk(disk: SimState, capacity: Option<u64>) -> Self {
         let machine = Machine { disk, capacity, ..Machine::default() };
-        Self { shared: Shared::new(machine), held: Vec::new() }
+        Self { shared: SharedMachine::new(machine), held: Vec::new() }
     }
 
     /// Number of operations so far that change the disk or its durable state (create, write,
@@ -164,9 +164,9 @@ impl Sim {
     /// All files by absolute path. Also works on a stopped disk.
     pub(crate) fn snapshot_of_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let machine = self.shared.peek();
-        let bytes = |node: &Node| match node {
-            Node::Folder => None,
-            Node::File(id) => Some(machine.disk.inode(*id).live.to_vec()),
+        let bytes = |node: &SimNode| match node {
+            SimNode::Folder => None,
+            SimNode::File(id) => Some(machine.disk.inode(*id).live.to_vec()),
         };
         let files = machine.disk.live.iter();
         files.filter_map(|(path, node)| Some((path.clone(), bytes(node)?))).collect()
@@ -177,8 +177,8 @@ impl Sim {
     pub(crate) fn overwrite(&self, path: &Path, bytes: &[u8]) {
         let mut machine = self.shared.peek();
         let path = clean(path);
-        let content = Content::from_bytes(bytes);
-        if let Some(Node::File(id)) = machine.disk.node(&path) {
+        let content = FileContent::from_bytes(bytes);
+        if let Some(SimNode::File(id)) = machine.disk.node(&path) {
             let handles = machine.disk.inode(id).handles;
             let durable = content.clone();
             *machine.disk.inode_mut(id) = Inode { live: content, durable, log: vec![], handles };
@@ -187,26 +187,26 @@ impl Sim {
         let durable = content.clone();
         let id = machine.disk.add_inode(Inode { live: content, durable, ..Inode::default() });
         let mut plant = |path: &Path, node| {
-            let add = |names: &mut Names| *names.entry(path.to_path_buf()).or_insert(node);
+            let add = |names: &mut NodesByPath| *names.entry(path.to_path_buf()).or_insert(node);
             let disk = &mut machine.disk;
             assert_eq!(add(&mut disk.live), node, "{} is something else", path.display());
             add(&mut disk.durable);
         };
-        plant(&path, Node::File(id));
+        plant(&path, SimNode::File(id));
         for folder in path.ancestors().skip(1).filter(|folder| folder.parent().is_some()) {
-            plant(folder, Node::Folder);
+            plant(folder, SimNode::Folder);
         }
     }
 }
 
 /// The source of the `io::Error` of every call on a stopped disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub(crate) enum DiskStopped {
     PowerCut,
     Killed,
 }
 
-impl Stopped {
+impl DiskStopped {
     /// Whether `self` is the cause of an error.
     pub(crate) fn is_in(self, error: &io::Error) -> bool {
         let source = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
@@ -214,7 +214,7 @@ impl Stopped {
     }
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for DiskStopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PowerCut => "simulated power cut",
@@ -223,4 +223,4 @@ impl fmt::Display for Stopped {
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for DiskStopped {}

@@ -1,9 +1,9 @@
 //! The state of the simulated disk: live state, durable state, and the operations in between.
 //!
-//! Files and names are separate: an [`Inode`] has bytes, [`Names`] map paths to inodes. Both have a
-//! live side, a durable side, and a log of the operations between the two.
+//! Files and names are separate: an [`Inode`] has bytes, [`NodesByPath`] maps paths to inodes. Both
+//! have a live side, a durable side, and a log of the operations between the two.
 
-use super::content::{Content, Patch};
+use super::content::{FileContent, Patch};
 use crate::storage::parent_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -11,19 +11,19 @@ use std::path::{Component, Path, PathBuf};
 pub(super) type Id = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum SimNode {
     File(Id),
     Folder,
 }
 
 /// All names by absolute path. The root is not listed: it is always a folder.
-pub(super) type Names = BTreeMap<PathBuf, Node>;
+pub(super) type NodesByPath = BTreeMap<PathBuf, SimNode>;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
+pub(super) struct SimState {
     pub(super) inodes: BTreeMap<Id, Inode>,
-    pub(super) live: Names,
-    pub(super) durable: Names,
+    pub(super) live: NodesByPath,
+    pub(super) durable: NodesByPath,
     /// The name operations that lead from `durable` to `live`.
     pub(super) names_log: Vec<Logged<NameOp>>,
     next_id: Id,
@@ -32,8 +32,8 @@ pub(super) struct State {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inode {
-    pub(super) live: Content,
-    pub(super) durable: Content,
+    pub(super) live: FileContent,
+    pub(super) durable: FileContent,
     /// The data operations that lead from `durable` to `live`.
     pub(super) log: Vec<Logged<DataOp>>,
     /// Number of open handles. They keep a file that has lost its name.
@@ -67,9 +67,9 @@ pub(super) enum DataOp {
 
 #[derive(Debug, Clone)]
 pub(super) enum NameOp {
-    Link { path: PathBuf, node: Node },
+    Link { path: PathBuf, node: SimNode },
     Unlink { path: PathBuf },
-    Rename { from: PathBuf, to: PathBuf, node: Node },
+    Rename { from: PathBuf, to: PathBuf, node: SimNode },
 }
 
 /// Normalises a path. Relative paths start at the root.
@@ -87,12 +87,12 @@ pub(super) fn clean(path: &Path) -> PathBuf {
     cleaned
 }
 
-pub(super) fn node_in(names: &Names, path: &Path) -> Option<Node> {
-    if path == Path::new("/") { Some(Node::Folder) } else { names.get(path).copied() }
+pub(super) fn node_in(names: &NodesByPath, path: &Path) -> Option<SimNode> {
+    if path == Path::new("/") { Some(SimNode::Folder) } else { names.get(path).copied() }
 }
 
-impl State {
-    pub(super) fn node(&self, path: &Path) -> Option<Node> {
+impl SimState {
+    pub(super) fn node(&self, path: &Path) -> Option<SimNode> {
         node_in(&self.live, path)
     }
 
@@ -104,14 +104,14 @@ impl State {
         self.inodes.get_mut(&id).expect("a named or open file has an inode")
     }
 
-    pub(super) fn link(&mut self, path: PathBuf, node: Node) {
+    pub(super) fn link(&mut self, path: PathBuf, node: SimNode) {
         self.live.insert(path.clone(), node);
         self.log_name(NameOp::Link { path, node });
     }
 
     pub(super) fn create_file(&mut self, path: PathBuf) -> Id {
         let id = self.add_inode(Inode::default());
-        self.link(path, Node::File(id));
+        self.link(path, SimNode::File(id));
         id
     }
 
@@ -127,7 +127,7 @@ impl State {
         self.log_name(NameOp::Unlink { path });
     }
 
-    pub(super) fn rename(&mut self, from: PathBuf, to: PathBuf, node: Node) {
+    pub(super) fn rename(&mut self, from: PathBuf, to: PathBuf, node: SimNode) {
         self.live.remove(&from);
         self.live.insert(to.clone(), node);
         self.log_name(NameOp::Rename { from, to, node });
@@ -259,6 +259,6 @@ impl State {
     }
 }
 
-fn ids_of<'a>(nodes: impl Iterator<Item = &'a Node>) -> BTreeSet<Id> {
-    nodes.filter_map(|node| if let Node::File(id) = node { Some(*id) } else { None }).collect()
+fn ids_of<'a>(nodes: impl Iterator<Item = &'a SimNode>) -> BTreeSet<Id> {
+    nodes.filter_map(|node| if let SimNode::File(id) = node { Some(*id) } else { None }).collect()
 }

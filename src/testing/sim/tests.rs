@@ -1,6 +1,6 @@
 //! Tests of the simulated disk: calls, kills and faults.
 
-use super::{Fault, Sim, Stopped, What};
+use super::{DiskStopped, Fault, Sim, What};
 use crate::storage::{Counters, OpenMode, Storage, create_dirs, publish_over};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -150,8 +150,8 @@ fn a_kill_keeps_what_was_accepted_and_makes_nothing_durable() {
     put(&sim, "/a", b"accepted");
     let old = sim.open(path("/a"), OpenMode::ReadWrite).unwrap();
     let next = sim.kill();
-    assert!(Stopped::Killed.is_in(&old.bytes().unwrap_err()));
-    assert!(Stopped::Killed.is_in(&sim.list(path("/")).unwrap_err()));
+    assert!(DiskStopped::Killed.is_in(&old.bytes().unwrap_err()));
+    assert!(DiskStopped::Killed.is_in(&sim.list(path("/")).unwrap_err()));
     assert!(sim.is_stopped() && !next.is_stopped());
     assert_eq!(get(&next, "/a").unwrap(), b"accepted");
     assert_eq!((next.ops(), next.counters()), (0, Counters::default()));
@@ -175,7 +175,7 @@ fn from_the_cut_on_every_call_fails() {
         sim.open(path("/a"), OpenMode::Read).unwrap_err(),
         sim.lock(path("/lock")).unwrap_err(),
     ] {
-        assert!(Stopped::PowerCut.is_in(&error), "{error}");
+        assert!(DiskStopped::PowerCut.is_in(&error), "{error}");
     }
     assert_eq!(sim.ops(), 2);
     assert_eq!(get(&sim.kill(), "/a").unwrap(), b"in time");
