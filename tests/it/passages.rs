@@ -154,10 +154,10 @@ fn without_change(mut answer: PassageAnswer) -> PassageAnswer {
 }
 
 /// Texts and payloads by key.
-type Model = BTreeMap<Vec<u8>, (String, Vec<u8>)>;
+type TextModel = BTreeMap<Vec<u8>, (String, Vec<u8>)>;
 
 /// Applies `set_payload` to the model, and returns the expected outcome.
-fn set_in_model(model: &mut Model, key: &[u8], payload: &[u8]) -> Outcome {
+fn set_in_model(model: &mut TextModel, key: &[u8], payload: &[u8]) -> Outcome {
     let Some((_, own)) = model.get_mut(key) else { return Outcome::Missing };
     let before = std::mem::replace(own, payload.to_vec());
     if before == payload { Outcome::Unchanged } else { Outcome::Replaced }
@@ -167,7 +167,7 @@ fn set_in_model(model: &mut Model, key: &[u8], payload: &[u8]) -> Outcome {
 fn texts_stay_whole_whatever_is_done_to_them() {
     let (scratch, params) = (Scratch::new(), params(8, 4));
     let mut index = PassageIndex::create(scratch.dir(), &params, unsynced()).unwrap();
-    let mut model = Model::new();
+    let mut model = TextModel::new();
     // Keys that are prefixes of each other, including some that end like a passage number.
     let keys: [&[u8]; 5] = [b"a", b"a\0\0\0\0", b"a\0\0\0\x01", b"\xff\xff\xff\xff\xff", b"b"];
     let mut random = Random(7);

@@ -113,7 +113,7 @@ fn a_payload_stays_until_a_caller_gives_another() {
 
 /// A case: whether the key is stored, the operations of a batch, the outcome, and the resulting
 /// payload and time.
-type Case<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
+type PayloadCase<'a> = (bool, Vec<Edit<'a>>, Outcome, Option<(&'a str, u64)>);
 
 #[test]
 fn operations_of_a_batch_on_one_key_count_in_their_order() {
@@ -121,7 +121,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
     let set = |payload| Edit::set_payload("k", payload);
     let insert = |signature| Edit::insert("k", signature);
     let remove = || Edit::remove("k");
-    let cases: Vec<Case<'_>> = vec![
+    let cases: Vec<PayloadCase<'_>> = vec![
         // Cases in which the key is stored, with signature `one`, payload "stored", time 1.
         (true, vec![set("a"), insert(&two)], Outcome::Replaced, Some(("a", 9))),
         (true, vec![insert(&two), set("a")], Outcome::Replaced, Some(("a", 9))),

@@ -14,7 +14,7 @@ const ROWS: usize = 64;
 type Rows = [u8; ROWS];
 
 /// The live documents.
-struct Model {
+struct RowsModel {
     versions: Vec<Option<(Rows, Vec<u8>)>>,
     random: Random,
 }
@@ -27,7 +27,7 @@ fn number_of(key: &[u8]) -> usize {
     std::str::from_utf8(key).unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-impl Model {
+impl RowsModel {
     fn new() -> Self {
         Self { versions: vec![None; DOCUMENTS], random: Random(25) }
     }
@@ -135,7 +135,7 @@ fn write(index: &Index, batch: &Batch, outcome: Outcome) {
 fn live_through(options: &Options) {
     let scratch = Scratch::new();
     let index = Index::create(scratch.dir(), &params(), options.clone()).unwrap();
-    let mut model = Model::new();
+    let mut model = RowsModel::new();
     for batch in 0..DOCUMENTS / BATCH {
         let batch = model.insert(batch * BATCH..(batch + 1) * BATCH);
         write(&index, &batch, Outcome::Inserted);

@@ -49,7 +49,7 @@ const LANGUAGES: [(&str, &str); 18] = [
 ];
 
 /// The documents of one kind of text, which are timed together.
-struct Texts {
+struct ScriptTexts {
     name: String,
     documents: Vec<String>,
     sketcher: Sketcher,
@@ -109,7 +109,7 @@ fn gaoya(hasher: &MinHasher32<impl std::hash::BuildHasher>, text: &str) -> Vec<u
 }
 
 /// The documents of each language, and English documents of several sizes.
-fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
+fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<ScriptTexts>> {
     let mut documents = Vec::new();
     for line in languages.lines() {
         let value: serde_json::Value = serde_json::from_str(line)?;
@@ -122,10 +122,10 @@ fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
         found.map(|(_, text)| text.as_str()).ok_or_else(|| format!("{id} is not in the corpus"))
     };
     let fast = || Ok::<_, crate::results::Error>(Sketcher::new(&params()?));
-    let cut = |text: &str, name: &str| -> Result<Texts> {
+    let cut = |text: &str, name: &str| -> Result<ScriptTexts> {
         let chars: Vec<char> = text.chars().collect();
         let documents = chars.chunks_exact(CHARS).map(String::from_iter).collect();
-        Ok(Texts { name: name.to_owned(), documents, sketcher: fast()?, parts: 1.0 })
+        Ok(ScriptTexts { name: name.to_owned(), documents, sketcher: fast()?, parts: 1.0 })
     };
     let ascii: String = text_of("eng")?.chars().filter(char::is_ascii).collect();
     let curly = ascii.replace(" the ", " \u{2018}the\u{2019} ").replace('\'', "\u{2019}");
@@ -136,11 +136,11 @@ fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
     let words: Vec<&str> = ascii.split(' ').collect();
     let join = |count: usize| words.chunks_exact(count).map(|words| words.join(" ")).collect();
     let name = "8 English words".to_owned();
-    all.push(Texts { name, documents: join(8), sketcher: fast()?, parts: 1.0 });
+    all.push(ScriptTexts { name, documents: join(8), sketcher: fast()?, parts: 1.0 });
     let textbook = Params::builder().shingles(Shingles::Words(3)).scheme(Scheme::Textbook);
     let sketcher = Sketcher::new(&textbook.build()?);
     let name = "200 English words, scheme textbook".to_owned();
-    all.push(Texts { name, documents: join(200), sketcher, parts: 1.0 });
+    all.push(ScriptTexts { name, documents: join(200), sketcher, parts: 1.0 });
     let mut english = String::new();
     for number in 0.. {
         if english.len() >= 10_000_000 {
@@ -153,7 +153,7 @@ fn texts(languages: &str, corpus: &Corpus) -> Result<Vec<Texts>> {
         let documents = vec![english.get(..bytes).unwrap_or(&english).to_owned()];
         let name = format!("{name} of English, for 1,200 bytes of it");
         let parts = bytes as f64 / CHARS as f64;
-        all.push(Texts { name, documents, sketcher: fast()?, parts });
+        all.push(ScriptTexts { name, documents, sketcher: fast()?, parts });
     }
     Ok(all)
 }

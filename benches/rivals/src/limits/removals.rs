@@ -25,7 +25,7 @@ const ROUNDS: usize = 15;
 /// The median time in seconds over several rounds, each of which starts with a cold page cache.
 pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
     std::fs::create_dir_all(folder)?;
-    let table = Table::new(documents);
+    let table = TableLayout::new(documents);
     let path = folder.join("table");
     let mut file = File::create(&path)?;
     let mut random = Random(3);
@@ -51,7 +51,7 @@ pub fn removals_alone(folder: &Path, documents: usize) -> Result<f64> {
 }
 
 /// The layout of a table of keys, and of the documents to which it refers.
-struct Table {
+struct TableLayout {
     documents: usize,
     fingerprints: usize,
     ordinals: usize,
@@ -59,7 +59,7 @@ struct Table {
     keys: usize,
 }
 
-impl Table {
+impl TableLayout {
     fn new(documents: usize) -> Self {
         let after = |begin: usize, bytes: usize| (begin + bytes).next_multiple_of(BLOCK_BYTES);
         let fingerprints = after(0, documents / GROUP * 4);
