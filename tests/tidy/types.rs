@@ -5,28 +5,26 @@ use crate::scan::code_of;
 use crate::{Source, source, sources};
 use std::collections::BTreeMap;
 
-/// The types that `code` declares, each with whether the whole crate can see it.
+/// The types that `code` declares.
 ///
 /// Types inside a function or an `impl` are not counted. They are recognised by their indentation.
-pub(crate) fn types(code: &str) -> Vec<(String, bool)> {
+pub(crate) fn types(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in code.lines() {
-        let is_wide = line.starts_with("pub ") || line.starts_with("pub(crate) ");
         let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
         let keyword = words.next().unwrap_or_default();
         let is_type = ["struct", "enum", "union", "trait", "type"].contains(&keyword);
         if is_type && !line.starts_with(char::is_whitespace) {
             let name = words.next().unwrap_or_default();
             let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
-            found.push((name[..end].to_owned(), is_wide));
+            found.push(name[..end].to_owned());
         }
     }
     found
 }
 
-/// Names that two files give to different types. In the library every type counts; elsewhere only
-/// types that the whole crate can see. `replaced` lists files that replace another file under `cfg`
-/// and therefore declare the same types.
+/// Names that two files give to different types. `replaced` lists files that replace another file
+/// under `cfg` and therefore declare the same types.
 fn shared_names(files: &[Source], root: &str, replaced: &[&str]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for file in files {
@@ -36,9 +34,9 @@ fn shared_names(files: &[Source], root: &str, replaced: &[&str]) -> Vec<String> 
         if !file.path.starts_with(root) || is_test || replaced.contains(&file.path.as_str()) {
             continue;
         }
-        for (name, is_wide) in types(&code_of(outside_tests(&file.text))) {
+        for name in types(&code_of(outside_tests(&file.text))) {
             let paths = places.entry(name).or_default();
-            if (is_wide || root == "src/") && !paths.contains(&&*file.path) {
+            if !paths.contains(&&*file.path) {
                 paths.push(&file.path);
             }
         }
@@ -68,6 +66,6 @@ fn types_that_share_a_name_are_found() {
     let b = source("src/b.rs", "struct Entry;\nimpl A for Entry {\n    type Own = u8;\n}\n");
     assert_eq!(shared_names(&[a, b], "src/", &[]), ["Entry: src/a.rs, src/b.rs"]);
     let a = source("cli/src/a.rs", "pub(crate) enum Kind { A }\npub(super) struct Row;");
-    let b = source("cli/src/b.rs", "pub struct Kind;\npub(super) struct Row;");
+    let b = source("cli/src/b.rs", "pub struct Kind;\n");
     assert_eq!(shared_names(&[a, b], "cli/src/", &[]), ["Kind: cli/src/a.rs, cli/src/b.rs"]);
 }
