@@ -8,7 +8,6 @@ use engine::{
     Batch, Edit, Index, Maintenance, Options, Params, Reader, Shingles, Signature, Sketcher,
 };
 use nearkin::batch::{nk_batch, nk_batch_clear, nk_batch_insert, nk_batch_new};
-use nearkin::error::nk_status;
 use nearkin::find::{nk_find_signature, nk_find_text};
 use nearkin::index::{nk_index, nk_index_temporary, nk_index_write};
 use nearkin::nk_free;
@@ -17,6 +16,7 @@ use nearkin::query::{nk_condition, nk_query, nk_query_new, nk_query_set};
 use nearkin::readable::{nk_readable, nk_reader, nk_reader_open};
 use nearkin::results::{nk_answer, nk_answer_view};
 use nearkin::sketch::{nk_signature, nk_sketch_text};
+use nearkin::status::nk_status;
 use std::hint::black_box;
 use std::ptr::{null, null_mut};
 use std::time::{Duration, Instant};

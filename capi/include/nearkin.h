@@ -426,14 +426,6 @@ nk_status nk_error_status(const nk_error *error);
 // by the error; for a handle that is no error, a static text. Never null.
 const char *nk_error_message(const nk_error *error);
 
-// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number
-// that is no status.
-const char *nk_status_name(int32_t status);
-
-// What to do about errors of this status, in one line. Static, never null; for a number that is no
-// status, the line says so.
-const char *nk_status_advice(int32_t status);
-
 // Finds the documents similar to a text in UTF-8. `query` may be null. Free the answer; `shown`
 // (may be null) receives what `nk_answer_get` gives. Errors: `NK_EMPTY` if the text is blank;
 // `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
@@ -724,11 +716,6 @@ nk_status nk_document_get(const nk_document *document,
                           nk_document_view *view,
                           nk_error **error);
 
-// The signature of a document, as a handle of its own. Free it.
-nk_status nk_document_signature(const nk_document *document,
-                                nk_signature **signature,
-                                nk_error **error);
-
 // Shows an answer.
 nk_status nk_answer_get(const nk_answer *answer,
                         nk_answer_view *view,
@@ -770,12 +757,25 @@ nk_status nk_signature_from_bytes(const nk_params *params,
                                   nk_signature **signature,
                                   nk_error **error);
 
+// The signature of a document, as a handle of its own. Free it.
+nk_status nk_document_signature(const nk_document *document,
+                                nk_signature **signature,
+                                nk_error **error);
+
 // The bytes of a signature, which belong to it, and the number of its shingles. Either result may
 // be null.
 nk_status nk_signature_get(const nk_signature *signature,
                            nk_bytes *data,
                            uint32_t *shingles,
                            nk_error **error);
+
+// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number
+// that is no status.
+const char *nk_status_name(int32_t status);
+
+// What to do about errors of this status, in one line. Static, never null; for a number that is no
+// status, the line says so.
+const char *nk_status_advice(int32_t status);
 
 // Begins to walk over the keys that begin with a prefix, in order of their bytes; an empty prefix
 // means all. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.

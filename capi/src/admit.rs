@@ -1,11 +1,12 @@
 //! Admission: check and insert in one step.
 
 use crate::bytes::{bytes, payload};
-use crate::error::{giving, making, nk_error, nk_status};
+use crate::error::{giving, making, nk_error};
 use crate::index::{nk_index, nk_outcome, outcome_of};
 use crate::query::{Conditions, nk_query};
 use crate::results::{Matches, nk_match};
 use crate::sketch::nk_signature;
+use crate::status::nk_status;
 use crate::table::{self, handle};
 use engine::{Admission, Decision, Newcomer};
 use std::ffi::c_void;

@@ -1,9 +1,11 @@
 //! Batches: operations that are written together.
 
 use crate::bytes::{bytes, payload, put_if_wanted};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::error::{guarded, making, nk_error};
+use crate::places::lock;
 use crate::sketch::nk_signature;
-use crate::table::{self, handle, lock};
+use crate::status::{Failure, nk_status};
+use crate::table::{self, handle};
 use engine::{Batch, Edit};
 use std::ffi::c_void;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 //! with a length leads to that many readable bytes during the call; a pointer to a result is null
 //! or leads to a variable of its type, and no two results are the same variable.
 
-use crate::error::Failure;
+use crate::status::Failure;
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::ptr::NonNull;

@@ -1,11 +1,12 @@
 //! Searches by text, signature and key.
 
 use crate::bytes::{bytes, put_if_wanted, text};
-use crate::error::{Failure, making, nk_error, nk_status};
+use crate::error::{making, nk_error};
 use crate::query::{Conditions, nk_query};
 use crate::readable::{nk_readable, view};
 use crate::results::{Answered, nk_answer, nk_answer_view};
 use crate::sketch::nk_signature;
+use crate::status::{Failure, nk_status};
 use crate::table;
 use engine::Query;
 use std::ffi::{c_char, c_void};

@@ -2,11 +2,13 @@
 
 use crate::batch::nk_batch;
 use crate::bytes::{bytes, fill, path, payload, put_if_wanted};
-use crate::error::{giving, guarded, making, nk_error, nk_status, telling};
+use crate::error::{giving, guarded, making, nk_error, telling};
 use crate::params::{nk_options, nk_params, options_of};
+use crate::places::lock;
 use crate::readable::Readable;
 use crate::sketch::nk_signature;
-use crate::table::{self, handle, lock};
+use crate::status::nk_status;
+use crate::table::{self, handle};
 use engine::{Index, Outcome};
 use std::ffi::{c_char, c_void};
 

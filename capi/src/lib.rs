@@ -9,7 +9,7 @@
 #![expect(non_camel_case_types, reason = "types are named as C code names them")]
 #![expect(unsafe_code, reason = "the boundary to C; each block says what it relies on")]
 
-use error::nk_status;
+use status::nk_status;
 use std::ffi::{c_char, c_void};
 
 pub mod admit;
@@ -21,11 +21,13 @@ pub mod find;
 pub mod index;
 pub mod maintain;
 pub mod params;
+mod places;
 pub mod query;
 pub mod readable;
 pub mod results;
 pub mod sketch;
 mod slot;
+pub mod status;
 pub mod sweep;
 mod table;
 

@@ -1,10 +1,11 @@
 //! Care of an index: durability, maintenance, verification, copies, statistics.
 
 use crate::bytes::{Out, path, put_if_wanted};
-use crate::error::{Failure, guarded, making, nk_error, nk_status, telling};
+use crate::error::{guarded, making, nk_error, telling};
 use crate::index::nk_index;
 use crate::readable::{Source, nk_readable};
 use crate::results::{Text, nk_text};
+use crate::status::{Failure, nk_status};
 use crate::table;
 use engine::Verification;
 use serde_json::json;

@@ -2,9 +2,11 @@
 
 use crate::bytes::text;
 use crate::callback::{listener, nk_listener, nk_release};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::error::{guarded, making, nk_error};
+use crate::places::lock;
 use crate::results::{Text, nk_text};
-use crate::table::{self, handle, lock};
+use crate::status::{Failure, nk_status};
+use crate::table::{self, handle};
 use engine::{Options, Params};
 use std::ffi::{c_char, c_void};
 use std::sync::Mutex;

@@ -2,8 +2,10 @@
 
 use crate::bytes::bytes;
 use crate::callback::{Filter, nk_filter, nk_release};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
-use crate::table::{self, handle, lock};
+use crate::error::{guarded, making, nk_error};
+use crate::places::lock;
+use crate::status::{Failure, nk_status};
+use crate::table::{self, handle};
 use engine::{DocumentView, Keep};
 use std::ffi::c_void;
 use std::sync::Mutex;

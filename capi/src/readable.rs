@@ -1,9 +1,10 @@
 //! What can be read: an index, a reader or a snapshot.
 
 use crate::bytes::{bytes, path, put_if_wanted};
-use crate::error::{Failure, giving, guarded, making, nk_error, nk_status, telling};
+use crate::error::{giving, guarded, making, nk_error, telling};
 use crate::params::{nk_options, nk_params, options_of};
 use crate::results::nk_document;
+use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
 use engine::{Index, Reader, Sketcher, Snapshot};
 use std::ffi::{c_char, c_void};

@@ -1,8 +1,8 @@
 //! Results that own their memory: documents, answers, texts.
 
 use crate::bytes::nk_bytes;
-use crate::error::{Failure, c_text, giving, making, nk_error, nk_status};
-use crate::sketch::nk_signature;
+use crate::error::{giving, nk_error};
+use crate::status::{Failure, c_text, nk_status};
 use crate::table::{self, handle};
 use engine::{Answer, Document, Match};
 use std::cell::Cell;
@@ -38,16 +38,6 @@ pub unsafe extern "C" fn nk_document_get(
         let (key, payload) = (nk_bytes::from_slice(key), nk_bytes::from_slice(payload));
         Ok(nk_document_view { key, payload, time: *time })
     })
-}
-
-/// The signature of a document, as a handle of its own. Free it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_document_signature(
-    document: *const nk_document,
-    signature: *mut *mut nk_signature,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    making(error, signature, || Ok(table::get(document)?.signature.clone()))
 }
 
 /// A document that is similar. Its bytes belong to the answer or admission that it is in.

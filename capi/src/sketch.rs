@@ -1,9 +1,11 @@
 //! Signatures: of texts and of sets of items.
 
 use crate::bytes::{bytes, lent, nk_bytes, put_if_wanted, text};
-use crate::error::{Failure, guarded, making, nk_error, nk_status};
+use crate::error::{guarded, making, nk_error};
 use crate::params::nk_params;
 use crate::readable::{nk_readable, sketcher_of};
+use crate::results::nk_document;
+use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
 use engine::{Signature, Sketcher};
 use std::ffi::{c_char, c_void};
@@ -75,6 +77,16 @@ pub unsafe extern "C" fn nk_signature_from_bytes(
         let (params, data) = (table::get(params)?, bytes(data, len, "data")?);
         Ok(Signature::from_bytes(&params, data, shingles)?)
     })
+}
+
+/// The signature of a document, as a handle of its own. Free it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nk_document_signature(
+    document: *const nk_document,
+    signature: *mut *mut nk_signature,
+    error: *mut *mut nk_error,
+) -> nk_status {
+    making(error, signature, || Ok(table::get(document)?.signature.clone()))
 }
 
 /// The bytes of a signature, which belong to it, and the number of its shingles. Either result may

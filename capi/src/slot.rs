@@ -13,7 +13,7 @@
 //! `finish` is the one step that may come too often: it compares and exchanges the whole word, so
 //! that one thread alone succeeds.
 
-use crate::table::{GENERATION_BITS, GENERATION_MAX, give_back};
+use crate::places::{PLACE_BITS, give_back};
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ops::Deref;
@@ -31,6 +31,9 @@ impl<T: Send + Sync + 'static> Room for Option<T> {
     }
 }
 
+/// Bits of a handle that say the generation: those between the place and the mark.
+const GENERATION_BITS: u32 = usize::BITS - 1 - PLACE_BITS;
+const GENERATION_MAX: usize = (1 << GENERATION_BITS) - 1;
 const USERS_BITS: u32 = usize::BITS - GENERATION_BITS - 2;
 const CLOSING: usize = 1 << USERS_BITS;
 const LIVE: usize = CLOSING << 1;

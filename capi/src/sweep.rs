@@ -1,10 +1,12 @@
 //! Iterators: keys, pairs and clusters of one view.
 
 use crate::bytes::{Out, bytes, nk_bytes};
-use crate::error::{guarded, making, nk_error, nk_status};
+use crate::error::{guarded, making, nk_error};
+use crate::places::lock;
 use crate::query::alike;
 use crate::readable::{nk_readable, view};
-use crate::table::{self, Handle, handle, lock};
+use crate::status::nk_status;
+use crate::table::{self, Handle, handle};
 use engine::{Cluster, Clusters, Key, Keys, Pair, Pairs};
 use std::ffi::c_void;
 use std::sync::Mutex;

@@ -1,14 +1,11 @@
 //! Live handles. A handle is a number: a place of a table, and the generation of that place. So a
 //! handle that is null, freed or of another kind is found out at each call, without touching
 //! memory that the caller may have got wrong.
-//!
-//! Each thread keeps some free places for itself, so that threads which make and free handles
-//! rarely wait for each other.
 
-use crate::error::{Failure, nk_status};
+use crate::places::{self, PLACE_BITS};
 use crate::slot::{Held, Slot, Used};
-use std::cell::RefCell;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::status::{Failure, nk_status};
+use std::sync::OnceLock;
 
 /// A type of the header, of which callers hold pointers.
 pub(crate) trait Handle {
@@ -29,39 +26,34 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// The places that no thread keeps for itself.
-struct Free {
-    places: Vec<usize>,
-    /// The first place that was never used.
-    next: usize,
-}
-
-const CHUNK: usize = 64;
 /// The highest bit of every handle. No pointer of a program has it, so that neither is taken for
-/// the other, by this library or by a garbage collector that looks at pointers.
+/// the other, by this library or by a garbage collector that looks at pointers. Below it are the
+/// generation and the place.
 const MARK: usize = 1 << (usize::BITS - 1);
-/// Bits of a handle that say the place; those between them and the mark say the generation.
-const PLACE_BITS: u32 = usize::BITS / 2 + if usize::BITS < 64 { 8 } else { 0 };
+const CHUNK: usize = 64;
 const CHUNKS: usize = (PLACE_BITS - CHUNK.ilog2()) as usize;
-/// As many places as all chunks have.
-const PLACES_MAX: usize = CHUNK * ((1 << CHUNKS) - 1);
-pub(crate) const GENERATION_BITS: u32 = usize::BITS - 1 - PLACE_BITS;
-pub(crate) const GENERATION_MAX: usize = (1 << GENERATION_BITS) - 1;
 
 /// Chunk `i` has `CHUNK << i` places. A chunk never moves and is never freed.
 static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
-static FREE: Mutex<Free> = Mutex::new(Free { places: Vec::new(), next: 0 });
 
-/// Locks. A panic of an earlier call does no harm: what this crate guards is changed by one call
-/// of the engine.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The first place of a chunk, which is the number of places before it.
+const fn first_of(chunk: usize) -> usize {
+    CHUNK * ((1 << chunk) - 1)
 }
+
+const PLACES_MAX: usize = first_of(CHUNKS);
 
 /// The chunk of a place, and where it is in the chunk.
 fn chunk_of(place: usize) -> (usize, usize) {
     let chunk = (place / CHUNK + 1).ilog2() as usize;
-    (chunk, place - CHUNK * ((1 << chunk) - 1))
+    (chunk, place - first_of(chunk))
+}
+
+/// A free slot, whose chunk is made if no place of it was taken before.
+fn take() -> Option<&'static Slot> {
+    let (chunk, at) = chunk_of(places::take(PLACES_MAX)?);
+    let make = || (first_of(chunk)..first_of(chunk + 1)).map(Slot::new).collect();
+    TABLE[chunk].get_or_init(make).get(at)
 }
 
 /// The slot of a place, if its chunk was made.
@@ -69,68 +61,6 @@ fn chunk_of(place: usize) -> (usize, usize) {
 fn slot(place: usize) -> Option<&'static Slot> {
     let (chunk, at) = chunk_of(place);
     TABLE.get(chunk)?.get()?.get(at)
-}
-
-/// Free places that a thread keeps for itself: most of its handles need no lock.
-#[derive(Default)]
-struct Own(RefCell<Vec<usize>>);
-
-/// The number of places that a thread takes or gives at once; it keeps at most twice as many. A
-/// divisor of `CHUNK`, so that places that are taken together are of one chunk.
-const SHARE: usize = 32;
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        lock(&FREE).places.append(self.0.get_mut());
-    }
-}
-
-thread_local! {
-    static OWN: Own = Own::default();
-}
-
-/// Changes the free places of this thread.
-fn with_own<T>(change: impl Fn(&mut Vec<usize>) -> T) -> T {
-    OWN.try_with(|own| change(&mut own.0.borrow_mut())).unwrap_or_else(|_| {
-        // A thread that is ending has no variables of its own any more.
-        change(Own::default().0.get_mut())
-    })
-}
-
-/// Takes free places, or new ones; none if all are taken.
-#[cold]
-fn take_share(own: &mut Vec<usize>) {
-    let mut free = lock(&FREE);
-    let kept = free.places.len().saturating_sub(SHARE);
-    own.extend(free.places.drain(kept..));
-    if own.is_empty() && free.next < PLACES_MAX {
-        let (first, (chunk, at)) = (free.next, chunk_of(free.next));
-        let new = |number| Slot::new(first - at + number);
-        TABLE[chunk].get_or_init(|| (0..CHUNK << chunk).map(new).collect());
-        free.next += SHARE;
-        own.extend((first..free.next).rev());
-    }
-}
-
-/// A free slot for this thread.
-fn take() -> Option<&'static Slot> {
-    let place = with_own(|own| {
-        if own.is_empty() {
-            take_share(own);
-        }
-        own.pop()
-    });
-    slot(place?)
-}
-
-/// Keeps an empty slot for later handles, of this thread or of any.
-pub(crate) fn give_back(place: usize) {
-    with_own(|own| {
-        if own.len() == 2 * SHARE {
-            lock(&FREE).places.extend(own.drain(..SHARE));
-        }
-        own.push(place);
-    });
 }
 
 /// Makes a handle for an object. Fails if there are too many already.

@@ -11,13 +11,11 @@ use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::{Failure, value_or_failure};
-use crate::job::{How, Reply, Stop, run};
-use crate::keys::{Bytes, KeyType, owned};
+use crate::job::{How, Reply, Shown, Stop, go_on, run};
+use crate::keys::{Bytes, KeyType, owned, value};
 use crate::options::Terms;
 use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
-use crate::shown::{Shown, value};
-use crate::upkeep::go_on;
 
 /// What a handle reads.
 #[derive(Clone)]

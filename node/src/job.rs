@@ -1,5 +1,6 @@
 //! Runs the work of a call: at once, or on libuv's pool.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,6 @@ use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::keys::KeyType;
-use crate::shown::Shown;
 
 /// How JavaScript calls a method that may wait: `true` for at once; `false` for a promise; a `Stop`
 /// for a promise that can be aborted.
@@ -18,6 +18,11 @@ pub(crate) type How<'a> = Either<bool, ClassInstance<'a, Stop>>;
 
 /// The answer of such a method: a promise, the value itself, or why there is none.
 pub(crate) type Reply<'e> = Either3<AsyncTask<Job>, Unknown<'e>, Failure>;
+
+/// A value that a thread made and JavaScript gets.
+pub trait Shown: Send {
+    fn show(self: Box<Self>, env: &Env, keys: KeyType) -> Result<Unknown<'_>, Failure>;
+}
 
 type Work = Box<dyn FnOnce() -> Result<Box<dyn Shown>, Failure> + Send>;
 
@@ -44,6 +49,11 @@ impl Stop {
     pub(crate) fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
+}
+
+/// What a progress callback says: go on, unless the call was aborted.
+pub(crate) fn go_on(stop: Option<&Stop>) -> ControlFlow<()> {
+    if stop.is_some_and(Stop::is_set) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Work for a thread of libuv's pool.

@@ -1,10 +1,9 @@
 //! Keys and payloads: bytes, which JavaScript gives as strings or as buffers.
 
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, BufferSlice, Either, Unknown};
+use napi::bindgen_prelude::{Buffer, BufferSlice, Either, ToNapiValue, Unknown};
 
 use crate::failure::Failure;
-use crate::shown::value;
 
 /// Bytes as given: a string stands for its UTF-8.
 pub(crate) type Bytes = Either<String, Buffer>;
@@ -53,6 +52,11 @@ impl KeyType {
             }
         }
     }
+}
+
+/// Converts a simple value.
+pub(crate) fn value(env: &Env, given: impl ToNapiValue) -> Result<Unknown<'_>, Failure> {
+    Ok(given.into_unknown(env)?)
 }
 
 /// A copy of the bytes in memory of the JavaScript engine: Electron refuses foreign memory.

@@ -9,18 +9,9 @@ use nearkin::{
 };
 
 use crate::failure::Failure;
-use crate::keys::{KeyType, buffer};
+use crate::job::Shown;
+use crate::keys::{KeyType, buffer, value};
 use crate::pages::{Item, Page};
-
-/// A value that a thread made and JavaScript gets.
-pub trait Shown: Send {
-    fn show(self: Box<Self>, env: &Env, keys: KeyType) -> Result<Unknown<'_>, Failure>;
-}
-
-/// Converts a simple value.
-pub(crate) fn value(env: &Env, given: impl ToNapiValue) -> Result<Unknown<'_>, Failure> {
-    Ok(given.into_unknown(env)?)
-}
 
 /// An array that is being filled.
 struct Row<'e> {

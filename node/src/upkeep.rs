@@ -1,19 +1,12 @@
 //! Upkeep of an index: flush, compaction, verification, backups, closing.
 
-use std::ops::ControlFlow;
-
 use napi::Env;
 use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::handle::{Handle, Source};
-use crate::job::{How, Reply, Stop, run};
+use crate::job::{How, Reply, go_on, run};
 use crate::shown::Json;
-
-/// What a progress callback says: go on, unless the call was aborted.
-pub(crate) fn go_on(stop: Option<&Stop>) -> ControlFlow<()> {
-    if stop.is_some_and(Stop::is_set) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
 
 /// Calls an index or a reader; a snapshot is refused.
 macro_rules! call_files {

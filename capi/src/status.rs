@@ -1,0 +1,140 @@
+//! What a call came to: a status for the caller's code, a message and an advice for people.
+
+use std::ffi::{CStr, CString, c_char};
+
+/// What a call came to. The numbers never change.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum nk_status {
+    /// The call succeeded.
+    NK_OK = 0,
+    /// An argument is out of range, null, or not UTF-8. Nothing was written.
+    NK_INVALID = 1,
+    /// The text is blank, or the set has no items: there is nothing to compare.
+    NK_EMPTY = 2,
+    /// There is no index at this path.
+    NK_NOT_FOUND = 3,
+    /// No document has this key.
+    NK_NO_SUCH_KEY = 4,
+    /// There is already an index at this path; or, of a filtered admission, the newcomer's key
+    /// belongs to a document that the filter hides.
+    NK_EXISTS = 5,
+    /// The parameters of the index differ from the given ones, or from those of a signature.
+    NK_MISMATCH = 6,
+    /// Another handle or process is writing to this index.
+    NK_LOCKED = 7,
+    /// The index changed repeatedly during the call.
+    NK_UNSETTLED = 8,
+    /// A newer version wrote the files, or the file system has no memory maps.
+    NK_UNSUPPORTED = 9,
+    /// Stored data are damaged.
+    NK_CORRUPT = 10,
+    /// The operating system reported an error. Nothing was written.
+    NK_IO = 11,
+    /// A sync failed: after a power cut, the index may or may not contain the change.
+    NK_UNKNOWN = 12,
+    /// An earlier sync failed: the handle refuses all writes.
+    NK_POISONED = 13,
+    /// The index was closed, its folder was replaced, or the process was forked.
+    NK_CLOSED = 14,
+    /// A deadline or a callback ended the call, which changed nothing.
+    NK_CANCELLED = 15,
+    /// Another error of the engine; the message tells.
+    NK_OTHER = 16,
+    /// A handle is null, was freed, or is of another kind.
+    NK_BAD_HANDLE = 17,
+    /// A defect of Nearkin, caught at the boundary. Please report the message.
+    NK_BUG = 18,
+}
+
+/// What a failed call reports: a pointer, so that results which may be a failure stay small.
+pub(crate) struct Failure(Box<Reported>);
+
+struct Reported {
+    status: nk_status,
+    message: CString,
+}
+
+impl Failure {
+    pub(crate) fn new(status: nk_status, message: impl Into<String>) -> Self {
+        Self(Box::new(Reported { status, message: c_text(message) }))
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(nk_status::NK_INVALID, message)
+    }
+
+    pub(crate) fn status(&self) -> nk_status {
+        self.0.status
+    }
+
+    /// Ends with a zero byte, and lives as long as the failure.
+    pub(crate) fn message(&self) -> &CStr {
+        &self.0.message
+    }
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Self {
+        let kind = error.kind().as_str().as_bytes();
+        let status = STATUSES.iter().find(|(_, name, _)| name.to_bytes() == kind);
+        let status = status.map_or(nk_status::NK_OTHER, |(status, ..)| *status);
+        Self::new(status, error.full_message())
+    }
+}
+
+/// A text for C. A zero byte in it would end it, and is replaced.
+pub(crate) fn c_text(text: impl Into<String>) -> CString {
+    CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+/// Name and advice of each status, in the order of their numbers. The names are those of the
+/// engine's kinds of errors.
+const STATUSES: [(nk_status, &CStr, &CStr); 19] = [
+    (nk_status::NK_OK, c"ok", c"nothing to do"),
+    (nk_status::NK_INVALID, c"invalid", c"fix the arguments of the call"),
+    (nk_status::NK_EMPTY, c"empty", c"skip this text or set"),
+    (nk_status::NK_NOT_FOUND, c"not_found", c"create the index, or correct the path"),
+    (nk_status::NK_NO_SUCH_KEY, c"no_such_key", c"insert the document, or treat it as absent"),
+    (nk_status::NK_EXISTS, c"exists", c"open the index, or choose another path or key"),
+    (nk_status::NK_MISMATCH, c"mismatch", c"use the parameters of the index, or rebuild it"),
+    (nk_status::NK_LOCKED, c"locked", c"wait, close the other handle, or open a reader"),
+    (nk_status::NK_UNSETTLED, c"unsettled", c"try again"),
+    (
+        nk_status::NK_UNSUPPORTED,
+        c"unsupported",
+        c"upgrade, or set read_mode=pread if the message says so",
+    ),
+    (nk_status::NK_CORRUPT, c"corrupt", c"restore a backup, or rebuild the index"),
+    (nk_status::NK_IO, c"io", c"remove the cause, often a full disk, and try again"),
+    (nk_status::NK_UNKNOWN, c"unknown", c"reopen the index and check the last change"),
+    (nk_status::NK_POISONED, c"poisoned", c"reopen the index"),
+    (nk_status::NK_CLOSED, c"closed", c"open the index again"),
+    (nk_status::NK_CANCELLED, c"cancelled", c"try again with more time"),
+    (nk_status::NK_OTHER, c"other", c"see the message"),
+    (nk_status::NK_BAD_HANDLE, c"bad_handle", c"pass a live handle of the right kind"),
+    (nk_status::NK_BUG, c"bug", c"report the message as a bug of nearkin"),
+];
+
+fn of_status(status: i32) -> (&'static CStr, &'static CStr) {
+    let found = STATUSES.iter().find(|(known, ..)| *known as i32 == status);
+    let unknown = (c"unknown_status", c"no status of this library");
+    found.map_or(unknown, |(_, name, advice)| (*name, *advice))
+}
+
+/// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number
+/// that is no status.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_status_name(status: i32) -> *const c_char {
+    of_status(status).0.as_ptr()
+}
+
+/// What to do about errors of this status, in one line. Static, never null; for a number that is no
+/// status, the line says so.
+#[unsafe(no_mangle)]
+pub extern "C" fn nk_status_advice(status: i32) -> *const c_char {
+    of_status(status).1.as_ptr()
+}
+
+#[cfg(test)]
+mod tests;
