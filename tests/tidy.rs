@@ -69,7 +69,9 @@ fn collect(folder: &Path, ending: &str, found: &mut Vec<Source>) {
 
 fn sources() -> Vec<Source> {
     let mut found = Vec::new();
-    for folder in ["src", "capi", "cli", "node", "tests", "benches", "examples", "fuzz", "tools"] {
+    for folder in
+        ["src", "capi", "cli", "node", "python", "tests", "benches", "examples", "fuzz", "tools"]
+    {
         collect(&root().join(folder), "rs", &mut found);
     }
     assert!(found.len() > 50, "the sources are where they are looked for");
@@ -285,19 +287,25 @@ fn the_tool_sees_the_public_api_only() {
     assert_none(&sources(), |file| layers::ways_around(&file.path, &file.text));
 }
 
+/// The folders of the doors.
+const DOORS: [&str; 4] = ["cli/src/", "python/src/", "capi/src/", "node/src/"];
+
 #[test]
-fn no_files_of_the_tool_need_each_other_in_a_circle() {
+fn no_files_of_a_door_need_each_other_in_a_circle() {
     if packaged() {
         return;
     }
-    let files = sources().into_iter().filter_map(|file| {
-        let path = file.path.strip_prefix("cli/src/")?;
-        Some((path.to_owned(), code_of(&file.text)))
-    });
-    let files: Vec<_> = files.collect();
-    assert!(files.len() > 50, "the tool's sources are where they are looked for");
-    let circles = circles::circles(&files);
-    assert!(circles.is_empty(), "\n{}", circles.join("\n"));
+    let sources = sources();
+    for folder in DOORS {
+        let files = sources.iter().filter_map(|file| {
+            let path = file.path.strip_prefix(folder)?;
+            Some((path.to_owned(), code_of(&file.text)))
+        });
+        let files: Vec<_> = files.collect();
+        assert!(files.len() > 10, "the sources of {folder} are where they are looked for");
+        let circles = circles::circles(&files);
+        assert!(circles.is_empty(), "{folder}\n{}", circles.join("\n"));
+    }
 }
 
 /// The lines of a document outside fenced blocks, with their numbers.

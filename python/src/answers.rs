@@ -2,45 +2,14 @@
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::raise;
+use crate::keys::KeyType;
 use crate::signatures::Signature;
 use crate::table::converted;
-
-/// The Python type of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyType {
-    Text,
-    Bytes,
-}
-
-impl KeyType {
-    /// A key as a Python object. In an index of text keys, a key that is not UTF-8 is an error.
-    pub(crate) fn show<'py>(self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        if self == Self::Bytes {
-            return Ok(PyBytes::new(py, key).into_any());
-        }
-        match str::from_utf8(key) {
-            Ok(text) => Ok(PyString::new(py, text).into_any()),
-            Err(_) => Err(raise(py, "InvalidError", &not_utf8(key))),
-        }
-    }
-
-    /// Fails if a key cannot be shown in this key type.
-    pub(crate) fn check(self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
-        if self == Self::Text && str::from_utf8(key).is_err() {
-            return Err(raise(py, "InvalidError", &not_utf8(key)));
-        }
-        Ok(())
-    }
-}
-
-pub(crate) fn not_utf8(key: &[u8]) -> String {
-    format!("the key {} is not UTF-8: open the index with keys='bytes'", key.escape_ascii())
-}
 
 /// Converts milliseconds since 1970 (UTC) to a `datetime`.
 pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {

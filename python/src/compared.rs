@@ -8,14 +8,15 @@ use nearkin::shards::Verifier;
 use nearkin::{Alike, Original, Overlap, Signature, Sketcher};
 use pyo3::prelude::*;
 
-use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
-use crate::dedup::{Estimate, Work, kept_index};
+use crate::dedup::Work;
 use crate::documents::Documents;
 use crate::error::{InvalidError, engine};
+use crate::estimate::{Estimate, kept_index};
 use crate::fates::{Fate, fates_table};
 use crate::integers::check_rows;
+use crate::keys::KeyType;
 use crate::params::Params;
 use crate::queries::alike;
 use crate::signatures::Signatures;

@@ -10,7 +10,7 @@ use crate::error::{InvalidError, engine, raise};
 use crate::items::Items;
 use crate::parallel::in_parts;
 use crate::progress::report;
-use crate::signatures::Signatures;
+use crate::signatures::{Signatures, Sink};
 
 /// Number of sketched rows after which `Documents::sketch` calls `take`.
 const ROWS_TAKEN: usize = 16_384;
@@ -33,17 +33,6 @@ pub(crate) enum Documents<'py> {
     Texts(Column<'py>),
     Items(Items<'py>),
     Signatures(Bound<'py, Signatures>),
-}
-
-/// Receives signatures as they are made; each thread has its own sink.
-pub(crate) trait Sink: Default + Send {
-    /// Adds a row; `None` if its document is null or has nothing to compare.
-    fn push(&mut self, signature: Option<Signature>);
-
-    /// Adds a row whose document is there but blank.
-    fn push_blank(&mut self) {
-        self.push(None);
-    }
 }
 
 /// Rows that distinguish blank from null: null is `None`, blank is `Some(None)`.

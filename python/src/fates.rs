@@ -2,9 +2,8 @@
 
 use nearkin::{Duplicate, Evidence};
 
-use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
-use crate::queries::key_kind;
+use crate::keys::{KeyType, key_kind};
 use crate::table::Table;
 
 /// The decision on a row.

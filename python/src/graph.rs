@@ -4,12 +4,11 @@ use nearkin::shards;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role, Rows};
 use crate::error::{InvalidError, unlocked};
 use crate::integers::{check_rows, integers};
-use crate::queries::key_kind;
+use crate::keys::{KeyType, key_kind};
 use crate::table::Table;
 
 /// Nodes of a graph: numbers, or keys.
@@ -63,7 +62,7 @@ impl Step {
         names: [&'static str; 2],
     ) -> PyResult<Table> {
         let py = a.py();
-        let keys = crate::options::key_type(keys)?;
+        let keys = crate::keys::key_type(keys)?;
         let ends = (nodes(a, "a")?, nodes(b, "b")?);
         match ends {
             (Nodes::Numbers(a), Nodes::Numbers(b)) => {

@@ -9,10 +9,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::error::{engine, raise, unlocked};
-use crate::keys::key_bytes;
-use crate::options::{Count, OptionArgs, Threads, key_type};
+use crate::keys::{key_bytes, key_type};
+use crate::lock::lock;
+use crate::options::{Count, OptionArgs, Threads};
 use crate::params::Params;
-use crate::readable::{Readable, Source, lock};
+use crate::readable::{Readable, Source};
 use crate::reports;
 use crate::verified::Fetch;
 use crate::writing::{Admitting, Columns, add, admit};
@@ -254,7 +255,8 @@ impl Index {
     /// called without a lock. If several threads admit, make a document available to it before
     /// admitting it.
     #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
-        keep="first", prefix=None, exact=None, payloads=None, times=None, progress=None, threads=None))]
+        keep="first", prefix=None, exact=None, payloads=None, times=None, progress=None,
+        threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn admit<'py>(
         slf: &Bound<'py, Self>,

@@ -1,10 +1,59 @@
-//! Converts keys and texts given by Python.
+//! Converts keys and texts: those given by Python, and keys for Python.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyString};
 
-use crate::error::InvalidError;
+use crate::arrow::Kind;
+use crate::error::{InvalidError, raise};
+
+/// The Python type of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyType {
+    Text,
+    Bytes,
+}
+
+impl KeyType {
+    /// A key as a Python object. In an index of text keys, a key that is not UTF-8 is an error.
+    pub(crate) fn show<'py>(self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        if self == Self::Bytes {
+            return Ok(PyBytes::new(py, key).into_any());
+        }
+        match str::from_utf8(key) {
+            Ok(text) => Ok(PyString::new(py, text).into_any()),
+            Err(_) => Err(raise(py, "InvalidError", &not_utf8(key))),
+        }
+    }
+
+    /// Fails if a key cannot be shown in this key type.
+    pub(crate) fn check(self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
+        if self == Self::Text && str::from_utf8(key).is_err() {
+            return Err(raise(py, "InvalidError", &not_utf8(key)));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn not_utf8(key: &[u8]) -> String {
+    format!("the key {} is not UTF-8: open the index with keys='bytes'", key.escape_ascii())
+}
+
+/// The type of a column that holds keys.
+pub(crate) fn key_kind(keys: KeyType) -> Kind {
+    if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
+}
+
+/// Parses the Python type of keys.
+pub(crate) fn key_type(name: &str) -> PyResult<KeyType> {
+    match name {
+        "str" => Ok(KeyType::Text),
+        "bytes" => Ok(KeyType::Bytes),
+        other => {
+            Err(InvalidError::new_err(format!("keys must be 'str' or 'bytes', not {other:?}")))
+        }
+    }
+}
 
 /// The bytes of a key: the UTF-8 of a `str`, `bytes`, or the digits of an integer.
 pub(crate) fn key_bytes(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

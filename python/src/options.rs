@@ -8,7 +8,6 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
-use crate::answers::KeyType;
 use crate::error::InvalidError;
 use crate::events;
 
@@ -67,17 +66,6 @@ impl OptionArgs<'_> {
             Some(other) => Err(InvalidError::new_err(format!(
                 "read_mode must be 'mmap' or 'pread', not {other:?}"
             ))),
-        }
-    }
-}
-
-/// Parses the Python type of keys.
-pub(crate) fn key_type(name: &str) -> PyResult<KeyType> {
-    match name {
-        "str" => Ok(KeyType::Text),
-        "bytes" => Ok(KeyType::Bytes),
-        other => {
-            Err(InvalidError::new_err(format!("keys must be 'str' or 'bytes', not {other:?}")))
         }
     }
 }

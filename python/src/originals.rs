@@ -4,9 +4,9 @@ use nearkin::{Error, ErrorKind, Original, Params, Sketcher};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::answers::KeyType;
 use crate::documents::Documents;
 use crate::error::engine;
+use crate::keys::KeyType;
 
 /// The documents of an index, by key.
 pub(crate) struct Originals {

@@ -8,15 +8,14 @@ use nearkin::Outcome;
 use nearkin::passages::Prepared;
 use pyo3::prelude::*;
 
-use crate::answers::KeyType;
 use crate::columns::{Column, Role};
 use crate::error::{engine, raise, unlocked};
-use crate::keys::key_bytes;
-use crate::options::{Count, OptionArgs, Threads, key_type};
+use crate::keys::{KeyType, key_bytes, key_type};
+use crate::lock::lock;
+use crate::options::{Count, OptionArgs, Threads};
 use crate::parallel::in_parts;
 use crate::params::Params;
 use crate::quotations::{Passages, ask};
-use crate::readable::lock;
 use crate::reports::{self, Added};
 
 /// Number of texts that are cut into passages at a time.

@@ -3,13 +3,14 @@
 use nearkin::{Alike, Signature, Snapshot};
 use pyo3::prelude::*;
 
-use crate::answers::{KeyType, not_utf8};
 use crate::arrow::{Batch, Builder, Field, Kind};
-use crate::documents::{Documents, Sink, Sketching};
+use crate::documents::{Documents, Sketching};
 use crate::error::{engine, raise, unlocked};
+
+use crate::keys::{KeyType, key_kind, not_utf8};
 use crate::options::Count;
 use crate::parallel::in_parts;
-use crate::readable::Readable;
+use crate::signatures::Sink;
 use crate::table::Table;
 
 /// The condition under which two documents match: their similarity is at least `threshold`
@@ -73,11 +74,6 @@ impl QueryArgs {
     }
 }
 
-/// The type of a column that holds keys.
-pub(crate) fn key_kind(keys: KeyType) -> Kind {
-    if keys == KeyType::Text { Kind::Text } else { Kind::Bytes }
-}
-
 /// Collects the rows that have a signature, with their numbers.
 #[derive(Debug, Default)]
 struct Numbered {
@@ -103,7 +99,7 @@ const TOGETHER: usize = 256;
 /// and the payload if they were requested.
 pub(crate) fn query_many<'py>(
     py: Python<'py>,
-    readable: &Readable,
+    keys: KeyType,
     snapshot: &Snapshot,
     documents: &Documents<'py>,
     args: &QueryArgs,
@@ -112,7 +108,7 @@ pub(crate) fn query_many<'py>(
 ) -> PyResult<Table> {
     let mut fields = vec![
         Field::new("row", Kind::Integer),
-        Field::new("key", key_kind(readable.keys)),
+        Field::new("key", key_kind(keys)),
         Field::new("similarity", Kind::Float),
     ];
     if args.contained.is_some() {
@@ -145,7 +141,7 @@ pub(crate) fn query_many<'py>(
             let mut builder = Builder::new(&fields);
             for (row, answer) in numbers.iter().zip(answers.into_iter().flatten()) {
                 for found in answer.matches {
-                    push(&mut builder, readable.keys, *row, &found)?;
+                    push(&mut builder, keys, *row, &found)?;
                 }
             }
             Ok(builder.finish())
@@ -173,7 +169,7 @@ fn push(
         for column in rest {
             match column.field.kind {
                 Kind::Float => {
-                    column.float(found.containment.map(|containment| containment.estimate))
+                    column.float(found.containment.map(|containment| containment.estimate));
                 }
                 _ => column.bytes(Some(&found.payload)),
             }

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::answers::KeyType;
 use crate::error::engine;
+use crate::keys::KeyType;
 use crate::options::Count;
 
 /// Queries a snapshot by a text.

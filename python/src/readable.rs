@@ -1,30 +1,25 @@
 //! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::answers::{Answer, Document, KeyType};
+use crate::answers::{Answer, Document};
 use crate::documents::{Documents, Sketching};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
-use crate::keys::key_bytes;
+use crate::keys::{KeyType, key_bytes};
+use crate::lock::lock;
 use crate::options::{Count, Threads};
 use crate::params::Params;
 use crate::progress::callback;
 use crate::queries::{QueryArgs, alike, query_many};
-use crate::reader::ReaderState;
+use crate::reader_state::ReaderState;
 use crate::signatures::Signature;
 use crate::sketcher::{Sketcher, one_document};
 use crate::streams::{ClustersSource, KeysSource, PairsSource};
 use crate::table::{Stream, Table, converted};
-
-/// Takes a lock. These locks are held only briefly, and only together with the interpreter lock. A
-/// fork also needs the interpreter lock, so it always finds them free.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The object that provides snapshots.
 pub(crate) enum Source {
@@ -316,7 +311,7 @@ impl Readable {
         let threads = crate::parallel::threads(threads.or(self.threads));
         let progress = progress.as_ref();
         let how = Sketching { sketcher: &self.sketcher, threads, progress };
-        query_many(py, self, &snapshot, &documents, &args, payloads, how)
+        query_many(py, self.keys, &snapshot, &documents, &args, payloads, how)
     }
 
     /// In a passage index: the texts that contain parts of this text. See

@@ -1,64 +1,17 @@
 //! `nearkin.Reader`: an index opened for reading only.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use nearkin::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::answers::KeyType;
 use crate::error::{engine, from_engine, raise, unlocked};
+use crate::keys::KeyType;
+use crate::lock::lock;
 use crate::options::Threads;
-use crate::readable::{Readable, Source, lock};
-
-/// The state of a reader; a forked child opens it again.
-pub(crate) struct ReaderState {
-    pub(crate) options: Options,
-    pub(crate) snapshot: Mutex<Option<nearkin::Snapshot>>,
-    /// `None` while a thread refreshes the reader or calls one of its methods, and after `close`.
-    pub(crate) reader: Mutex<Option<nearkin::Reader>>,
-    process: AtomicU32,
-}
-
-impl ReaderState {
-    pub(crate) fn new(reader: nearkin::Reader, options: Options) -> Self {
-        Self {
-            options,
-            snapshot: Mutex::new(Some(reader.snapshot())),
-            reader: Mutex::new(Some(reader)),
-            process: AtomicU32::new(std::process::id()),
-        }
-    }
-
-    /// Puts back a reader that was taken out, and shows its `newer` snapshot, if there is one. If
-    /// `close` was called meanwhile, both are dropped instead.
-    fn put_back(&self, reader: nearkin::Reader, newer: Option<nearkin::Snapshot>) {
-        let mut snapshot = lock(&self.snapshot);
-        if snapshot.is_some() {
-            if newer.is_some() {
-                *snapshot = newer;
-            }
-            *lock(&self.reader) = Some(reader);
-        }
-    }
-
-    /// The current snapshot; a forked child opens the index again.
-    pub(crate) fn snapshot(&self, py: Python<'_>, path: &PathBuf) -> PyResult<nearkin::Snapshot> {
-        let process = std::process::id();
-        if self.process.load(Ordering::Acquire) != process && lock(&self.snapshot).is_some() {
-            let opened = engine(py, || nearkin::Reader::open(path, self.options.clone()))?;
-            // The parent's objects are leaked and not closed: a thread of the parent may have held
-            // their locks at the time of the fork.
-            let snapshot = opened.snapshot();
-            std::mem::forget(lock(&self.snapshot).replace(snapshot));
-            std::mem::forget(lock(&self.reader).replace(opened));
-            self.process.store(process, Ordering::Release);
-        }
-        lock(&self.snapshot).clone().ok_or_else(|| raise(py, "ClosedError", "the reader is closed"))
-    }
-}
+use crate::readable::{Readable, Source};
+use crate::reader_state::ReaderState;
 
 /// An index opened for reading only. This works whether or not a writer has the index open, from
 /// other processes, and on read-only media. A reader shows one state until :meth:`refresh`. A
@@ -77,7 +30,7 @@ impl Reader {
         keys: &str,
         threads: Option<Threads>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let keys = crate::options::key_type(keys)?;
+        let keys = crate::keys::key_type(keys)?;
         let options = Options::default();
         let reader = engine(py, || nearkin::Reader::open(&path, options.clone()))?;
         let params = reader.params().clone();

@@ -8,12 +8,13 @@ use nearkin::{Alike, Index, Params, Sketcher, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::dedup::{Estimate, against_index, kept_index, of_kept};
 use crate::documents::{Documents, Sketching};
 use crate::error::{InvalidError, engine};
+use crate::estimate::{Estimate, against_index, kept_index, of_kept};
 use crate::fates::Fate;
+use crate::lock::lock;
 use crate::options::Threads;
-use crate::readable::{Readable, lock};
+use crate::readable::Readable;
 use crate::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Decides rows in the order in which they arrive.

@@ -8,7 +8,6 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
 
 use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME};
 use crate::arrow::{ArrowColumn, Field, Kind, column_array};
-use crate::documents::Sink;
 use crate::error::{InvalidError, from_engine, raise};
 use crate::params::Params;
 
@@ -176,6 +175,17 @@ pub(crate) struct Flat {
     data: Vec<u8>,
     counts: Vec<u32>,
     valid: Vec<bool>,
+}
+
+/// Receives signatures as they are made; each thread has its own sink.
+pub(crate) trait Sink: Default + Send {
+    /// Adds a row; `None` if its document is null or has nothing to compare.
+    fn push(&mut self, signature: Option<nearkin::Signature>);
+
+    /// Adds a row whose document is there but blank.
+    fn push_blank(&mut self) {
+        self.push(None);
+    }
 }
 
 impl Sink for Flat {

@@ -6,10 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use nearkin::{Clusters, Pairs, Snapshot};
 use pyo3::prelude::*;
 
-use crate::answers::KeyType;
 use crate::arrow::{Batch, Builder, Field, Kind};
 use crate::error::{raise, unlocked};
-use crate::queries::key_kind;
+use crate::keys::{KeyType, key_kind};
 use crate::table::{BatchSource, Failed};
 
 /// Number of rows computed at a time.

@@ -6,10 +6,10 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
-use crate::answers::not_utf8;
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
 use crate::arrow::{ArrowColumn, Batch, Builder, Field, Kind, Values, schema_of};
 use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
+use crate::keys::not_utf8;
 use crate::progress::{callback, report};
 
 /// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface

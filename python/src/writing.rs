@@ -9,13 +9,12 @@ use nearkin::{
 };
 use pyo3::prelude::*;
 
-use crate::answers::KeyType;
 use crate::arrow::{Builder, Field, Kind};
 use crate::columns::{Column, Role};
 use crate::documents::{Documents, NewState, Sketching};
 use crate::error::{InvalidError, engine, raise};
+use crate::keys::{KeyType, key_kind};
 use crate::progress::report;
-use crate::queries::key_kind;
 use crate::readable::Readable;
 use crate::reports::Added;
 use crate::table::Table;

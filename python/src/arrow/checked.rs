@@ -1,7 +1,7 @@
 //! Imported arrays, checked before a row is read.
 //!
-//! A producer passes counts and pointers, but no buffer lengths. A consumer derives the lengths: from
-//! the number of rows, from the last offset, and for views from their buffer of lengths.
+//! A producer passes counts and pointers, but no buffer lengths. A consumer derives the lengths:
+//! from the number of rows, from the last offset, and for views from their buffer of lengths.
 //!
 //! Checked: counts of buffers, children and nulls; lengths without overflow; offsets that do not
 //! fall; lists, views and dictionary indexes that stay within what they lead to; missing buffers.
@@ -10,7 +10,7 @@
 //! length (rows and their offset, last offset, lengths of view buffers, number of pointers), and
 //! these bytes do not change. All reads stay within the derived lengths, whatever the bytes are.
 
-use super::ffi::{Bytes, Node};
+use super::node::{Bytes, Node};
 
 /// The memory layout of the rows of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,16 +5,12 @@
 //! consumer can check.
 #![expect(unsafe_code, reason = "an interface of C pointers; everything above it is safe")]
 
-mod node;
-
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
 use crate::error::InvalidError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-
-pub(crate) use node::{Bytes, Node};
 
 pub(crate) const SCHEMA_NAME: &CStr = c"arrow_schema";
 pub(crate) const ARRAY_NAME: &CStr = c"arrow_array";
@@ -37,16 +33,16 @@ pub(crate) struct ArrowSchema {
 /// The C struct `ArrowArray`.
 #[repr(C)]
 pub(crate) struct ArrowArray {
-    length: i64,
-    null_count: i64,
-    offset: i64,
-    n_buffers: i64,
-    n_children: i64,
-    buffers: *mut *const c_void,
-    children: *mut *mut ArrowArray,
-    dictionary: *mut ArrowArray,
-    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
-    private_data: *mut c_void,
+    pub(super) length: i64,
+    pub(super) null_count: i64,
+    pub(super) offset: i64,
+    pub(super) n_buffers: i64,
+    pub(super) n_children: i64,
+    pub(super) buffers: *mut *const c_void,
+    pub(super) children: *mut *mut ArrowArray,
+    pub(super) dictionary: *mut ArrowArray,
+    pub(super) release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    pub(super) private_data: *mut c_void,
 }
 
 /// The C struct `ArrowArrayStream`.

@@ -4,6 +4,7 @@
 
 mod checked;
 pub(crate) mod ffi;
+mod node;
 mod read;
 mod write;
 

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::checked::{Checked, Fault, Layout, Width, dictionary_of, items_of};
-use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream, Node};
+use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream};
 use super::ffi::{SCHEMA_NAME, STREAM_NAME};
+use super::node::Node;
 
 fn layout_of(format: &str) -> Option<Layout> {
     Some(match format {
@@ -183,8 +184,8 @@ pub(crate) enum Item<'a> {
     Integer(i128),
 }
 
-/// The arrays of an object with `__arrow_c_stream__` or `__arrow_c_array__`, each with the number of
-/// its first row; `None` if it has neither. `name` is that of the column in messages.
+/// The arrays of an object with `__arrow_c_stream__` or `__arrow_c_array__`, each with the number
+/// of its first row; `None` if it has neither. `name` is that of the column in messages.
 pub(crate) fn chunks_of(
     object: &Bound<'_, PyAny>,
     name: &str,

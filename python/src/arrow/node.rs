@@ -1,10 +1,11 @@
 //! The arrays of an imported column, and their buffers as slices.
+#![expect(unsafe_code, reason = "an interface of C pointers; everything above it is safe")]
 
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::ArrowArray;
+use super::ffi::ArrowArray;
 
 /// An array in the tree of an imported one: the column itself, the items of its lists or the values
 /// of its dictionary.
