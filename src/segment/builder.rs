@@ -24,9 +24,7 @@ const CHUNK_BYTES: usize = small!(builder::CHUNK_BYTES, 256 * 1024);
 /// temporary file.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    storage: Arc<dyn Storage>,
-    /// `None` after publishing.
-    output: Option<Output>,
+    output: Output,
     shape: Shape,
     header: FileHeader,
     docs: u32,
@@ -95,8 +93,7 @@ impl Builder {
         assert!(docs > 0 && docs < u32::MAX, "a segment holds 1 to 2^32 - 2 documents");
         shape.assert_valid();
         let mut builder = Self {
-            output: Some(Output::create(&**storage, path, write_bytes)?),
-            storage: Arc::clone(storage),
+            output: Output::create(storage, path, write_bytes)?,
             shape: *shape,
             header: header(FileKind::Segment, number, shape),
             docs,
@@ -115,16 +112,17 @@ impl Builder {
         Ok(builder)
     }
 
-    /// Step 1: the signatures of the next documents, any number of them.
-    pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<()> {
+    /// Step 1: the signatures of the next documents, any number of them. Like the next steps,
+    /// returns the number of bytes.
+    pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<usize> {
         let count = signatures.len() / self.shape.signature_bytes;
         assert!(count * self.shape.signature_bytes == signatures.len(), "whole signatures");
         self.write(signatures)?;
-        self.pushed(BuildPhase::Signatures, count)
+        self.pushed(BuildPhase::Signatures, count).map(|()| signatures.len())
     }
 
     /// Step 2: the key and payload of the next document.
-    pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+    pub(crate) fn push_document(&mut self, key: &[u8], payload: &[u8]) -> Result<usize> {
         assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "keys have 1 to 4,096 bytes");
         assert!(payload.len() <= PAYLOAD_BYTES_MAX, "payloads have at most 65,536 bytes");
         if self.pushed.is_multiple_of(STARTS_PER_BASE) {
@@ -137,22 +135,23 @@ impl Builder {
         self.write(&key_bytes.to_le_bytes())?;
         self.write(key)?;
         self.write(payload)?;
-        self.documents_bytes += 2 + wide(key.len()) + wide(payload.len());
-        self.pushed(BuildPhase::Documents, 1)
+        let bytes = 2 + key.len() + payload.len();
+        self.documents_bytes += wide(bytes);
+        self.pushed(BuildPhase::Documents, 1).map(|()| bytes)
     }
 
     /// Step 3: the time of the next document.
-    pub(crate) fn push_time(&mut self, time: u64) -> Result<()> {
+    pub(crate) fn push_time(&mut self, time: u64) -> Result<usize> {
         self.time_min = self.time_min.min(time);
         self.time_max = self.time_max.max(time);
         self.write(&time.to_le_bytes())?;
-        self.pushed(BuildPhase::Times, 1)
+        self.pushed(BuildPhase::Times, 1).map(|()| 8)
     }
 
     /// Step 4: the shingle count of the next document.
-    pub(crate) fn push_shingle_count(&mut self, count: u32) -> Result<()> {
+    pub(crate) fn push_shingle_count(&mut self, count: u32) -> Result<usize> {
         self.write(&count.to_le_bytes())?;
-        self.pushed(BuildPhase::ShingleCounts, 1)
+        self.pushed(BuildPhase::ShingleCounts, 1).map(|()| 4)
     }
 
     /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes` per call,
@@ -186,30 +185,15 @@ impl Builder {
             .map_or(0.0, |tables| tables.rebuild.as_ref().map_or(0.0, Rebuild::share_done))
     }
 
-    /// Publishes the file: afterwards it is complete and durable under its name. If publishing
-    /// fails, the next open sweeps whatever is left of the file.
+    /// Publishes the file: afterwards it is complete and durable under its name.
     pub(crate) fn finish(mut self) -> Result<Built> {
         let mut tables = self.tables.take().expect("tables are done before the segment is");
         assert!(tables.ended == self.shape.tables(), "tables are done before the segment is");
-        let mut output = self.output.take().expect("finished once");
-        let properties = self.properties();
-        let body_bytes = tables.layout.body_bytes;
-        let listed = (|| {
-            tables.directories.pad_to(body_bytes, &mut output)?;
-            tables.directories.flush(&mut output)?;
-            let sections = &tables.layout.sections;
-            let storage = &*self.storage;
-            output.publish(storage, &self.header, body_bytes, sections, properties.encode())
-        })();
-        let listed = match listed {
-            Ok(listed) => listed,
-            Err(error) => {
-                // `drop` then tries to remove the temporary file. (After a failed publish, the file
-                // may have either name.)
-                self.output = Some(output);
-                return Err(error);
-            }
-        };
+        let SegmentLayout { body_bytes, sections, .. } = &tables.layout;
+        tables.directories.pad_to(*body_bytes, &mut self.output)?;
+        tables.directories.flush(&mut self.output)?;
+        let properties = self.properties().encode();
+        let listed = self.output.publish(&self.header, *body_bytes, sections, properties)?;
         let (time_min, time_max) = (self.time_min, self.time_max);
         Ok(Built { listed, docs: self.docs, time_min, time_max })
     }
@@ -225,14 +209,12 @@ impl Builder {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let output = self.output.as_mut().expect("only finish takes it");
-        self.main.push(bytes, output)
+        self.main.push(bytes, &mut self.output)
     }
 
     /// Pads with zeros to a multiple of 64.
     fn align(&mut self) -> Result<()> {
-        let output = self.output.as_mut().expect("only finish takes it");
-        self.main.pad_to(self.main.position().next_multiple_of(64), output)
+        self.main.pad_to(self.main.position().next_multiple_of(64), &mut self.output)
     }
 
     /// Counts pushed documents, and starts the next phase after the last one.
@@ -262,14 +244,12 @@ impl Builder {
     }
 
     fn write_starts(&mut self) -> Result<()> {
-        let output = self.output.as_mut().expect("only finish takes it");
         for base in &self.bases {
-            self.main.push(&base.to_le_bytes(), output)?;
+            self.main.push(&base.to_le_bytes(), &mut self.output)?;
         }
         self.align()?;
-        let output = self.output.as_mut().expect("only finish takes it");
         for start in &self.starts {
-            self.main.push(&start.to_le_bytes(), output)?;
+            self.main.push(&start.to_le_bytes(), &mut self.output)?;
         }
         self.align()
     }
@@ -279,9 +259,8 @@ impl Builder {
         let layout = layout.ok_or_else(|| Error::invalid("segment is too large for any file"))?;
         let [.., tables, directories] = &layout.sections;
         assert!(self.main.position() == tables.offset, "sections are where the layout says");
-        let output = self.output.as_mut().expect("only finish takes it");
-        self.main.flush(output)?;
-        output.write_until(self.main.position())?;
+        self.main.flush(&mut self.output)?;
+        self.output.write_until(self.main.position())?;
         self.tables = Some(TableProgress {
             rebuild: None,
             ended: 0,
@@ -298,13 +277,12 @@ impl Builder {
 
     fn feed_signatures(&mut self, from: u32) -> Result<usize> {
         let tables = self.tables.as_mut().expect("in the last phase");
-        let output = self.output.as_ref().expect("only finish takes it");
         let stride = self.shape.signature_bytes;
         let count = (CHUNK_BYTES / stride).max(1).min(index(self.docs - from));
         let [signatures, ..] = &tables.layout.sections;
         let begin = signatures.offset + wide(index(from) * stride);
         let range = begin..begin + wide(count * stride);
-        let chunk = output.read_back(range, &mut tables.chunk)?;
+        let chunk = self.output.read_back(range, &mut tables.chunk)?;
         let rebuild = tables.rebuild.as_mut().expect("tables are being rebuilt");
         rebuild.signatures(chunk);
         Ok(chunk.len())
@@ -318,10 +296,9 @@ impl Builder {
         }
         let end = self.start(to);
         let tables = self.tables.as_mut().expect("in the last phase");
-        let output = self.output.as_ref().expect("only finish takes it");
         let [_, documents, ..] = &tables.layout.sections;
         let range = documents.offset + begin..documents.offset + end;
-        let chunk = output.read_back(range, &mut tables.chunk)?;
+        let chunk = self.output.read_back(range, &mut tables.chunk)?;
         tables.hashes.clear();
         for ordinal in index(from)..index(to) {
             let start =
@@ -358,7 +335,7 @@ impl Builder {
     /// Step 5 for a caller that has its own [`Rebuild`], instead of `step`: writes the next run.
     /// Returns the length of the run in bytes.
     pub(crate) fn push_run(&mut self, run: &Run) -> Result<usize> {
-        let output = self.output.as_mut().expect("only finish takes it");
+        let output = &mut self.output;
         let tables = self.tables.as_mut().expect("tables come after all documents");
         assert!(run.table == tables.ended, "runs come in order");
         tables.directories.push(&run.directory, output)?;
@@ -378,14 +355,5 @@ impl Builder {
             tables.ordinals = Stream::at(next + tables.layout.table_ordinals);
         }
         Ok(run.directory.len() + run.fingerprints.len() + run.ordinals.len())
-    }
-}
-
-impl Drop for Builder {
-    fn drop(&mut self) {
-        if let Some(output) = &self.output {
-            // If the removal fails, the next open sweeps the temporary file.
-            let _ = self.storage.remove(output.tmp());
-        }
     }
 }

@@ -78,7 +78,7 @@ fn every_cut_of_a_segment_or_dead_file_is_refused() {
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let dead_path = place.path("a.dead");
-    let dead = write_dead(&*place.disk, &dead_path, 9, &model.shape, 7, 45, &[5]).expect("written");
+    let dead = write_dead(&place.disk, &dead_path, 9, &model.shape, 7, 45, &[5]).expect("written");
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
     let dead_file = place.disk.open(&dead_path, OpenMode::ReadWrite).expect("opened");
     for length in (0..bytes.len() as u64).rev() {
@@ -114,7 +114,7 @@ fn every_flipped_bit_of_a_dead_file_is_an_error() {
     let path = place.path("a.dead");
     let shape = shape(24, 4);
     let bits = [0x1234_5678_9ABC];
-    let listed = write_dead(&*place.disk, &path, 9, &shape, 7, 45, &bits).expect("written");
+    let listed = write_dead(&place.disk, &path, 9, &shape, 7, 45, &bits).expect("written");
     let bytes = place.bytes(&path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
     for (at, byte) in bytes.iter().enumerate() {
@@ -251,7 +251,7 @@ fn forged_dead_files_do_not_panic() {
     let place = Place::new();
     let path = place.path("a.dead");
     let shape = shape(24, 4);
-    let listed = write_dead(&*place.disk, &path, 9, &shape, 7, 45, &[5]).expect("written");
+    let listed = write_dead(&place.disk, &path, 9, &shape, 7, 45, &[5]).expect("written");
     let bytes = place.bytes(&path);
     let footer = footer_of(&bytes);
     let mut random = Random(17);

@@ -12,6 +12,7 @@ use crate::format::bytes::index;
 use crate::format::header::FileKind;
 use crate::storage::{File, Storage};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Size of a write. Most dead files fit into one.
 const WRITE_BYTES: usize = small!(dead::WRITE_BYTES, 256 << 10);
@@ -105,7 +106,7 @@ impl Dead {
 /// Writes and publishes the dead file `number` at `path`. Bit `ordinal % 64` of word `ordinal / 64`
 /// marks a dead document of `segment`.
 pub(crate) fn write_dead(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     path: &Path,
     number: u64,
     shape: &Shape,
@@ -120,21 +121,14 @@ pub(crate) fn write_dead(
     let (section, body_bytes) = properties.layout().expect("32 bits of documents fit in a file");
     let header = header(FileKind::Dead, number, shape);
     let mut output = Output::create(storage, path, WRITE_BYTES)?;
-    let written = (|| {
-        let mut stream = Stream::at(0);
-        stream.push(&header.encode(), &mut output)?;
-        for word in bits {
-            stream.push(&word.to_le_bytes(), &mut output)?;
-        }
-        stream.pad_to(body_bytes, &mut output)?;
-        stream.flush(&mut output)?;
-        output.publish(storage, &header, body_bytes, &[section], properties.encode())
-    })();
-    if written.is_err() {
-        // If the removal fails, the next open sweeps the temporary file.
-        let _ = storage.remove(output.tmp());
+    let mut stream = Stream::at(0);
+    stream.push(&header.encode(), &mut output)?;
+    for word in bits {
+        stream.push(&word.to_le_bytes(), &mut output)?;
     }
-    written
+    stream.pad_to(body_bytes, &mut output)?;
+    stream.flush(&mut output)?;
+    output.publish(&header, body_bytes, &[section], properties.encode())
 }
 
 fn beyond(bits: &[u64], docs: u32) -> bool {

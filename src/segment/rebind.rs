@@ -9,6 +9,7 @@ use crate::format::header::{FileHeader, FileKind};
 use crate::storage::Storage;
 use crate::{Error, Result};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Size of a read in bytes.
 const CHUNK_BYTES: u64 = small!(rebind::CHUNK_BYTES, 1 << 20);
@@ -18,7 +19,7 @@ impl Segment {
     /// `number` at `path`. Verifies every block as it is read.
     pub(crate) fn rebind(
         &self,
-        storage: &dyn Storage,
+        storage: &Arc<dyn Storage>,
         path: &Path,
         number: u64,
         shape: &Shape,
@@ -28,16 +29,11 @@ impl Segment {
         assert!(same == *shape, "bands, rows and seed of keys are those of the parameters");
         let mut output = Output::create(storage, path, write_bytes)?;
         let header = header(FileKind::Segment, number, shape);
-        let written = copy_body(&self.blocks, &header, &mut output).and_then(|body_bytes| {
-            let (sections, properties) = (&self.layout.sections, self.properties.encode());
-            output.publish(storage, &header, body_bytes, sections, properties)
-        });
-        if written.is_err() {
-            // Best effort: if the removal fails, the next open sweeps the temporary file.
-            let _ = storage.remove(output.tmp());
-        }
+        let body_bytes = copy_body(&self.blocks, &header, &mut output)?;
+        let (sections, properties) = (&self.layout.sections, self.properties.encode());
+        let listed = output.publish(&header, body_bytes, sections, properties)?;
         let (time_min, time_max) = self.time_range();
-        Ok(Built { listed: written?, docs: self.docs(), time_min, time_max })
+        Ok(Built { listed, docs: self.docs(), time_min, time_max })
     }
 }
 

@@ -286,7 +286,7 @@ fn what_was_built_is_what_is_read() {
             let bits = all_but_last_of_each_key(&model);
             let dead_path = place.path("x.dead");
             let _ = place.disk.remove(&dead_path);
-            let dead = write_dead(&*place.disk, &dead_path, 9, &model.shape, 7, built.docs, &bits);
+            let dead = write_dead(&place.disk, &dead_path, 9, &model.shape, 7, built.docs, &bits);
             let dead = dead.expect("written");
             let dead =
                 Dead::open(&*place.disk, &dead_path, &dead, &model.shape, 7, built.docs, mode)

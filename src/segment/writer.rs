@@ -18,11 +18,14 @@ const BUFFER_BYTES: usize = small!(writer::BUFFER_BYTES, 64 * 1024);
 /// would write gigabytes, and concurrent syncs of the log would wait for it.
 const UNSYNCED_BYTES_MAX: usize = small!(writer::UNSYNCED_BYTES_MAX, 32 << 20);
 
-/// A block file being written through [`Stream`]s. After an error it can only be dropped.
+/// A block file being written through [`Stream`]s. After an error it can only be dropped. Dropping
+/// it before it is published removes the temporary file.
 #[derive(Debug)]
 pub(super) struct Output {
+    storage: Arc<dyn Storage>,
     path: PathBuf,
     tmp: PathBuf,
+    is_published: bool,
     file: Arc<dyn File>,
     /// CRC of each block, by the number of the block. Set for the blocks that one stream wrote
     /// completely.
@@ -127,15 +130,20 @@ impl Stream {
 
 impl Output {
     /// Creates the file under its temporary name. `write_bytes` is the size of a write.
-    pub(super) fn create(storage: &dyn Storage, path: &Path, write_bytes: usize) -> Result<Self> {
+    pub(super) fn create(
+        storage: &Arc<dyn Storage>,
+        path: &Path,
+        write_bytes: usize,
+    ) -> Result<Self> {
         let tmp = names::tmp_of(path);
         let file = storage
             .open(&tmp, OpenMode::Create)
             .map_err(|error| Error::io("create", &tmp, error))?;
-        let path = path.to_path_buf();
         Ok(Self {
-            path,
+            storage: Arc::clone(storage),
+            path: path.to_path_buf(),
             tmp,
+            is_published: false,
             file,
             crcs: Vec::new(),
             pieces: Vec::new(),
@@ -145,10 +153,6 @@ impl Output {
             written_until: 0,
             unsynced_bytes: 0,
         })
-    }
-
-    pub(super) fn tmp(&self) -> &Path {
-        &self.tmp
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -303,10 +307,10 @@ impl Output {
         hasher.finalize()
     }
 
-    /// Writes the CRC table and the tail after a body of `body_bytes`, and publishes the file.
+    /// Writes the CRC table and the tail after a body of `body_bytes`, and publishes the file. If
+    /// publishing fails, the file may have either name; the next open sweeps what is left of it.
     pub(super) fn publish(
-        &mut self,
-        storage: &dyn Storage,
+        mut self,
         header: &FileHeader,
         body_bytes: u64,
         sections: &[Section],
@@ -334,8 +338,9 @@ impl Output {
                 .write_at(bytes, offset)
                 .map_err(|error| Error::io("write", &self.tmp, error))?;
         }
-        publish(storage, &*self.file, &self.tmp, &self.path)
+        publish(&*self.storage, &*self.file, &self.tmp, &self.path)
             .map_err(|error| Error::io("publish", &self.path, error))?;
+        self.is_published = true;
         Ok(Listed {
             number: header.number,
             length: geometry.file_bytes,
@@ -358,6 +363,15 @@ impl Output {
         let mut bytes: Vec<u8> = self.crcs.iter().flat_map(|crc| crc.to_le_bytes()).collect();
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
         Ok(bytes)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // If the removal fails, the next open sweeps the temporary file.
+            let _ = self.storage.remove(&self.tmp);
+        }
     }
 }
 

@@ -82,7 +82,7 @@ fn copy_sealed(core: &Core, from: &Arc<dyn Storage>, path: &Path) -> Result<Live
     let number = core.writer().next_number();
     let target = core.names.numbered(number, Ending::Segment);
     let write_bytes = core.options.compaction_write_bytes;
-    let built = sealed.rebind(&*core.storage, &target, number, &core.shape, write_bytes)?;
+    let built = sealed.rebind(&core.storage, &target, number, &core.shape, write_bytes)?;
     open_built(core, &built)
 }
 

@@ -73,7 +73,7 @@ impl Draft {
         let number = writer.next_number();
         let path = core.names.numbered(number, Ending::Dead);
         let listed = write_dead(
-            &*core.storage,
+            &core.storage,
             &path,
             number,
             &core.shape,

@@ -168,16 +168,16 @@ fn copy(
                         let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
                         next = end;
                         let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
-                        push_signatures(builder, &segment.signatures(run)?)?
+                        builder.push_signatures(&segment.signatures(run)?)?
                     }
                     MergePass::Documents => {
                         let stored = segment.document(ordinal)?;
                         let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
-                        push_document(builder, &stored.key, payload)?
+                        builder.push_document(&stored.key, payload)?
                     }
-                    MergePass::Times => push_time(builder, segment.time(ordinal)?)?,
+                    MergePass::Times => builder.push_time(segment.time(ordinal)?)?,
                     MergePass::ShingleCounts | MergePass::Tables => {
-                        push_shingle_count(builder, segment.shingle_count(ordinal)?)?
+                        builder.push_shingle_count(segment.shingle_count(ordinal)?)?
                     }
                 };
             }
@@ -201,7 +201,7 @@ fn copy_some(
     if pass == MergePass::Signatures {
         let run = run(rest);
         *position += run.len();
-        return push_signatures(builder, content.signatures(run));
+        return builder.push_signatures(content.signatures(run));
     }
     let some = &rest[..rest.len().min(DOCS_PER_HOLD)];
     *position += some.len();
@@ -209,10 +209,10 @@ fn copy_some(
     for &ordinal in some {
         moved += match pass {
             MergePass::Documents => {
-                push_document(builder, content.key(ordinal), content.payload(ordinal))?
+                builder.push_document(content.key(ordinal), content.payload(ordinal))?
             }
-            MergePass::Times => push_time(builder, content.time(ordinal))?,
-            _ => push_shingle_count(builder, content.shingle_count(ordinal))?,
+            MergePass::Times => builder.push_time(content.time(ordinal))?,
+            _ => builder.push_shingle_count(content.shingle_count(ordinal))?,
         };
     }
     Ok(moved)
@@ -224,24 +224,4 @@ pub(in crate::index) fn run(live: &[u32]) -> Range<u32> {
     let follows = |(ordinal, expected): &(&u32, u32)| **ordinal == *expected;
     let most = first.saturating_add(RUN_DOCS_MAX);
     first..live.iter().zip(first..most).take_while(follows).last().map_or(first, |(_, at)| at + 1)
-}
-
-fn push_signatures(builder: &mut Builder, signatures: &[u8]) -> Result<usize> {
-    builder.push_signatures(signatures)?;
-    Ok(signatures.len())
-}
-
-fn push_document(builder: &mut Builder, key: &[u8], payload: &[u8]) -> Result<usize> {
-    builder.push_document(key, payload)?;
-    Ok(key.len() + payload.len() + 2)
-}
-
-fn push_time(builder: &mut Builder, time: u64) -> Result<usize> {
-    builder.push_time(time)?;
-    Ok(8)
-}
-
-fn push_shingle_count(builder: &mut Builder, count: u32) -> Result<usize> {
-    builder.push_shingle_count(count)?;
-    Ok(4)
 }
