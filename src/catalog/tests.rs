@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Params;
-use crate::format::catalog::{DeadEntry, SegmentEntry, WalEntry};
+use crate::format::catalog::{Listed, SegmentEntry, WalEntry};
 use crate::storage::Disk;
 use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::{Fault, Sim, What};
@@ -24,7 +24,7 @@ fn row(floor: u64, segments: u64) -> Row {
         dead: u32::from(i % 2 == 1),
         time_min: 1_700_000_000_000,
         time_max: 1_700_000_000_000 + i,
-        dead_file: (i % 2 == 1).then_some(DeadEntry {
+        dead_file: (i % 2 == 1).then_some(Listed {
             number: 2 * i + 2,
             length: 16_384,
             tail_hash: i,

@@ -56,12 +56,13 @@ pub(crate) struct SegmentEntry {
     pub(crate) dead: u32,
     pub(crate) time_min: u64,
     pub(crate) time_max: u64,
-    pub(crate) dead_file: Option<DeadEntry>,
+    /// The file that lists the dead documents.
+    pub(crate) dead_file: Option<Listed>,
 }
 
-/// The file that lists the dead documents of a segment.
+/// The catalog's values for a block file. Opening must find them in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DeadEntry {
+pub(crate) struct Listed {
     pub(crate) number: u64,
     /// Length of the file in bytes.
     pub(crate) length: u64,
@@ -145,6 +146,19 @@ impl Row {
 }
 
 impl SegmentEntry {
+    /// A segment without dead documents.
+    pub(crate) fn new(file: Listed, docs: u32, (time_min, time_max): (u64, u64)) -> Self {
+        let Listed { number, length, tail_hash } = file;
+        let (dead, dead_file) = (0, None);
+        Self { number, length, tail_hash, docs, dead, time_min, time_max, dead_file }
+    }
+
+    /// The file of the segment.
+    pub(crate) fn listed(&self) -> Listed {
+        let Self { number, length, tail_hash, .. } = *self;
+        Listed { number, length, tail_hash }
+    }
+
     fn problem(&self) -> Option<&'static str> {
         if self.docs == 0 || self.docs == u32::MAX {
             return Some("document count of a segment is out of range");
@@ -170,7 +184,7 @@ mod tests {
 
     fn segment(number: u64) -> SegmentEntry {
         let after = number.saturating_add(1);
-        let dead_file = Some(DeadEntry { number: after, length: 16_384, tail_hash: 5 });
+        let dead_file = Some(Listed { number: after, length: 16_384, tail_hash: 5 });
         let (time_min, time_max) = (1_700_000_000_000, u64::MAX);
         let (length, tail_hash) = (u64::MAX, u64::MAX);
         SegmentEntry { number, length, tail_hash, docs: 9, dead: 9, time_min, time_max, dead_file }

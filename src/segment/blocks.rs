@@ -5,7 +5,8 @@
 //! the map was verified, the map is plain memory: [`VerifiedBody`]. Before that, and without a map,
 //! a read verifies the bytes that it returns, and can fail.
 
-use super::header_footer::{Listed, read_header_and_footer};
+use super::Listed;
+use super::header_footer::read_header_and_footer;
 use super::read_mode::ReadMode;
 use super::verified_blocks::{BlockFetch, VerifiedBlocks};
 use crate::format::blocks::{BLOCK_BYTES, Footer, Section, Tail};

@@ -3,13 +3,14 @@
 //!
 //! Memory: bounded buffers, 4.4 bytes per document, and 4 bytes per block of the file.
 
+use super::Shape;
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of};
 use super::writer::{Output, Stream, header};
-use super::{Listed, Shape};
 use crate::format::blocks::{
     KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, STARTS_PER_BASE, SegmentLayout, SegmentProperties,
 };
 use crate::format::bytes::{index, wide};
+use crate::format::catalog::SegmentEntry;
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -66,15 +67,6 @@ struct TableProgress {
     /// The bytes that are read back, and the hashes of the keys in them.
     chunk: Vec<u8>,
     hashes: Vec<u64>,
-}
-
-/// A published segment, with the values for the catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Built {
-    pub(crate) listed: Listed,
-    pub(crate) docs: u32,
-    pub(crate) time_min: u64,
-    pub(crate) time_max: u64,
 }
 
 impl Builder {
@@ -186,7 +178,7 @@ impl Builder {
     }
 
     /// Publishes the file: afterwards it is complete and durable under its name.
-    pub(crate) fn finish(mut self) -> Result<Built> {
+    pub(crate) fn finish(mut self) -> Result<SegmentEntry> {
         let mut tables = self.tables.take().expect("tables are done before the segment is");
         assert!(tables.ended == self.shape.tables(), "tables are done before the segment is");
         let SegmentLayout { body_bytes, sections, .. } = &tables.layout;
@@ -194,8 +186,7 @@ impl Builder {
         tables.directories.flush(&mut self.output)?;
         let properties = self.properties().encode();
         let listed = self.output.publish(&self.header, *body_bytes, sections, properties)?;
-        let (time_min, time_max) = (self.time_min, self.time_max);
-        Ok(Built { listed, docs: self.docs, time_min, time_max })
+        Ok(SegmentEntry::new(listed, self.docs, (self.time_min, self.time_max)))
     }
 
     fn properties(&self) -> SegmentProperties {

@@ -14,7 +14,7 @@ const MEMORY: usize = 1 << 20;
 fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
     let mut model = Model::random(3, 130, shape(24, 4), 3);
     model.payloads[7] = b"payload".repeat(700);
-    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed;
+    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed();
     let bytes = place.bytes(path);
     (model, listed, bytes)
 }
@@ -309,7 +309,7 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(8, 20_000, shape(8, 4), 1 << 40);
-    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed;
+    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed();
     let bytes = place.bytes(&path);
     let footer = footer_of(&bytes);
     let found = |listed: &Listed| {
@@ -345,7 +345,7 @@ fn forged_tables_of_the_right_entries_in_another_order_are_found() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(9, 2_000, shape(8, 4), 1 << 40);
-    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed;
+    let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed();
     let bytes = place.bytes(&path);
     let footer = footer_of(&bytes);
     let layout =
@@ -373,7 +373,7 @@ fn forged_tables_of_the_right_entries_in_another_order_are_found() {
 fn long(place: &Place, path: &Path) -> (Model, Listed) {
     let mut model = Model::random(3, 200, shape(24, 4), 3);
     model.payloads.iter_mut().take(150).for_each(|payload| payload.resize(60_000, 5));
-    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed;
+    let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed();
     (model, listed)
 }
 

@@ -4,18 +4,11 @@
 
 use crate::format::blocks::{Footer, Tail};
 use crate::format::bytes::{narrow, wide};
+use crate::format::catalog::Listed;
 use crate::format::header::FileHeader;
 use crate::storage::{File, OpenMode, Storage};
 use crate::{Error, Result};
 use std::path::Path;
-
-/// The catalog's values for a block file. `open` must find them in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) number: u64,
-    pub(crate) length: u64,
-    pub(crate) tail_hash: u64,
-}
 
 /// Reads and checks the footer, the tail and the header, in this order. The footer comes first,
 /// because it says where the tail is, and the tail and the header must agree with it.

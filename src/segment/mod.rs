@@ -30,10 +30,11 @@ mod watch;
 mod write_tests;
 mod writer;
 
+use crate::format::catalog::Listed;
 pub(crate) use blocks::not_mapped;
-pub(crate) use builder::{Builder, Built};
+pub(crate) use builder::Builder;
 pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
-pub(crate) use header_footer::{Listed, describe};
+pub(crate) use header_footer::describe;
 pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;
 pub(crate) use reader::Segment;

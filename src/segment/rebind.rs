@@ -4,7 +4,8 @@
 
 use super::blocks::BlockFile;
 use super::writer::{Output, Stream, header};
-use super::{Built, Segment, Shape};
+use super::{Segment, Shape};
+use crate::format::catalog::SegmentEntry;
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::Storage;
 use crate::{Error, Result};
@@ -24,7 +25,7 @@ impl Segment {
         number: u64,
         shape: &Shape,
         write_bytes: usize,
-    ) -> Result<Built> {
+    ) -> Result<SegmentEntry> {
         let same = Shape { uuid: shape.uuid, ..self.shape };
         assert!(same == *shape, "bands, rows and seed of keys are those of the parameters");
         let mut output = Output::create(storage, path, write_bytes)?;
@@ -32,8 +33,7 @@ impl Segment {
         let body_bytes = copy_body(&self.blocks, &header, &mut output)?;
         let (sections, properties) = (&self.layout.sections, self.properties.encode());
         let listed = output.publish(&header, body_bytes, sections, properties)?;
-        let (time_min, time_max) = self.time_range();
-        Ok(Built { listed, docs: self.docs(), time_min, time_max })
+        Ok(SegmentEntry::new(listed, self.docs(), self.time_range()))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::tables::{band_key, key_hash, split};
 use super::*;
 use crate::Error;
+use crate::format::catalog::SegmentEntry;
 use crate::storage::{Disk, OpenMode, Storage};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -130,7 +131,7 @@ impl Model {
         path: &Path,
         memory: usize,
         step: usize,
-    ) -> Built {
+    ) -> SegmentEntry {
         let mut builder = self.pushed(disk, path, memory);
         while !builder.step(step).expect("stepped") {}
         builder.finish().expect("finished")
@@ -279,7 +280,7 @@ fn what_was_built_is_what_is_read() {
         assert_eq!(Some(&built.time_min), model.times.iter().min());
         assert_eq!(Some(&built.time_max), model.times.iter().max());
         for mode in MODES {
-            let segment = place.segment(&path, &built.listed, &model.shape, mode).expect("opens");
+            let segment = place.segment(&path, &built.listed(), &model.shape, mode).expect("opens");
             assert_eq!(model.check(&segment), 0);
             assert_eq!(model.check_tables(&segment, 50), 0);
             assert_eq!(segment.time_range(), (built.time_min, built.time_max));
@@ -305,7 +306,7 @@ fn a_crowd_of_equal_signatures_is_found_whole() {
     let path = place.path("a.seg");
     let built = model.build(&place.disk, &path, MEMORY, 1 << 20);
     for mode in MODES {
-        let segment = place.segment(&path, &built.listed, &model.shape, mode).expect("opens");
+        let segment = place.segment(&path, &built.listed(), &model.shape, mode).expect("opens");
         assert_eq!(model.check_tables(&segment, 50), 0);
     }
 }
@@ -354,7 +355,7 @@ fn opening_reads_the_same_however_large_the_segment_is() {
     for docs in [1000, 100_000] {
         let model = Model::random(1, docs, shape(16, 4), 1 << 40);
         let path = place.path("a.seg");
-        let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed;
+        let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed();
         let before = place.disk.counters().bytes_read;
         place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
         reads.push(place.disk.counters().bytes_read - before);
@@ -406,7 +407,7 @@ fn a_file_of_another_index_number_or_shape_is_refused() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(1, 10, shape(16, 4), 1);
-    let listed = model.build(&place.disk, &path, MEMORY, 1).listed;
+    let listed = model.build(&place.disk, &path, MEMORY, 1).listed();
     let shapes = [
         Shape { uuid: [0; 16], ..model.shape },
         Shape { params_id: 1, ..model.shape },
@@ -437,7 +438,7 @@ fn two_live_documents_of_one_key_are_a_problem() {
         *key = format!("{doc}").into_bytes();
     }
     model.keys[70] = model.keys[3].clone();
-    let listed = model.build(&place.disk, &path, MEMORY, 1).listed;
+    let listed = model.build(&place.disk, &path, MEMORY, 1).listed();
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
     let found = problems(|watch| segment.verify(None, watch));
     assert_eq!(found.len(), 1, "{found:?}");
@@ -449,7 +450,7 @@ fn verification_can_be_cancelled() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(1, 100, shape(16, 4), 1);
-    let listed = model.build(&place.disk, &path, MEMORY, 1).listed;
+    let listed = model.build(&place.disk, &path, MEMORY, 1).listed();
     let segment = place.segment(&path, &listed, &model.shape, ReadMode::Mmap).expect("opens");
     let mut watch = Watch {
         problem: &mut |error| panic!("{error}"),

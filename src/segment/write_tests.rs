@@ -15,7 +15,7 @@ fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
         let model = Model::random(seed, docs, shape(16, 3), 2);
         let built = model.build(&place.disk, &path, MEMORY, usize::MAX);
         let bytes = place.bytes(&path);
-        let segment = place.segment(&path, &built.listed, &model.shape, ReadMode::Mmap);
+        let segment = place.segment(&path, &built.listed(), &model.shape, ReadMode::Mmap);
         let segment = segment.expect("opens");
         let [.., tables, directories] = &segment.layout.sections;
         let second = tables.offset + segment.layout.table_stride;

@@ -3,9 +3,8 @@
 
 use crate::format::DecodeError;
 use crate::format::bytes::{ByteReader, NUMBER_MAX};
-use crate::format::catalog::SegmentEntry;
+use crate::format::catalog::{Listed, SegmentEntry};
 use crate::format::wal::PAYLOAD_BYTES_MAX;
-use crate::index::merge::draft::entry_of;
 use crate::index::merge::parameters::shape_of;
 use crate::index::read::Document;
 use crate::index::state::core::Core;
@@ -126,9 +125,8 @@ impl Sealed {
         if number >= NUMBER_MAX || docs == 0 || docs == u32::MAX || time_min > time_max {
             return Err(damaged("field out of range"));
         }
-        let (dead, dead_file) = (0, None);
-        let entry =
-            SegmentEntry { number, length, tail_hash, docs, dead, time_min, time_max, dead_file };
+        let file = Listed { number, length, tail_hash };
+        let entry = SegmentEntry::new(file, docs, (time_min, time_max));
         Ok(Self { uuid, params_id, entry })
     }
 }
@@ -222,8 +220,7 @@ pub(crate) fn seal_on(
         builder.push_shingle_count(document.signature.shingle_count())?;
     }
     while !builder.step(usize::MAX)? {}
-    let built = builder.finish()?;
-    Ok(Sealed { uuid: ticket.uuid, params_id: shape.params_id, entry: entry_of(&built) })
+    Ok(Sealed { uuid: ticket.uuid, params_id: shape.params_id, entry: builder.finish()? })
 }
 
 fn check(params: &Params, documents: &[Document]) -> Result<()> {

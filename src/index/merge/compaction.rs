@@ -12,13 +12,13 @@ use crate::index::merge::{flush, parameters};
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
-use crate::index::state::merging::{Input, Merge};
+use crate::index::state::merging::Input;
 use crate::index::state::running::{Compaction, Source, deaths_above_floor, deaths_since, ranks};
 use crate::index::state::versions::LiveSegment;
 #[cfg(test)]
 use crate::index::tests::planted::with_late;
 use crate::memtable::Step;
-use crate::segment::{Bits, Built};
+use crate::segment::Bits;
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use crate::{Error, ErrorKind, Progress, Result};
 use std::ops::ControlFlow;
@@ -230,8 +230,7 @@ fn abandon(core: &Core, slot: &mut Option<Compaction>) {
 /// Publishes the output and commits it in place of the inputs.
 fn end(core: &Core, compaction: Compaction) -> Result<()> {
     let Compaction { inputs, merge, begun, .. } = compaction;
-    let open = |built: Built| open_built(core, &built);
-    let built = merge.map(Merge::finish).transpose()?.map(open).transpose()?;
+    let built = merge.map(|merge| open_built(core, &merge.finish()?)).transpose()?;
     let mut writer = core.writer();
     commit::refuse_if_stopped(core)?;
     let mut draft = Draft::new(core, &writer);

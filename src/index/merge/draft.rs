@@ -4,12 +4,12 @@
 //! Until a draft is committed, the files made for it are deleted on drop, so that a failure leaves
 //! nothing behind.
 
-use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
+use crate::format::catalog::{Listed, Row, SegmentEntry, WalEntry};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::merging::{Input, Merge};
 use crate::index::state::versions::{HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
-use crate::segment::{Bits, Builder, Built, Dead, Listed, Segment, write_dead};
+use crate::segment::{Bits, Builder, Dead, Segment, write_dead};
 use crate::storage::names::Ending;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
@@ -86,18 +86,12 @@ impl Draft {
         let file = core.hold_file(path);
         file.delete_on_drop();
         self.created.push(Arc::clone(&file));
-        let dead = open_dead(core, &file, &listed, &live.entry)?;
-        let dead_file = DeadEntry { number, length: listed.length, tail_hash: listed.tail_hash };
-        let entry = SegmentEntry { dead: bits.count(), dead_file: Some(dead_file), ..live.entry };
+        let dead = Some(open_dead(core, file, &listed, &live.entry)?);
+        let entry = SegmentEntry { dead: bits.count(), dead_file: Some(listed), ..live.entry };
         if let Some(old) = &live.dead {
             self.dropped.push(Arc::clone(&old.file));
         }
-        Ok(LiveSegment {
-            segment: Arc::clone(&live.segment),
-            file: Arc::clone(&live.file),
-            dead: Some(HeldDead { dead: Arc::new(dead), file }),
-            entry,
-        })
+        Ok(LiveSegment { dead, entry, ..live.clone() })
     }
 
     /// Drops a segment and its dead file from the draft.
@@ -180,53 +174,37 @@ pub(crate) fn begin_merge(core: &Core, number: u64, inputs: Vec<Input>) -> Resul
 /// Reads the segment back and verifies it before queries use it and before its inputs are deleted.
 /// So an incorrectly written segment ends the merge, and queries do not pay for the first access to
 /// each of its blocks. A segment longer than `READ_BACK_BYTES_MAX` is only opened.
-pub(crate) fn open_built(core: &Core, built: &Built) -> Result<LiveSegment> {
-    let file = core.hold_file(core.names.numbered(built.listed.number, Ending::Segment));
+pub(crate) fn open_built(core: &Core, built: &SegmentEntry) -> Result<LiveSegment> {
+    let file = core.hold_file(core.names.numbered(built.number, Ending::Segment));
     file.delete_on_drop();
-    let segment = Segment::open(
-        &*core.storage,
-        &file.path,
-        &built.listed,
-        &core.shape,
-        core.options.read_mode,
-    )?;
-    if built.listed.length <= READ_BACK_BYTES_MAX {
-        segment.read_back(core.options.keep_mapped)?;
+    let live = open_live(core, file, built)?;
+    if built.length <= READ_BACK_BYTES_MAX {
+        live.segment.read_back(core.options.keep_mapped)?;
     } else {
-        segment.request_directories();
+        live.segment.request_directories();
     }
-    let entry = entry_of(built);
-    Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry })
+    Ok(live)
 }
 
-/// The catalog entry of a finished segment, with all of its documents live.
-pub(crate) fn entry_of(built: &Built) -> SegmentEntry {
-    SegmentEntry {
-        number: built.listed.number,
-        length: built.listed.length,
-        tail_hash: built.listed.tail_hash,
-        docs: built.docs,
-        dead: 0,
-        time_min: built.time_min,
-        time_max: built.time_max,
-        dead_file: None,
-    }
+/// Opens a segment without its dead file.
+pub(crate) fn open_live(
+    core: &Core,
+    file: Arc<HeldFile>,
+    entry: &SegmentEntry,
+) -> Result<LiveSegment> {
+    let (listed, mode) = (entry.listed(), core.options.read_mode);
+    let segment = Segment::open(&*core.storage, &file.path, &listed, &core.shape, mode)?;
+    Ok(LiveSegment { segment: Arc::new(segment), file, dead: None, entry: *entry })
 }
 
 /// Opens the dead file of a segment.
 pub(crate) fn open_dead(
     core: &Core,
-    file: &HeldFile,
+    file: Arc<HeldFile>,
     listed: &Listed,
-    entry: &SegmentEntry,
-) -> Result<Dead> {
-    Dead::open(
-        &*core.storage,
-        &file.path,
-        listed,
-        &core.shape,
-        entry.number,
-        entry.docs,
-        core.options.read_mode,
-    )
+    of: &SegmentEntry,
+) -> Result<HeldDead> {
+    let (path, shape, mode) = (&file.path, &core.shape, core.options.read_mode);
+    let dead = Dead::open(&*core.storage, path, listed, shape, of.number, of.docs, mode)?;
+    Ok(HeldDead { dead: Arc::new(dead), file })
 }

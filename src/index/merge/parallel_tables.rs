@@ -6,9 +6,10 @@
 
 use crate::Result;
 use crate::format::bytes::index;
+use crate::format::catalog::SegmentEntry;
 use crate::index::state::merging::{Merge, run};
 use crate::memtable::Memtable;
-use crate::segment::{Built, Need, Rebuild, Run, Shape};
+use crate::segment::{Need, Rebuild, Run, Shape};
 use crate::sketch::key_hash;
 use crate::sync::{mpsc, thread};
 
@@ -35,7 +36,7 @@ pub(super) struct Births<'a> {
 
 impl Merge {
     /// Merges the documents of a flush in one call, and publishes the segment.
-    pub(super) fn flush(mut self, births: Births<'_>) -> Result<Built> {
+    pub(super) fn flush(mut self, births: Births<'_>) -> Result<SegmentEntry> {
         let Births { live, memory_bytes, .. } = births;
         let runs_ahead = (memory_bytes / 2 / Run::BYTES).clamp(1, live.len().max(1));
         let (sender, receiver) = mpsc::sync_channel(runs_ahead);
@@ -191,7 +192,7 @@ mod tests {
                 });
             }
         }
-        let length = builder.finish().unwrap().listed.length;
+        let length = builder.finish().unwrap().length;
         let mut bytes = vec![0; usize::try_from(length).unwrap()];
         let file = storage.open(path, OpenMode::Read).unwrap();
         file.read_at(&mut bytes, 0).unwrap();

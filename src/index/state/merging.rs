@@ -8,10 +8,11 @@
 use super::versions::LiveSegment;
 use crate::Result;
 use crate::format::bytes::index;
+use crate::format::catalog::SegmentEntry;
 #[cfg(test)]
 use crate::index::tests::planted::{cut, shifted};
 use crate::memtable::{Content, Memtable};
-use crate::segment::{Builder, Built, Ranks};
+use crate::segment::{Builder, Ranks};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ impl Merge {
     }
 
     /// Publishes the segment.
-    pub(crate) fn finish(self) -> Result<Built> {
+    pub(crate) fn finish(self) -> Result<SegmentEntry> {
         self.builder.finish()
     }
 

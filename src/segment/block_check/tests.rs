@@ -72,7 +72,7 @@ fn what_is_touched_together_is_found() {
     let model = model();
     // A disk whose maps can be populated, and one where this is impossible.
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
-        let listed = model.build(&disk, &path, 1 << 20, 1 << 20).listed;
+        let listed = model.build(&disk, &path, 1 << 20, 1 << 20).listed();
         for mode in MODES {
             let segment = Segment::open(&*disk, &path, &listed, &model.shape, mode).expect("opens");
             let expected = by_definition(&model);
@@ -93,7 +93,7 @@ fn damage_to_what_is_touched_together_is_an_error() {
     let expected = by_definition(&model);
     for (disk, path) in [(place.disk.clone(), place.path("a.seg")), (sim, "a.seg".into())] {
         let built = model.build(&disk, &path, 1 << 20, 1 << 20);
-        let errors = damaged_in_turn(&model, &*disk, &path, &built.listed, &expected);
+        let errors = damaged_in_turn(&model, &*disk, &path, &built.listed(), &expected);
         // The look-ups read these blocks, so damage to them is noticed: directory, fingerprints and
         // ordinals of the table of keys, the starts of documents, and the documents.
         assert!(errors > 40, "only {errors} blocks mattered");
@@ -106,7 +106,7 @@ fn damaged_in_turn(
     model: &Model,
     disk: &dyn Storage,
     path: &Path,
-    listed: &crate::segment::Listed,
+    listed: &crate::format::catalog::Listed,
     expected: &[(usize, u32)],
 ) -> usize {
     let file = disk.open(path, OpenMode::ReadWrite).expect("opened");
@@ -153,7 +153,7 @@ fn what_is_in_memory_is_warmed_up_and_nothing_else() {
     let file = sim.open("a.seg".as_ref(), OpenMode::ReadWrite).expect("opened");
     for mode in MODES {
         let open = || {
-            Segment::open(&*sim, "a.seg".as_ref(), &built.listed, &model.shape, mode)
+            Segment::open(&*sim, "a.seg".as_ref(), &built.listed(), &model.shape, mode)
                 .expect("opens")
         };
         let segment = open();
@@ -204,7 +204,7 @@ fn what_the_system_has_not_is_not_brought() {
     let built = model.build(&place.disk, &path, 1 << 20, 1 << 20);
     let open = || {
         let mode = ReadMode::Mmap;
-        Segment::open(&*place.disk, &path, &built.listed, &model.shape, mode).expect("opens")
+        Segment::open(&*place.disk, &path, &built.listed(), &model.shape, mode).expect("opens")
     };
     // Drops the file's pages from the page cache, which is possible because all are on the disk.
     let from = format!("if={}", path.display());
@@ -289,7 +289,7 @@ fn matching(model: &Model, segment: &Segment, doc: usize) -> Vec<Vec<u32>> {
 fn both_faces_find_the_same() {
     let disk: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = Model::random(5, 2500, shape(24, 4), 3);
-    let listed = model.build(&disk, "a".as_ref(), 1 << 20, 1 << 20).listed;
+    let listed = model.build(&disk, "a".as_ref(), 1 << 20, 1 << 20).listed();
     let open = |mode| Segment::open(&*disk, "a".as_ref(), &listed, &model.shape, mode);
     let verified = open(ReadMode::Mmap).expect("opens");
     verified.read_back(true).expect("sound");

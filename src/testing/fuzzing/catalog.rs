@@ -4,7 +4,7 @@
 use super::engine::{Base, exercise};
 use super::input::Input;
 use crate::ReadMode;
-use crate::format::catalog::{DeadEntry, Row, SegmentEntry, WalEntry};
+use crate::format::catalog::{Listed, Row, SegmentEntry, WalEntry};
 
 pub(super) fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -68,7 +68,7 @@ fn changed_values(input: &mut Input<'_>) {
             (8, Some(entry), _) => (entry.time_min, entry.time_max) = (value.min(9), value),
             (9, Some(entry), _) => entry.length = value,
             (10, Some(entry), _) => {
-                let file = DeadEntry { number: value, length: value, tail_hash: value };
+                let file = Listed { number: value, length: value, tail_hash: value };
                 entry.dead_file = entry.dead_file.is_none().then_some(file);
             }
             (11, Some(_), _) => drop(row.segments.remove(at)),

@@ -2,9 +2,9 @@
 
 use super::engine::{Base, exercise, names};
 use super::input::Input;
-use crate::format::catalog::Row;
+use crate::format::catalog::{Listed, Row};
 use crate::segment::forge::{footer_of, repair};
-use crate::segment::{Dead, Listed, Segment, Shape, Watch};
+use crate::segment::{Dead, Segment, Shape, Watch};
 use crate::storage::names::Ending;
 use crate::testing::sim::Sim;
 use crate::{ReadMode, format::bytes::wide};
@@ -79,12 +79,10 @@ fn shape(base: &Base) -> Shape {
 fn read_alone(base: &Base, disk: &Sim, row: &Row, at: usize, mode: ReadMode) {
     let shape = shape(base);
     let entry = row.segments[at];
-    let listed = Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
     let path = names().numbered(entry.number, Ending::Segment);
-    let segment = Segment::open(disk, &path, &listed, &shape, mode);
-    let dead = entry.dead_file.map(|file| {
-        let listed = Listed { number: file.number, length: file.length, tail_hash: file.tail_hash };
-        let path = names().numbered(file.number, Ending::Dead);
+    let segment = Segment::open(disk, &path, &entry.listed(), &shape, mode);
+    let dead = entry.dead_file.map(|listed| {
+        let path = names().numbered(listed.number, Ending::Dead);
         let open =
             |path: &Path| Dead::open(disk, path, &listed, &shape, entry.number, entry.docs, mode);
         open(&path)

@@ -5,7 +5,7 @@
 //! many.
 
 use crate::catalog;
-use crate::format::catalog::Row;
+use crate::format::catalog::{Listed, Row};
 use crate::index::files::life;
 use crate::index::files::open::{self, hold, refuse_older};
 use crate::index::maintain::steps;
@@ -13,7 +13,7 @@ use crate::index::merge::parameters::{read_parameters, shape_of};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance, Options};
 use crate::index::write::batch::Operation;
-use crate::segment::{Dead, Listed, ReadMode, Segment, Shape, describe};
+use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
 use crate::{Error, ErrorKind, Params, Result, wal};
@@ -201,7 +201,7 @@ impl Wreck {
             .and_then(|row| row.segments.iter().find(|entry| entry.number == number).copied());
         let path = self.names.numbered(number, Ending::Segment);
         let listed = match entry {
-            Some(entry) => Ok(Listed { number, length: entry.length, tail_hash: entry.tail_hash }),
+            Some(entry) => Ok(entry.listed()),
             None => describe(&*self.storage, &path).map(|(_, listed)| listed),
         };
         let opened = listed.and_then(|listed| {
@@ -251,8 +251,7 @@ impl Wreck {
             let file =
                 entries.filter(|entry| entry.number == segment).find_map(|entry| entry.dead_file);
             let Some(file) = file else { return Ok(None) };
-            let (number, length, tail_hash) = (file.number, file.length, file.tail_hash);
-            return Ok(match open(&Listed { number, length, tail_hash }) {
+            return Ok(match open(&file) {
                 Ok(dead) => Some(dead),
                 Err(error) => {
                     report.documents_doubtful += u64::from(docs);

@@ -5,7 +5,7 @@
 
 mod litter;
 
-use crate::index::merge::draft::open_dead;
+use crate::index::merge::draft::{open_dead, open_live};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::{shape_of, write_parameters};
 use crate::index::state::core::{Core, Writer};
@@ -24,10 +24,10 @@ use litter::Litter;
 use super::folder::{exists, is_sharded, refuse_existing, take_lock};
 use super::life::first_log_bytes;
 use crate::catalog::{self, Catalog};
-use crate::format::catalog::{DeadEntry, Row, SegmentEntry};
+use crate::format::catalog::{Listed, Row, SegmentEntry};
 use crate::format::wal::{LoggedOperation, RecordBuilder};
 use crate::memtable::Memtable;
-use crate::segment::{Listed, ReadMode, Segment, not_mapped};
+use crate::segment::{ReadMode, not_mapped};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, Storage, create_dirs};
@@ -268,16 +268,12 @@ pub(crate) fn open_segments(core: &Core, known: &[Arc<LiveSegment>]) -> Result<(
 }
 
 pub(crate) fn open_segment(core: &Core, entry: &SegmentEntry) -> Result<LiveSegment> {
-    let listed = Listed { number: entry.number, length: entry.length, tail_hash: entry.tail_hash };
-    let path = core.names.numbered(entry.number, Ending::Segment);
-    let file = core.hold_file(path);
-    let segment =
-        Segment::open(&*core.storage, &file.path, &listed, &core.shape, core.options.read_mode)?;
-    if segment.docs() != entry.docs {
+    let file = core.hold_file(core.names.numbered(entry.number, Ending::Segment));
+    let live = open_live(core, file, entry)?;
+    if live.segment.docs() != entry.docs {
         let what = "the number of documents of the segment differs from the catalog";
-        return Err(Error::corrupt(&file.path, entry.length, what));
+        return Err(Error::corrupt(&live.file.path, entry.length, what));
     }
-    let live = LiveSegment { segment: Arc::new(segment), file, dead: None, entry: *entry };
     with_dead_file(core, &live, entry)
 }
 
@@ -288,16 +284,14 @@ fn with_dead_file(core: &Core, live: &LiveSegment, entry: &SegmentEntry) -> Resu
     Ok(LiveSegment { dead, entry: *entry, ..live.clone() })
 }
 
-fn open_dead_file(core: &Core, entry: &SegmentEntry, dead_file: &DeadEntry) -> Result<HeldDead> {
-    let DeadEntry { number, length, tail_hash } = *dead_file;
-    let path = core.names.numbered(number, Ending::Dead);
-    let file = core.hold_file(path);
-    let dead = open_dead(core, &file, &Listed { number, length, tail_hash }, entry)?;
-    if dead.count() != entry.dead {
+fn open_dead_file(core: &Core, entry: &SegmentEntry, dead_file: &Listed) -> Result<HeldDead> {
+    let file = core.hold_file(core.names.numbered(dead_file.number, Ending::Dead));
+    let held = open_dead(core, file, dead_file, entry)?;
+    if held.dead.count() != entry.dead {
         let what = "the number of dead documents in the file differs from the catalog";
-        return Err(Error::corrupt(&file.path, length, what));
+        return Err(Error::corrupt(&held.file.path, dead_file.length, what));
     }
-    Ok(HeldDead { dead: Arc::new(dead), file })
+    Ok(held)
 }
 
 /// Replays the WAL into the memtable.

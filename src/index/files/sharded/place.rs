@@ -1,10 +1,9 @@
 //! Places sealed files in a sharded index, and checks them before they are listed.
 
 use super::write::Shards;
-use crate::format::catalog::SegmentEntry;
 use crate::index::files::seal::Sealed;
 use crate::index::merge::parameters::shape_of;
-use crate::segment::{Listed, ReadMode, Segment, describe};
+use crate::segment::{ReadMode, Segment, describe};
 use crate::storage::names::Ending;
 use crate::storage::parent_of;
 use crate::{Error, ErrorKind, Result};
@@ -61,16 +60,13 @@ impl Shards {
 
     fn is_file_of(&self, path: &Path, sealed: &Sealed) -> Result<bool> {
         let (header, listed) = describe(&*self.storage, path)?;
-        let Listed { number, length, tail_hash } = listed;
-        let entry = &sealed.entry;
         Ok((header.uuid, header.params_id) == (sealed.uuid, sealed.params_id)
-            && (number, length, tail_hash) == (entry.number, entry.length, entry.tail_hash))
+            && listed == sealed.entry.listed())
     }
 
     /// Reads the whole file, and compares all of its blocks with their checksums.
     fn check_body(&self, path: &Path, sealed: &Sealed) -> Result<()> {
-        let SegmentEntry { number, length, tail_hash, .. } = sealed.entry;
-        let listed = Listed { number, length, tail_hash };
+        let listed = sealed.entry.listed();
         let row = &self.manifest.row;
         let shape = shape_of(&row.params, row.uuid);
         Segment::open(&*self.storage, path, &listed, &shape, ReadMode::Mmap)?.read_back(false)
