@@ -9,9 +9,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use reader::Records;
-pub(crate) use reader::{Believe, LogReader, Look};
+pub(crate) use reader::{Believe, LogReader, Look, Records};
 
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::{FileHeader, FileKind};

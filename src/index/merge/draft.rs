@@ -115,23 +115,19 @@ impl Draft {
     /// The catalog row with the files of this draft, for the catalog of another index.
     pub(crate) fn into_row(self, writer: &Writer) -> Row {
         self.created.iter().for_each(|file| file.keep());
-        Row {
-            file_next: writer.file_next,
-            segments: self.segments.iter().map(|live| live.entry).collect(),
-            ..writer.catalog.row().clone()
-        }
+        self.row(writer)
+    }
+
+    /// The committed row, with the segments of this draft.
+    fn row(&self, writer: &Writer) -> Row {
+        let segments = self.segments.iter().map(|live| live.entry).collect();
+        Row { file_next: writer.file_next, segments, ..writer.catalog.row().clone() }
     }
 
     /// Commits the draft: the catalog lists it, readers see it, and dropped files are deleted with
     /// the last state that holds them. After an `Io` error nothing has changed.
     pub(crate) fn commit(self, core: &Core, writer: &mut Writer) -> Result<()> {
-        let row = Row {
-            floor: self.floor,
-            wal: self.wal,
-            file_next: writer.file_next,
-            segments: self.segments.iter().map(|live| live.entry).collect(),
-            ..writer.catalog.row().clone()
-        };
+        let row = Row { floor: self.floor, wal: self.wal, ..self.row(writer) };
         planted!(InputsDeletedEarly => {
             self.dropped.iter().for_each(|file| drop(core.storage.remove(&file.path)));
         });

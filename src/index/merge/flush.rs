@@ -10,13 +10,12 @@ use crate::index::merge::parallel_tables::Births;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
-use crate::index::state::group::Mark;
 use crate::index::state::merging::Input;
 use crate::index::state::versions::{LiveSegment, Snapshot};
 use crate::memtable::Memtable;
 use crate::segment::Bits;
 use crate::storage::names::Ending;
-use crate::wal::{Reserve, Wal, WalIdentity};
+use crate::wal::{Reserve, Wal};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -336,19 +335,13 @@ fn create_wal_of(
 ) -> Result<(Wal, WalEntry)> {
     writer.has_logged = true;
     let (number, salt) = (writer.next_number(), (core.options.random)());
-    let identity = WalIdentity {
-        uuid: core.shape.uuid,
-        params_id: core.shape.params_id,
-        number,
-        salt,
-        length,
-        floor,
-    };
+    let entry = WalEntry { number, salt, length };
+    let identity = core.wal_identity(entry, floor);
     let spare = writer.spare.take().map(|spare| core.names.numbered(spare, Ending::Free));
     let path = core.names.numbered(number, Ending::Wal);
     let wal = Wal::create(&*core.storage, &path, spare.as_deref(), &identity)?;
     planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
-    Ok((wal, WalEntry { number, salt, length }))
+    Ok((wal, entry))
 }
 
 /// Commits a draft that changes the WAL. The old WAL becomes the spare, or is deleted.
@@ -377,8 +370,8 @@ pub(crate) fn commit_with_wal(
     writer.idle_bytes = writer.idle_bytes.saturating_add(came);
     let old = std::mem::replace(&mut writer.wal, wal);
     let file = writer.wal.as_ref().map(|wal| Arc::clone(wal.file()));
-    let mark = Mark { end: RECORDS_BEGIN, change: writer.change, documents: writer.documents };
-    core.group.restart(file, RECORDS_BEGIN, mark);
+    let mark = writer.mark(RECORDS_BEGIN);
+    core.group.restart(file, mark);
     core.view.show(mark);
     drop(old);
     if let Some(number) = old_number {

@@ -2,7 +2,7 @@
 
 use super::event::Events;
 use super::expiry_queue::Expiry;
-use super::group::Group;
+use super::group::{Group, Mark};
 use super::options::Options;
 use super::running::Compaction;
 use super::versions::{HeldFile, Snapshot, State};
@@ -98,6 +98,11 @@ impl Writer {
         let number = self.file_next;
         self.file_next += 1;
         number
+    }
+
+    /// The last change that was applied, whose log ends at `end`.
+    pub(crate) fn mark(&self, end: u64) -> Mark {
+        Mark { end, change: self.change, documents: self.documents }
     }
 }
 

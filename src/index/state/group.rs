@@ -209,13 +209,12 @@ impl Group {
     }
 
     /// Starts over with an empty WAL; everything applied so far is durable.
-    pub(crate) fn restart(&self, file: Option<Arc<dyn File>>, begin: u64, mark: Mark) {
+    pub(crate) fn restart(&self, file: Option<Arc<dyn File>>, mark: Mark) {
         let mut shared = self.lock();
         shared.file = file;
-        shared.applied = Mark { end: begin, ..mark };
+        shared.applied = mark;
         shared.durable_change = mark.change;
-        shared.horizon = begin;
-        shared.horizon_noted = begin;
+        (shared.horizon, shared.horizon_noted) = (mark.end, mark.end);
     }
 
     /// The horizon for the next record.

@@ -5,7 +5,6 @@ use crate::format::bytes::index;
 use crate::format::wal::{LoggedOperation, RECORDS_BEGIN, RecordBuilder, RecordKind};
 use crate::index::merge::draft::Draft;
 use crate::index::state::core::{Core, Writer};
-use crate::index::state::group::Mark;
 use crate::index::state::merging::RUN_DOCS_MAX;
 use crate::index::state::versions::LiveSegment;
 use crate::index::write::plan::Plan;
@@ -51,8 +50,7 @@ pub(crate) fn go_on_after_tail(
     let path = core.names.numbered(identity.number, Ending::Wal);
     let wal = Wal::resume(&*core.storage, &path, identity, replay)
         .map_err(|error| crate::Error::io("open", &path, error))?;
-    let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-    core.group.restart(Some(wal.file().clone()), wal.end(), mark);
+    core.group.restart(Some(wal.file().clone()), writer.mark(wal.end()));
     writer.wal = Some(wal);
     Ok(())
 }

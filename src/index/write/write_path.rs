@@ -8,7 +8,6 @@ use crate::format::wal::{
 use crate::index::merge::flush;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
-use crate::index::state::group::Mark;
 use crate::index::state::options::Durability;
 use crate::index::state::versions::{Place, Snapshot, band_keys, other_parameters};
 use crate::memtable::{NewDocument, Step};
@@ -122,7 +121,7 @@ pub(crate) fn write_locked(
     apply(core, &before, change, &plan);
     writer.change = change;
     writer.documents = plan.documents_after(writer.documents);
-    let mark = Mark { end, change, documents: writer.documents };
+    let mark = writer.mark(end);
     core.group.applied(mark, horizon);
     planted!(VisibleBeforeSync => core.view.show(mark));
     if core.options.durability != Durability::Sync {

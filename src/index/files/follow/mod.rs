@@ -9,7 +9,6 @@
 use crate::catalog;
 use crate::index::maintain::warm_up;
 use crate::index::state::core::Core;
-use crate::index::state::group::Mark;
 use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
 
@@ -113,7 +112,7 @@ fn load(
     });
     let tail = wal.map(|entry| open_tail(&core, entry, floor)).transpose()?;
     let mut follower = Follower { catalog_hash, torn: false, tail };
-    open::restart_group(&core);
+    open::restart_group(&core, &core.writer());
     let (changes, bytes_cut) = follower.take(&core, locked, Look::Thorough)?;
     core.recovery.changes_replayed = changes;
     core.recovery.bytes_cut = bytes_cut;
@@ -175,29 +174,18 @@ impl Follower {
     /// changes, and the number of bytes after them that are not a valid record.
     fn take(&mut self, core: &Core, locked: bool, look: Look) -> Result<(u64, u64)> {
         let Some(tail) = &mut self.tail else { return Ok((0, 0)) };
-        let signature_bytes = core.shape.signature_bytes;
         // If the log's writer is gone, the log is checked thoroughly this once, and not read again.
         let (believe, look) =
             if locked { (Believe::Synced, look) } else { (Believe::Whole, Look::Thorough) };
-        let taken = tail.read(believe, look, signature_bytes)?;
+        let taken = tail.read(believe, look, core.shape.signature_bytes)?;
         // True until all records that were read have been applied and are visible.
         self.torn = true;
-        let mut writer = core.writer();
-        let before = writer.change;
-        for (change, operations) in taken.changes(signature_bytes) {
-            let operations = operations
-                .collect::<std::result::Result<Vec<_>, _>>()
-                .map_err(|error| error.in_file(tail.path(), 0))?;
-            open::replay_change(core, &mut writer, change, &operations)?;
-        }
-        let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-        core.group.restart(None, 0, mark);
-        core.view.show(mark);
+        open::replay_records(core, &taken, tail.path())?;
         self.torn = false;
         if !locked {
             self.tail = None;
         }
-        Ok((mark.change - before, taken.bytes_cut))
+        Ok((taken.change_count(), taken.bytes_cut))
     }
 
     /// Moves on to the current state, and never to an older one. After an error the state is

@@ -10,10 +10,10 @@ use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::{shape_of, write_parameters};
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::{Event, Events};
-use crate::index::state::group::{Group, Mark};
+use crate::index::state::group::Group;
 use crate::index::state::options::Options;
 use crate::index::state::recovery::Recovery;
-use crate::index::state::versions::{HeldDead, LiveSegment, Snapshot, State};
+use crate::index::state::versions::{HeldDead, LiveSegment, State};
 use crate::index::state::view::View;
 use crate::index::state::wakeup::Wakeup;
 use crate::index::write::batch::Operation;
@@ -25,7 +25,7 @@ use super::folder::{exists, is_sharded, refuse_existing, take_lock};
 use super::life::first_log_bytes;
 use crate::catalog::{self, Catalog};
 use crate::format::catalog::{Listed, Row, SegmentEntry};
-use crate::format::wal::{LoggedOperation, RecordBuilder};
+use crate::format::wal::RecordBuilder;
 use crate::memtable::Memtable;
 use crate::segment::{ReadMode, not_mapped};
 use crate::storage::lock::Lock;
@@ -33,7 +33,7 @@ use crate::storage::names::{Ending, Names};
 use crate::storage::{Guarded, Storage, create_dirs};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
-use crate::wal::LogReader;
+use crate::wal::{LogReader, Records};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 use std::path::Path;
@@ -297,7 +297,7 @@ fn open_dead_file(core: &Core, entry: &SegmentEntry, dead_file: &Listed) -> Resu
 /// Replays the WAL into the memtable.
 fn replay(core: &mut Core) -> Result<()> {
     let Some(entry) = core.writer().catalog.row().wal else {
-        restart_group(core);
+        restart_group(core, &core.writer());
         return Ok(());
     };
     let floor = core.writer().change;
@@ -305,17 +305,8 @@ fn replay(core: &mut Core) -> Result<()> {
     let path = core.names.numbered(entry.number, Ending::Wal);
     let replay = LogReader::replay(&*core.storage, &path, &identity, core.shape.signature_bytes)?;
     core.state().memtable.expect(replay.documents_max(core.shape.signature_bytes));
+    replay_records(core, &replay, &path)?;
     let mut writer = core.writer();
-    for (change, operations) in replay.changes(core.shape.signature_bytes) {
-        let operations = operations
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| error.in_file(&path, 0))?;
-        replay_change(core, &mut writer, change, &operations)?;
-    }
-    let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-    // The handle has no log that it could sync for these changes; a flush makes them durable.
-    core.group.restart(None, 0, mark);
-    core.view.show(mark);
     writer.wal_bytes = entry
         .length
         .clamp(writer.wal_bytes, core.options.wal_bytes_max.max(core.options.wal_bytes_min));
@@ -341,24 +332,27 @@ fn flush_replayed(core: &Core) -> Result<()> {
     flush::flush_locked(core, &mut writer, NextWal::None)
 }
 
-pub(crate) fn replay_change(
-    core: &Core,
-    writer: &mut Writer,
-    change: u64,
-    operations: &[LoggedOperation<'_>],
-) -> Result<()> {
-    let before: Snapshot = core.applied(writer);
-    let operations: Vec<Operation<'_>> = operations.iter().map(|all| (*all).into()).collect();
-    let key_hashes = key_hashes(&core.params, &operations);
-    let plan = plan(&before, &operations, &key_hashes)?;
-    write_path::apply(core, &before, change, &plan);
-    writer.change = change;
-    writer.documents = plan.documents_after(writer.documents);
+/// Applies the changes that were read from the log at `path`, and makes them visible.
+pub(crate) fn replay_records(core: &Core, records: &Records, path: &Path) -> Result<()> {
+    let mut writer = core.writer();
+    for (change, operations) in records.changes(core.shape.signature_bytes) {
+        let operations = operations.map(|logged| logged.map(Operation::from));
+        let operations: std::result::Result<Vec<_>, _> = operations.collect();
+        let operations = operations.map_err(|error| error.in_file(path, 0))?;
+        let before = core.applied(&writer);
+        let key_hashes = key_hashes(&core.params, &operations);
+        let plan = plan(&before, &operations, &key_hashes)?;
+        write_path::apply(core, &before, change, &plan);
+        writer.change = change;
+        writer.documents = plan.documents_after(writer.documents);
+    }
+    restart_group(core, &writer);
     Ok(())
 }
 
-pub(crate) fn restart_group(core: &Core) {
-    let writer = core.writer();
-    let mark = Mark { end: 0, change: writer.change, documents: writer.documents };
-    core.group.restart(None, 0, mark);
+/// Makes all that was applied visible. The handle has no log that it could sync for these changes; a
+/// flush makes them durable.
+pub(crate) fn restart_group(core: &Core, writer: &Writer) {
+    core.group.restart(None, writer.mark(0));
+    core.view.show(writer.mark(0));
 }

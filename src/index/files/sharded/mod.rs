@@ -68,7 +68,7 @@ fn core_of(
     let mut core = assemble(storage, names.clone(), None, options.clone(), row);
     core.is_sharded = true;
     open::open_segments(&core, known)?;
-    open::restart_group(&core);
+    open::restart_group(&core, &core.writer());
     Ok(core)
 }
 
