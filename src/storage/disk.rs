@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Disk {
     tally: Arc<Tally>,
     held: Vec<HeldFolder>,
+    /// Whether files are never synced: their content need not survive a power cut.
+    is_unsynced: bool,
 }
 
 /// A folder that is held, and the path by which it was found.
@@ -30,6 +32,11 @@ struct HeldFolder {
 }
 
 impl Disk {
+    /// The file system, without syncs of files.
+    pub(super) fn unsynced() -> Self {
+        Self { is_unsynced: true, ..Self::default() }
+    }
+
     /// Resolves a path. Returns the held folder that contains it, if any, and the path relative to
     /// that folder.
     fn place<'a>(&'a self, path: &'a Path) -> FileLocation<'a> {
@@ -88,9 +95,9 @@ fn add(counter: &AtomicU64, count: usize) {
 impl Storage for Disk {
     fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
         let folder = at::hold(self.place(dir))?;
-        let mut held = self.held.clone();
-        held.push(HeldFolder { root: dir.to_path_buf(), folder });
-        Ok(Arc::new(Self { tally: Arc::clone(&self.tally), held }))
+        let mut disk = self.clone();
+        disk.held.push(HeldFolder { root: dir.to_path_buf(), folder });
+        Ok(Arc::new(disk))
     }
 
     fn is_at(&self, dir: &Path) -> io::Result<bool> {
@@ -129,7 +136,7 @@ impl Storage for Disk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let (at, path) = self.place(path);
         let (file, tally) = (at::open(at, &path, mode)?, Arc::clone(&self.tally));
-        Ok(Arc::new(DiskFile { file, tally }))
+        Ok(Arc::new(DiskFile { file, tally, is_unsynced: self.is_unsynced }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -326,6 +333,7 @@ impl Drop for LockedFile {
 struct DiskFile {
     file: fs::File,
     tally: Arc<Tally>,
+    is_unsynced: bool,
 }
 
 impl File for DiskFile {
@@ -348,7 +356,7 @@ impl File for DiskFile {
     }
 
     fn start_writing(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        sys::start_writing(&self.file, offset, bytes)
+        if self.is_unsynced { Ok(()) } else { sys::start_writing(&self.file, offset, bytes) }
     }
 
     fn set_bytes(&self, bytes: u64) -> io::Result<()> {
@@ -356,6 +364,9 @@ impl File for DiskFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        if self.is_unsynced {
+            return Ok(());
+        }
         self.tally.syncs.fetch_add(1, Ordering::Relaxed);
         // `fdatasync` syncs the content and the length; `File::sync` promises no more.
         self.file.sync_data()

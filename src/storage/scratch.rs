@@ -5,7 +5,7 @@
 //! segments are never written again, and merges create new ones.
 
 use super::lock::Lock;
-use super::{Counters, DirEntry, Disk, File, Map, Memory, OpenMode, Storage, parent_of};
+use super::{Counters, DirEntry, Disk, File, Memory, OpenMode, Storage, parent_of};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) struct ScratchStorage {
 
 impl ScratchStorage {
     pub(crate) fn new(root: &Path, memory_bytes: u64) -> Self {
-        let (memory, disk, is_on_disk) = Default::default();
+        let (memory, disk, is_on_disk) = (Memory::default(), Disk::unsynced(), Arc::default());
         Self { root: root.to_path_buf(), memory, disk, memory_bytes, is_on_disk }
     }
 
@@ -124,10 +124,10 @@ impl Storage for ScratchStorage {
                 return self.memory.open(&inner, mode);
             }
             self.is_on_disk.store(true, Ordering::Release);
-            return Ok(Arc::new(UnsyncedFile(self.create_on_disk(path)?)));
+            return self.create_on_disk(path);
         }
         if self.is_on_disk() {
-            return Ok(Arc::new(UnsyncedFile(self.disk.open(path, mode)?)));
+            return self.disk.open(path, mode);
         }
         Err(io::ErrorKind::NotFound.into())
     }
@@ -190,39 +190,5 @@ fn remove_if_any(storage: &dyn Storage, path: &Path) -> io::Result<()> {
     match storage.remove(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
-    }
-}
-
-/// A file on disk that is never synced.
-#[derive(Debug)]
-struct UnsyncedFile(Arc<dyn File>);
-
-impl File for UnsyncedFile {
-    fn bytes(&self) -> io::Result<u64> {
-        self.0.bytes()
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_at(buffer, offset)
-    }
-
-    fn will_need(&self, offset: u64, bytes: u64) {
-        self.0.will_need(offset, bytes);
-    }
-
-    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_at(buffer, offset)
-    }
-
-    fn set_bytes(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_bytes(bytes)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn map(&self) -> io::Result<Map> {
-        self.0.map()
     }
 }
