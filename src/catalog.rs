@@ -76,10 +76,7 @@ pub(crate) fn create(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()
             replace(storage, path, row).map(|_| ())
         }
         Err(error) => Err(Error::io("look for", path, error)),
-        Ok(_) => {
-            let message = format!("{}: there is a catalog already", path.display());
-            Err(Error::invalid(message))
-        }
+        Ok(_) => Err(Error::about(ErrorKind::Invalid, path, "there is a catalog already")),
     }
 }
 
@@ -112,10 +109,8 @@ impl Catalog {
     /// of [`load`], if the file was damaged or removed meanwhile; then nothing was written.
     pub(crate) fn commit(&mut self, row: Row) -> Result<()> {
         if self.poisoned {
-            return Err(Error::new(
-                ErrorKind::Poisoned,
-                format!("{}: an earlier commit failed; reopen the index", self.path.display()),
-            ));
+            let what = "an earlier commit failed; reopen the index";
+            return Err(Error::about(ErrorKind::Poisoned, &self.path, what));
         }
         self.refuse_if_changed()?;
         match replace(&*self.storage, &self.path, &row) {
@@ -178,8 +173,7 @@ fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<u64> {
         return Err(Error::io("write", path, error));
     }
     let what = "it is unknown whether the catalog was written; reopen the index";
-    let message = format!("{}: {what}", path.display());
-    Err(Error::new(ErrorKind::Unknown, message).caused_by(error))
+    Err(Error::about(ErrorKind::Unknown, path, what).caused_by(error))
 }
 
 /// The row of the file, without making it durable.
@@ -205,8 +199,7 @@ fn image_of(row: &[u8]) -> std::result::Result<Vec<u8>, redb::Error> {
 fn read(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
     let file = storage.open(path, OpenMode::Read).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            let message = format!("{}: catalog file not found", path.display());
-            Error::new(ErrorKind::NotFound, message).caused_by(error)
+            Error::about(ErrorKind::NotFound, path, "catalog file not found").caused_by(error)
         }
         _ => Error::io("open", path, error),
     })?;

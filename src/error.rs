@@ -209,6 +209,11 @@ impl Error {
         Self { inner: Box::new(ErrorParts { kind, message: message.into(), cause: None }) }
     }
 
+    /// An error that concerns a file or folder.
+    pub(crate) fn about(kind: ErrorKind, path: &Path, what: impl fmt::Display) -> Self {
+        Self::new(kind, format!("{}: {what}", path.display()))
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }

@@ -11,7 +11,7 @@ mod tests;
 
 pub(crate) use reader::{Believe, LogReader, Look, Records};
 
-use crate::format::bytes::{narrow, wide};
+use crate::format::bytes::wide;
 use crate::format::header::{FileHeader, FileKind};
 use crate::format::wal::{
     Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
@@ -261,12 +261,9 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
 /// For salvage: returns every change of a log that is still valid, whatever lies in between. The
 /// identity is read from the log itself.
 pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog> {
-    let fail = |error| Error::io("read", path, error);
-    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let length = file.bytes().map_err(fail)?;
-    let count = narrow(length, "length").map_err(|error| error.in_file(path, 0))?;
-    let mut bytes = vec![0; count];
-    file.read_at(&mut bytes, 0).map_err(fail)?;
+    let bytes = storage::read_start(storage, path, u64::MAX);
+    let bytes = bytes.map_err(|error| Error::io("read", path, error))?;
+    let length = wide(bytes.len());
     let identity = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
     let mut salvaged = SalvagedLog { identity, bytes, bodies: Vec::new() };
     let mut offset = RECORDS_BEGIN;
@@ -361,19 +358,10 @@ fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::form
 /// Whether an unlisted log contains a valid record. A log gets records only after it was listed, so
 /// such a record shows that the catalog was replaced by an older one.
 pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
-    let fail = |error| Error::io("read", path, error);
-    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let mut bytes = vec![
-        0;
-        narrow(RECORDS_BEGIN, "").map_err(|error| error.in_file(path, 0))?
-            + RecordHeader::BYTES
-    ];
-    match file.read_at(&mut bytes, 0) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-        Err(error) => return Err(fail(error)),
-    }
+    let bytes = storage::read_start(storage, path, RECORDS_BEGIN + wide(RecordHeader::BYTES));
+    let bytes = bytes.map_err(|error| Error::io("read", path, error))?;
     let Ok(identity) = decode_identity(&bytes) else { return Ok(false) };
-    let first = bytes.split_off(bytes.len() - RecordHeader::BYTES);
-    Ok(!matches!(RecordHeader::decode(&first, identity.salt, RECORDS_BEGIN), Ok(None)))
+    let first = usize::try_from(RECORDS_BEGIN).ok().and_then(|begin| bytes.get(begin..));
+    let first = RecordHeader::decode(first.unwrap_or_default(), identity.salt, RECORDS_BEGIN);
+    Ok(!matches!(first, Ok(None)))
 }

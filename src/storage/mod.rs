@@ -154,6 +154,19 @@ pub(crate) trait File: Send + Sync + fmt::Debug {
     fn map(&self) -> io::Result<Map>;
 }
 
+/// Reads a file, but no more than its first `bytes_max` bytes.
+pub(crate) fn read_start(
+    storage: &dyn Storage,
+    path: &Path,
+    bytes_max: u64,
+) -> io::Result<Vec<u8>> {
+    let file = storage.open(path, OpenMode::Read)?;
+    let count = usize::try_from(file.bytes()?.min(bytes_max));
+    let mut bytes = vec![0; count.map_err(|_| io::ErrorKind::OutOfMemory)?];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
 /// Creates `dir` and all missing parents, and makes the new names durable. Also makes the name of
 /// the deepest existing folder durable: the process that created that folder may have died before
 /// its sync.

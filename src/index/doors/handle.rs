@@ -122,14 +122,8 @@ impl Index {
         if differences.is_empty() {
             return Ok(index);
         }
-        Err(Error::new(
-            ErrorKind::Mismatch,
-            format!(
-                "{}: the index has other parameters: {}",
-                dir.as_ref().display(),
-                differences.join("; ")
-            ),
-        ))
+        let what = format_args!("the index has other parameters: {}", differences.join("; "));
+        Err(Error::about(ErrorKind::Mismatch, dir.as_ref(), what))
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]

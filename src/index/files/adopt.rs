@@ -74,8 +74,7 @@ pub(crate) fn adopt_from(
 fn copy_sealed(core: &Core, from: &Arc<dyn Storage>, path: &Path) -> Result<LiveSegment> {
     let (header, listed) = describe(&**from, path)?;
     if header.params_id != core.shape.params_id {
-        let message = format!("{}: a segment of other parameters", path.display());
-        return Err(Error::new(ErrorKind::Mismatch, message));
+        return Err(Error::about(ErrorKind::Mismatch, path, "a segment of other parameters"));
     }
     let shape = shape_of(&core.params, header.uuid);
     let sealed = Segment::open(&**from, path, &listed, &shape, core.options.read_mode)?;

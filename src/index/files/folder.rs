@@ -28,8 +28,7 @@ pub(crate) fn exists(storage: &dyn Storage, dir: &Path) -> Result<bool> {
 /// lock, it passes it as `own`.
 pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     if is_index(storage, dir, own)? {
-        let message = format!("{}: an index exists already", dir.display());
-        return Err(Error::new(ErrorKind::Exists, message));
+        return Err(Error::about(ErrorKind::Exists, dir, "an index exists already"));
     }
     Ok(())
 }
@@ -80,13 +79,12 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
             if own.is_none() && is_locked(storage, &names)? {
                 return Err(busy(storage, &names));
             }
-            let message = format!(
-                "{}: the index has lost its catalog (the catalog should list {}); restore a \
-                 backup, or run salvage",
-                dir.display(),
+            let what = format_args!(
+                "the index has lost its catalog (the catalog should list {}); restore a backup, \
+                 or run salvage",
                 entry.name
             );
-            return Err(Error::new(ErrorKind::Corrupt, message));
+            return Err(Error::about(ErrorKind::Corrupt, dir, what));
         }
     }
     Ok(false)
@@ -101,11 +99,9 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
         match storage.lock(&path) {
             Ok(lock) => return Ok(lock),
             Err(error) if HeldHere::caused(&error) => {
-                let message = format!(
-                    "{}: this process has the index open already; close that handle, or share it",
-                    names.root().display()
-                );
-                return Err(Error::new(ErrorKind::Locked, message));
+                let what =
+                    "this process has the index open already; close that handle, or share it";
+                return Err(Error::about(ErrorKind::Locked, names.root(), what));
             }
             Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
             Err(_) => {}
@@ -145,7 +141,11 @@ fn busy(storage: &dyn Storage, names: &Names) -> Error {
             "another program is creating an index or a backup there; wait until it has finished"
         }
     };
-    Error::new(ErrorKind::Locked, format!("{}: {what}", names.root().display()))
+    Error::about(ErrorKind::Locked, names.root(), what)
+}
+
+pub(super) fn another_index(names: &Names) -> Error {
+    Error::about(ErrorKind::Mismatch, names.root(), "another index is here now; open it again")
 }
 
 /// The number of the newest generation; `None` if the folder has no sharded index.

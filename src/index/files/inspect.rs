@@ -182,13 +182,10 @@ fn verify_catalog_and_wal(core: &Core, problems: &mut Vec<Error>) {
     let writer = core.writer();
     match catalog::load(&*core.storage, &core.names.catalog()) {
         Ok(row) if row == *writer.catalog.row() => {}
-        Ok(_) => problems.push(Error::new(
-            ErrorKind::Corrupt,
-            format!(
-                "{}: the file on disk differs from the catalog in memory",
-                core.names.catalog().display()
-            ),
-        )),
+        Ok(_) => {
+            let what = "the file on disk differs from the catalog in memory";
+            problems.push(Error::about(ErrorKind::Corrupt, &core.names.catalog(), what));
+        }
         Err(error) => problems.push(error),
     }
     let row = writer.catalog.row();

@@ -199,8 +199,8 @@ pub(crate) fn seal_on(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io("look for", path, error)),
         Ok(_) => {
-            let message = format!("{}: the file exists; seal to a new path", path.display());
-            return Err(Error::new(ErrorKind::Exists, message));
+            let what = "the file exists; seal to a new path";
+            return Err(Error::about(ErrorKind::Exists, path, what));
         }
     }
     let shape = shape_of(params, ticket.uuid);

@@ -7,7 +7,7 @@ use crate::index::state::commit;
 use crate::index::state::core::Core;
 use crate::segment::Shape;
 use crate::storage::names::{self, Names};
-use crate::storage::{OpenMode, Storage};
+use crate::storage::{OpenMode, Storage, read_start};
 use crate::{Error, ErrorKind, Params, Result};
 use std::io;
 
@@ -36,13 +36,8 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
 /// The catalog row with which the index was created, read from the copy of its parameters.
 pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
     let path = names.parameters();
-    let read = || {
-        let file = storage.open(&path, OpenMode::Read)?;
-        let count = file.bytes()?.min(1 << 20);
-        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
-        file.read_at(&mut bytes, 0).map(|()| bytes)
-    };
-    let bytes = read().map_err(|error| Error::io("read", &path, error))?;
+    let bytes = read_start(storage, &path, 1 << 20);
+    let bytes = bytes.map_err(|error| Error::io("read", &path, error))?;
     let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
     let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
     let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;
@@ -66,12 +61,9 @@ pub(crate) fn check_parameters(core: &Core) -> Result<bool> {
         Ok(row) if (row.uuid, row.params.id()) == own => Ok(true),
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         _ => {
-            let message = format!(
-                "{}: these are not the parameters of this index; documents are unaffected, \
-                 since only a salvage reads this file; a compaction rewrites it",
-                path.display()
-            );
-            Err(Error::new(ErrorKind::Corrupt, message))
+            let what = "these are not the parameters of this index; documents are unaffected, \
+                        since only a salvage reads this file; a compaction rewrites it";
+            Err(Error::about(ErrorKind::Corrupt, &path, what))
         }
     }
 }

@@ -99,7 +99,7 @@ impl Stopped {
                  reopen the index to check"
             ),
         };
-        Error::new(ErrorKind::Unknown, format!("{}: {why}", dir.display()))
+        Error::about(ErrorKind::Unknown, dir, why)
     }
 }
 

@@ -175,11 +175,8 @@ fn start_writing(core: &Core, writer: &Writer, bytes: u64) -> Result<()> {
     }
     let start = || wal.file().start_writing(wal.end() - bytes, bytes);
     core.group.or_poison(start).map_err(|cause| {
-        let message = format!(
-            "{}: a power cut may lose the change: its writeback could not be started",
-            core.names.root().display()
-        );
-        Error::new(ErrorKind::Unknown, message).caused_by(cause)
+        let what = "a power cut may lose the change: its writeback could not be started";
+        Error::about(ErrorKind::Unknown, core.names.root(), what).caused_by(cause)
     })
 }
 

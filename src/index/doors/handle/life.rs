@@ -8,7 +8,7 @@ use crate::index::state::options::{Durability, Options};
 use crate::storage::{Memory, ScratchStorage};
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering;
-use crate::{Error, Params, Result};
+use crate::{Error, ErrorKind, Params, Result};
 use std::path::Path;
 
 /// Size of the files of a scratch index above which further ones are on disk.
@@ -80,8 +80,8 @@ impl Index {
             Ok(entries) if entries.is_empty() => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Ok(_) => {
-                let message = format!("{}: not empty; name a new folder", dir.display());
-                return Err(Error::invalid(message));
+                let what = "not empty; name a new folder";
+                return Err(Error::about(ErrorKind::Invalid, dir, what));
             }
             Err(error) => return Err(Error::io("read", dir, error)),
         }

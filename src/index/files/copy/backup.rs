@@ -112,11 +112,12 @@ fn flushed_state(core: &Core) -> Result<(Row, Arc<State>)> {
 /// Refuses a folder with an index, or part of one.
 fn refuse_all(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<()> {
     refuse_existing(storage, dir, own).map_err(|error| match error.kind() {
-        ErrorKind::Corrupt => Error::invalid(format!(
-            "{}: has files of an index but no catalog; after an interrupted backup delete the \
-             folder and back up again; of a damaged index, salvage the documents first",
-            dir.display()
-        )),
+        ErrorKind::Corrupt => {
+            let what = "has files of an index but no catalog; after an interrupted backup delete \
+                        the folder and back up again; of a damaged index, salvage the documents \
+                        first";
+            Error::about(ErrorKind::Invalid, dir, what)
+        }
         _ => error,
     })
 }

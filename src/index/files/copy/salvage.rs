@@ -65,8 +65,8 @@ pub(crate) fn salvage(
     let _lock = match storage.lock_shared(&names.lock()) {
         Ok(lock) => Some(lock),
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            let message = format!("{}: the index is open for writing elsewhere", dir.display());
-            return Err(Error::new(ErrorKind::Locked, message));
+            let what = "the index is open for writing elsewhere";
+            return Err(Error::about(ErrorKind::Locked, dir, what));
         }
         Err(_) => None,
     };
@@ -119,10 +119,9 @@ fn identify(
         Err(error) => report.problems.push(error),
     }
     let Some(params) = given else {
-        return Err(Error::invalid(format!(
-            "{}: catalog and parameters are lost; give the parameters the index was created with",
-            names.root().display()
-        )));
+        let what =
+            "catalog and parameters are lost; give the parameters the index was created with";
+        return Err(Error::about(ErrorKind::Invalid, names.root(), what));
     };
     for (number, ending) in numbered(storage, names)? {
         let path = names.numbered(number, ending);
@@ -136,10 +135,8 @@ fn identify(
         };
         let Ok((uuid, params_id)) = made_by else { continue };
         if params_id != params.id() {
-            return Err(Error::new(
-                ErrorKind::Mismatch,
-                format!("{}: the index was made with other parameters", path.display()),
-            ));
+            let what = "the index was made with other parameters";
+            return Err(Error::about(ErrorKind::Mismatch, &path, what));
         }
         let row = Row {
             uuid,
@@ -152,10 +149,7 @@ fn identify(
         };
         return Ok((row, params.clone()));
     }
-    Err(Error::new(
-        ErrorKind::Corrupt,
-        format!("{}: no file of the index can be read", names.root().display()),
-    ))
+    Err(Error::about(ErrorKind::Corrupt, names.root(), "no file of the index can be read"))
 }
 
 /// All numbered files, in order of their numbers.

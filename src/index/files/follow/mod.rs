@@ -12,7 +12,7 @@ use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
 
-use super::folder::{self, PAUSE, is_locked};
+use super::folder::{self, PAUSE, another_index, is_locked};
 use super::open;
 use crate::format::catalog::{Row, WalEntry};
 use crate::storage::Storage;
@@ -164,11 +164,6 @@ fn try_verify_beside(core: &Core, patience: &mut Patience<'_>) -> Result<bool> {
     }
 }
 
-fn another_index(names: &Names) -> Error {
-    let message = format!("{}: another index is here now; open it again", names.root().display());
-    Error::new(ErrorKind::Mismatch, message)
-}
-
 impl Follower {
     /// Reads the records that count and are new, and makes them visible. Returns the number of
     /// changes, and the number of bytes after them that are not a valid record.
@@ -255,8 +250,7 @@ impl<'a> Patience<'a> {
             thread::sleep(PAUSE * self.attempts);
             return Ok(());
         }
-        let dir = self.names.root().display();
-        let message = format!("{dir}: a writer changes the index faster than it can be read");
-        Err(Error::new(ErrorKind::Unsettled, message).caused_by(failed))
+        let what = "a writer changes the index faster than it can be read";
+        Err(Error::about(ErrorKind::Unsettled, self.names.root(), what).caused_by(failed))
     }
 }

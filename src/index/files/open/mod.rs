@@ -96,11 +96,9 @@ pub(crate) fn open(storage: &Arc<dyn Storage>, dir: &Path, options: Options) -> 
     }
     let names = Names::new(dir);
     if is_sharded(&**storage, &names)? {
-        return Err(Error::invalid(format!(
-            "{}: a sharded index cannot be opened for writing; read it, import it into a plain \
-             index, or write it with Shards",
-            dir.display()
-        )));
+        let what = "a sharded index cannot be opened for writing; read it, import it into a plain \
+                    index, or write it with Shards";
+        return Err(Error::about(ErrorKind::Invalid, dir, what));
     }
     let storage = hold(storage, dir)?;
     let lock = Arc::new(take_lock(&*storage, &names)?);
@@ -149,8 +147,7 @@ pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Sto
 }
 
 pub(crate) fn missing(dir: &Path) -> Error {
-    let message = format!("{}: no index here; create one first", dir.display());
-    Error::new(ErrorKind::NotFound, message)
+    Error::about(ErrorKind::NotFound, dir, "no index here; create one first")
 }
 
 /// Opens for writing. Makes the replayed changes durable before anything depends on them, and
@@ -350,8 +347,8 @@ pub(crate) fn replay_records(core: &Core, records: &Records, path: &Path) -> Res
     Ok(())
 }
 
-/// Makes all that was applied visible. The handle has no log that it could sync for these changes; a
-/// flush makes them durable.
+/// Makes all that was applied visible. The handle has no log that it could sync for these changes:
+/// a flush makes them durable.
 pub(crate) fn restart_group(core: &Core, writer: &Writer) {
     core.group.restart(None, writer.mark(0));
     core.view.show(writer.mark(0));

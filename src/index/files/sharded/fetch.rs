@@ -137,8 +137,7 @@ impl Manifest {
             let path = dir.join(&file.path);
             let found = storage.bytes_of(&path).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    let message = format!("{}: no such file; fetch it", path.display());
-                    Error::new(ErrorKind::NotFound, message)
+                    Error::about(ErrorKind::NotFound, &path, "no such file; fetch it")
                 }
                 _ => Error::io("look at", &path, error),
             })?;

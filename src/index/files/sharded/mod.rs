@@ -13,16 +13,16 @@ pub use fetch::{Manifest, ManifestFile};
 pub use write::Shards;
 pub(crate) use write::shard_of;
 
-use super::folder::newest_generation;
+use super::folder::{another_index, newest_generation};
 use super::open::{assemble, hold};
-use crate::format::bytes::narrow;
+use crate::format::bytes::wide;
 use crate::format::manifest::{self, MANIFEST_BYTES_MAX};
 use crate::index::files::open;
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
 use crate::storage::names::Names;
-use crate::storage::{OpenMode, Storage};
+use crate::storage::{Storage, read_start};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -30,19 +30,15 @@ use std::path::Path;
 /// The newest manifest.
 pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::ManifestContent> {
     let Some(generation) = newest_generation(storage, names)? else {
-        let dir = names.root().display();
-        let message = format!("{dir}: no sharded index here; create one first");
-        return Err(Error::new(ErrorKind::NotFound, message));
+        let what = "no sharded index here; create one first";
+        return Err(Error::about(ErrorKind::NotFound, names.root(), what));
     };
     let path = names.manifest(generation);
-    let fail = |error| Error::io("read", &path, error);
-    let file = storage.open(&path, OpenMode::Read).map_err(fail)?;
-    let length = file.bytes().map_err(fail)?;
-    if length > MANIFEST_BYTES_MAX {
+    let bytes = read_start(storage, &path, MANIFEST_BYTES_MAX + 1);
+    let bytes = bytes.map_err(|error| Error::io("read", &path, error))?;
+    if wide(bytes.len()) > MANIFEST_BYTES_MAX {
         return Err(Error::corrupt(&path, 0, "the manifest is longer than any valid one"));
     }
-    let mut bytes = vec![0; narrow(length, "manifest").map_err(|error| error.in_file(&path, 0))?];
-    file.read_at(&mut bytes, 0).map_err(fail)?;
     let manifest =
         manifest::ManifestContent::decode(&bytes).map_err(|error| error.in_file(&path, 0))?;
     if manifest.generation() != generation {
@@ -89,9 +85,7 @@ pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
     }
     let manifest = newest(&*core.storage, &core.names)?;
     if manifest.row.uuid != core.shape.uuid {
-        let dir = core.names.root().display();
-        let message = format!("{dir}: another index is here now; open it again");
-        return Err(Error::new(ErrorKind::Mismatch, message));
+        return Err(another_index(&core.names));
     }
     let known = core.state();
     let next = core_of(&core.storage, &core.names, &core.options, &manifest, &known.segments)?;
@@ -103,11 +97,7 @@ pub(crate) fn refresh(core: &mut Arc<Core>) -> Result<()> {
 pub(crate) fn verify_manifest(core: &Core, problems: &mut Vec<Error>) -> Result<()> {
     match newest(&*core.storage, &core.names) {
         Ok(manifest) if manifest.row.uuid == core.shape.uuid => Ok(()),
-        Ok(_) => {
-            let dir = core.names.root().display();
-            let message = format!("{dir}: another index is here now; open it again");
-            Err(Error::new(ErrorKind::Mismatch, message))
-        }
+        Ok(_) => Err(another_index(&core.names)),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
         Err(error) => {
             problems.push(error);

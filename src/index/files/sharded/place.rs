@@ -25,8 +25,7 @@ impl Shards {
         self.check_sealed(sealed)?;
         let path = path.as_ref();
         if !self.is_file_of(path, sealed)? {
-            let message = format!("{}: not the file that was sealed", path.display());
-            return Err(Error::invalid(message));
+            return Err(Error::about(ErrorKind::Invalid, path, "not the file that was sealed"));
         }
         self.check_body(path, sealed)?;
         let target = self.names.numbered(sealed.number(), Ending::Segment);
@@ -34,8 +33,8 @@ impl Shards {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !self.is_file_of(&target, sealed)? {
-                    let message = format!("{}: a different file exists there", target.display());
-                    return Err(Error::new(ErrorKind::Exists, message));
+                    let what = "a different file exists there";
+                    return Err(Error::about(ErrorKind::Exists, &target, what));
                 }
                 self.check_body(&target, sealed)?;
                 self.storage.remove(path).map_err(|error| Error::io("remove", path, error))?;
@@ -51,8 +50,8 @@ impl Shards {
         match self.storage.bytes_of(&path) {
             Ok(_) => self.check_body(&path, sealed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{}: no such file; place the segment first", path.display());
-                Err(Error::invalid(message))
+                let what = "no such file; place the segment first";
+                Err(Error::about(ErrorKind::Invalid, &path, what))
             }
             Err(error) => Err(Error::io("look for", &path, error)),
         }

@@ -389,9 +389,8 @@ impl Shards {
         }
         let generation = self.manifest.row.floor + 1;
         if generation >= NUMBER_MAX {
-            let dir = self.names.root().display();
-            let message = format!("{dir}: no generation follows {}", self.generation());
-            return Err(Error::invalid(message));
+            let what = format_args!("no generation follows {}", self.generation());
+            return Err(Error::about(ErrorKind::Invalid, self.names.root(), what));
         }
         next.row.floor = generation;
         next.row.file_next = next.row.numbers().max().unwrap_or(0) + 1;
@@ -417,22 +416,18 @@ impl Shards {
                     return Err(Error::io("publish", &path, error));
                 }
                 let newest = newest_generation(&*self.storage, &self.names)?.unwrap_or(generation);
-                let dir = self.names.root().display();
-                let message = format!(
-                    "{dir}: another commit was first (generation {newest} exists); refresh and \
-                     commit again"
+                let what = format_args!(
+                    "another commit was first (generation {newest} exists); refresh and commit \
+                     again"
                 );
-                return Err(Error::new(ErrorKind::Unsettled, message));
+                return Err(Error::about(ErrorKind::Unsettled, self.names.root(), what));
             }
         }
         let folder = self.names.manifest_dir();
         // If this sync fails, the manifest exists, but a power cut may lose it.
         self.storage.sync_dir(&folder).map_err(|error| {
-            let message = format!(
-                "{}: a power cut may lose the generation; refresh to check",
-                path.display()
-            );
-            Error::new(ErrorKind::Unknown, message).caused_by(error)
+            let what = "a power cut may lose the generation; refresh to check";
+            Error::about(ErrorKind::Unknown, &path, what).caused_by(error)
         })?;
         self.manifest = next;
         Ok(())
