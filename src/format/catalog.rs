@@ -70,6 +70,12 @@ pub(crate) struct Listed {
 }
 
 impl Row {
+    /// The row of an index without changes.
+    pub(crate) fn new(uuid: [u8; 16], params: Params, unicode: String) -> Self {
+        let (floor, wal, file_next, segments) = (0, None, 1, Vec::new());
+        Self { uuid, params, unicode, floor, wal, file_next, segments }
+    }
+
     /// Encodes the row. Panics on a row that [`Row::decode`] would refuse: such a row is a bug, and
     /// writing it would lose the index.
     pub(crate) fn encode(&self) -> Vec<u8> {

@@ -37,7 +37,7 @@ pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
 pub(crate) use header_footer::describe;
 pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};
 pub use read_mode::ReadMode;
-pub(crate) use reader::Segment;
+pub(crate) use reader::{Segment, StoredDocument};
 pub(crate) use tables::{Need, Rebuild, Run};
 pub(crate) use walk::TableEntry;
 pub(crate) use watch::Watch;

@@ -121,9 +121,6 @@ table! {
     rebind {
         CHUNK_BYTES: u64 = 5_000;
     }
-    salvage {
-        BATCH_DOCUMENTS: usize = 7;
-    }
     search {
         LOOK_UPS_MAX: usize = 24;
         CANDIDATES_MAX: usize = 5;

@@ -11,7 +11,7 @@ use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
 use crate::index::state::merging::Input;
-use crate::index::state::versions::{LiveSegment, Snapshot};
+use crate::index::state::versions::Snapshot;
 use crate::memtable::Memtable;
 use crate::segment::Bits;
 use crate::storage::names::Ending;
@@ -258,7 +258,7 @@ pub(crate) fn draft_dying(
     for at in (0..draft.segments.len()).rev() {
         let live = Arc::clone(&draft.segments[at]);
         let Some(ordinals) = dying.get(&live.number()) else { continue };
-        let mut bits = dead_bits(&live)?;
+        let mut bits = Bits::from_words(live.dead_bits()?);
         for ordinal in ordinals {
             bits.set(*ordinal);
         }
@@ -397,14 +397,6 @@ fn retire_wal(core: &Core, writer: &mut Writer, number: u64) {
         && let Some(short) = writer.spare.replace(number)
     {
         let _ = core.storage.remove(&free(short));
-    }
-}
-
-/// The documents of a segment that were dead at the floor, as bits.
-fn dead_bits(live: &LiveSegment) -> Result<Bits> {
-    match &live.dead {
-        Some(held) => Ok(Bits::from_words(held.dead.bits()?)),
-        None => Ok(Bits::new(live.entry.docs)),
     }
 }
 

@@ -177,10 +177,7 @@ fn head(rest: &[u8]) -> u128 {
 /// Empty if `source` is the memtable.
 fn dead_bits(snapshot: &Snapshot, source: usize) -> Result<Vec<u64>> {
     let Some(live) = snapshot.state.segments.get(source) else { return Ok(Vec::new()) };
-    let mut bits = match &live.dead {
-        Some(held) => held.dead.bits()?,
-        None => vec![0; index(live.segment.docs()).div_ceil(64)],
-    };
+    let mut bits = live.dead_bits()?;
     let content = snapshot.state.memtable.read();
     for (segment, ordinal, died) in content.segment_deaths() {
         if segment == live.number() && died <= snapshot.visible {

@@ -263,22 +263,10 @@ impl Snapshot {
     }
 
     fn complete(&self, found: Found) -> Result<Match> {
-        let Place { source, ordinal } = found.place;
-        let (key, payload, time) = match self.state.segments.get(source) {
-            Some(live) => {
-                let stored = live.segment.document(ordinal)?;
-                let time = live.segment.time(ordinal)?;
-                (stored.key.into_owned(), stored.payload.into_owned(), time)
-            }
-            None => {
-                let content = self.state.memtable.read();
-                let (key, payload) = (content.key(ordinal), content.payload(ordinal));
-                (key.to_vec(), payload.to_vec(), content.time(ordinal))
-            }
-        };
+        let (key, payload, time) = self.text(found.place)?;
         Ok(Match {
-            key,
-            payload,
+            key: key.into_owned(),
+            payload: payload.into_owned(),
             time,
             equal_rows: found.equal_rows,
             similarity: self.params().similarity(found.equal_rows),

@@ -70,10 +70,7 @@ impl Compaction {
 }
 
 pub(crate) fn ranks(live: &LiveSegment) -> Result<Ranks> {
-    Ok(match &live.dead {
-        Some(held) => Ranks::new(held.dead.bits()?, live.entry.docs),
-        None => Ranks::all_live(live.entry.docs),
-    })
+    Ok(Ranks::new(live.dead_bits()?, live.entry.docs))
 }
 
 /// Documents of the output that flushes have committed as dead since the compaction started.

@@ -4,9 +4,10 @@
 //! Locates documents, and tells which of them are live. Writes nothing and makes no decisions.
 
 use super::key::Key;
+use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
 use crate::memtable::Memtable;
-use crate::segment::{Dead, Segment};
+use crate::segment::{Dead, Segment, StoredDocument};
 use crate::sketch::{Signature, key_hash};
 use crate::storage::Storage;
 use crate::storage::lock::{Lock, LockLost};
@@ -80,6 +81,14 @@ pub(crate) struct LiveSegment {
 }
 
 impl LiveSegment {
+    /// One bit per document, 64 per word: whether it was dead at the floor.
+    pub(crate) fn dead_bits(&self) -> Result<Vec<u64>> {
+        match &self.dead {
+            Some(held) => held.dead.bits(),
+            None => Ok(vec![0; index(self.entry.docs).div_ceil(64)]),
+        }
+    }
+
     pub(crate) fn number(&self) -> u64 {
         self.entry.number
     }
@@ -195,10 +204,7 @@ impl Snapshot {
     pub fn signature<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Signature>> {
         let Some(place) = self.locate(key.into().as_bytes())? else { return Ok(None) };
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
-        let shingles = match self.state.segments.get(place.source) {
-            Some(live) => live.segment.shingle_count(place.ordinal)?,
-            None => self.state.memtable.read().shingle_count(place.ordinal),
-        };
+        let shingles = self.shingle_count(place)?;
         Ok(Some(Signature::from_parts(self.params(), shingles, bytes)))
     }
 
@@ -211,9 +217,9 @@ impl Snapshot {
     }
 
     /// The places of all documents, live and dead.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Result<Place>> + '_ {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
         (0..=self.state.segments.len()).flat_map(move |source| {
-            (0..self.document_count(source)).map(move |ordinal| Ok(Place { source, ordinal }))
+            (0..self.document_count(source)).map(move |ordinal| Place { source, ordinal })
         })
     }
 
@@ -326,29 +332,23 @@ impl Snapshot {
 
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
-        let params = self.params();
-        match self.state.segments.get(place.source) {
-            Some(live) => {
-                let stored = live.segment.document(place.ordinal)?;
-                let shingles = live.segment.shingle_count(place.ordinal)?;
-                Ok(Document {
-                    time: live.segment.time(place.ordinal)?,
-                    signature: Signature::from_parts(params, shingles, bytes),
-                    key: stored.key.into_owned(),
-                    payload: stored.payload.into_owned(),
-                })
-            }
-            None => {
-                let content = self.state.memtable.read();
-                let shingles = content.shingle_count(place.ordinal);
-                Ok(Document {
-                    key: content.key(place.ordinal).to_vec(),
-                    payload: content.payload(place.ordinal).to_vec(),
-                    time: content.time(place.ordinal),
-                    signature: Signature::from_parts(params, shingles, bytes),
-                })
-            }
+        let signature = Signature::from_parts(self.params(), self.shingle_count(place)?, bytes);
+        let (key, payload, time) = self.text(place)?;
+        let (key, payload) = (key.into_owned(), payload.into_owned());
+        Ok(Document { key, payload, time, signature })
+    }
+
+    /// The key, the payload and the time of a document.
+    #[expect(clippy::type_complexity, reason = "two pieces of a file, and a time")]
+    pub(crate) fn text(&self, place: Place) -> Result<(Cow<'_, [u8]>, Cow<'_, [u8]>, u64)> {
+        let Place { source, ordinal } = place;
+        if let Some(live) = self.state.segments.get(source) {
+            let StoredDocument { key, payload } = live.segment.document(ordinal)?;
+            return Ok((key, payload, live.segment.time(ordinal)?));
         }
+        let content = self.state.memtable.read();
+        let (key, payload) = (content.key(ordinal).to_vec(), content.payload(ordinal).to_vec());
+        Ok((Cow::Owned(key), Cow::Owned(payload), content.time(ordinal)))
     }
 
     /// Refuses a signature that was made with other parameters.

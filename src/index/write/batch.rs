@@ -129,6 +129,19 @@ impl<'a> From<LoggedOperation<'a>> for Operation<'a> {
     }
 }
 
+impl<'a> From<&'a Document> for Operation<'a> {
+    fn from(document: &'a Document) -> Self {
+        let Document { key, payload, time, signature } = document;
+        Self::Insert {
+            key,
+            payload: Some(payload),
+            time: *time,
+            shingle_count: signature.shingle_count(),
+            signature: signature.as_bytes(),
+        }
+    }
+}
+
 /// One operation of a [`Batch`]: for [`Batch::push`] and [`Batch::extend`].
 ///
 /// ```

@@ -4,10 +4,10 @@
 //! through the same path as other writes.
 
 use crate::index::maintain::steps;
-use crate::index::read::{Progress, ProgressReport};
+use crate::index::read::Progress;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::index::write::batch::{Operation, Outcome};
+use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome};
 use crate::sketch::{convert_lanes, lanes_are_convertible};
 use crate::{Error, ErrorKind, Params, Result};
 use std::borrow::Cow;
@@ -16,8 +16,6 @@ use std::ops::ControlFlow;
 /// Maximum bytes of the documents of one batch: a compromise between the number of syncs and
 /// memory.
 const BATCH_BYTES: usize = small!(import::BATCH_BYTES, 4 << 20);
-/// Size of a document in a batch, not counting key, payload and signature.
-const DOCUMENT_BYTES: usize = 20;
 
 /// The number of imported documents by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,7 +56,29 @@ pub(crate) fn copy_documents(
     from: &Snapshot,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Imported> {
-    Import::new(core, from).run(progress)
+    let (total, bytes_max) = (from.len(), BATCH_BYTES.min(core.options.batch_bytes_max));
+    let (mut batch, mut batch_bytes, mut imported) = (Vec::new(), 0, Imported::default());
+    for place in from.places() {
+        if !from.is_live(place)? {
+            continue;
+        }
+        let next = carry(core, from, place)?;
+        let bytes = OPERATION_BYTES + next.key.len() + next.payload.len() + next.signature.len();
+        if batch_bytes + bytes > bytes_max {
+            write(core, &batch, &mut imported)?;
+            batch.clear();
+            batch_bytes = 0;
+            let Imported { inserted, replaced, unchanged } = imported;
+            let done = total.min(inserted + replaced + unchanged);
+            if progress(Progress { done, total }).is_break() {
+                return Err(Error::new(ErrorKind::Cancelled, "importing was cancelled"));
+            }
+        }
+        batch_bytes += bytes;
+        batch.push(next);
+    }
+    write(core, &batch, &mut imported)?;
+    Ok(imported)
 }
 
 /// Refuses passage indexes. If a shorter text replaced a longer one there, the last passages of the
@@ -117,95 +137,26 @@ impl Carried<'_> {
     }
 }
 
-struct Import<'a> {
-    core: &'a Core,
-    from: &'a Snapshot,
-    /// Bits per lane in the source and in the target.
-    bits: (u32, u32),
-    batch_bytes_max: usize,
-    batch: Vec<Carried<'a>>,
-    batch_bytes: usize,
-    imported: Imported,
+/// Reads a document, with its signature as the target stores it.
+fn carry<'a>(core: &Core, from: &'a Snapshot, place: Place) -> Result<Carried<'a>> {
+    let (signature, bits) = (from.signature_bytes(place)?, core.params.lane_bits());
+    let signature = match from.params().lane_bits() {
+        own if own == bits => signature,
+        own => Cow::Owned(convert_lanes(&signature, own, bits)),
+    };
+    let (key, payload, time) = from.text(place)?;
+    Ok(Carried { key, payload, time, shingle_count: from.shingle_count(place)?, signature })
 }
 
-impl<'a> Import<'a> {
-    fn new(core: &'a Core, from: &'a Snapshot) -> Self {
-        let bits = (from.params().lane_bits(), core.params.lane_bits());
-        let batch_bytes_max = BATCH_BYTES.min(core.options.batch_bytes_max);
-        let (batch, batch_bytes, imported) = (Vec::new(), 0, Imported::default());
-        Self { core, from, bits, batch_bytes_max, batch, batch_bytes, imported }
+/// Writes documents as one change.
+fn write(core: &Core, batch: &[Carried<'_>], imported: &mut Imported) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
     }
-
-    fn run(mut self, report: ProgressReport<'_>) -> Result<Imported> {
-        let total = self.from.len();
-        for place in self.from.places() {
-            let place = place?;
-            if !self.from.is_live(place)? {
-                continue;
-            }
-            let carried = self.carry(place)?;
-            let bytes = DOCUMENT_BYTES
-                + carried.key.len()
-                + carried.payload.len()
-                + carried.signature.len();
-            if self.batch_bytes + bytes > self.batch_bytes_max {
-                self.write()?;
-                let Imported { inserted, replaced, unchanged } = self.imported;
-                let done = total.min(inserted + replaced + unchanged);
-                if report(Progress { done, total }).is_break() {
-                    return Err(Error::new(ErrorKind::Cancelled, "importing was cancelled"));
-                }
-            }
-            self.batch_bytes += bytes;
-            self.batch.push(carried);
-        }
-        self.write()?;
-        Ok(self.imported)
-    }
-
-    fn carry(&self, place: Place) -> Result<Carried<'a>> {
-        let Place { source, ordinal } = place;
-        let from: &'a Snapshot = self.from;
-        let signature = match (from.signature_bytes(place)?, self.bits) {
-            (signature, (from, to)) if from == to => signature,
-            (signature, (from, to)) => Cow::Owned(convert_lanes(&signature, from, to)),
-        };
-        Ok(match from.state.segments.get(source) {
-            Some(live) => {
-                let stored = live.segment.document(ordinal)?;
-                Carried {
-                    key: stored.key,
-                    payload: stored.payload,
-                    time: live.segment.time(ordinal)?,
-                    shingle_count: live.segment.shingle_count(ordinal)?,
-                    signature,
-                }
-            }
-            None => {
-                let content = from.state.memtable.read();
-                Carried {
-                    key: Cow::Owned(content.key(ordinal).to_vec()),
-                    payload: Cow::Owned(content.payload(ordinal).to_vec()),
-                    time: content.time(ordinal),
-                    shingle_count: content.shingle_count(ordinal),
-                    signature,
-                }
-            }
-        })
-    }
-
-    /// Writes the collected documents as one change.
-    fn write(&mut self) -> Result<()> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let operations: Vec<_> = self.batch.iter().map(Carried::operation).collect();
-        let written = steps::write_checked(self.core, &operations)?;
-        self.imported.inserted += written.count(Outcome::Inserted);
-        self.imported.replaced += written.count(Outcome::Replaced);
-        self.imported.unchanged += written.count(Outcome::Unchanged);
-        self.batch.clear();
-        self.batch_bytes = 0;
-        Ok(())
-    }
+    let operations: Vec<_> = batch.iter().map(Carried::operation).collect();
+    let written = steps::write_checked(core, &operations)?;
+    imported.inserted += written.count(Outcome::Inserted);
+    imported.replaced += written.count(Outcome::Replaced);
+    imported.unchanged += written.count(Outcome::Unchanged);
+    Ok(())
 }

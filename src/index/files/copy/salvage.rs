@@ -6,6 +6,7 @@
 
 use crate::catalog;
 use crate::format::catalog::{Listed, Row};
+use crate::index::files::folder::list_if_any;
 use crate::index::files::life;
 use crate::index::files::open::{self, hold, refuse_older};
 use crate::index::maintain::steps;
@@ -14,14 +15,12 @@ use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance, Options};
 use crate::index::write::batch::Operation;
 use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
+use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
-use crate::{Error, ErrorKind, Params, Result, wal};
+use crate::{Document, Error, ErrorKind, Params, Result, wal};
 use std::path::Path;
 use std::sync::Arc;
-
-/// Number of documents that are written to the new index at once.
-const BATCH_DOCUMENTS: usize = small!(salvage::BATCH_DOCUMENTS, 256);
 
 /// What salvage copied, and what it did not.
 #[derive(Debug, Default)]
@@ -71,9 +70,10 @@ pub(crate) fn salvage(
         Err(_) => None,
     };
     let mut report = Salvaged::default();
-    let (row, params) = identify(&**storage, &names, params, &mut report)?;
-    let listed = (!report.catalog_lost).then(|| row.clone());
+    let row = identify(&**storage, &names, params, &mut report)?;
+    let params = row.params.clone();
     let shape = shape_of(&params, row.uuid);
+    let listed = (!report.catalog_lost).then_some(row);
     let read_mode = options.read_mode;
     let wreck = Wreck { storage: Arc::clone(storage), names, row: listed, shape, read_mode };
     // One sync at the end is enough: after an earlier crash, the call can be repeated, because the
@@ -81,19 +81,17 @@ pub(crate) fn salvage(
     let (durability, maintenance) = (Durability::OsBuffer, Maintenance::Inline);
     let options = Options { durability, maintenance, ..options };
     let new = open::create(storage, out, &params, options)?;
-    let mut sink = Sink { core: &new, pending: Vec::new() };
     for number in wreck.segments(&mut report)? {
-        wreck.take_segment(number, &mut sink, &mut report)?;
+        wreck.take_segment(number, &new, &mut report)?;
     }
-    sink.flush()?;
-    wreck.take_wals(&mut sink, &mut report)?;
+    wreck.take_wals(&new, &mut report)?;
     report.documents = new.snapshot().len();
     let closed = life::close_locked(&new, &mut new.writer());
     new.events.deliver();
     closed.map(|()| report)
 }
 
-/// The row and the parameters. They come from the catalog, or else from the copy of the parameters.
+/// The row with the parameters. It comes from the catalog, or else from the copy of the parameters.
 /// Otherwise the caller gives the parameters, and the rest comes from the header of any readable
 /// file, which must have the same parameters.
 fn identify(
@@ -101,7 +99,7 @@ fn identify(
     names: &Names,
     given: Option<&Params>,
     report: &mut Salvaged,
-) -> Result<(Row, Params)> {
+) -> Result<Row> {
     match catalog::load(storage, &names.catalog()) {
         Ok(row) => {
             // If the catalog is an older copy, it does not list later files, so every file counts.
@@ -109,13 +107,13 @@ fn identify(
                 report.problems.push(error);
                 report.catalog_lost = true;
             }
-            return Ok((row.clone(), row.params));
+            return Ok(row);
         }
         Err(error) => report.problems.push(error),
     }
     report.catalog_lost = true;
     match read_parameters(storage, names) {
-        Ok(row) => return Ok((row.clone(), row.params)),
+        Ok(row) => return Ok(row),
         Err(error) => report.problems.push(error),
     }
     let Some(params) = given else {
@@ -138,16 +136,7 @@ fn identify(
             let what = "the index was made with other parameters";
             return Err(Error::about(ErrorKind::Mismatch, &path, what));
         }
-        let row = Row {
-            uuid,
-            params: params.clone(),
-            unicode: String::new(),
-            floor: 0,
-            wal: None,
-            file_next: 1,
-            segments: Vec::new(),
-        };
-        return Ok((row, params.clone()));
+        return Ok(Row::new(uuid, params.clone(), String::new()));
     }
     Err(Error::about(ErrorKind::Corrupt, names.root(), "no file of the index can be read"))
 }
@@ -156,11 +145,8 @@ fn identify(
 fn numbered(storage: &dyn Storage, names: &Names) -> Result<Vec<(u64, Ending)>> {
     let mut found = Vec::new();
     for folder in [names.segments_dir(), names.wal_dir()] {
-        match storage.list(&folder) {
-            Ok(entries) => found.extend(entries.iter().filter_map(|entry| parse(&entry.name))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("read", &folder, error)),
-        }
+        let entries = list_if_any(storage, &folder)?.unwrap_or_default();
+        found.extend(entries.iter().filter_map(|entry| parse(&entry.name)));
     }
     found.sort_by_key(|(number, _)| *number);
     Ok(found)
@@ -174,12 +160,8 @@ impl Wreck {
             return Ok(row.segments.iter().map(|entry| entry.number).collect());
         }
         let files = numbered(&*self.storage, &self.names)?;
-        let mut numbers = Vec::new();
-        for (number, ending) in files {
-            if ending == Ending::Segment {
-                numbers.push(number);
-            }
-        }
+        let segments = files.into_iter().filter(|(_, ending)| *ending == Ending::Segment);
+        let numbers: Vec<u64> = segments.map(|(number, _)| number).collect();
         if numbers.is_empty() {
             let what = "no segment is left";
             report.problems.push(Error::corrupt(&self.names.segments_dir(), 0, what));
@@ -188,7 +170,7 @@ impl Wreck {
     }
 
     /// Copies the readable documents of one segment, except those known to be dead.
-    fn take_segment(&self, number: u64, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+    fn take_segment(&self, number: u64, new: &Core, report: &mut Salvaged) -> Result<()> {
         let entry = self
             .row
             .as_ref()
@@ -219,9 +201,12 @@ impl Wreck {
                     note(report, error);
                 }
             }
-            if let Err(error) = take_document(&segment, ordinal, sink)? {
-                report.documents_lost += 1;
-                note(report, error);
+            match read_document(&segment, ordinal, &new.params) {
+                Ok(document) => write_document(new, &document)?,
+                Err(error) => {
+                    report.documents_lost += 1;
+                    note(report, error);
+                }
             }
         }
         Ok(())
@@ -269,7 +254,7 @@ impl Wreck {
     }
 
     /// Applies the readable records of the logs in order, removals included.
-    fn take_wals(&self, sink: &mut Sink, report: &mut Salvaged) -> Result<()> {
+    fn take_wals(&self, new: &Core, report: &mut Salvaged) -> Result<()> {
         for (number, ending) in numbered(&*self.storage, &self.names)? {
             let listed = self
                 .row
@@ -298,7 +283,7 @@ impl Wreck {
                 let operations = operations.map(|logged| logged.map(Operation::from));
                 let operations: std::result::Result<Vec<_>, _> = operations.collect();
                 match operations {
-                    Ok(operations) => sink.write(&operations)?,
+                    Ok(operations) => write(new, &operations)?,
                     Err(error) => report.problems.push(error.in_file(&path, 0)),
                 }
             }
@@ -315,65 +300,24 @@ fn note(report: &mut Salvaged, error: Error) {
     }
 }
 
-/// Copies a document. The inner error means that the document is damaged; the outer one comes from
-/// the new index.
-fn take_document(segment: &Segment, ordinal: u32, sink: &mut Sink) -> Result<Result<()>> {
-    let read = || {
-        let stored = segment.document(ordinal)?;
-        Ok(Taken {
-            key: stored.key.into_owned(),
-            payload: stored.payload.into_owned(),
-            time: segment.time(ordinal)?,
-            shingle_count: segment.shingle_count(ordinal)?,
-            signature: segment.signature(ordinal)?.into_owned(),
-        })
-    };
-    match read() {
-        Ok(taken) => sink.take(taken).map(Ok),
-        Err(error) => Ok(Err(error)),
-    }
+fn read_document(segment: &Segment, ordinal: u32, params: &Params) -> Result<Document> {
+    let stored = segment.document(ordinal)?;
+    let bytes = segment.signature(ordinal)?.into_owned().into_boxed_slice();
+    let signature = Signature::from_parts(params, segment.shingle_count(ordinal)?, bytes);
+    let (key, payload) = (stored.key.into_owned(), stored.payload.into_owned());
+    Ok(Document { key, payload, time: segment.time(ordinal)?, signature })
 }
 
-/// A document that is being copied.
-struct Taken {
-    key: Vec<u8>,
-    payload: Vec<u8>,
-    time: u64,
-    shingle_count: u32,
-    signature: Vec<u8>,
+/// Writes a document to the new index. If segments hold several versions of a key, the one with the
+/// latest time is kept; if times are equal, the one that was read last.
+fn write_document(core: &Core, document: &Document) -> Result<()> {
+    let newer = core.snapshot().get(&document.key)?;
+    if newer.is_some_and(|stored| stored.time > document.time) {
+        return Ok(());
+    }
+    write(core, &[Operation::from(document)])
 }
 
-/// The new index. If segments hold several versions of a key, the one with the latest time is kept;
-/// if times are equal, the one that was read last.
-struct Sink<'a> {
-    core: &'a Core,
-    pending: Vec<Taken>,
-}
-
-impl Sink<'_> {
-    fn take(&mut self, taken: Taken) -> Result<()> {
-        self.pending.push(taken);
-        if self.pending.len() >= BATCH_DOCUMENTS { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        for taken in std::mem::take(&mut self.pending) {
-            let newer = self.core.snapshot().get(&taken.key)?;
-            if newer.is_some_and(|stored| stored.time > taken.time) {
-                continue;
-            }
-            self.write(&[Operation::Insert {
-                key: &taken.key,
-                payload: Some(&taken.payload),
-                time: taken.time,
-                shingle_count: taken.shingle_count,
-                signature: &taken.signature,
-            }])?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, operations: &[Operation<'_>]) -> Result<()> {
-        steps::write_checked(self.core, operations).map(|_| ())
-    }
+fn write(core: &Core, operations: &[Operation<'_>]) -> Result<()> {
+    steps::write_checked(core, operations).map(|_| ())
 }

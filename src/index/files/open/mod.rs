@@ -77,15 +77,7 @@ pub(crate) fn row_of_new(params: &Params, options: &Options) -> Row {
     let (first, second) = uuid.split_at_mut(8);
     first.copy_from_slice(&(options.random)().to_le_bytes());
     second.copy_from_slice(&(options.random)().to_le_bytes());
-    Row {
-        uuid,
-        params: params.clone(),
-        unicode: crate::sketch::unicode_versions(),
-        floor: 0,
-        wal: None,
-        file_next: 1,
-        segments: Vec::new(),
-    }
+    Row::new(uuid, params.clone(), crate::sketch::unicode_versions())
 }
 
 /// Opens an existing index.
