@@ -35,7 +35,7 @@ pub(super) struct BlockFile {
     pub(super) file: Arc<dyn File>,
     listed: Listed,
     header: FileHeader,
-    footer: Footer,
+    pub(super) footer: Footer,
     /// The length of the body as `usize`.
     pub(super) body_bytes: usize,
     pub(super) tail: Tail,
@@ -120,14 +120,6 @@ impl BlockFile {
             crc_table: tail.roots.iter().map(|_| OnceLock::new()).collect(),
             tail,
         })
-    }
-
-    pub(super) fn footer(&self) -> &Footer {
-        &self.footer
-    }
-
-    pub(super) fn tail(&self) -> &Tail {
-        &self.tail
     }
 
     /// The file, which stays readable after its name is removed.

@@ -43,13 +43,14 @@ pub(crate) struct Builder {
     tables: Option<TableProgress>,
 }
 
+/// What to push next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BuildPhase {
+pub(crate) enum BuildPhase {
     Signatures,
     Documents,
     Times,
     ShingleCounts,
-    TableProgress,
+    Tables,
 }
 
 /// The state of the last phase, which writes the tables.
@@ -104,6 +105,11 @@ impl Builder {
         Ok(builder)
     }
 
+    /// The section to push next. A phase ends with the last document of the segment.
+    pub(crate) fn phase(&self) -> BuildPhase {
+        self.phase
+    }
+
     /// Step 1: the signatures of the next documents, any number of them. Like the next steps,
     /// returns the number of bytes.
     pub(crate) fn push_signatures(&mut self, signatures: &[u8]) -> Result<usize> {
@@ -149,7 +155,7 @@ impl Builder {
     /// Step 5: computes and writes bucket tables. Reads and writes about `budget_bytes` per call,
     /// but always makes some progress. Returns true when all tables are done.
     pub(crate) fn step(&mut self, budget_bytes: usize) -> Result<bool> {
-        assert!(self.phase == BuildPhase::TableProgress, "tables come after all documents");
+        assert!(self.phase == BuildPhase::Tables, "tables come after all documents");
         let mut spent = 0;
         loop {
             spent += match self.rebuild().need() {
@@ -226,9 +232,9 @@ impl Builder {
                 BuildPhase::Times
             }
             BuildPhase::Times => BuildPhase::ShingleCounts,
-            BuildPhase::ShingleCounts | BuildPhase::TableProgress => {
+            BuildPhase::ShingleCounts | BuildPhase::Tables => {
                 self.begin_tables()?;
-                BuildPhase::TableProgress
+                BuildPhase::Tables
             }
         };
         Ok(())

@@ -43,16 +43,15 @@ impl Dead {
     ) -> Result<Self> {
         let expected = header(FileKind::Dead, listed.number, shape);
         let blocks = BlockFile::open(storage, path, listed, &expected, mode)?;
-        let tail_offset = blocks.footer().tail_offset;
-        let properties = DeadProperties::decode(&blocks.tail().properties)
+        let tail_offset = blocks.footer.tail_offset;
+        let properties = DeadProperties::decode(&blocks.tail.properties)
             .map_err(|error| error.in_file(path, tail_offset))?;
         if properties.segment != segment || properties.docs != docs {
             return Err(blocks.corrupt(tail_offset, "dead file belongs to another segment"));
         }
         match properties.layout() {
             Some((section, body_bytes))
-                if blocks.tail().sections == [section]
-                    && body_bytes == blocks.footer().body_bytes =>
+                if blocks.tail.sections == [section] && body_bytes == blocks.footer.body_bytes =>
             {
                 Ok(Self { blocks, properties, section })
             }
@@ -76,12 +75,8 @@ impl Dead {
     pub(crate) fn bits(&self) -> Result<Vec<u64>> {
         let words = index(self.properties.docs).div_ceil(64);
         let bytes = self.blocks.read(self.section.offset, words * 8)?;
-        let mut bits = Vec::with_capacity(words);
-        for word in bytes.chunks_exact(8) {
-            let mut array = [0; 8];
-            array.copy_from_slice(word);
-            bits.push(u64::from_le_bytes(array));
-        }
+        let words = bytes.as_chunks().0;
+        let bits: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let set: u64 = bits.iter().map(|word| u64::from(word.count_ones())).sum();
         if set != u64::from(self.properties.dead) || beyond(&bits, self.properties.docs) {
             return Err(self.blocks.corrupt(self.section.offset, "dead documents are miscounted"));
@@ -95,7 +90,7 @@ impl Dead {
             return Ok(());
         }
         let end = self.section.offset + self.section.bytes;
-        super::verify::zeros(&self.blocks, end..self.blocks.footer().body_bytes, watch);
+        super::verify::zeros(&self.blocks, end..self.blocks.footer.body_bytes, watch);
         if let Err(error) = self.bits() {
             (watch.problem)(error);
         }

@@ -18,9 +18,6 @@ pub(super) fn read_header_and_footer(
     listed: &Listed,
     expected: &FileHeader,
 ) -> Result<(Footer, Tail)> {
-    let read = |bytes: &mut [u8], offset| {
-        file.read_at(bytes, offset).map_err(|error| Error::io("read", path, error))
-    };
     let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
     if length != listed.length {
         return Err(Error::corrupt(
@@ -29,17 +26,7 @@ pub(super) fn read_header_and_footer(
             "the length of the file differs from the catalog",
         ));
     }
-    let mut footer_bytes = [0; Footer::BYTES];
-    let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
-        return Err(Error::corrupt(path, length, "file is shorter than its footer"));
-    };
-    read(&mut footer_bytes, at)?;
-    let footer = Footer::decode(&footer_bytes, length).map_err(|error| error.in_file(path, at))?;
-    // The footer's lengths agree with the file length, so the tail is not longer than the file.
-    let tail_bytes = narrow(length.saturating_sub(footer.tail_offset), "tail")
-        .map_err(|error| error.in_file(path, at))?;
-    let mut bytes = vec![0; tail_bytes];
-    read(&mut bytes, footer.tail_offset)?;
+    let (footer, mut bytes) = read_tail(file, path, length)?;
     if xxhash_rust::xxh3::xxh3_64(&bytes) != listed.tail_hash {
         return Err(Error::corrupt(
             path,
@@ -47,17 +34,33 @@ pub(super) fn read_header_and_footer(
             "the tail of the file differs from the catalog",
         ));
     }
-    bytes.truncate(tail_bytes.saturating_sub(Footer::BYTES));
+    bytes.truncate(bytes.len().saturating_sub(Footer::BYTES));
     let tail =
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
-    read(&mut header_bytes, 0)?;
+    file.read_at(&mut header_bytes, 0).map_err(|error| Error::io("read", path, error))?;
     // Checked as for writing, because a writer must respect flags that forbid writing.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
     if header != *expected || !footer_agrees || header.number != listed.number {
         return Err(Error::corrupt(path, 0, "file belongs to another index, place or parameters"));
     }
+    Ok((footer, tail))
+}
+
+/// The footer, and the bytes from the tail to the end of the file.
+fn read_tail(file: &dyn File, path: &Path, length: u64) -> Result<(Footer, Vec<u8>)> {
+    let Some(at) = length.checked_sub(wide(Footer::BYTES)) else {
+        return Err(Error::corrupt(path, length, "file is shorter than its footer"));
+    };
+    let mut footer = [0; Footer::BYTES];
+    file.read_at(&mut footer, at).map_err(|error| Error::io("read", path, error))?;
+    let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
+    // The footer's lengths agree with the file length, so the tail is not longer than the file.
+    let count = narrow(length.saturating_sub(footer.tail_offset), "tail");
+    let mut tail = vec![0; count.map_err(|error| error.in_file(path, at))?];
+    let read = file.read_at(&mut tail, footer.tail_offset);
+    read.map_err(|error| Error::io("read", path, error))?;
     Ok((footer, tail))
 }
 
@@ -69,14 +72,7 @@ pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader
     let mut header = [0; FileHeader::BYTES];
     file.read_at(&mut header, 0).map_err(fail)?;
     let header = FileHeader::decode(&header, false).map_err(|error| error.in_file(path, 0))?;
-    let at = length.saturating_sub(wide(Footer::BYTES));
-    let mut footer = [0; Footer::BYTES];
-    file.read_at(&mut footer, at).map_err(fail)?;
-    let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
-    let count = narrow(length.saturating_sub(footer.tail_offset), "tail")
-        .map_err(|error| error.in_file(path, at))?;
-    let mut tail = vec![0; count];
-    file.read_at(&mut tail, footer.tail_offset).map_err(fail)?;
+    let (_, tail) = read_tail(&*file, path, length)?;
     let tail_hash = xxhash_rust::xxh3::xxh3_64(&tail);
     Ok((header, Listed { number: header.number, length, tail_hash }))
 }

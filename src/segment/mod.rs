@@ -32,7 +32,7 @@ mod writer;
 
 use crate::format::catalog::Listed;
 pub(crate) use blocks::not_mapped;
-pub(crate) use builder::Builder;
+pub(crate) use builder::{BuildPhase, Builder};
 pub(crate) use dead::{Bits, Dead, Ranks, write_dead};
 pub(crate) use header_footer::describe;
 pub(crate) use look_up::{Entries, LOOK_UPS_TOGETHER, LookUp, Tables};

@@ -59,7 +59,7 @@ impl Segment {
         shape.assert_valid();
         let expected = header(FileKind::Segment, listed.number, shape);
         let blocks = BlockFile::open(storage, path, listed, &expected, mode)?;
-        let (footer, tail) = (blocks.footer(), blocks.tail());
+        let (footer, tail) = (&blocks.footer, &blocks.tail);
         let decode = || {
             let properties = SegmentProperties::decode(&tail.properties)?;
             let layout = SegmentLayout::decode(&properties, &tail.sections, footer.body_bytes)?;

@@ -39,7 +39,7 @@ impl Segment {
 
 /// Writes the new header and the old body. Returns the offset of the body's end.
 fn copy_body(blocks: &BlockFile, header: &FileHeader, output: &mut Output) -> Result<u64> {
-    let body_bytes = blocks.footer().body_bytes;
+    let body_bytes = blocks.footer.body_bytes;
     let mut stream = Stream::at(0);
     stream.push(&header.encode(), output)?;
     while stream.position() < body_bytes {

@@ -88,7 +88,7 @@ pub(super) fn blocks(file: &BlockFile, watch: &mut Watch<'_>) -> Result<bool> {
         }
     };
     note(file.verify_ends(), watch);
-    for block in 0..file.tail().roots.len() {
+    for block in 0..file.tail.roots.len() {
         note(file.verify_crc_block(block), watch);
         watch.progress(BLOCK_BYTES)?;
     }

@@ -12,7 +12,7 @@ use crate::format::catalog::SegmentEntry;
 #[cfg(test)]
 use crate::index::tests::planted::{cut, shifted};
 use crate::memtable::{Content, Memtable};
-use crate::segment::{Builder, Ranks};
+use crate::segment::{BuildPhase, Builder, Ranks};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,33 +49,12 @@ impl Input {
     }
 }
 
-/// The section being copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::index) enum MergePass {
-    Signatures,
-    Documents,
-    Times,
-    ShingleCounts,
-    Tables,
-}
-
-impl MergePass {
-    fn next(self) -> Self {
-        match self {
-            Self::Signatures => Self::Documents,
-            Self::Documents => Self::Times,
-            Self::Times => Self::ShingleCounts,
-            Self::ShingleCounts | Self::Tables => Self::Tables,
-        }
-    }
-}
-
 /// A running merge.
 #[derive(Debug)]
 pub(crate) struct Merge {
     pub(in crate::index) inputs: Vec<Input>,
     pub(in crate::index) builder: Builder,
-    pub(in crate::index) pass: MergePass,
+    /// The input being copied, and the position in it.
     input: usize,
     position: usize,
 }
@@ -84,7 +63,7 @@ impl Merge {
     /// Starts a merge of inputs with at least one live document. `builder` expects as many
     /// documents as the inputs contribute.
     pub(crate) fn begin(builder: Builder, inputs: Vec<Input>) -> Self {
-        Self { inputs, builder, pass: MergePass::Signatures, input: 0, position: 0 }
+        Self { inputs, builder, input: 0, position: 0 }
     }
 
     /// Does about `budget` bytes of work. Returns true if everything is done but `finish`.
@@ -99,20 +78,18 @@ impl Merge {
     /// budget was used up before.
     pub(in crate::index) fn copy(&mut self, budget: usize) -> Result<Option<usize>> {
         let mut left = budget;
-        while self.pass != MergePass::Tables {
+        while self.builder.phase() != BuildPhase::Tables {
             if left == 0 {
                 return Ok(None);
             }
-            let Some(input) = self.inputs.get(self.input) else {
-                (self.pass, self.input) = (self.pass.next(), 0);
-                continue;
-            };
-            if self.position == input.positions() {
-                (self.input, self.position) = (self.input + 1, 0);
-                continue;
-            }
-            let moved = copy(&mut self.builder, self.pass, input, &mut self.position, left)?;
+            let (phase, input) = (self.builder.phase(), &self.inputs[self.input]);
+            let moved = copy(&mut self.builder, phase, input, &mut self.position, left)?;
             left = left.saturating_sub(moved);
+            if self.builder.phase() != phase {
+                (self.input, self.position) = (0, 0);
+            } else if self.position == input.positions() {
+                (self.input, self.position) = (self.input + 1, 0);
+            }
         }
         Ok(Some(left))
     }
@@ -124,12 +101,12 @@ impl Merge {
 
     /// The fraction done, from 0 to 1: half of the work is copying, the other half the tables.
     pub(crate) fn share_done(&self) -> f64 {
-        let pass = match self.pass {
-            MergePass::Signatures => 0.0,
-            MergePass::Documents => 1.0,
-            MergePass::Times => 2.0,
-            MergePass::ShingleCounts => 3.0,
-            MergePass::Tables => return 0.5 + 0.5 * self.builder.share_done(),
+        let pass = match self.builder.phase() {
+            BuildPhase::Signatures => 0.0,
+            BuildPhase::Documents => 1.0,
+            BuildPhase::Times => 2.0,
+            BuildPhase::ShingleCounts => 3.0,
+            BuildPhase::Tables => return 0.5 + 0.5 * self.builder.share_done(),
         };
         let all: usize = self.inputs.iter().map(Input::positions).sum();
         let before: usize = self.inputs[..self.input].iter().map(Input::positions).sum();
@@ -141,7 +118,7 @@ impl Merge {
 /// bytes copied.
 fn copy(
     builder: &mut Builder,
-    pass: MergePass,
+    phase: BuildPhase,
     input: &Input,
     position: &mut usize,
     budget: usize,
@@ -150,7 +127,7 @@ fn copy(
     match input {
         Input::Memtable { memtable, live } => {
             while moved < budget && *position < live.len() {
-                moved += copy_some(builder, pass, &memtable.read(), live, position)?;
+                moved += copy_some(builder, phase, &memtable.read(), live, position)?;
             }
         }
         Input::Segment { live, ranks } => {
@@ -164,20 +141,20 @@ fn copy(
                 }
                 next += 1;
                 let segment = &live.segment;
-                moved += match pass {
-                    MergePass::Signatures => {
+                moved += match phase {
+                    BuildPhase::Signatures => {
                         let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
                         next = end;
                         let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
                         builder.push_signatures(&segment.signatures(run)?)?
                     }
-                    MergePass::Documents => {
+                    BuildPhase::Documents => {
                         let stored = segment.document(ordinal)?;
                         let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
                         builder.push_document(&stored.key, payload)?
                     }
-                    MergePass::Times => builder.push_time(segment.time(ordinal)?)?,
-                    MergePass::ShingleCounts | MergePass::Tables => {
+                    BuildPhase::Times => builder.push_time(segment.time(ordinal)?)?,
+                    BuildPhase::ShingleCounts | BuildPhase::Tables => {
                         builder.push_shingle_count(segment.shingle_count(ordinal)?)?
                     }
                 };
@@ -193,13 +170,13 @@ fn copy(
 /// calls writers can proceed: during a backup they still use this memtable.
 fn copy_some(
     builder: &mut Builder,
-    pass: MergePass,
+    phase: BuildPhase,
     content: &Content,
     live: &[u32],
     position: &mut usize,
 ) -> Result<usize> {
     let rest = &live[*position..];
-    if pass == MergePass::Signatures {
+    if phase == BuildPhase::Signatures {
         let run = run(rest);
         *position += run.len();
         return builder.push_signatures(content.signatures(run));
@@ -208,11 +185,11 @@ fn copy_some(
     *position += some.len();
     let mut moved = 0;
     for &ordinal in some {
-        moved += match pass {
-            MergePass::Documents => {
+        moved += match phase {
+            BuildPhase::Documents => {
                 builder.push_document(content.key(ordinal), content.payload(ordinal))?
             }
-            MergePass::Times => builder.push_time(content.time(ordinal))?,
+            BuildPhase::Times => builder.push_time(content.time(ordinal))?,
             _ => builder.push_shingle_count(content.shingle_count(ordinal))?,
         };
     }
