@@ -30,7 +30,7 @@ use redb::{StorageBackend, TableDefinition};
 use crate::format::bytes::{narrow, wide};
 use crate::format::catalog::Row;
 use crate::storage::{OpenMode, Storage, names, parent_of, publish_over};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 
 const TABLE: TableDefinition<u64, &[u8]> = TableDefinition::new("nearkin");
 const KEY: u64 = 0;
@@ -57,7 +57,7 @@ pub(crate) fn load_with_hash(storage: &dyn Storage, path: &Path) -> Result<(Row,
     // Looked for after the file was read: the mark goes only when the file's name is durable.
     match storage.bytes_of(&names::commit_mark_of(path)) {
         Ok(_) => planted!(CatalogNotSyncedAtOpen, Ok(()), storage.sync_dir(parent_of(path)))
-            .map_err(|error| Error::io("sync", path, error))?,
+            .or_io("sync", path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(Error::io("look beside", path, error)),
     }

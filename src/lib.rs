@@ -175,6 +175,7 @@ mod sync;
 mod wal;
 
 pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Verified};
+pub(crate) use error::OrIo;
 pub use error::{Error, ErrorKind, Result};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,

@@ -17,7 +17,7 @@ use crate::format::wal::{
     Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
 };
 use crate::storage::{self, File, OpenMode, Storage};
-use crate::{Error, Result};
+use crate::{Error, OrIo, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -261,8 +261,7 @@ fn headers_behind(bytes: &[u8], identity: &WalIdentity, stop: u64, last: u64) ->
 /// For salvage: returns every change of a log that is still valid, whatever lies in between. The
 /// identity is read from the log itself.
 pub(crate) fn salvage(storage: &dyn Storage, path: &Path) -> Result<SalvagedLog> {
-    let bytes = storage::read_start(storage, path, u64::MAX);
-    let bytes = bytes.map_err(|error| Error::io("read", path, error))?;
+    let bytes = storage::read_start(storage, path, u64::MAX).or_io("read", path)?;
     let length = wide(bytes.len());
     let identity = decode_identity(&bytes).map_err(|error| error.in_file(path, 0))?;
     let mut salvaged = SalvagedLog { identity, bytes, bodies: Vec::new() };
@@ -358,8 +357,8 @@ fn decode_identity(bytes: &[u8]) -> std::result::Result<WalIdentity, crate::form
 /// Whether an unlisted log contains a valid record. A log gets records only after it was listed, so
 /// such a record shows that the catalog was replaced by an older one.
 pub(crate) fn holds_a_record(storage: &dyn Storage, path: &Path) -> Result<bool> {
-    let bytes = storage::read_start(storage, path, RECORDS_BEGIN + wide(RecordHeader::BYTES));
-    let bytes = bytes.map_err(|error| Error::io("read", path, error))?;
+    let bytes = storage::read_start(storage, path, RECORDS_BEGIN + wide(RecordHeader::BYTES))
+        .or_io("read", path)?;
     let Ok(identity) = decode_identity(&bytes) else { return Ok(false) };
     let first = usize::try_from(RECORDS_BEGIN).ok().and_then(|begin| bytes.get(begin..));
     let first = RecordHeader::decode(first.unwrap_or_default(), identity.salt, RECORDS_BEGIN);

@@ -73,7 +73,7 @@ impl<'d> Fresh<'d> {
         signature: &'d Signature,
         mut found: impl FnMut(FreshMatch),
     ) {
-        let by_counts = self.alike.asks_for_counts();
+        let by_counts = self.alike.asks_for_containment();
         for band in self.bands(signature) {
             let mut next = self.bands.get(&band).copied();
             while let Some(place) = next {

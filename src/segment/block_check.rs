@@ -177,14 +177,8 @@ impl BlockFile {
         true
     }
 
-    /// Reads a block from the disk and verifies it.
-    pub(super) fn fetch(&self, block: usize, bytes: &mut Block) -> Result<()> {
-        self.read_disk(bytes, wide(block * BLOCK_BYTES))?;
-        self.check_block(block, bytes)
-    }
-
     /// Reads consecutive blocks from the disk and verifies them.
-    pub(super) fn fetch_all(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
+    pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
         self.read_disk(bytes, wide(first * BLOCK_BYTES))?;
         let blocks = bytes.chunks_exact(BLOCK_BYTES);
         (first..).zip(blocks).try_for_each(|(block, bytes)| self.check_block(block, bytes))

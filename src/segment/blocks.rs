@@ -14,7 +14,7 @@ use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::storage::map::is_without_maps;
 use crate::storage::{File, Map, OpenMode, Storage, prefetch};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl BlockFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(Error::corrupt(path, 0, "a file of the index is missing"));
             }
-            other => other.map_err(|error| Error::io("open", path, error))?,
+            other => other.or_io("open", path)?,
         };
         let (footer, tail) = read_header_and_footer(&*file, path, listed, header)?;
         let map = match mode {
@@ -164,7 +164,11 @@ impl BlockFile {
     #[inline(never)]
     fn read_otherwise(&self, offset: u64, count: usize) -> Result<Cow<'_, [u8]>> {
         let begin = self.range(offset, count)?;
-        let Some(map) = &self.map else { return self.read_copy(begin, count).map(Cow::Owned) };
+        let Some(map) = &self.map else {
+            let mut copy = vec![0; count];
+            self.copy_blocks(begin, &mut copy)?;
+            return Ok(Cow::Owned(copy));
+        };
         if self.verified.any_missing() {
             self.check_range(begin, count)?;
         } else if count > LONG_READ_BYTES {
@@ -174,12 +178,6 @@ impl BlockFile {
         }
         // Cannot panic: the map is as long as the file, and `range` has checked the bounds.
         Ok(Cow::Borrowed(&map.bytes()[begin..begin + count]))
-    }
-
-    fn read_copy(&self, begin: usize, count: usize) -> Result<Vec<u8>> {
-        let mut copy = vec![0; count];
-        self.copy_blocks(begin, &mut copy)?;
-        Ok(copy)
     }
 
     /// Reads a few verified bytes of the body, without allocation in any mode.
@@ -257,16 +255,6 @@ impl BlockFile {
         self.copy_blocks(begin, out)
     }
 
-    /// Reads a block from the disk and verifies it again.
-    pub(super) fn verify_block(&self, block: usize) -> Result<()> {
-        self.fetch(block, &mut [0; BLOCK_BYTES])
-    }
-
-    /// Reads a block of the CRC table from the disk and verifies it again.
-    pub(super) fn verify_crc_block(&self, index: usize) -> Result<()> {
-        self.fetch_crcs(index).map(|_| ())
-    }
-
     /// Reads header and tail from the disk and verifies them again.
     pub(super) fn verify_ends(&self) -> Result<()> {
         read_header_and_footer(&*self.file, &self.path, &self.listed, &self.header).map(|_| ())
@@ -292,7 +280,7 @@ impl BlockFile {
             let count = if whole > 0 { whole } else { out.len().min(BLOCK_BYTES - within) };
             let (now, later) = out.split_at_mut(count);
             if whole > 0 {
-                self.fetch_all(block, now)?;
+                self.fetch(block, now)?;
             } else {
                 self.fetch(block, &mut bytes)?;
                 now.copy_from_slice(&bytes[within..within + count]);
@@ -304,7 +292,7 @@ impl BlockFile {
     }
 
     pub(super) fn read_disk(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        self.file.read_at(bytes, offset).map_err(|error| Error::io("read", &self.path, error))
+        self.file.read_at(bytes, offset).or_io("read", &self.path)
     }
 }
 

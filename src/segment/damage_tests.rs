@@ -388,7 +388,7 @@ fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damage
         assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
         let read = open(mode).blocks.array::<8>(at + 16).map(|_| ());
         assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
-        let read = segment.blocks.verify_block(block);
+        let read = segment.blocks.fetch(block, &mut [0; 4096]);
         assert_eq!(read.map_err(corrupt).is_err(), is_damaged, "block {block}, {mode:?}");
     }
     let unchecked = open(ReadMode::Mmap);

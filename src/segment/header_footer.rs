@@ -7,7 +7,7 @@ use crate::format::bytes::{narrow, wide};
 use crate::format::catalog::Listed;
 use crate::format::header::FileHeader;
 use crate::storage::{File, OpenMode, Storage};
-use crate::{Error, Result};
+use crate::{Error, OrIo, Result};
 use std::path::Path;
 
 /// Reads and checks the footer, the tail and the header, in this order. The footer comes first,
@@ -18,7 +18,7 @@ pub(super) fn read_header_and_footer(
     listed: &Listed,
     expected: &FileHeader,
 ) -> Result<(Footer, Tail)> {
-    let length = file.bytes().map_err(|error| Error::io("measure", path, error))?;
+    let length = file.bytes().or_io("measure", path)?;
     if length != listed.length {
         return Err(Error::corrupt(
             path,
@@ -38,7 +38,7 @@ pub(super) fn read_header_and_footer(
     let tail =
         Tail::decode(&bytes, &footer).map_err(|error| error.in_file(path, footer.tail_offset))?;
     let mut header_bytes = [0; FileHeader::BYTES];
-    file.read_at(&mut header_bytes, 0).map_err(|error| Error::io("read", path, error))?;
+    file.read_at(&mut header_bytes, 0).or_io("read", path)?;
     // Checked as for writing, because a writer must respect flags that forbid writing.
     let header = FileHeader::decode(&header_bytes, true).map_err(|error| error.in_file(path, 0))?;
     let footer_agrees = footer.kind == header.kind && footer.number == header.number;
@@ -54,23 +54,21 @@ fn read_tail(file: &dyn File, path: &Path, length: u64) -> Result<(Footer, Vec<u
         return Err(Error::corrupt(path, length, "file is shorter than its footer"));
     };
     let mut footer = [0; Footer::BYTES];
-    file.read_at(&mut footer, at).map_err(|error| Error::io("read", path, error))?;
+    file.read_at(&mut footer, at).or_io("read", path)?;
     let footer = Footer::decode(&footer, length).map_err(|error| error.in_file(path, at))?;
     // The footer's lengths agree with the file length, so the tail is not longer than the file.
     let count = narrow(length.saturating_sub(footer.tail_offset), "tail");
     let mut tail = vec![0; count.map_err(|error| error.in_file(path, at))?];
-    let read = file.read_at(&mut tail, footer.tail_offset);
-    read.map_err(|error| Error::io("read", path, error))?;
+    file.read_at(&mut tail, footer.tail_offset).or_io("read", path)?;
     Ok((footer, tail))
 }
 
 /// Describes a block file by its own header and tail, to salvage it without a catalog.
 pub(crate) fn describe(storage: &dyn Storage, path: &Path) -> Result<(FileHeader, Listed)> {
-    let fail = |error| Error::io("read", path, error);
-    let file = storage.open(path, OpenMode::Read).map_err(fail)?;
-    let length = file.bytes().map_err(fail)?;
+    let file = storage.open(path, OpenMode::Read).or_io("read", path)?;
+    let length = file.bytes().or_io("read", path)?;
     let mut header = [0; FileHeader::BYTES];
-    file.read_at(&mut header, 0).map_err(fail)?;
+    file.read_at(&mut header, 0).or_io("read", path)?;
     let header = FileHeader::decode(&header, false).map_err(|error| error.in_file(path, 0))?;
     let (_, tail) = read_tail(&*file, path, length)?;
     let tail_hash = xxhash_rust::xxh3::xxh3_64(&tail);

@@ -131,7 +131,7 @@ impl ExpectedSums {
                 at = stop;
             }
             watch.progress(6 * index(entries.count()))?;
-            if !walk.is_ordered() {
+            if walk.is_disordered {
                 return Ok(false);
             }
         }
@@ -156,10 +156,6 @@ struct TableWalk {
 }
 
 impl TableWalk {
-    fn is_ordered(&self) -> bool {
-        !self.is_disordered
-    }
-
     /// Checks the order of consecutive entries of one group, and adds their hashes to the sum.
     #[inline]
     fn group(

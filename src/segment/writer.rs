@@ -8,7 +8,7 @@ use crate::format::blocks::{BLOCK_BYTES, Footer, Geometry, PROPERTY_BYTES, Secti
 use crate::format::bytes::{narrow, wide};
 use crate::format::header::{FileHeader, FileKind};
 use crate::storage::{File, OpenMode, Storage, names, publish};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,9 +136,7 @@ impl Output {
         write_bytes: usize,
     ) -> Result<Self> {
         let tmp = names::tmp_of(path);
-        let file = storage
-            .open(&tmp, OpenMode::Create)
-            .map_err(|error| Error::io("create", &tmp, error))?;
+        let file = storage.open(&tmp, OpenMode::Create).or_io("create", &tmp)?;
         Ok(Self {
             storage: Arc::clone(storage),
             path: path.to_path_buf(),
@@ -237,12 +235,12 @@ impl Output {
             }
             self.file.start_writing(offset, wide(filled))
         });
-        started.map_err(|error| Error::io("write", &self.tmp, error))?;
+        started.or_io("write", &self.tmp)?;
         self.spare.push(bytes);
         self.unsynced_bytes += filled;
         if self.unsynced_bytes >= UNSYNCED_BYTES_MAX {
             self.unsynced_bytes = 0;
-            self.file.sync().map_err(|error| Error::io("sync", &self.tmp, error))?;
+            self.file.sync().or_io("sync", &self.tmp)?;
         }
         Ok(())
     }
@@ -262,7 +260,7 @@ impl Output {
             usize::try_from(until - begin).expect("callers read only ranges that fit in memory");
         // The read overwrites all bytes, so old bytes need not be cleared.
         out.resize(count, 0);
-        self.file.read_at(out, begin).map_err(|error| Error::io("read back", &self.tmp, error))?;
+        self.file.read_at(out, begin).or_io("read back", &self.tmp)?;
         for (index, bytes) in out.chunks(BLOCK_BYTES).enumerate() {
             let offset = begin + wide(index * BLOCK_BYTES);
             let expected = if bytes.len() == BLOCK_BYTES && !self.is_shared(offset) {
@@ -334,12 +332,9 @@ impl Output {
         };
         tail_bytes.extend_from_slice(&footer.encode());
         for (bytes, offset) in [(&crcs, body_bytes), (&tail_bytes, geometry.tail_offset)] {
-            self.file
-                .write_at(bytes, offset)
-                .map_err(|error| Error::io("write", &self.tmp, error))?;
+            self.file.write_at(bytes, offset).or_io("write", &self.tmp)?;
         }
-        publish(&*self.storage, &*self.file, &self.tmp, &self.path)
-            .map_err(|error| Error::io("publish", &self.path, error))?;
+        publish(&*self.storage, &*self.file, &self.tmp, &self.path).or_io("publish", &self.path)?;
         self.is_published = true;
         Ok(Listed {
             number: header.number,

@@ -12,7 +12,7 @@ use crate::format::bytes::{narrow, wide};
 use crate::format::header::FileHeader;
 use crate::format::wal::{Operations, RECORDS_BEGIN, RecordHeader, RecordKind, WalHeader};
 use crate::storage::{File, OpenMode, Storage};
-use crate::{Error, Result};
+use crate::{Error, OrIo, Result};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -137,8 +137,7 @@ impl LogReader {
     /// after a read, the bytes that were read belong to this log: another log would have written
     /// its headers before its first record.
     fn check_identity(&self) -> Result<()> {
-        let fail = |error: io::Error| Error::io("read", &self.path, error);
-        let length = self.file.bytes().map_err(fail)?;
+        let length = self.file.bytes().or_io("read", &self.path)?;
         if length != self.identity.length || length < RECORDS_BEGIN {
             return Err(Error::corrupt(
                 &self.path,
@@ -150,7 +149,7 @@ impl LogReader {
             ));
         }
         let mut bytes = [0; FileHeader::BYTES + WalHeader::BYTES];
-        self.file.read_at(&mut bytes, 0).map_err(fail)?;
+        self.file.read_at(&mut bytes, 0).or_io("read", &self.path)?;
         let found = decode_identity(&bytes).map_err(|e| e.in_file(&self.path, 0))?;
         if found != self.identity {
             return Err(Error::corrupt(
@@ -199,7 +198,8 @@ impl LogReader {
                 );
                 return Err(Error::corrupt(&self.path, stop, what));
             }
-            window.forget_from(stop)?;
+            // Read again from there on.
+            window.bytes.truncate(window.at(stop)?);
         };
         let bytes = window.bytes;
         self.check_identity()?;
@@ -244,15 +244,7 @@ impl LogWindow<'_> {
         let length = self.at(end)?;
         let old = self.bytes.len();
         self.bytes.resize(length, 0);
-        let read = self.reader.file.read_at(&mut self.bytes[old..], begin);
-        read.map_err(|error| Error::io("read", &self.reader.path, error))
-    }
-
-    /// Discards the bytes from `offset` on.
-    fn forget_from(&mut self, offset: u64) -> Result<()> {
-        let at = self.at(offset)?;
-        self.bytes.truncate(at);
-        Ok(())
+        self.reader.file.read_at(&mut self.bytes[old..], begin).or_io("read", &self.reader.path)
     }
 
     /// Takes records for as long as they are valid. Returns the end of the last one.

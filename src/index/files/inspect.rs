@@ -1,6 +1,7 @@
 //! Inspecting the whole index: statistics, and the full verification of everything on disk.
 
 use crate::format::bytes::{index, wide};
+use crate::index::files::folder::list_if_any;
 use crate::index::files::{follow, sharded};
 use crate::index::merge::parameters;
 use crate::index::read::locate::locate_all;
@@ -74,19 +75,15 @@ pub(crate) fn last_maintenance_error(core: &Core) -> Option<String> {
 }
 
 fn bytes_of_files(core: &Core, folder: &Path) -> Result<u64> {
-    let fail = |error| Error::io("read", folder, error);
     let mut bytes = 0;
-    let entries = match core.storage.list(folder) {
-        // The index was deleted while this handle was open.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        listed => listed.map_err(fail)?,
-    };
+    // There is no folder if the index was deleted while this handle was open.
+    let entries = list_if_any(&*core.storage, folder)?.unwrap_or_default();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
         match core.storage.bytes_of(&folder.join(&entry.name)) {
             Ok(length) => bytes += length,
             // Deleted since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(fail(error)),
+            Err(error) => return Err(Error::io("read", folder, error)),
         }
     }
     Ok(bytes)

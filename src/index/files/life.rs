@@ -50,23 +50,14 @@ pub(crate) fn close_locked(core: &Core, writer: &mut Writer) -> Result<()> {
     if writer.catalog.row().wal.is_some() {
         flush::flush_locked(core, writer, NextWal::None)?;
     }
-    if is_tiny(writer.catalog.row(), &core.options) {
-        leave_little(core, writer);
-    } else {
+    // The spare of a tiny index would make up most of its size. It is truncated, but not deleted:
+    // the number in its name reveals a catalog that is an older copy (see `open/litter.rs`).
+    if !is_tiny(writer.catalog.row(), &core.options) {
         shorten_spare(core, writer, core.options.wal_bytes_min);
+    } else if writer.has_logged {
+        shorten_spare(core, writer, 0);
     }
     Ok(())
-}
-
-/// Shrinks the files of a tiny index. It keeps no reserve, which would make up most of its
-/// size. A failure here only wastes space.
-fn leave_little(core: &Core, writer: &Writer) {
-    if !writer.has_logged {
-        return;
-    }
-    // The spare file is truncated, but not deleted: the number in its name reveals a catalog
-    // that is an older copy (see `open/litter.rs`).
-    shorten_spare(core, writer, 0);
 }
 
 /// Shortens the spare log. A closed index keeps it as a reserve, but not at the length that the

@@ -8,7 +8,7 @@ use crate::index::state::core::Core;
 use crate::segment::Shape;
 use crate::storage::names::{self, Names};
 use crate::storage::{OpenMode, Storage, read_start};
-use crate::{Error, ErrorKind, Params, Result};
+use crate::{Error, ErrorKind, OrIo, Params, Result};
 use std::io;
 
 /// Writes the copy of the parameters. Its name becomes durable with the next commit of the catalog.
@@ -30,14 +30,13 @@ pub(crate) fn write_parameters(storage: &dyn Storage, names: &Names, row: &Row) 
             file.sync()?;
             storage.rename(&tmp, &path)
         })
-        .map_err(|error| Error::io("write", &path, error))
+        .or_io("write", &path)
 }
 
 /// The catalog row with which the index was created, read from the copy of its parameters.
 pub(crate) fn read_parameters(storage: &dyn Storage, names: &Names) -> Result<Row> {
     let path = names.parameters();
-    let bytes = read_start(storage, &path, 1 << 20);
-    let bytes = bytes.map_err(|error| Error::io("read", &path, error))?;
+    let bytes = read_start(storage, &path, 1 << 20).or_io("read", &path)?;
     let header = FileHeader::decode(&bytes, false).map_err(|error| error.in_file(&path, 0))?;
     let rest = bytes.get(FileHeader::BYTES..).unwrap_or_default();
     let row = Row::decode(rest).map_err(|error| error.in_file(&path, 64))?;

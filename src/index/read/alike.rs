@@ -168,11 +168,6 @@ impl Alike {
         if self.is_verified { params.search_threshold(self.threshold) } else { self.threshold }
     }
 
-    /// Whether the counts of shingles are part of the condition.
-    pub(crate) fn asks_for_counts(self) -> bool {
-        self.contained.is_some()
-    }
-
     /// Whether documents with this many equal rows and these counts of shingles are a pair.
     pub(crate) fn holds(self, params: &Params, equal_rows: u32, counts: (u32, u32)) -> bool {
         self.contained.is_none()

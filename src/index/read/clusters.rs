@@ -262,7 +262,8 @@ pub(super) fn unite_twins(
     while sweep.in_first_band() && sweep.collect(&|_| false)? {
         let signature = |place| snapshot.signature_bytes(place);
         let hashed = sweep.neighbours().map(|place| {
-            let count = if alike.asks_for_counts() { snapshot.shingle_count(place)? } else { 0 };
+            let count =
+                if alike.asks_for_containment() { snapshot.shingle_count(place)? } else { 0 };
             Ok((xxh3_64(&signature(place)?), count, place))
         });
         let mut hashed = hashed.collect::<Result<Vec<_>>>()?;

@@ -122,7 +122,7 @@ fn pair_of(sweep: &Sweep, (one, other): (Vec<u8>, Vec<u8>), found: PlacePair) ->
     let Sweep { snapshot, alike, .. } = sweep;
     let PlacePair { a, b, equal_rows } = found;
     let mut containment = None;
-    if alike.asks_for_counts() {
+    if alike.asks_for_containment() {
         let counts = (snapshot.shingle_count(a)?, snapshot.shingle_count(b)?);
         containment = snapshot.params().containment(equal_rows, counts.0, counts.1);
     }

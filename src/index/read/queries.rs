@@ -26,15 +26,11 @@ pub struct Queries<'a> {
 impl Snapshot {
     /// Queries for documents similar to each of these signatures. See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries::new(self.clone(), signatures)
+        Queries { snapshot: self.clone(), signatures, terms: Terms::new() }
     }
 }
 
-impl<'a> Queries<'a> {
-    pub(crate) fn new(snapshot: Snapshot, signatures: &'a [Signature]) -> Self {
-        Queries { snapshot, signatures, terms: Terms::new() }
-    }
-
+impl Queries<'_> {
     /// Runs the queries. Returns the answers in the order of the signatures.
     ///
     /// Costs somewhat less than the same number of single queries. It uses one thread only: to use

@@ -37,12 +37,12 @@ enum QueryTarget<'a> {
 impl Snapshot {
     /// A query for documents similar to this signature. See [`Query`].
     pub fn query<'a>(&self, signature: &'a Signature) -> Query<'a> {
-        Query::of_signature(self.clone(), signature)
+        Query::new(self, QueryTarget::Signature(signature))
     }
 
     /// A query for documents similar to the document with this key, which is never a match itself.
     pub fn query_key<'a>(&self, key: impl Into<Key<'a>>) -> Query<'a> {
-        Query::of_keys(self.clone(), vec![key.into()])
+        Query::new(self, QueryTarget::Keys(vec![key.into()]))
     }
 
     /// A query for documents similar to any of the documents with these keys. Each document found
@@ -73,23 +73,13 @@ impl Snapshot {
     /// # }
     /// ```
     pub fn query_keys<'a>(&self, keys: impl IntoIterator<Item = impl Into<Key<'a>>>) -> Query<'a> {
-        Query::of_keys(self.clone(), keys.into_iter().map(Into::into).collect())
+        Query::new(self, QueryTarget::Keys(keys.into_iter().map(Into::into).collect()))
     }
 }
 
 impl<'a> Query<'a> {
-    /// A query for documents similar to this signature.
-    pub(crate) fn of_signature(snapshot: Snapshot, signature: &'a Signature) -> Self {
-        Self::new(snapshot, QueryTarget::Signature(signature))
-    }
-
-    /// A query for documents similar to any of the documents with these keys.
-    pub(crate) fn of_keys(snapshot: Snapshot, keys: Vec<Key<'a>>) -> Self {
-        Self::new(snapshot, QueryTarget::Keys(keys))
-    }
-
-    fn new(snapshot: Snapshot, target: QueryTarget<'a>) -> Self {
-        Self { snapshot, target, terms: Terms::new() }
+    fn new(snapshot: &Snapshot, target: QueryTarget<'a>) -> Self {
+        Self { snapshot: snapshot.clone(), target, terms: Terms::new() }
     }
 
     /// Runs the query.
@@ -150,7 +140,7 @@ impl Snapshot {
         themselves.sort_unstable();
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
-            if checked.alike.asks_for_counts() {
+            if checked.alike.asks_for_containment() {
                 let stop = &checked.terms.stop;
                 let (kept, is_whole) =
                     self.keep_contained(&mut found, checked.alike, &counts, stop)?;
@@ -218,7 +208,7 @@ impl Snapshot {
     ) -> Result<Answer> {
         let Terms { filter, stop, limit, .. } = checked.terms;
         let (mut passing, mut complete) = (found.len(), complete);
-        let by_counts = checked.alike.asks_for_counts();
+        let by_counts = checked.alike.asks_for_containment();
         if by_counts {
             let (count, is_whole) = self.keep_contained(found, checked.alike, counts, stop)?;
             (passing, complete) = (count, complete && is_whole);

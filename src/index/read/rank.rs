@@ -25,7 +25,7 @@ impl Snapshot {
     /// Moves the findings with sufficient containment to the front. Returns their number, and
     /// whether all findings were checked before the query had to stop. `counts[probe]` is the
     /// number of shingles of the query document with the index `probe`: see [`Found::probe`].
-    pub(super) fn keep_contained(
+    pub(crate) fn keep_contained(
         &self,
         found: &mut [Found],
         alike: Alike,
@@ -45,17 +45,6 @@ impl Snapshot {
             }
         }
         Ok((kept, true))
-    }
-
-    /// Like [`Snapshot::keep_contained`], without a stop condition. Returns the number of findings
-    /// kept.
-    pub(crate) fn keep_all_contained(
-        &self,
-        found: &mut [Found],
-        alike: Alike,
-        counts: &[u32],
-    ) -> Result<usize> {
-        Ok(self.keep_contained(found, alike, counts, &Stop::default())?.0)
     }
 
     fn containment(&self, found: Found, counts: &[u32]) -> Result<Option<Containment>> {

@@ -286,7 +286,7 @@ impl Snapshot {
         (a, b): (Place, Place),
         equal_rows: u32,
     ) -> Result<bool> {
-        if !alike.asks_for_counts() {
+        if !alike.asks_for_containment() {
             return Ok(true);
         }
         let counts = (self.shingle_count(a)?, self.shingle_count(b)?);

@@ -15,7 +15,7 @@ use crate::index::state::versions::{LiveSegment, Snapshot, State};
 use crate::storage::lock::Lock;
 use crate::storage::names::{Ending, Names, tmp_of};
 use crate::storage::{File, Guarded, OpenMode, Storage, publish};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) fn backup_of(core: &Core, snapshot: &Snapshot, dir: &Path) -> Result<
     for (number, ending) in files_of(&snapshot.state) {
         if !listed.contains(&number) {
             let path = target.names.numbered(number, ending);
-            target.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            target.storage.remove(&path).or_io("remove", &path)?;
         }
     }
     target.finish(&row)
@@ -75,7 +75,7 @@ fn write_rest(core: &Core, snapshot: &Snapshot, target: &CopyTarget) -> Result<R
 
 /// Creates the folders of a copy if nothing is there yet, and locks them.
 pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget> {
-    let absolute = |path| std::path::absolute(path).map_err(|e| Error::io("look for", path, e));
+    let absolute = |path| std::path::absolute(path).or_io("look for", path);
     let dir = &absolute(dir)?;
     // `Names::root` is the index's own folder, as it was given; a copy must not lie below it.
     let is_temporary = core.storage.is_temporary();
@@ -90,7 +90,8 @@ pub(in crate::index) fn begin_copy(core: &Core, dir: &Path) -> Result<CopyTarget
     let names = Names::new(dir);
     let mut storage = make_folders(&target, &names)?;
     let lock = match take_lock(&*storage, &names) {
-        Err(error) if is_without_locks(&error) => None,
+        // On a file system without locks, the copy can only be read.
+        Err(error) if error.io_kind() == Some(io::ErrorKind::Unsupported) => None,
         taken => Some(Arc::new(taken?)),
     };
     if let Some(lock) = &lock {
@@ -145,8 +146,7 @@ impl CopyTarget {
             }
         }
         // The names of the files, and that of their folder.
-        let sync =
-            |dir: &Path| self.storage.sync_dir(dir).map_err(|error| Error::io("sync", dir, error));
+        let sync = |dir: &Path| self.storage.sync_dir(dir).or_io("sync", dir);
         sync(&self.names.segments_dir())?;
         sync(self.names.root())
     }
@@ -183,9 +183,7 @@ impl CopyTarget {
             Some(Ok(())) => Ok(()),
             // The target is on another file system, or a writer in another process has deleted the
             // file.
-            Some(Err(_)) | None => {
-                self.copy(source, &to).map_err(|error| Error::io("write", &to, error))
-            }
+            Some(Err(_)) | None => self.copy(source, &to).or_io("write", &to),
         }
     }
 
@@ -212,9 +210,4 @@ fn files_of(state: &State) -> impl Iterator<Item = (u64, Ending)> + '_ {
         .segments
         .iter()
         .flat_map(move |live| std::iter::once((live.number(), Ending::Segment)).chain(dead(live)))
-}
-
-/// Whether the file system has no locks. An index can be copied there, but then only be read.
-fn is_without_locks(error: &Error) -> bool {
-    error.io_kind() == Some(io::ErrorKind::Unsupported)
 }

@@ -19,7 +19,7 @@ use crate::storage::Storage;
 use crate::storage::names::{Ending, Names};
 use crate::sync::{Arc, thread};
 use crate::wal::{Believe, LogReader, Look};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::path::Path;
 
 /// Number of retries if files change while they are read. With the pauses, this takes about a
@@ -189,7 +189,7 @@ impl Follower {
         let (storage, names) = (Arc::clone(&core.storage), core.names.clone());
         let root = names.root();
         // If the folder was moved, the reader follows it, unless another folder has taken its path.
-        if !storage.is_at(root).map_err(|error| Error::io("look at", root, error))? {
+        if !storage.is_at(root).or_io("look at", root)? {
             return Err(another_index(&names));
         }
         let mut patience = Patience::new(&names);

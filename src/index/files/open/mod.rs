@@ -34,7 +34,7 @@ use crate::storage::{Guarded, Storage, create_dirs};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex};
 use crate::wal::{LogReader, Records};
-use crate::{Error, ErrorKind, Params, Result};
+use crate::{Error, ErrorKind, OrIo, Params, Result};
 use std::io;
 use std::path::Path;
 
@@ -154,7 +154,7 @@ fn open_locked(
     // Everything that the catalog lists was read and is intact, so a missing folder held nothing
     // important.
     for folder in &litter.folders_missing {
-        create_dirs(&*core.storage, folder).map_err(|error| Error::io("create", folder, error))?;
+        create_dirs(&*core.storage, folder).or_io("create", folder)?;
     }
     // Unlisted files are deleted before the flush, because the flush needs space.
     core.recovery.files_swept = litter.sweep(&*core.storage)?;

@@ -24,7 +24,7 @@ use crate::index::state::versions::LiveSegment;
 use crate::storage::names::Names;
 use crate::storage::{Storage, read_start};
 use crate::sync::Arc;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::path::Path;
 
 /// The newest manifest.
@@ -34,8 +34,7 @@ pub(crate) fn newest(storage: &dyn Storage, names: &Names) -> Result<manifest::M
         return Err(Error::about(ErrorKind::NotFound, names.root(), what));
     };
     let path = names.manifest(generation);
-    let bytes = read_start(storage, &path, MANIFEST_BYTES_MAX + 1);
-    let bytes = bytes.map_err(|error| Error::io("read", &path, error))?;
+    let bytes = read_start(storage, &path, MANIFEST_BYTES_MAX + 1).or_io("read", &path)?;
     if wide(bytes.len()) > MANIFEST_BYTES_MAX {
         return Err(Error::corrupt(&path, 0, "the manifest is longer than any valid one"));
     }

@@ -6,7 +6,7 @@ use crate::index::merge::parameters::shape_of;
 use crate::segment::{ReadMode, Segment, describe};
 use crate::storage::names::Ending;
 use crate::storage::parent_of;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, OrIo, Result};
 use std::io;
 use std::path::Path;
 
@@ -37,12 +37,12 @@ impl Shards {
                     return Err(Error::about(ErrorKind::Exists, &target, what));
                 }
                 self.check_body(&target, sealed)?;
-                self.storage.remove(path).map_err(|error| Error::io("remove", path, error))?;
+                self.storage.remove(path).or_io("remove", path)?;
             }
             Err(error) => return Err(Error::io("move", path, error)),
         }
         let folder = parent_of(&target);
-        self.storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, error))
+        self.storage.sync_dir(folder).or_io("sync", folder)
     }
 
     pub(super) fn check_placed(&self, sealed: &Sealed) -> Result<()> {

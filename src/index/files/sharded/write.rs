@@ -22,7 +22,7 @@ use crate::index::state::view::View;
 use crate::storage::names::{self, Names};
 use crate::storage::{OpenMode, Storage, create_dirs};
 use crate::sync::Arc;
-use crate::{Error, ErrorKind, Params, Result};
+use crate::{Error, ErrorKind, OrIo, Params, Result};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -103,7 +103,7 @@ impl Shards {
         let names = Names::new(dir);
         let storage = make_folders(storage, &names)?;
         let folder = names.manifest_dir();
-        create_dirs(&*storage, &folder).map_err(|error| Error::io("create", &folder, error))?;
+        create_dirs(&*storage, &folder).or_io("create", &folder)?;
         let row = row_of_new(params, &options);
         let manifest = ManifestContent { shards, note: Vec::new(), shard_of: Vec::new(), row };
         let mut made = Self { storage, names, options, manifest };
@@ -318,12 +318,11 @@ impl Shards {
 
     /// Removes the files of a folder whose names are `unwanted`; returns their number.
     fn remove_from(&self, folder: &Path, unwanted: impl Fn(&str) -> bool) -> Result<u64> {
-        let entries = self.storage.list(folder);
-        let entries = entries.map_err(|error| Error::io("read", folder, error))?;
+        let entries = self.storage.list(folder).or_io("read", folder)?;
         let mut removed = 0;
         for entry in entries.iter().filter(|entry| !entry.is_dir && unwanted(&entry.name)) {
             let path = folder.join(&entry.name);
-            self.storage.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+            self.storage.remove(&path).or_io("remove", &path)?;
             removed += 1;
         }
         Ok(removed)
@@ -399,10 +398,9 @@ impl Shards {
         let path = self.names.manifest(generation);
         // The random number makes the name unique to this attempt.
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
-        let fail = |error| Error::io("write", &tmp, error);
-        let file = self.storage.open(&tmp, OpenMode::Create).map_err(fail)?;
+        let file = self.storage.open(&tmp, OpenMode::Create).or_io("write", &tmp)?;
         let sync = |()| planted!(ManifestNotSynced, Ok(()), file.sync());
-        file.write_at(&bytes, 0).and_then(sync).map_err(fail)?;
+        file.write_at(&bytes, 0).and_then(sync).or_io("write", &tmp)?;
         let publish = |tmp, path| {
             planted!(ManifestReplaced => return self.storage.rename(tmp, path));
             self.storage.rename_new(tmp, path)

@@ -265,7 +265,7 @@ impl<'a> Admit<'a> {
             let params = applied.params();
             relate_min = params.equal_rows_min(params.search_threshold(relate));
         }
-        let by_counts = reject.asks_for_counts();
+        let by_counts = reject.asks_for_containment();
         let relate_min = if relate.is_some() { Some(relate_min) } else { None };
         if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
             return Err(Error::invalid(format!(
@@ -303,12 +303,15 @@ impl AdmitTerms {
     ) -> Result<(&'f mut [Found], &'f mut [Found])> {
         let Self { reject, reject_min, relate_min, .. } = self;
         let counts = &[newcomer.shingle_count()][..];
-        let counts = reject.asks_for_counts().then_some(counts);
+        let counts = reject.asks_for_containment().then_some(counts);
         found.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));
         let reaching = found.partition_point(|found| found.equal_rows >= reject_min);
         let duplicates = match counts {
             None => reaching,
-            Some(counts) => before.keep_all_contained(&mut found[..reaching], reject, counts)?,
+            Some(counts) => {
+                let found = &mut found[..reaching];
+                before.keep_contained(found, reject, counts, &Stop::default())?.0
+            }
         };
         let (duplicates, others) = found.split_at_mut(duplicates);
         others.sort_unstable_by_key(|found| std::cmp::Reverse(found.equal_rows));

@@ -85,7 +85,7 @@ fn matches(
     limit: usize,
 ) -> Result<Vec<Match>> {
     let counts = &[newcomer.shingle_count()][..];
-    let counts = terms.reject.asks_for_counts().then_some(counts);
+    let counts = terms.reject.asks_for_containment().then_some(counts);
     if some.iter().all(|(_, overlap)| overlap.is_none()) {
         let mut found: Vec<Found> = some.iter().map(|(found, _)| *found).collect();
         return before.rank(&mut found, limit, counts);
