@@ -4,7 +4,7 @@
 //! know how a bucket table works.
 
 use super::DecodeError;
-use super::bytes::{ByteReader, narrow, wide};
+use super::bytes::{ByteReader, fixed, narrow, wide, with_crc};
 use super::header::{FileHeader, FileKind};
 
 /// Block size in bytes. Each CRC covers one block.
@@ -46,20 +46,17 @@ impl Footer {
     pub(crate) const BYTES: usize = 64;
 
     pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
-        let mut out = Vec::with_capacity(Self::BYTES);
-        out.extend_from_slice(&self.file_bytes.to_le_bytes());
-        out.extend_from_slice(&self.body_bytes.to_le_bytes());
-        out.extend_from_slice(&self.tail_offset.to_le_bytes());
-        out.extend_from_slice(&self.number.to_le_bytes());
-        out.extend_from_slice(&self.sections.to_le_bytes());
-        out.extend_from_slice(&(self.kind as u32).to_le_bytes());
-        out.extend_from_slice(&self.tail_crc.to_le_bytes());
-        out.extend_from_slice(&[0; 12]);
-        out.extend_from_slice(&END_MAGIC);
-        out.extend_from_slice(&crc32fast::hash(&out).to_le_bytes());
-        let mut footer = [0; Self::BYTES];
-        footer.copy_from_slice(&out);
-        footer
+        with_crc(&[
+            &self.file_bytes.to_le_bytes(),
+            &self.body_bytes.to_le_bytes(),
+            &self.tail_offset.to_le_bytes(),
+            &self.number.to_le_bytes(),
+            &self.sections.to_le_bytes(),
+            &(self.kind as u32).to_le_bytes(),
+            &self.tail_crc.to_le_bytes(),
+            &[0; 12],
+            &END_MAGIC,
+        ])
     }
 
     /// Decodes the footer of a file of `file_bytes` bytes, and checks that all its lengths are
@@ -268,16 +265,14 @@ pub(crate) struct SegmentProperties {
 
 impl SegmentProperties {
     pub(crate) fn encode(&self) -> [u8; PROPERTY_BYTES] {
-        let mut out = Vec::with_capacity(PROPERTY_BYTES);
-        out.extend_from_slice(&self.docs.to_le_bytes());
-        out.extend_from_slice(&self.groups().to_le_bytes());
-        out.extend_from_slice(&self.tables.to_le_bytes());
-        out.extend_from_slice(&self.signature_bytes.to_le_bytes());
-        out.extend_from_slice(&self.time_min.to_le_bytes());
-        out.extend_from_slice(&self.time_max.to_le_bytes());
-        let mut properties = [0; PROPERTY_BYTES];
-        properties.copy_from_slice(&out);
-        properties
+        fixed(&[
+            &self.docs.to_le_bytes(),
+            &self.groups().to_le_bytes(),
+            &self.tables.to_le_bytes(),
+            &self.signature_bytes.to_le_bytes(),
+            &self.time_min.to_le_bytes(),
+            &self.time_max.to_le_bytes(),
+        ])
     }
 
     /// Number of groups in each bucket table.
@@ -388,14 +383,8 @@ pub(crate) struct DeadProperties {
 
 impl DeadProperties {
     pub(crate) fn encode(&self) -> [u8; PROPERTY_BYTES] {
-        let mut out = Vec::with_capacity(PROPERTY_BYTES);
-        out.extend_from_slice(&self.segment.to_le_bytes());
-        out.extend_from_slice(&self.docs.to_le_bytes());
-        out.extend_from_slice(&self.dead.to_le_bytes());
-        out.extend_from_slice(&[0; 16]);
-        let mut properties = [0; PROPERTY_BYTES];
-        properties.copy_from_slice(&out);
-        properties
+        let Self { segment, docs, dead } = self;
+        fixed(&[&segment.to_le_bytes(), &docs.to_le_bytes(), &dead.to_le_bytes(), &[0; 16]])
     }
 
     pub(crate) fn decode(bytes: &[u8; PROPERTY_BYTES]) -> Result<Self, DecodeError> {

@@ -80,6 +80,19 @@ impl<'a> ByteReader<'a> {
     }
 }
 
+/// The fields one after the other. Panics unless they have `N` bytes together.
+pub(crate) fn fixed<const N: usize>(fields: &[&[u8]]) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&fields.concat());
+    bytes
+}
+
+/// The fields one after the other, then their CRC.
+pub(crate) fn with_crc<const N: usize>(fields: &[&[u8]]) -> [u8; N] {
+    let crc = crc32fast::hash(&fields.concat()).to_le_bytes();
+    fixed(&[&fields.concat(), &crc])
+}
+
 /// `usize` to `u64`. Lossless wherever this crate builds (checked at compile time).
 pub(crate) const fn wide(count: usize) -> u64 {
     const { assert!(size_of::<usize>() <= size_of::<u64>()) };

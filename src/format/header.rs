@@ -2,7 +2,7 @@
 //!
 //! Pure. Handles the header only: `wal.rs` and `blocks.rs` define what follows it.
 
-use super::bytes::ByteReader;
+use super::bytes::{ByteReader, with_crc};
 use super::{DecodeError, FORMAT_VERSION};
 
 /// The first eight bytes of every file, similar to PNG: a byte that no text file starts with, the
@@ -36,19 +36,16 @@ impl FileHeader {
     pub(crate) const BYTES: usize = 64;
 
     pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
-        let mut out = Vec::with_capacity(Self::BYTES);
-        out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&(self.kind as u16).to_le_bytes());
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        out.extend_from_slice(&[0; 12]); // the three words of feature flags: none defined yet
-        out.extend_from_slice(&self.uuid);
-        out.extend_from_slice(&self.number.to_le_bytes());
-        out.extend_from_slice(&self.params_id.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&crc32fast::hash(&out).to_le_bytes());
-        let mut header = [0; Self::BYTES];
-        header.copy_from_slice(&out);
-        header
+        with_crc(&[
+            &MAGIC,
+            &(self.kind as u16).to_le_bytes(),
+            &FORMAT_VERSION.to_le_bytes(),
+            &[0; 12], // the three words of feature flags: none defined yet
+            &self.uuid,
+            &self.number.to_le_bytes(),
+            &self.params_id.to_le_bytes(),
+            &[0; 4],
+        ])
     }
 
     /// Decodes and checks a header. If `writing` is set, also refuses unknown feature flags that

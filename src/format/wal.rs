@@ -3,7 +3,7 @@
 //! Handles one record at a time. `crate::wal` decides which records of a file are valid.
 
 use super::DecodeError;
-use super::bytes::{ByteReader, narrow, wide};
+use super::bytes::{ByteReader, narrow, wide, with_crc};
 
 /// Offset of the first record. The header has a block of its own, so that no append rewrites it.
 pub(crate) const RECORDS_BEGIN: u64 = 4096;
@@ -28,15 +28,8 @@ impl WalHeader {
     pub(crate) const BYTES: usize = 32;
 
     pub(crate) fn encode(&self) -> [u8; Self::BYTES] {
-        let mut out = [0; Self::BYTES];
-        let mut bytes = Vec::with_capacity(Self::BYTES);
-        bytes.extend_from_slice(&self.salt.to_le_bytes());
-        bytes.extend_from_slice(&self.length.to_le_bytes());
-        bytes.extend_from_slice(&self.floor.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
-        out.copy_from_slice(&bytes);
-        out
+        let Self { salt, length, floor } = self;
+        with_crc(&[&salt.to_le_bytes(), &length.to_le_bytes(), &floor.to_le_bytes(), &[0; 4]])
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {

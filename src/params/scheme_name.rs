@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
 use crate::{Error, Result};
@@ -69,22 +69,7 @@ impl Serialize for SchemeName {
 
 impl<'de> Deserialize<'de> for SchemeName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = SchemeName;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an external scheme")
-            }
-
-            fn visit_str<E: serde::de::Error>(
-                self,
-                name: &str,
-            ) -> std::result::Result<SchemeName, E> {
-                SchemeName::new(name).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Name).map_err(D::Error::custom)
+        Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

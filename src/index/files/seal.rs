@@ -2,7 +2,7 @@
 //! so that a task that runs twice makes the same file twice.
 
 use crate::format::DecodeError;
-use crate::format::bytes::{ByteReader, NUMBER_MAX};
+use crate::format::bytes::{ByteReader, NUMBER_MAX, with_crc};
 use crate::format::catalog::{Listed, SegmentEntry};
 use crate::format::wal::PAYLOAD_BYTES_MAX;
 use crate::index::merge::parameters::shape_of;
@@ -87,17 +87,16 @@ impl Sealed {
     /// The layout is in `docs/reference/FILE_FORMAT.md`.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { uuid, params_id, entry } = self;
-        let mut bytes = uuid.to_vec();
-        for field in [*params_id, entry.number, entry.length, entry.tail_hash] {
-            bytes.extend_from_slice(&field.to_le_bytes());
-        }
-        bytes.extend_from_slice(&entry.time_min.to_le_bytes());
-        bytes.extend_from_slice(&entry.time_max.to_le_bytes());
-        bytes.extend_from_slice(&entry.docs.to_le_bytes());
-        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
-        let mut fixed = [0; Self::BYTES];
-        fixed.copy_from_slice(&bytes);
-        fixed
+        with_crc(&[
+            uuid,
+            &params_id.to_le_bytes(),
+            &entry.number.to_le_bytes(),
+            &entry.length.to_le_bytes(),
+            &entry.tail_hash.to_le_bytes(),
+            &entry.time_min.to_le_bytes(),
+            &entry.time_max.to_le_bytes(),
+            &entry.docs.to_le_bytes(),
+        ])
     }
 
     /// The inverse of [`Sealed::to_bytes`].
