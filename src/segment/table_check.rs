@@ -14,7 +14,7 @@ use crate::Result;
 use crate::format::bytes::{index, wide};
 
 /// Number of entries of a table that are read together.
-const ENTRIES_PER_READ: usize = CHUNK_BYTES / 4;
+pub(super) const ENTRIES_PER_READ: usize = CHUNK_BYTES / 4;
 /// An odd number with irregular bits. A product with it depends on all bits of the other factor.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -180,14 +180,14 @@ impl TableWalk {
 
 /// Entries of a table as they were read from the disk.
 #[derive(Debug, Default)]
-struct TableEntries {
-    fingerprints: Vec<u8>,
-    ordinals: Vec<u8>,
+pub(super) struct TableEntries {
+    pub(super) fingerprints: Vec<u8>,
+    pub(super) ordinals: Vec<u8>,
 }
 
 impl TableEntries {
     /// Reads entries from `first` on.
-    fn read(&mut self, segment: &Segment, table: u32, first: u32) -> Result<()> {
+    pub(super) fn read(&mut self, segment: &Segment, table: u32, first: u32) -> Result<()> {
         let layout = &segment.layout;
         let [.., tables, _] = &layout.sections;
         let table = tables.offset + u64::from(table) * layout.table_stride;
@@ -208,20 +208,6 @@ impl TableEntries {
         let ordinals = self.ordinals[4 * part.start..4 * part.end].chunks_exact(4);
         fingerprints.map(u16_of).zip(ordinals.map(u32_of))
     }
-}
-
-/// Calls `visit` with all fingerprints and ordinals of a table, in pieces.
-pub(super) fn each_piece(
-    segment: &Segment,
-    table: u32,
-    visit: &mut dyn FnMut(&[u8], &[u8]),
-) -> Result<()> {
-    let mut entries = TableEntries::default();
-    for first in (0..segment.docs()).step_by(ENTRIES_PER_READ) {
-        entries.read(segment, table, first)?;
-        visit(&entries.fingerprints, &entries.ordinals);
-    }
-    Ok(())
 }
 
 /// A cursor over the directory of a table.

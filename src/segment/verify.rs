@@ -8,7 +8,7 @@
 
 use super::blocks::BlockFile;
 use super::reader::Segment;
-use super::table_check::{ExpectedSums, each_piece};
+use super::table_check::{ENTRIES_PER_READ, ExpectedSums, TableEntries};
 use super::tables::{Need, Rebuild, Run, key_hash, u16_of, u32_of, u64_of};
 use super::watch::{CHUNK_BYTES, Watch, fresh};
 use super::{Dead, Ranks};
@@ -57,16 +57,14 @@ impl Segment {
         if let Some(ranks) = &ranks {
             let mut live = LiveKeys::new(self, ranks);
             let last = self.properties.tables - 1;
-            let mut progress = Ok(());
-            let read = each_piece(self, last, &mut |fingerprints, ordinals| {
-                if progress.is_ok() {
-                    live.check(fingerprints, ordinals, watch);
-                    progress = watch.progress(0);
+            let mut entries = TableEntries::default();
+            for first in (0..self.docs()).step_by(ENTRIES_PER_READ) {
+                if let Err(error) = entries.read(self, last, first) {
+                    (watch.problem)(error);
+                    break;
                 }
-            });
-            progress?;
-            if let Err(error) = read {
-                (watch.problem)(error);
+                live.check(&entries.fingerprints, &entries.ordinals, watch);
+                watch.progress(0)?;
             }
         }
         Ok(())

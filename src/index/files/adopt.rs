@@ -51,7 +51,7 @@ pub(crate) fn adopt_from(
     commit::refuse_if_stopped(core)?;
     let before = core.applied(&writer);
     let plan = AdoptionPlan::new(&before, &copied, how)?;
-    let imported = plan.imported();
+    let imported = plan.imported;
     planted!(AdoptedInTwo => {
         crate::index::tests::planted::list_early(core, &mut writer, &copied)?;
     });
@@ -110,7 +110,7 @@ pub(crate) fn draft_adopted(
     let change = writer.change + 1;
     draft.floor = change;
     draft.wal = None;
-    draft.shown = Some((change, writer.documents + plan.imported().inserted));
+    draft.shown = Some((change, writer.documents + plan.imported.inserted));
     Ok(draft)
 }
 
@@ -121,15 +121,14 @@ pub(crate) struct AdoptionPlan {
     dying: BTreeMap<u64, Vec<u32>>,
     /// For each adopted segment, its documents that a later segment replaces.
     superseded: Vec<Option<Bits>>,
-    inserted: u64,
-    replaced: u64,
+    pub(crate) imported: Imported,
 }
 
 impl AdoptionPlan {
     /// Requires that the memtable of `before` is empty.
     pub(crate) fn new(before: &Snapshot, copied: &[LiveSegment], how: Adopt) -> Result<Self> {
         let superseded = superseded(copied, how)?;
-        let mut plan = Self { dying: BTreeMap::new(), superseded, inserted: 0, replaced: 0 };
+        let mut plan = Self { superseded, ..Self::default() };
         for (live, dead) in copied.iter().zip(&plan.superseded) {
             for ordinal in 0..live.entry.docs {
                 if dead.as_ref().is_some_and(|dead| dead.is_set(ordinal)) {
@@ -137,13 +136,13 @@ impl AdoptionPlan {
                 }
                 let key = live.segment.key(ordinal)?;
                 let Some(place) = before.locate(&key)? else {
-                    plan.inserted += 1;
+                    plan.imported.inserted += 1;
                     continue;
                 };
                 if how == Adopt::Refuse {
                     return Err(exists(&key, "is live already"));
                 }
-                plan.replaced += 1;
+                plan.imported.replaced += 1;
                 if let Some(old) = before.state.segments.get(place.source) {
                     plan.dying.entry(old.number()).or_default().push(place.ordinal);
                 }
@@ -156,12 +155,8 @@ impl AdoptionPlan {
     pub(crate) fn extend(&mut self, next: Self) {
         planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
         self.superseded.extend(next.superseded);
-        self.inserted += next.inserted;
-        self.replaced += next.replaced;
-    }
-
-    pub(crate) fn imported(&self) -> Imported {
-        Imported { inserted: self.inserted, replaced: self.replaced, ..Imported::default() }
+        self.imported.inserted += next.imported.inserted;
+        self.imported.replaced += next.imported.replaced;
     }
 }
 

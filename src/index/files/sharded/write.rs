@@ -204,7 +204,7 @@ impl Shards {
             of_shard.iter().try_for_each(|live| self.check_keys(live, shard))?;
             plan.extend(AdoptionPlan::new(&self.snapshot_of(&core, shard), of_shard, how)?);
         }
-        let imported = plan.imported();
+        let imported = plan.imported;
         let mut writer = core.writer();
         let draft = adopt::draft_adopted(&core, &mut writer, &opened, &plan)?;
         let mut next = self.next(draft, &writer, &segments);
