@@ -130,10 +130,14 @@ impl Alike {
         self.contained.is_some()
     }
 
+    /// Refuses limits that are not from 0 to 1.
     pub(crate) fn check(self) -> Result<Self> {
-        check_threshold(self.threshold)?;
-        if let Some(contained) = self.contained {
-            check_contained(contained)?;
+        let limits = [("threshold", Some(self.threshold)), ("containment", self.contained)];
+        for (name, limit) in limits {
+            if let Some(limit) = limit.filter(|limit| !(0.0..=1.0).contains(limit)) {
+                let message = format!("the {name} must be from 0 to 1, not {limit}");
+                return Err(Error::invalid(message));
+            }
         }
         Ok(self)
     }
@@ -205,20 +209,4 @@ impl From<f64> for Alike {
     fn from(threshold: f64) -> Self {
         Self::similar(threshold)
     }
-}
-
-/// Refuses values outside 0 to 1.
-pub(super) fn check_contained(contained: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&contained) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!("the containment must be from 0 to 1, not {contained}")))
-}
-
-/// Returns an error if the threshold is not from 0 to 1.
-pub(super) fn check_threshold(threshold: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&threshold) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!("the threshold must be from 0 to 1, not {threshold}")))
 }

@@ -5,7 +5,7 @@
 //! documents must not matter.
 
 use crate::format::bytes::wide;
-use crate::index::read::alike::{Alike, check_threshold};
+use crate::index::read::alike::Alike;
 use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
@@ -189,14 +189,6 @@ impl<'a> CheckedTerms<'a> {
 pub(super) const BATCH_SIGNATURES: usize = small!(query::BATCH_SIGNATURES, 8);
 
 impl Snapshot {
-    /// The minimum number of equal rows at this threshold, or at the index's own.
-    pub(crate) fn equal_rows_min(&self, threshold: Option<f64>) -> Result<u32> {
-        let threshold = threshold.unwrap_or(self.params().threshold());
-        self.refuse_if_closed()?;
-        check_threshold(threshold)?;
-        Ok(self.params().equal_rows_min(threshold))
-    }
-
     /// Makes the answer from the findings. `counts[probe]` is the number of shingles of the query
     /// document with the index `probe`: see [`Found::probe`].
     pub(super) fn answer(

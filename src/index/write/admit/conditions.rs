@@ -260,13 +260,14 @@ impl<'a> Admit<'a> {
         let Self { reject, relate, keep, limit, candidates_max, .. } = *self;
         let reject = reject.check()?;
         let reject_min = reject.equal_rows_min(applied.params());
-        let mut relate_min = applied.equal_rows_min(relate)?;
-        if let Some(relate) = relate.filter(|_| reject.is_verified()) {
-            let params = applied.params();
-            relate_min = params.equal_rows_min(params.search_threshold(relate));
-        }
+        applied.refuse_if_closed()?;
+        let related = |relate| -> Result<u32> {
+            let alike = Alike::similar(relate).check()?;
+            let alike = if reject.is_verified() { alike.for_verification() } else { alike };
+            Ok(alike.equal_rows_min(applied.params()))
+        };
+        let relate_min = relate.map(related).transpose()?;
         let by_counts = reject.asks_for_containment();
-        let relate_min = if relate.is_some() { Some(relate_min) } else { None };
         if !by_counts && let Some(relate_above) = relate.filter(|relate| *relate > reject.least()) {
             return Err(Error::invalid(format!(
                 "relate must not be above reject: {relate_above} is above {}",
