@@ -305,7 +305,7 @@ fn a_forged_body_is_found_by_computing_it_again() {
 }
 
 #[test]
-fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
+fn forged_tables_are_found_in_every_run() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(8, 20_000, shape(8, 4), 1 << 40);
@@ -341,7 +341,7 @@ fn forged_tables_of_many_runs_are_found_from_the_first_to_the_last() {
 
 /// The entries are a permutation of the right ones, so that only their order reveals the forgery.
 #[test]
-fn forged_tables_of_the_right_entries_in_another_order_are_found() {
+fn forged_tables_in_another_order_are_found() {
     let place = Place::new();
     let path = place.path("a.seg");
     let model = Model::random(9, 2_000, shape(8, 4), 1 << 40);

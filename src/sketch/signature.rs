@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_made_elsewhere_become_the_bytes_that_the_document_prints() {
+    fn rows_made_elsewhere_become_the_documented_bytes() {
         let (_, rest) = DOCUMENT.split_once("```external\n").unwrap();
         let (block, _) = rest.split_once("```").unwrap();
         for line in block.lines() {

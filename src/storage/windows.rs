@@ -230,7 +230,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_call_is_tried_again_while_a_scanner_has_the_file_and_not_for_ever() {
+    fn calls_are_repeated_for_a_while_if_a_scanner_has_the_file() {
         let calls = Cell::new(0);
         let refused = |times: u32, code: i32| {
             calls.set(0);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_on_shares_and_names_of_devices_are_refused_with_the_reason() {
+    fn shares_and_device_names_are_refused_with_the_reason() {
         for refused in [
             r"\\server\share\index",
             r"\\?\UNC\server\share\index",

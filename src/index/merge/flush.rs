@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn no_log_is_much_longer_than_what_a_full_memtable_has_used_of_it() {
+    fn no_log_is_much_longer_than_a_full_memtable_uses() {
         for memtable_bytes_max in [250_000, 400_000, 700_000] {
             let options =
                 Options { memtable_bytes_max, wal_bytes_max: 1 << 20, ..Options::default() };

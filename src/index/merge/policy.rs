@@ -257,7 +257,7 @@ mod tests {
 
     /// The worst case: repeated flushes, each followed by a long idle time.
     #[test]
-    fn an_index_that_is_always_idle_is_rewritten_a_bounded_number_of_times() {
+    fn an_idle_index_is_rewritten_a_bounded_number_of_times() {
         let mut segments: Vec<SegmentEntry> = Vec::new();
         let (mut allowed, mut rewritten, mut came) = (0, 0, 0);
         let mut most = 0;

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_option_is_parsed_and_named_by_the_error_for_an_unknown_one() {
+    fn options_are_parsed_and_an_unknown_one_lists_all() {
         let all = [
             ("durability", "250"),
             ("maintenance", "inline"),

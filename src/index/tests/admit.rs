@@ -44,7 +44,7 @@ fn admitted(decision: &Decision) -> (Vec<&str>, Outcome, Vec<&str>) {
 }
 
 #[test]
-fn a_rejection_writes_nothing_and_an_admission_is_the_next_change() {
+fn a_rejection_writes_nothing_and_an_admission_one_change() {
     let index = index(&Sim::new());
     let terms = Admit::at(0.9).relate(0.5);
     let first = index.admit("a", &near(1, 0, 5), &terms).expect("decided");
@@ -62,7 +62,7 @@ fn a_rejection_writes_nothing_and_an_admission_is_the_next_change() {
 }
 
 #[test]
-fn the_document_of_its_own_key_is_no_duplicate_and_stays_if_it_is_rejected() {
+fn the_stored_version_of_a_newcomer_is_no_duplicate_and_stays() {
     let index = index(&Sim::new());
     let terms = Admit::at(0.9).relate(0.0);
     index.insert("a", &near(1, 0, 5)).expect("inserted");
@@ -78,7 +78,7 @@ fn the_document_of_its_own_key_is_no_duplicate_and_stays_if_it_is_rejected() {
 }
 
 #[test]
-fn the_newest_takes_the_place_of_all_its_duplicates_in_one_change() {
+fn the_newest_replaces_all_its_duplicates_in_one_change() {
     let index = index(&Sim::new());
     for (key, changed) in [("a", 0), ("b", 1), ("c", 4)] {
         index.insert(key, &near(1, changed, 9)).expect("inserted");
@@ -169,7 +169,7 @@ fn admitted_by(together: usize, keep: Keep) -> Vec<Admission> {
 }
 
 #[test]
-fn many_newcomers_in_one_call_are_decided_on_as_if_they_came_one_by_one() {
+fn newcomers_of_one_call_are_decided_as_if_one_by_one() {
     for keep in [Keep::First, Keep::Newest, Keep::Longest] {
         let one_by_one = admitted_by(1, keep);
         for together in [2, 7, 64, 65, 1_500] {

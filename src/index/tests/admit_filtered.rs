@@ -26,7 +26,7 @@ fn of_south(key: &[u8], _: &[u8]) -> bool {
 }
 
 #[test]
-fn a_tenant_is_neither_rejected_nor_related_nor_replaced_because_of_another() {
+fn a_tenant_is_not_affected_by_documents_of_another() {
     let index = index();
     index.insert("north/1", &signature(1)).expect("inserted");
     for keep in [Keep::First, Keep::Newest, Keep::Longest] {
@@ -47,7 +47,7 @@ fn a_tenant_is_neither_rejected_nor_related_nor_replaced_because_of_another() {
 }
 
 #[test]
-fn a_document_that_the_filter_hides_is_not_replaced_under_its_key() {
+fn a_document_hidden_by_the_filter_is_not_replaced() {
     let index = index();
     index.insert_with_payload("shared", &signature(1), "of north").expect("inserted");
     let south = Admit::at(0.9).filter(|_, payload: &[u8]| payload == b"of south");
@@ -69,7 +69,7 @@ fn a_document_that_the_filter_hides_is_not_replaced_under_its_key() {
 }
 
 #[test]
-fn a_filter_may_use_the_index_and_sees_what_others_write_meanwhile() {
+fn a_filter_may_use_the_index_and_sees_writes_of_others() {
     let index = index();
     index.insert("south/1", &signature(1)).expect("inserted");
     let calls = AtomicUsize::new(0);

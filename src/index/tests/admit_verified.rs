@@ -227,7 +227,7 @@ fn ask(index: &Index, known: &Mutex<Model>, thread: u64, terms: &Admit<'_>) -> V
 }
 
 #[test]
-fn verified_admissions_of_many_threads_equal_brute_force_in_order_of_their_changes() {
+fn verified_admissions_of_threads_equal_brute_force() {
     for keep in [Keep::First, Keep::Longest] {
         let (index, known) = (index(), Mutex::default());
         let (reject, relate) = (Alike::similar(0.6), Some(0.4));

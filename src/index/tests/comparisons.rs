@@ -69,7 +69,7 @@ fn dead_documents_do_not_use_up_the_sample() {
 }
 
 #[test]
-fn a_scan_is_told_from_a_crowd_and_the_cost_of_telling_is_bounded() {
+fn a_scan_is_told_from_a_crowd_at_a_bounded_cost() {
     let dir = tempfile::tempdir().unwrap();
     // In `scan`, all documents agree in the first two bands and differ in everything else, so they
     // are compared in vain.

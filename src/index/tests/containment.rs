@@ -166,7 +166,7 @@ fn pairs_and_clusters_are_those_of_brute_force() {
 /// Two documents with the same signature but different shingle counts are not interchangeable: a
 /// third document may be contained in only one of them.
 #[test]
-fn documents_of_one_signature_with_other_counts_are_compared_each() {
+fn equal_signatures_with_other_counts_are_compared_each() {
     let folder = tempfile::tempdir().unwrap();
     let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
     let params = builder.bands(16, 4).build().unwrap();
@@ -232,7 +232,7 @@ fn a_query_can_be_stopped_while_it_reads_counts() {
 
 /// Only documents with equal signatures and equal shingle counts are collapsed into a crowd.
 #[test]
-fn collapsed_pairs_are_those_of_brute_force_wherever_documents_lie() {
+fn collapsed_pairs_equal_brute_force_wherever_documents_lie() {
     let params = {
         let builder = Params::for_threshold(0.5).shingles(Shingles::Items).hashes(64);
         builder.bands(16, 4).build().unwrap()

@@ -68,7 +68,7 @@ pub(super) fn answers(snapshot: &crate::Snapshot) -> Vec<String> {
 }
 
 #[test]
-fn who_makes_an_index_or_a_backup_keeps_others_out_of_the_folder() {
+fn making_an_index_or_a_backup_keeps_others_out() {
     // Regression: if another index was created in the folder of a running backup, the backup used
     // to overwrite the parameters of that index, and was refused only afterwards.
     let sim = Sim::new();
@@ -122,7 +122,7 @@ fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
 }
 
 #[test]
-fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
+fn under_its_own_lock_files_without_a_catalog_are_abandoned() {
     // The folder has the leftovers of a failed backup: files without a catalog. If the caller
     // itself holds the lock and passes it to the check, no other process is at work there: the
     // check must say `Corrupt`, not `Locked`.
@@ -140,7 +140,7 @@ fn under_ones_own_lock_files_without_a_catalog_are_of_nobody_who_is_at_work() {
 }
 
 #[test]
-fn where_there_are_no_locks_a_backup_is_made_and_read_all_the_same() {
+fn a_backup_is_made_and_read_without_locks() {
     let sim = Sim::new();
     let index = index(&sim);
     let expected = answers(&index.snapshot());
@@ -195,7 +195,7 @@ fn readers_and_a_writer_keep_nobody_out() {
 }
 
 #[test]
-fn a_reader_refuses_damage_below_the_horizon_and_takes_nothing_behind_what_is_torn() {
+fn a_reader_refuses_damage_below_the_horizon_and_stops_at_tears() {
     // Damages one of the two records of the log. The first record is below the horizon that the
     // second one carries.
     for (record, alone) in [(0, false), (0, true), (1, false), (1, true)] {
@@ -408,7 +408,7 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
 }
 
 #[test]
-fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
+fn a_reader_does_not_go_back_to_an_older_copy_of_its_index() {
     let sim = Sim::new();
     let index = index(&sim);
     let older = index.snapshot().change();
@@ -433,6 +433,6 @@ fn a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back() {
 
 #[test]
 fn a_reader_that_goes_back_is_caught() {
-    let test = a_reader_stays_where_it_is_when_an_older_copy_of_the_index_is_put_back;
+    let test = a_reader_does_not_go_back_to_an_older_copy_of_its_index;
     assert_caught(Bug::ReaderGoesBack, test);
 }

@@ -296,7 +296,7 @@ fn every_flipped_bit_of_segments_and_dead_files_is_found() {
 }
 
 #[test]
-fn damage_beside_a_log_to_replay_is_an_error_or_changes_no_answer() {
+fn damage_beside_a_log_is_an_error_or_changes_no_answer() {
     let subject = Subject::make(Some(2));
     let mut tally = Tally::default();
     for path in subject.files(".seg").chain(subject.files(".dead")) {
@@ -362,7 +362,7 @@ fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: Read
 }
 
 #[test]
-fn every_flipped_bit_of_a_log_is_an_error_or_leaves_the_prefix_before_it() {
+fn a_flipped_bit_of_a_log_is_an_error_or_leaves_a_prefix() {
     let mut tally = Tally::default();
     // The idle record is the last record, or two changes follow it that need not be durable.
     for unsynced in [0, 2] {
@@ -414,7 +414,7 @@ fn flipped_bits_of_the_catalog_are_errors_or_change_nothing() {
 }
 
 #[test]
-fn damage_to_the_copy_of_the_parameters_is_told_by_verify_and_by_nothing_else() {
+fn only_verify_reports_damage_to_the_copy_of_the_parameters() {
     let subject = Subject::make(None);
     let path = subject.files("parameters").next().expect("there");
     let bytes = &subject.files[path];

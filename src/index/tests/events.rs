@@ -99,7 +99,7 @@ fn a_listener_hears_of_flushes_compactions_expiry_and_recovery() {
 }
 
 #[test]
-fn a_listener_may_use_the_index_and_is_told_what_that_causes_afterwards() {
+fn a_listener_may_use_the_index_and_hears_of_it_afterwards() {
     for maintenance in [Maintenance::Shared, Maintenance::Background, Maintenance::Inline] {
         let folder = tempfile::tempdir().unwrap();
         let own: Arc<OnceLock<Weak<Index>>> = Arc::default();

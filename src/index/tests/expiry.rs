@@ -90,7 +90,7 @@ fn a_replaced_document_lives_on_and_an_unchanged_one_does_not() {
 }
 
 #[test]
-fn a_payload_that_is_set_does_not_prolong_a_life_and_one_that_stays_does_not_shorten_it() {
+fn payloads_set_or_kept_do_not_change_when_a_document_expires() {
     for flush in [false, true] {
         let aging = Aging::new(|options| options);
         for key in ["set", "replaced"] {

@@ -276,7 +276,7 @@ fn who_waits_in_vain_begins_and_waits_less_often() {
 }
 
 #[test]
-fn an_answer_that_nothing_was_written_waits_for_what_it_rests_on() {
+fn an_answer_without_a_write_waits_for_what_it_rests_on() {
     let folder = tempfile::tempdir().unwrap();
     let (index, gate, params) = index(folder.path());
     let begun = gate.begun();

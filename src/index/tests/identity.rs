@@ -72,7 +72,7 @@ fn compact(index: &Index) -> Result<()> {
 const ACTS: [fn(&Index) -> Result<()>; 3] = [flush, write, compact];
 
 #[test]
-fn a_handle_whose_folder_was_moved_goes_on_there_and_never_touches_what_took_its_place() {
+fn a_moved_folder_is_followed_and_its_successor_not_touched() {
     for act in ACTS {
         for inserts in 0..12 {
             let sim = Sim::new();
@@ -103,7 +103,7 @@ fn a_backup_goes_where_it_began_though_that_was_moved() {
 }
 
 #[test]
-fn a_backup_whose_target_is_replaced_touches_nothing_that_takes_its_place() {
+fn a_backup_does_not_touch_what_replaced_its_target() {
     use crate::testing::sim::Moment;
     let sim = Sim::new();
     let index = create(&sim, HERE);
@@ -163,7 +163,7 @@ fn a_handle_whose_folder_was_removed_reads_but_does_not_write() {
 }
 
 #[test]
-fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it_goes() {
+fn a_handle_without_its_lock_writes_nothing_and_excludes_others() {
     for second_comes in [false, true] {
         let sim = Sim::new();
         let first = create(&sim, HERE);
@@ -186,7 +186,7 @@ fn a_handle_that_lost_its_lock_writes_nothing_more_and_keeps_others_out_until_it
 }
 
 #[test]
-fn a_lock_that_comes_back_does_not_make_a_writer_of_a_handle_that_lost_it() {
+fn a_lock_that_comes_back_does_not_revive_its_handle() {
     let sim = Sim::new();
     let index = create(&sim, HERE);
     sim.move_folder(&Path::new(HERE).join("lock"), Path::new("/elsewhere"));
@@ -247,7 +247,7 @@ fn a_published_file_never_takes_the_name_of_another() {
 }
 
 #[test]
-fn a_reader_follows_its_folder_and_says_when_another_took_its_place() {
+fn a_reader_follows_its_folder_and_reports_a_replacement() {
     let sim = Sim::new();
     let index = create(&sim, HERE);
     insert(&index, "first", 5);

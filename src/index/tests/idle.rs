@@ -115,7 +115,7 @@ fn two_due_of_three(folder: &Path) -> Index {
 }
 
 #[test]
-fn a_due_merge_comes_first_if_the_idle_merge_does_not_contain_it() {
+fn a_due_merge_precedes_an_idle_merge_that_lacks_it() {
     let folder = tempfile::tempdir().unwrap();
     let index = index_of(folder.path(), &[500, 500, 500], 0);
     let quiet = Some(index.core().snapshot().visible);
@@ -127,7 +127,7 @@ fn a_due_merge_comes_first_if_the_idle_merge_does_not_contain_it() {
 }
 
 #[test]
-fn an_idle_merge_takes_the_place_of_a_due_merge_that_it_contains() {
+fn an_idle_merge_replaces_a_due_merge_that_it_contains() {
     let folder = tempfile::tempdir().unwrap();
     let index = two_due_of_three(folder.path());
     let quiet = Some(index.core().snapshot().visible);
@@ -137,7 +137,7 @@ fn an_idle_merge_takes_the_place_of_a_due_merge_that_it_contains() {
 }
 
 #[test]
-fn an_idle_merge_that_has_begun_makes_way_for_a_due_one_when_a_write_comes() {
+fn an_idle_merge_makes_way_for_a_due_one_when_a_write_comes() {
     let folder = tempfile::tempdir().unwrap();
     let index = two_due_of_three(folder.path());
     let core = index.core();

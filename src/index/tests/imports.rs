@@ -32,7 +32,7 @@ fn every_live_document_arrives_as_it_is() {
 }
 
 #[test]
-fn an_imported_document_replaces_the_one_with_its_key_and_keeps_its_time() {
+fn an_imported_document_replaces_its_key_and_keeps_its_time() {
     let sim = Sim::new();
     let params = params();
     let (from, to) = (index(&sim), create(&sim, &params));
@@ -84,7 +84,7 @@ fn other_bands_are_no_obstacle() {
 
 /// Batches of 1 KiB, so that the import takes several; it is cancelled after the first.
 #[test]
-fn a_cancelled_import_keeps_what_was_written_and_goes_on_from_there() {
+fn a_cancelled_import_keeps_its_writes_and_continues_there() {
     let sim = Sim::new();
     let from = index(&sim);
     for number in 0..200_u8 {

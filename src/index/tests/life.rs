@@ -60,7 +60,7 @@ fn every_call(index: &Index, dir: &Path) -> Vec<(&'static str, Option<Error>)> {
 }
 
 #[test]
-fn after_a_shutdown_every_call_is_closed_and_what_was_taken_before_goes_on() {
+fn after_a_shutdown_calls_are_closed_and_snapshots_go_on() {
     for maintenance in [Maintenance::Shared, Maintenance::Background, Maintenance::Inline] {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("papers");
@@ -124,7 +124,7 @@ fn a_shutdown_lets_folder_and_files_go() {
 }
 
 #[test]
-fn what_runs_when_a_shutdown_comes_is_done_or_closed_and_nothing_acknowledged_is_lost() {
+fn calls_during_a_shutdown_are_done_or_closed_and_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..8 {
         let dir = folder.path().join(round.to_string());
@@ -186,7 +186,7 @@ fn what_runs_when_a_shutdown_comes_is_done_or_closed_and_nothing_acknowledged_is
 }
 
 #[test]
-fn a_shutdown_that_cannot_flush_says_so_and_lets_go_all_the_same() {
+fn a_shutdown_that_cannot_flush_says_so_and_lets_go() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("papers");
     let index = create(&dir, Options::default());

@@ -62,7 +62,7 @@ fn cost_of_opening(dir: &Path, documents: u64) -> Counters {
 }
 
 #[test]
-fn opening_reads_as_much_of_a_million_documents_as_of_a_thousand() {
+fn opening_reads_as_much_of_a_million_as_of_a_thousand() {
     let folder = tempfile::tempdir().unwrap();
     let (small, large) = (folder.path().join("small"), folder.path().join("large"));
     fill(&small, 1_000);
@@ -161,7 +161,7 @@ fn an_older_catalog_is_refused() {
 /// be flushed.
 #[cfg(unix)]
 #[test]
-fn a_file_system_without_maps_is_refused_at_once_and_read_by_calls() {
+fn a_file_system_without_maps_is_refused_or_read_by_calls() {
     use crate::testing::sim::Sim;
     use crate::{ErrorKind, ReadMode, Reader};
     let (sim, dir) = (Sim::new(), Path::new("/i"));

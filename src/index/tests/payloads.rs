@@ -20,7 +20,7 @@ fn one(value: u8) -> Signature {
 }
 
 #[test]
-fn more_payloads_than_one_batch_keeps_are_refused_and_nothing_is_written() {
+fn too_many_kept_payloads_are_refused_and_nothing_is_written() {
     let index = create(&Sim::new(), options());
     let count = u8::try_from(KEPT_BYTES_MAX / PAYLOAD_BYTES).expect("few") + 1;
     for key in 0..count {
@@ -86,7 +86,7 @@ fn a_record_holds_what_stays() {
 }
 
 #[test]
-fn a_power_cut_within_remove_prefix_leaves_whole_batches_in_the_order_of_keys() {
+fn a_power_cut_in_remove_prefix_leaves_whole_batches() {
     const OLD: u8 = 90;
     // A batch of 1 KiB holds 45 removes with keys of 2 bytes, so the 90 removes are two batches.
     let small = || Options { batch_bytes_max: 1 << 10, ..options() };
@@ -132,7 +132,7 @@ fn a_power_cut_within_remove_prefix_leaves_whole_batches_in_the_order_of_keys() 
 }
 
 #[test]
-fn an_equal_signature_with_another_number_of_shingles_is_written() {
+fn an_equal_signature_with_another_count_is_written() {
     let sim = Sim::new();
     let index = create(&sim, options());
     let of = |shingles| {

@@ -150,7 +150,7 @@ fn closing_waits_for_the_own_step_only() {
 }
 
 #[test]
-fn an_index_that_is_dropped_while_it_waits_for_its_turn_is_let_go() {
+fn an_index_dropped_while_it_waits_for_its_turn_is_let_go() {
     let _alone = alone();
     let held: Vec<_> = (0..THREADS_MAX).map(|_| holding(small())).collect();
     let (mut indexes, mut keys) = (Vec::new(), Vec::new());
@@ -255,12 +255,12 @@ fn a_listener_drops_its_index(maintenance: Maintenance) {
 const ALONE: &str = "NEARKIN_TEST_POOL_ALONE";
 
 #[test]
-fn two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed() {
+fn two_hundred_indexes_share_two_threads_until_closed() {
     if !cfg!(target_os = "linux") {
         return;
     }
     if std::env::var_os(ALONE).is_none() {
-        let name = "two_hundred_open_indexes_have_two_threads_and_none_when_they_are_closed";
+        let name = "two_hundred_indexes_share_two_threads_until_closed";
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", &format!("index::tests::pool::{name}"), "--nocapture"])
             .env(ALONE, "1")

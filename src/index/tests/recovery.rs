@@ -169,7 +169,7 @@ fn each_opening_counts_its_own_bytes() {
 }
 
 #[test]
-fn whichever_call_of_an_opening_fails_it_is_an_error_and_the_next_goes_well() {
+fn an_opening_whose_calls_fail_is_an_error_and_the_next_works() {
     let mut needless = 0;
     for at_call in 0.. {
         let (sim, expected) = closed();
@@ -283,7 +283,7 @@ fn an_index_whose_empty_folders_were_not_copied_opens() {
 }
 
 #[test]
-fn an_unlisted_log_is_swept_unless_it_proves_the_catalog_to_be_older() {
+fn an_unlisted_log_is_swept_unless_the_catalog_is_older() {
     let (_, with_changes) = log_with_changes();
     let zeroed = usize::try_from(RECORDS_BEGIN).expect("small");
     let mut empty = with_changes.clone();
@@ -308,7 +308,7 @@ fn an_unlisted_log_is_swept_unless_it_proves_the_catalog_to_be_older() {
 }
 
 #[test]
-fn a_reader_under_which_another_index_was_made_says_so_and_answers_as_before() {
+fn a_reader_whose_index_was_replaced_says_so_and_still_answers() {
     let sim = Sim::new();
     let other = Options { random: Arc::new(|| 5), ..options() };
     let root = Path::new(DIR);

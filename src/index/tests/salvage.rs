@@ -138,7 +138,7 @@ fn a_lost_dead_file_lets_documents_return_and_says_so() {
 }
 
 #[test]
-fn a_damaged_change_in_the_log_is_named_and_the_others_are_saved() {
+fn a_damaged_change_of_a_log_is_named_and_the_others_saved() {
     let (sim, expected) = wreck();
     let log = files(&sim, "wal");
     // Damage the body of the first of two changes, so that k0 keeps its old version.

@@ -178,7 +178,7 @@ fn any_number_of_shards_says_what_one_index_says() {
 }
 
 #[test]
-fn of_two_commits_on_one_generation_one_fails_and_changes_nothing() {
+fn one_of_two_commits_on_a_generation_fails_without_effect() {
     let sim = Sim::new();
     let mut one = create(&sim, 2);
     let mut other = Shards::open_on(&disk(&sim), Path::new(DIR), own_options(2)).expect("opened");
@@ -354,7 +354,7 @@ fn every_planted_bug_of_shards_is_caught() {
     for bug in Bug::OF_SHARDS {
         assert_caught(bug, || {
             any_number_of_shards_says_what_one_index_says();
-            of_two_commits_on_one_generation_one_fails_and_changes_nothing();
+            one_of_two_commits_on_a_generation_fails_without_effect();
             a_crash_while_appending_leaves_all_or_nothing();
         });
     }
@@ -363,7 +363,7 @@ fn every_planted_bug_of_shards_is_caught() {
 /// Fetches a generation of a sharded index: copies to another disk only the files that its manifest
 /// lists, checks them, and opens the copy.
 #[test]
-fn a_generation_is_fetched_by_its_manifest_and_checked_before_it_is_read() {
+fn a_fetched_generation_is_checked_before_it_is_read() {
     let sim = Sim::new();
     let mut shards = create(&sim, 3);
     let documents: Vec<_> = (0..90).map(|at| document(at, 1)).collect();

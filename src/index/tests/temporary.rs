@@ -105,7 +105,7 @@ fn step(random: &mut Random, all: &[Index; 3], model: &mut Model) {
 }
 
 #[test]
-fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
+fn operations_in_memory_and_on_disk_answer_alike() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 1..=6_u64 {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -148,7 +148,7 @@ fn the_same_operations_in_memory_and_on_disk_answer_alike_and_by_the_law() {
 }
 
 #[test]
-fn a_temporary_index_is_backed_up_to_a_folder_and_leaves_nothing_behind() {
+fn a_temporary_index_is_backed_up_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let before = std::fs::read_dir(".").unwrap().count();
     for read_mode in [crate::ReadMode::Mmap, crate::ReadMode::Pread] {
@@ -177,7 +177,7 @@ fn a_temporary_index_is_backed_up_to_a_folder_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
+fn a_temporary_index_frees_its_memory_with_its_last_handle() {
     let memory = Memory::default();
     let weak = memory.weak();
     let dir = Path::new(crate::index::doors::handle::life::TEMPORARY);
@@ -197,7 +197,7 @@ fn the_memory_of_a_temporary_index_is_freed_with_its_last_handle() {
 }
 
 #[test]
-fn a_small_scratch_index_touches_no_disk_and_a_folder_with_content_is_refused() {
+fn a_small_scratch_index_touches_no_disk_and_no_full_folder() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("scratch");
     let mut random = Random(5);

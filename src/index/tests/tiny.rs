@@ -111,7 +111,7 @@ fn an_index_that_has_grown_has_its_reserve() {
 }
 
 #[test]
-fn a_power_cut_in_the_session_of_a_tiny_index_loses_nothing_acknowledged() {
+fn a_power_cut_of_a_tiny_index_loses_nothing_acknowledged() {
     let dir = Path::new("/tiny");
     let on = |sim: &Sim| -> Arc<dyn Storage> { Arc::new(sim.clone()) };
     let whole = || {
@@ -159,7 +159,7 @@ fn a_power_cut_in_the_session_of_a_tiny_index_loses_nothing_acknowledged() {
 
 /// Regression, found by fuzzing: the sum of the lengths in a forged row overflowed 64 bits.
 #[test]
-fn lengths_beyond_64_bits_in_a_forged_row_do_not_make_an_index_tiny() {
+fn forged_lengths_beyond_64_bits_do_not_make_an_index_tiny() {
     let options = options();
     let mut row = crate::index::files::open::row_of_new(&params(), &options);
     let tiny = first_log_bytes(&row, &options);

@@ -128,7 +128,7 @@ fn whole_rows_are_found_by_the_law_wherever_they_lie() {
 }
 
 #[test]
-fn an_index_of_whole_rows_is_rebuilt_with_narrower_ones_and_with_64_bits() {
+fn an_index_of_whole_rows_is_rebuilt_with_other_lanes() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let (index, all) = filled(&path("index"), 32);

@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_operations_on_a_key_all_but_the_last_are_superseded() {
+    fn the_last_operation_on_a_key_supersedes_the_others() {
         let keys: Vec<String> =
             (0..900).map(|number| format!("{}", number * number % 64)).collect();
         let remove = |key: &'static str| Operation::Remove { key: key.as_bytes() };

@@ -210,7 +210,7 @@ fn representatives() -> &'static [char] {
 }
 
 #[test]
-fn all_pairs_of_kinds_of_characters_are_folded_and_cut_as_defined() {
+fn all_pairs_of_kinds_are_folded_and_cut_as_defined() {
     for mut checker in Checker::both() {
         for a in representatives() {
             let mut line = String::new();

@@ -16,7 +16,7 @@ fn extending(block: u32) -> impl Iterator<Item = char> + Clone {
 }
 
 #[test]
-fn extending_characters_of_three_bytes_compose_with_the_listed_ones_of_their_block() {
+fn extending_characters_compose_with_those_of_their_block() {
     let mut found = Vec::new();
     for whole in all_chars() {
         let mut parts: Vec<char> = whole.nfd().collect();
@@ -43,7 +43,7 @@ fn extending_characters_of_three_bytes_compose_with_the_listed_ones_of_their_blo
 /// Tests all pairs of extending characters and of those that they compose with, in long runs of
 /// letters, and after a letter of another block.
 #[test]
-fn pairs_of_extending_characters_of_a_block_are_folded_as_defined() {
+fn pairs_of_extending_characters_are_folded_as_defined() {
     let mut checkers = Checker::both();
     for block in 0x800 / 128..0x3000 / 128 {
         let firsts = FIRSTS.iter().map(|first| u32::from(*first)).filter(|c| c / 128 == block);
@@ -80,7 +80,7 @@ fn hebrew_among_other_letters_is_cut_as_defined() {
 /// Joiners, which are dropped, quotes, and punctuation, which becomes a boundary, at every place of
 /// a block: before and after what depends on the character before it.
 #[test]
-fn joiners_quotes_and_punctuation_among_letters_are_folded_as_defined() {
+fn joiners_quotes_and_punctuation_are_folded_as_defined() {
     const BETWEEN: [&str; 12] = [
         "\u{200c}",
         "\u{200d}\u{200c}",

@@ -199,17 +199,17 @@ fn fewer(cells: &[Cell]) -> Vec<Cell> {
 }
 
 #[test]
-fn the_fast_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256() {
+fn fast_is_as_good_with_the_frozen_hash_as_sha_256() {
     sound(&CELLS, &fast_values);
 }
 
 #[test]
-fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_small() {
+fn textbook_is_as_good_with_the_frozen_hash_as_sha_256_small() {
     sound(&fewer(&CELLS[..5]), &textbook_values);
 }
 
 #[test]
-fn the_textbook_scheme_is_as_good_with_the_frozen_hash_as_with_sha_256_large() {
+fn textbook_is_as_good_with_the_frozen_hash_as_sha_256_large() {
     sound(&fewer(&CELLS[5..]), &textbook_values);
 }
 

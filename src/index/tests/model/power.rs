@@ -116,12 +116,12 @@ fn cut_everywhere(durability: Durability, states: usize) {
 }
 
 #[test]
-fn a_power_cut_at_any_operation_leaves_a_prefix_with_everything_acknowledged() {
+fn a_power_cut_leaves_a_prefix_with_all_acknowledged() {
     cut_everywhere(Durability::Sync, 32);
 }
 
 #[test]
-fn a_power_cut_at_any_operation_leaves_a_prefix_with_everything_synced() {
+fn a_power_cut_leaves_a_prefix_with_all_synced() {
     cut_everywhere(Durability::OsBuffer, 16);
 }
 

@@ -74,7 +74,7 @@ fn run(shingles: Shingles, seed: u64) {
 }
 
 #[test]
-fn equal_texts_are_copies_and_others_are_not_with_words_and_without() {
+fn equal_texts_alone_are_copies_with_words_and_without() {
     for shingles in
         [Shingles::Words(3), Shingles::Words(1), Shingles::Tokens(3), Shingles::Chars(5)]
     {

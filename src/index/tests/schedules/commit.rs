@@ -158,7 +158,7 @@ fn visible_moves_in_change_order_and_never_before_the_sync() {
 }
 
 #[test]
-fn answers_that_nothing_was_written_wait_for_the_sync_of_what_they_saw() {
+fn answers_without_a_write_wait_for_the_sync_of_what_they_saw() {
     explore("idle answers", idle_answers);
 }
 

@@ -77,7 +77,7 @@ fn a_snapshot_and_the_next_handle(world: &World) {
 }
 
 #[test]
-fn a_file_goes_when_the_last_snapshot_goes_and_never_while_listed() {
+fn a_file_goes_with_its_last_snapshot_and_never_while_listed() {
     explore("snapshots and merges", snapshots_and_merges);
 }
 
@@ -87,6 +87,6 @@ fn two_who_give_up_the_last_snapshots_leave_no_file() {
 }
 
 #[test]
-fn a_snapshot_that_outlives_its_handle_removes_nothing_of_the_next() {
+fn a_snapshot_that_outlives_its_handle_spares_the_next() {
     explore("a snapshot and the next handle", a_snapshot_and_the_next_handle);
 }

@@ -164,7 +164,7 @@ fn removes_by_age_from_two_sides_leave_what_was_replaced() {
 }
 
 #[test]
-fn a_snapshot_answers_as_the_model_at_its_change_and_never_changes() {
+fn a_snapshot_answers_as_the_model_and_never_changes() {
     explore("a writer, a merger and a reader", a_writer_a_merger_and_a_reader);
 }
 

@@ -194,7 +194,7 @@ fn everywhere() -> u64 {
 }
 
 #[test]
-fn whatever_a_writer_does_between_two_calls_of_a_reader_what_it_sees_is_one_state() {
+fn a_reader_sees_one_state_whatever_a_writer_does_between() {
     let calls = everywhere();
     eprintln!("{calls} calls");
     assert!(calls > 250, "{calls} calls");

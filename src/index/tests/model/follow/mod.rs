@@ -304,7 +304,7 @@ fn run(number: u64) -> Figures {
 }
 
 #[test]
-fn a_reader_between_any_two_calls_of_a_writer_sees_the_law_and_nothing_that_can_be_lost() {
+fn a_reader_beside_a_writer_sees_the_law_and_only_durable_state() {
     let scripts = number_from_environment("NEARKIN_FOLLOW_SCRIPTS", SCRIPTS_DEFAULT);
     let first = number_from_environment("NEARKIN_FOLLOW_SEED", 1);
     let mut all = Figures::default();
