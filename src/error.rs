@@ -246,6 +246,18 @@ impl Error {
     }
 }
 
+/// Names the file of a failed operation.
+pub(crate) trait OrIo<T> {
+    /// `doing` completes "cannot DOING FILE".
+    fn or_io(self, doing: &str, file: &Path) -> Result<T>;
+}
+
+impl<T> OrIo<T> for io::Result<T> {
+    fn or_io(self, doing: &str, file: &Path) -> Result<T> {
+        self.map_err(|error| Error::io(doing, file, error))
+    }
+}
+
 /// For `?` on the caller's own I/O, beside calls of this crate: wraps the error as
 /// [`Error::other`] does.
 ///
@@ -261,18 +273,6 @@ impl Error {
 /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::NotFound));
 /// ```
 // Not for this crate, whose errors name the file: `Error::io`.
-/// Names the file of a failed operation.
-pub(crate) trait OrIo<T> {
-    /// `doing` completes "cannot DOING FILE".
-    fn or_io(self, doing: &str, file: &Path) -> Result<T>;
-}
-
-impl<T> OrIo<T> for io::Result<T> {
-    fn or_io(self, doing: &str, file: &Path) -> Result<T> {
-        self.map_err(|error| Error::io(doing, file, error))
-    }
-}
-
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::other(error)

@@ -132,13 +132,14 @@ impl Alike {
 
     /// Refuses limits that are not from 0 to 1.
     pub(crate) fn check(self) -> Result<Self> {
-        let limits = [("threshold", Some(self.threshold)), ("containment", self.contained)];
-        for (name, limit) in limits {
-            if let Some(limit) = limit.filter(|limit| !(0.0..=1.0).contains(limit)) {
-                let message = format!("the {name} must be from 0 to 1, not {limit}");
-                return Err(Error::invalid(message));
+        let check = |name, limit: f64| {
+            if (0.0..=1.0).contains(&limit) {
+                return Ok(());
             }
-        }
+            Err(Error::invalid(format!("the {name} must be from 0 to 1, not {limit}")))
+        };
+        check("threshold", self.threshold)?;
+        self.contained.map_or(Ok(()), |contained| check("containment", contained))?;
         Ok(self)
     }
 

@@ -339,6 +339,7 @@ impl Snapshot {
     }
 
     /// The key, the payload and the time of a document.
+    #[inline]
     #[expect(clippy::type_complexity, reason = "two pieces of a file, and a time")]
     pub(crate) fn text(&self, place: Place) -> Result<(Cow<'_, [u8]>, Cow<'_, [u8]>, u64)> {
         let Place { source, ordinal } = place;
