@@ -26,19 +26,11 @@ impl Agreement {
     pub(crate) fn compare(a: &[u8], b: &[u8], lane_bits: u32, equal_rows_min: u32) -> Option<Self> {
         debug_assert!(a.len() == b.len(), "signatures of one index");
         match lane_bits {
-            8 => Self::narrow(a, b, equal_rows_min),
-            16 => Self::wide(a, b, equal_rows_min),
-            32 => Self::collect::<{ 4 * WORD }>(a, b, 4, equal_rows_min, whole_word::<4, _>),
-            _ => Self::collect::<{ 8 * WORD }>(a, b, 8, equal_rows_min, whole_word::<8, _>),
+            8 => Self::collect::<WORD>(a, b, 1, equal_rows_min, narrow_word),
+            16 => Self::collect::<{ 2 * WORD }>(a, b, 2, equal_rows_min, lanes_word::<2, _>),
+            32 => Self::collect::<{ 4 * WORD }>(a, b, 4, equal_rows_min, lanes_word::<4, _>),
+            _ => Self::collect::<{ 8 * WORD }>(a, b, 8, equal_rows_min, lanes_word::<8, _>),
         }
-    }
-
-    fn narrow(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
-        Self::collect::<WORD>(a, b, 1, equal_rows_min, narrow_word)
-    }
-
-    fn wide(a: &[u8], b: &[u8], equal_rows_min: u32) -> Option<Self> {
-        Self::collect::<{ 2 * WORD }>(a, b, 2, equal_rows_min, wide_word)
     }
 
     #[inline]
@@ -189,13 +181,6 @@ fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
     a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
 }
 
-/// Sets bit i if lane i of `a` equals lane i of `b`; lanes have two bytes.
-#[cfg(not(target_arch = "x86_64"))]
-fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
-    let (a, b) = (a.as_chunks::<2>().0, b.as_chunks::<2>().0);
-    a.iter().zip(b).rev().fold(0, |bits, (a, b)| bits << 1 | u64::from(a == b))
-}
-
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
@@ -203,17 +188,10 @@ fn narrow_word(a: &[u8; WORD], b: &[u8; WORD]) -> u64 {
     unsafe { sse2::narrow_word(a, b) }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
-    // SAFETY: the function needs SSE2, which is part of x86-64.
-    unsafe { sse2::wide_word(a, b) }
-}
-
 /// Sets bit i if lane i of `a` equals lane i of `b`; lanes have `LANE` bytes. Compilers vectorise
 /// the loop.
 #[inline]
-fn whole_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
+fn lanes_word<const LANE: usize, const BYTES: usize>(a: &[u8; BYTES], b: &[u8; BYTES]) -> u64 {
     let (a, b) = (a.as_chunks::<LANE>().0, b.as_chunks::<LANE>().0);
     let mut equal = [0; WORD];
     for (equal, (a, b)) in equal.iter_mut().zip(a.iter().zip(b)) {
@@ -306,22 +284,6 @@ mod sse2 {
         let mut bits = 0;
         for (a, b) in a.iter().zip(b).rev() {
             let equal = _mm_cmpeq_epi8(load(a), load(b));
-            bits = bits << 16 | u64::from(_mm_movemask_epi8(equal).cast_unsigned());
-        }
-        bits
-    }
-
-    #[inline]
-    #[target_feature(enable = "sse2")]
-    pub(super) fn wide_word(a: &[u8; 2 * WORD], b: &[u8; 2 * WORD]) -> u64 {
-        let (a, b) = (a.as_chunks::<32>().0, b.as_chunks::<32>().0);
-        let mut bits = 0;
-        for (a, b) in a.iter().zip(b).rev() {
-            let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
-            let low = _mm_cmpeq_epi16(load(&a[0]), load(&b[0]));
-            let high = _mm_cmpeq_epi16(load(&a[1]), load(&b[1]));
-            // Lanes are 0 or -1, so that packing loses nothing.
-            let equal = _mm_packs_epi16(low, high);
             bits = bits << 16 | u64::from(_mm_movemask_epi8(equal).cast_unsigned());
         }
         bits
