@@ -151,7 +151,7 @@ fn low_u64(number: u128) -> u64 {
 
 impl Item<'_> {
     /// The unit hash of the item. `of_text` hashes strings and bytes, and may fold them. Positive
-    /// integers are hashed directly, without writing their digits to memory.
+    /// integers of nine digits or more are hashed directly, without writing their digits to memory.
     #[inline(always)]
     pub(super) fn hash(
         &self,
@@ -162,19 +162,14 @@ impl Item<'_> {
         match self.0 {
             Form::Borrowed(bytes) => of_text(bytes),
             Form::Owned(ref bytes) => of_text(bytes),
-            Form::Integer(false, number) if number < CHUNK => {
-                let all = eight(number);
-                let zeros = leading_zeros(all);
-                unit.short((all | ASCII) >> (8 * zeros), 8 - zeros)
-            }
-            Form::Integer(false, number) if number < CHUNK * CHUNK => {
+            Form::Integer(false, number) if (CHUNK..CHUNK * CHUNK).contains(&number) => {
                 let [high, last] = eights([number / CHUNK, number % CHUNK]);
                 let last = last | ASCII;
                 let zeros = leading_zeros(high);
                 let first = (high | ASCII) >> (8 * zeros) | last.unbounded_shl(64 - 8 * zeros);
                 unit.medium(first, last, 16 - zeros)
             }
-            Form::Integer(false, number) => {
+            Form::Integer(false, number) if number >= CHUNK => {
                 let upper = number / CHUNK;
                 let rest = upper / CHUNK;
                 let last = eights([upper - rest * CHUNK, number - upper * CHUNK]);
