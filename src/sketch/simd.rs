@@ -55,6 +55,18 @@ pub(crate) enum Processor {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Proof(());
 
+/// Integers, and arrays of them: types without padding that may hold any bytes.
+#[cfg(target_arch = "x86_64")]
+trait Integers {}
+#[cfg(target_arch = "x86_64")]
+impl Integers for u8 {}
+#[cfg(target_arch = "x86_64")]
+impl Integers for u32 {}
+#[cfg(target_arch = "x86_64")]
+impl Integers for u64 {}
+#[cfg(target_arch = "x86_64")]
+impl<T: Integers, const N: usize> Integers for [T; N] {}
+
 /// Calls the kernel of this processor.
 macro_rules! kernel {
     ($processor:expr, $avx2:expr, $avx512:expr) => {

@@ -3,11 +3,13 @@
 //! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi64, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_ps, _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32,
-    _mm256_mullo_epi32, _mm256_set1_epi64x, _mm256_shuffle_ps, _mm256_slli_epi64,
-    _mm256_storeu_si256,
+    __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_castps_si256,
+    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
+    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_set1_epi8,
+    _mm256_set1_epi64x, _mm256_shuffle_ps, _mm256_slli_epi64, _mm256_storeu_si256,
 };
+
+use super::Integers;
 
 mod letters;
 mod marks;
@@ -54,23 +56,40 @@ fn constant(number: u64) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn all(numbers: &[u64; 4]) -> __m256i {
-    // SAFETY: `numbers` has 32 bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+fn each(byte: u8) -> __m256i {
+    _mm256_set1_epi8(byte.cast_signed())
+}
+
+/// The bytes equal to `byte`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is(bytes: __m256i, byte: u8) -> __m256i {
+    _mm256_cmpeq_epi8(bytes, each(byte))
+}
+
+/// Selects bytes from `first` to `last`. Moves this range to the low end of the signed bytes, so
+/// that one comparison suffices.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
+    let moved = _mm256_add_epi8(bytes, each(0x80_u8.wrapping_sub(first)));
+    _mm256_cmpgt_epi8(each(0x80_u8.wrapping_add(last - first + 1)), moved)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store(place: &mut [u64; 4], numbers: __m256i) {
-    // SAFETY: `place` has 32 bytes, and the store needs no alignment.
-    unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
+fn load<T: Integers>(numbers: &T) -> __m256i {
+    const { assert!(size_of::<T>() == 32, "a vector") };
+    // SAFETY: `numbers` has 32 bytes without padding, and the load needs no alignment.
+    unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn table(numbers: &[u32; 8]) -> __m256i {
-    // SAFETY: `numbers` has 32 bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+fn store<T: Integers>(place: &mut T, numbers: __m256i) {
+    const { assert!(size_of::<T>() == 32, "a vector") };
+    // SAFETY: `place` has 32 bytes of any value, and the store needs no alignment.
+    unsafe { _mm256_storeu_si256(std::ptr::from_mut(place).cast(), numbers) };
 }
 
 /// The low halves of the numbers of two vectors, in the order a0 a1 b0 b1 a2 a3 b2 b3.

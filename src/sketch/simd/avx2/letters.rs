@@ -3,13 +3,13 @@
 //! `fold::Pass` is the scalar reference; tests compare the two.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_alignr_epi8, _mm256_and_si256,
-    _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
-    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_permute2x128_si256,
-    _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x,
-    _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_storeu_si256,
+    __m128i, __m256i, _mm_loadu_si128, _mm256_alignr_epi8, _mm256_and_si256, _mm256_blendv_epi8,
+    _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_movemask_epi8,
+    _mm256_or_si256, _mm256_permute2x128_si256, _mm256_set_epi64x, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_shuffle_epi8, _mm256_slli_epi16,
 };
 
+use super::{each, is, load, store, within};
 use crate::sketch::fold::composites::COMPOSITES;
 use crate::sketch::fold::scripts::{
     BOUNDARY, BREAK, EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Shortened,
@@ -32,14 +32,12 @@ pub(crate) fn letters<const WORDS: bool>(
         && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>)
         && let Some(place) = out.get_mut(len..).and_then(<[u8]>::first_chunk_mut::<32>)
     {
-        // SAFETY: `block` has 32 bytes, and the load needs no alignment.
-        let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
+        let bytes = load(block);
         let (folded, stops, events) = block_of::<WORDS>(scripts, block, bytes, open);
         let mut read = complete(block);
         if (stops | events) & (u32::MAX >> (32 - read)) == 0 {
             // The usual case. The position of the next block does not depend on the look-ups.
-            // SAFETY: `place` has 32 bytes, and the store needs no alignment.
-            unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), folded) };
+            store(place, folded);
             len += read;
         } else {
             let end = read.min(stops.trailing_zeros() as usize);
@@ -72,8 +70,9 @@ fn copied(
     len: usize,
 ) -> (usize, usize) {
     let mut copy = [0; 128];
-    // SAFETY: the first 32 of 128 bytes; the store needs no alignment.
-    unsafe { _mm256_storeu_si256(copy.as_mut_ptr().cast(), folded) };
+    if let Some(place) = copy.first_chunk_mut::<32>() {
+        store(place, folded);
+    }
     COMPOSITES.copy::<32>((text, &copy), events.into(), end, out, len)
 }
 
@@ -336,9 +335,7 @@ impl CharNumbers {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lower(bytes: __m256i) -> __m256i {
-    let moved = _mm256_add_epi8(bytes, each(0x80 - b'A'));
-    let upper = _mm256_cmpgt_epi8(each(0x80 + 26), moved);
-    _mm256_or_si256(bytes, _mm256_and_si256(upper, each(0x20)))
+    _mm256_or_si256(bytes, _mm256_and_si256(within(bytes, b'A', b'Z'), each(0x20)))
 }
 
 /// The highest bit of each byte.
@@ -346,16 +343,4 @@ fn lower(bytes: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn mask(bytes: __m256i) -> u32 {
     _mm256_movemask_epi8(bytes).cast_unsigned()
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn is(bytes: __m256i, byte: u8) -> __m256i {
-    _mm256_cmpeq_epi8(bytes, each(byte))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn each(byte: u8) -> __m256i {
-    _mm256_set1_epi8(byte.cast_signed())
 }

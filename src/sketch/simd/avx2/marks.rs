@@ -3,12 +3,12 @@
 //! Each function is defined by scalar code elsewhere, and tested against it.
 
 use std::arch::x86_64::{
-    __m256i, _mm_set_epi64x, _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
+    __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi8,
+    _mm256_cvtepu8_epi32, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set_epi64x,
+    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8,
 };
 
+use super::{each, is, load, store, within};
 use crate::sketch::split::{Cut, UnitKind};
 
 /// Writes the bytes of `piece` to `text` as they are hashed, and the edges of units to `marks`, as
@@ -103,22 +103,16 @@ impl Bytes64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn load(bytes: &[u8; 64]) -> Self {
-        let [low, high] = [0, 32].map(|at| bytes.as_ptr().wrapping_add(at).cast());
-        // SAFETY: the first 32 of 64 bytes; the load needs no alignment.
-        let low = unsafe { _mm256_loadu_si256(low) };
-        // SAFETY: the last 32 of 64 bytes; the load needs no alignment.
-        let high = unsafe { _mm256_loadu_si256(high) };
-        Self([low, high])
+        let (halves, _) = bytes.as_chunks::<32>();
+        Self([load(&halves[0]), load(&halves[1])])
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
     fn store(self, place: &mut [u8; 64]) {
-        let [low, high] = [0, 32].map(|at| place.as_mut_ptr().wrapping_add(at).cast());
-        // SAFETY: the first 32 of 64 bytes; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(low, self.0[0]) };
-        // SAFETY: the last 32 of 64 bytes; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(high, self.0[1]) };
+        let (halves, _) = place.as_chunks_mut::<32>();
+        store(&mut halves[0], self.0[0]);
+        store(&mut halves[1], self.0[1]);
     }
 
     #[inline]
@@ -145,18 +139,6 @@ impl Bytes64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn each(byte: u8) -> __m256i {
-    _mm256_set1_epi8(byte.cast_signed())
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn is(bytes: __m256i, byte: u8) -> __m256i {
-    _mm256_cmpeq_epi8(bytes, each(byte))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
 fn letters(bytes: __m256i) -> __m256i {
     within(_mm256_or_si256(bytes, each(0x20)), b'a', b'z')
 }
@@ -177,15 +159,6 @@ fn joints_and_bars(bytes: __m256i) -> __m256i {
     let [low, high] = [0x27ff_ffff_ffff_ffff_u64, 0x5f2e_ff2c_3b3a_ffff].map(u64::cast_signed);
     let chosen = _mm256_set_epi64x(high, low, high, low);
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(chosen, bytes))
-}
-
-/// Selects bytes from `first` to `last`. Moves this range to the low end of the signed bytes, so
-/// that one comparison suffices.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn within(bytes: __m256i, first: u8, last: u8) -> __m256i {
-    let moved = _mm256_add_epi8(bytes, each(0x80_u8.wrapping_sub(first)));
-    _mm256_cmpgt_epi8(each(0x80_u8.wrapping_add(last - first + 1)), moved)
 }
 
 /// For each byte value: the positions of its set bits in order, one byte each, followed by zeros.
@@ -237,9 +210,7 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
             // Each earlier byte has at most eight set bits, so there is room for eight more
             // positions.
             if let Some(place) = edges.get_mut(new..).and_then(<[u32]>::first_chunk_mut::<8>) {
-                let numbers = PLACES.positions(byte, base);
-                // SAFETY: `place` has 32 bytes, and the store needs no alignment.
-                unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), numbers) };
+                store(place, PLACES.positions(byte, base));
             }
             new += byte.count_ones() as usize;
             base = _mm256_add_epi32(base, _mm256_set1_epi32(8));

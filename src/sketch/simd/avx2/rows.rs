@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm256_srli_epi32, _mm256_srli_epi64, _mm256_xor_si256,
 };
 
-use super::{all, bits, constant, even, in_order, odd, store};
+use super::{bits, constant, even, in_order, load, odd, store};
 use crate::sketch::few::{Eight, FEW_MAX};
 
 #[target_feature(enable = "avx2")]
@@ -20,7 +20,7 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     let mut open = [0; 2];
     for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
         for (four, shift) in slots.as_chunks_mut::<4>().0.iter_mut().zip((0..64).step_by(4)) {
-            let least = all(four);
+            let least = load(four);
             let none = _mm256_cmpeq_epi64(least, empty);
             let value = _mm256_srli_epi64::<16>(_mm256_slli_epi64::<7>(least));
             store(four, _mm256_or_si256(value, none));
@@ -183,7 +183,7 @@ fn signs(numbers: __m256i) -> u8 {
 #[target_feature(enable = "avx2")]
 fn halves_of(eight: &[u64; 8]) -> [__m256i; 2] {
     let (fours, _) = eight.as_chunks::<4>();
-    [all(&fours[0]), all(&fours[1])]
+    [load(&fours[0]), load(&fours[1])]
 }
 
 #[inline]

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm256_srli_epi64, _mm256_xor_si256,
 };
 
-use super::{all, constant, product, store, with_cross};
+use super::{constant, load, product, store, with_cross};
 use crate::sketch::hash::{BASE, sum_of};
 
 /// `hash::windows` for windows of three units. The parts of the two products are added before they
@@ -22,10 +22,10 @@ pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
     let mut at = 0;
     while let Some(six) = units.get_mut(at..).and_then(<[u64]>::first_chunk_mut::<6>)
         && let (Some(one), Some(two)) = (six[1..].first_chunk(), six.last_chunk())
-        && let (one, two) = (all(one), all(two))
-        && let Some(place) = six.first_chunk_mut()
+        && let (one, two) = (load::<[u64; 4]>(one), load::<[u64; 4]>(two))
+        && let Some(place) = six.first_chunk_mut::<4>()
     {
-        let zero = all(place);
+        let zero = load(place);
         let low = _mm256_add_epi64(_mm256_mul_epu32(zero, first), _mm256_mul_epu32(one, second));
         let cross = _mm256_add_epi32(
             _mm256_mullo_epi32(zero, swapped),
@@ -46,11 +46,11 @@ pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
 pub(crate) fn finalise(sums: &mut [u64]) {
     let (fours, rest) = sums.as_chunks_mut::<4>();
     for four in fours {
-        store(four, finalised(all(four)));
+        store(four, finalised(load(four)));
     }
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let numbers = finalised(all(&last));
+    let numbers = finalised(load(&last));
     store(&mut last, numbers);
     rest.copy_from_slice(&last[..rest.len()]);
 }

@@ -5,15 +5,15 @@
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_and_si256, _mm256_andnot_si256,
     _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_blendv_pd, _mm256_castpd_si256,
-    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_loadu_si256,
-    _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x,
-    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi64,
-    _mm256_srli_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_unpackhi_epi32, _mm256_unpacklo_epi32, _mm256_xor_si256,
+    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_movemask_ps,
+    _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set1_epi32,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi64, _mm256_srli_epi64,
+    _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_unpackhi_epi32,
+    _mm256_unpacklo_epi32, _mm256_xor_si256,
 };
 
 use super::marks::{PLACES, Places};
-use super::{all, constant, even, odd, product, store, table};
+use super::{constant, even, load, odd, product, store};
 use crate::sketch::unit::UnitHash;
 
 /// `UnitHash::short` for all units. Its two formulas share their multiplications. Also writes the
@@ -59,7 +59,7 @@ fn hash_some<'a>(
     // out-of-order window.
     for (units, lens) in units.iter().zip(&mut *lens) {
         let (units, _) = units.as_chunks::<4>();
-        let [low, high] = [pairs(&units[0]), pairs(&units[1])];
+        let [low, high] = [load(&units[0]), load(&units[1])];
         let len = _mm256_sub_epi32(odd(low, high), even(low, high));
         store(lens, len);
         let is_long = _mm256_cmpgt_epi32(len, _mm256_set1_epi32(8));
@@ -68,14 +68,14 @@ fn hash_some<'a>(
     for ((units, out), lens) in units.iter().zip(&mut *out).zip(&*lens) {
         let (units, _) = units.as_chunks::<4>();
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::new(all(lens));
+        let lens = Lens::new(load(lens));
         store(&mut out[0], keyed(heads.at(&units[0]), lens.low(), keys));
         store(&mut out[1], keyed(heads.at(&units[1]), lens.high(), keys));
     }
     for (out, lens) in out.iter_mut().zip(&*lens) {
         let (out, _) = out.as_chunks_mut::<4>();
-        let lens = Lens::new(all(lens));
-        let [low, high] = [mixed(all(&out[0]), lens.low()), mixed(all(&out[1]), lens.high())];
+        let lens = Lens::new(load(lens));
+        let [low, high] = [mixed(load(&out[0]), lens.low()), mixed(load(&out[1]), lens.high())];
         store(&mut out[0], low);
         store(&mut out[1], high);
     }
@@ -132,14 +132,6 @@ const fn uneven() -> [[u8; 8]; 256] {
         byte += 1;
     }
     places
-}
-
-/// The starts and ends of four units.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn pairs(units: &[[u32; 2]; 4]) -> __m256i {
-    // SAFETY: `units` has 32 bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(units.as_ptr().cast()) }
 }
 
 /// The lengths of eight units, in the order of `even`, and which of them have at least four bytes.
@@ -239,8 +231,8 @@ impl<'a> Heads<'a> {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn keyed(head: __m256i, lens: Four, [tiny, small]: [__m256i; 2]) -> __m256i {
-    let low = _mm256_permutevar8x32_epi32(table(&ORDER_LOW), lens.len);
-    let order = _mm256_blend_epi32::<0b1010_1010>(low, table(&ABOVE));
+    let low = _mm256_permutevar8x32_epi32(load(&ORDER_LOW), lens.len);
+    let order = _mm256_blend_epi32::<0b1010_1010>(low, load(&ABOVE));
     let bytes = _mm256_shuffle_epi8(head, _mm256_or_si256(order, lens.order));
     let tiny = _mm256_xor_si256(tiny, _mm256_slli_epi64::<8>(lens.len));
     let (tiny, small) = (_mm256_castsi256_pd(tiny), _mm256_castsi256_pd(small));
@@ -261,7 +253,7 @@ fn mixed(mixed: __m256i, lens: Four) -> __m256i {
         product(number, one_of(tiny, small), swapped)
     };
     let by_49 = xor(_mm256_slli_epi64::<49>(mixed), _mm256_srli_epi64::<15>(mixed));
-    let turned = xor(by_49, _mm256_shuffle_epi8(mixed, table(&BY_24)));
+    let turned = xor(by_49, _mm256_shuffle_epi8(mixed, load(&BY_24)));
     let turned = _mm256_blendv_epi8(_mm256_srli_epi64::<33>(mixed), turned, lens.small);
     let mixed = times(xor(mixed, turned), 0xc2b2_ae3d_27d4_eb4f, 0x9fb2_1c65_1e98_df25);
     let moved = _mm256_srlv_epi64(mixed, one_of(29, 35));

@@ -4,12 +4,12 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epi8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_mov_epi8,
-    _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512,
-    _mm512_permutex2var_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_slli_epi16,
-    _mm512_storeu_si512, _mm512_sub_epi8, _mm512_test_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_mask_add_epi8, _mm512_mask_mov_epi8, _mm512_maskz_compress_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_permutexvar_epi8,
+    _mm512_slli_epi16, _mm512_sub_epi8, _mm512_test_epi8_mask,
 };
 
+use super::{each, load, looked_up, numbers, store};
 use crate::sketch::fold::composites::COMPOSITES;
 use crate::sketch::fold::scripts::{
     BOUNDARY, BREAK, EXTEND, FIRST, Flagged, HEBREW, MARKS, NUKTA, SECOND, Scripts, Shortened,
@@ -19,17 +19,6 @@ use crate::sketch::fold::scripts::{
 /// For each of 64 bytes, the index of the byte before it, and of the byte after it.
 static BEFORE: [u8; 64] = numbers(63);
 static BEHIND: [u8; 64] = numbers(1);
-
-#[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
-const fn numbers(plus: usize) -> [u8; 64] {
-    let mut numbers = [0; 64];
-    let mut at = 0;
-    while at < numbers.len() {
-        numbers[at] = ((at + plus) % 64) as u8;
-        at += 1;
-    }
-    numbers
-}
 
 /// Folds ASCII, plain letters, and what stands between them. Stops at any other character, after
 /// `limit` bytes, or at the end of the text.
@@ -59,13 +48,13 @@ pub(crate) fn letters<const WORDS: bool>(
             // The usual case. The position of the next block does not depend on the look-ups.
             let kept = whole & !(short.joiners | short.all() << 1 | short.all() << 2);
             let folded = _mm512_maskz_compress_epi8(kept, folded);
-            // SAFETY: `place` has 64 bytes, and the store needs no alignment.
-            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), folded) };
+            store(place, folded);
             len += kept.count_ones() as usize;
         } else {
             let end = read.min(stops.trailing_zeros() as usize);
-            // SAFETY: the first 64 of 128 bytes; the store needs no alignment.
-            unsafe { _mm512_storeu_si512(copy.as_mut_ptr().cast(), folded) };
+            if let Some(place) = copy.first_chunk_mut::<64>() {
+                store(place, folded);
+            }
             (read, len) = COMPOSITES.copy::<64>((block, &copy), marks | short.all(), end, out, len);
         }
         if read == 0 {
@@ -176,7 +165,7 @@ fn of_two(scripts: &Scripts, bytes: __m512i, trail: u64, first: u8) -> (__m512i,
     // them.
     let to = looked_up(leads, index);
     let plain = _mm512_test_epi8_mask(to, to) & trail;
-    let to = _mm512_permutexvar_epi8(all(&BEHIND), to);
+    let to = _mm512_permutexvar_epi8(load(&BEHIND), to);
     let pair = pair_of(bytes, first);
     (_mm512_mask_mov_epi8(to, trail, looked_up(trails, index)), pair, pair & plain >> 1)
 }
@@ -234,16 +223,9 @@ fn trailing(bytes: __m512i) -> u64 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn numbers_of(bytes: __m512i) -> __m512i {
-    let before = _mm512_permutexvar_epi8(all(&BEFORE), bytes);
+    let before = _mm512_permutexvar_epi8(load(&BEFORE), bytes);
     let high = _mm512_slli_epi16(_mm512_and_si512(before, each(1)), 6);
     _mm512_or_si512(_mm512_and_si512(bytes, each(0x3f)), high)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi")]
-fn looked_up(table: &[u8; 128], index: __m512i) -> __m512i {
-    let [low, high] = super::halves(table);
-    _mm512_permutex2var_epi8(low, index, high)
 }
 
 /// Converts ASCII upper-case letters to lower case.
@@ -258,17 +240,4 @@ fn lower(bytes: __m512i) -> __m512i {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn is(bytes: __m512i, byte: u8) -> u64 {
     _mm512_cmpeq_epi8_mask(bytes, each(byte))
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn each(byte: u8) -> __m512i {
-    _mm512_set1_epi8(byte.cast_signed())
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn all(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: `bytes` has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }

@@ -4,11 +4,12 @@
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32,
-    _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_loadu_epi8,
-    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_permutex2var_epi8, _mm512_set1_epi8,
-    _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
+    _mm512_extracti32x4_epi32, _mm512_mask_blend_epi8, _mm512_mask_loadu_epi8,
+    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_test_epi8_mask,
 };
 
+use super::{each, load, looked_up, numbers, store};
 use crate::sketch::split::{Cut, UnitKind};
 
 /// Classes of a byte, one bit per class. This one: the byte is part of a unit.
@@ -73,9 +74,8 @@ const fn letters(lower: bool) -> [u8; 128] {
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut) -> (bool, bool) {
-    let classes =
-        LookupTable::new(if rules.kind == UnitKind::Words { &OF_WORDS } else { &OF_TOKENS });
-    let letters = LookupTable::new(if rules.lower { &LOWER } else { &AS_IT_WAS });
+    let classes = if rules.kind == UnitKind::Words { &OF_WORDS } else { &OF_TOKENS };
+    let letters = if rules.lower { &LOWER } else { &AS_IT_WAS };
     let blanks = each(b' ');
     let (mut inside, mut bars) = (0, 0);
     let places = text.as_chunks_mut::<64>().0;
@@ -84,10 +84,9 @@ pub(crate) fn marks(piece: &[u8], text: &mut [u8], marks: &mut [u64], rules: Cut
         // SAFETY: the mask selects only bytes inside `block`; masked-off bytes are not read.
         let bytes = unsafe { _mm512_mask_loadu_epi8(blanks, there, block.as_ptr().cast()) };
         let beyond = _mm512_movepi8_mask(bytes);
-        let hashed = _mm512_mask_blend_epi8(beyond, letters.look_up(bytes), bytes);
-        // SAFETY: `place` has 64 bytes, and the store needs no alignment.
-        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), hashed) };
-        let class = _mm512_mask_blend_epi8(beyond, classes.look_up(bytes), each(BEYOND));
+        let hashed = _mm512_mask_blend_epi8(beyond, looked_up(letters, bytes), bytes);
+        store(place, hashed);
+        let class = _mm512_mask_blend_epi8(beyond, looked_up(classes, bytes), each(BEYOND));
         let mut mask = _mm512_movepi8_mask(class);
         let between = (mask << 1 | inside) & (mask >> 1 | 1 << 63);
         // Rare: a joining byte between two word bytes, or a `_`, which is part of a word.
@@ -122,52 +121,15 @@ fn joined(class: __m512i, [before, after]: [u8; 2]) -> u64 {
     all(JOINS_LETTERS) & between(LETTER) | all(JOINS_DIGITS) & between(DIGIT)
 }
 
-/// A table with one entry per ASCII byte.
-#[derive(Clone, Copy)]
-struct LookupTable([__m512i; 2]);
-
-impl LookupTable {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn new(bytes: &[u8; 128]) -> Self {
-        Self(super::halves(bytes))
-    }
-
-    /// The entry for each byte below 128; unspecified for others.
-    #[inline]
-    #[target_feature(enable = "avx512vbmi")]
-    fn look_up(self, bytes: __m512i) -> __m512i {
-        _mm512_permutex2var_epi8(self.0[0], bytes, self.0[1])
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn each(byte: u8) -> __m512i {
-    _mm512_set1_epi8(byte.cast_signed())
-}
-
 /// The numbers from 0 to 63.
-static NUMBERS: [u8; 64] = numbers();
-
-#[expect(clippy::cast_possible_truncation, reason = "they are below 64")]
-const fn numbers() -> [u8; 64] {
-    let mut numbers = [0; 64];
-    let mut at = 0;
-    while at < numbers.len() {
-        numbers[at] = at as u8;
-        at += 1;
-    }
-    numbers
-}
+static NUMBERS: [u8; 64] = numbers(0);
 
 /// Writes the positions of the set bits in order, without a data-dependent loop, and returns their
 /// number. May overwrite the numbers after them.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
 pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
-    // SAFETY: `NUMBERS` has 64 bytes, and the load needs no alignment.
-    let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
+    let numbers = load(&NUMBERS);
     let (mut count, mut base) = (0, _mm512_setzero_si512());
     for &mark in marks {
         let Some(places) = edges.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<64>) else {
@@ -193,7 +155,5 @@ pub(crate) fn places(marks: &[u64], edges: &mut [u32]) -> usize {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn write(bytes: __m128i, base: __m512i, places: &mut [u32; 16]) {
-    let numbers = _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base);
-    // SAFETY: `places` has 64 bytes, and the store needs no alignment.
-    unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), numbers) };
+    store(places, _mm512_add_epi32(_mm512_cvtepu8_epi32(bytes), base));
 }

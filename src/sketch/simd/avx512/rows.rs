@@ -6,11 +6,11 @@ use std::arch::x86_64::{
     __m512i, _mm256_storeu_si256, _mm512_add_epi64, _mm512_castsi512_si256,
     _mm512_cmpeq_epi64_mask, _mm512_mask_blend_epi64, _mm512_maskz_compress_epi64,
     _mm512_movm_epi8, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_permutex2var_epi8,
-    _mm512_rol_epi64, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_storeu_si512,
-    _mm512_test_epi64_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
+    _mm512_rol_epi64, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_test_epi64_mask,
+    _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
-use super::{all, constant};
+use super::{constant, load, store};
 use crate::sketch::few::{Eight, FEW_MAX};
 
 #[target_feature(enable = "avx512f,avx512dq")]
@@ -19,12 +19,11 @@ pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
     let mut open = [0; 2];
     for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
         for (eight, shift) in slots.as_chunks_mut::<8>().0.iter_mut().zip((0..64).step_by(8)) {
-            let least = all(eight);
+            let least = load(eight);
             let none = _mm512_cmpeq_epi64_mask(least, empty);
             let value = _mm512_srli_epi64::<16>(_mm512_slli_epi64::<7>(least));
             let value = _mm512_mask_blend_epi64(none, value, empty);
-            // SAFETY: `eight` has 64 bytes, and the store needs no alignment.
-            unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), value) };
+            store(eight, value);
             *open |= u64::from(none) << shift;
         }
     }
@@ -50,7 +49,7 @@ pub(crate) fn pick_of_128(
     let (add, factor) = (constant(constants.0), constant(constants.1));
     let mut count = 0;
     for eight in eights {
-        let hash = all(eight);
+        let hash = load(eight);
         count += keep(hash, are_open(hash, add, factor, open), count, picked);
     }
     count
@@ -61,7 +60,7 @@ pub(crate) fn pick_of_128(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 pub(crate) fn open_rounds(hashes: &[u64], eight: &Eight, open: [u64; 2], hits: &mut [u8; FEW_MAX]) {
     let open = open.map(|open| _mm512_movm_epi8(open));
-    let (add, factor) = (all(&eight.add), all(&eight.factor));
+    let (add, factor) = (load(&eight.add), load(&eight.factor));
     for (hash, hit) in hashes.iter().zip(hits) {
         *hit = are_open(constant(*hash), add, factor, open);
     }
@@ -90,14 +89,13 @@ fn are_open(hash: __m512i, add: __m512i, factor: __m512i, [low, high]: [__m512i;
 #[target_feature(enable = "avx512f,popcnt")]
 fn keep(entry: __m512i, hit: u8, count: usize, picked: &mut [u64]) -> usize {
     let new = hit.count_ones() as usize;
-    if let Some(place) = picked.get_mut(count..count + 8) {
+    if let Some(place) = picked.get_mut(count..).and_then(<[u64]>::first_chunk_mut::<8>) {
         let kept = _mm512_maskz_compress_epi64(hit, entry);
         let first = _mm512_castsi512_si256(kept);
         // SAFETY: `place` has 64 bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), first) };
         if new > 4 {
-            // SAFETY: as above.
-            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), kept) };
+            store(place, kept);
         }
     }
     new

@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm512_shuffle_epi8, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_xor_si512,
 };
 
-use super::{all, constant};
+use super::{constant, load};
 use crate::sketch::unit::UnitHash;
 
 /// `UnitHash::short` for eight units at a time. Its two formulas share their multiplications.
@@ -96,7 +96,7 @@ struct Lengths {
 fn lengths(hash: UnitHash) -> Lengths {
     // Units of one to three bytes also mix their length, as a byte. In `order` this byte is a zero,
     // because the key contains the length.
-    let order = [
+    let order: [u64; 8] = [
         0x8382_8180_8786_8584,
         0x0000_0000_8080_0080,
         0x0000_0000_8180_0081,
@@ -108,7 +108,10 @@ fn lengths(hash: UnitHash) -> Lengths {
     ];
     let [one, two, three] = [1, 2, 3].map(|len| hash.tiny ^ len << 8);
     let small = hash.small;
-    Lengths { order: all(&order), key: all(&[small, one, two, three, small, small, small, small]) }
+    Lengths {
+        order: load(&order),
+        key: load(&[small, one, two, three, small, small, small, small]),
+    }
 }
 
 /// The hashes of eight units within 128 bytes. Each unit begins at the position in the lowest byte
