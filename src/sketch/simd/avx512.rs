@@ -10,12 +10,12 @@ use std::arch::x86_64::{
 use super::Integers;
 
 mod letters;
-mod marks;
+mod places;
 mod rows;
 mod units;
 
 pub(super) use letters::letters;
-pub(super) use marks::{marks, places};
+pub(super) use places::places;
 pub(super) use rows::{open_rounds, pick_of_128, settle};
 pub(super) use units::short;
 
