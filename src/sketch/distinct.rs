@@ -4,7 +4,6 @@
 
 use super::hash::{GOLDEN, finalise, finalise_all};
 use super::many::Many;
-use super::simd::Processor;
 
 /// Maximum number of hashes of a set that uses the reusable table `Seen`, and the number of slots
 /// of that table.
@@ -57,15 +56,10 @@ impl Seen {
 /// were crafted to collide. Also calls `each` with every hash, with some of them repeatedly, so
 /// that the caller needs no loop of its own.
 #[inline(always)]
-pub(crate) fn set(
-    sums: &mut Vec<u64>,
-    seen: &mut Seen,
-    processor: Option<Processor>,
-    mut each: impl FnMut(u64),
-) {
+pub(crate) fn set(sums: &mut Vec<u64>, seen: &mut Seen, mut each: impl FnMut(u64)) {
     let is_small = sums.len() <= FEW;
     for block in sums.chunks_mut(BLOCK) {
-        finalise_block(block, processor);
+        finalise_all(block);
         if !is_small {
             block.iter().copied().for_each(&mut each);
         }
@@ -93,20 +87,12 @@ pub(crate) fn set(
 
 /// Finalises window sums and adds them to `many`.
 #[inline(always)]
-pub(crate) fn deal(sums: &mut [u64], many: &mut Many, processor: Option<Processor>) {
+pub(crate) fn deal(sums: &mut [u64], many: &mut Many) {
     for block in sums.chunks_mut(BLOCK) {
-        finalise_block(block, processor);
+        finalise_all(block);
         for hash in block {
             many.add(*hash);
         }
-    }
-}
-
-#[inline(always)]
-fn finalise_block(block: &mut [u64], processor: Option<Processor>) {
-    match processor {
-        Some(processor) => processor.finalise(block),
-        None => finalise_all(block),
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn go_on(
     picked: &mut Vec<u64>,
     processor: Processor,
 ) {
-    let mut open = processor.settle(slots);
+    let mut open = settle(slots);
     if open[1] >> 63 == 1 && hashes.contains(&u64::MAX) {
         // The hash with all bits set cannot be distinguished from an empty slot. It has the
         // greatest value of the last row.
@@ -131,6 +131,20 @@ pub(crate) fn go_on(
     for slot in slots {
         *slot &= VALUE;
     }
+}
+
+/// Converts the least hash of each row to its value. Returns the rows without a hash, one bit each.
+#[inline(always)]
+fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
+    let mut open = [0; 2];
+    for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
+        for (slot, bit) in slots.iter_mut().zip(0..) {
+            let none = u64::from(*slot == EMPTY);
+            *slot = *slot << 7 >> 16 | none.wrapping_neg();
+            *open |= none << bit;
+        }
+    }
+    open
 }
 
 /// Grows `picked` to hold all hashes. Adds padding, because eight are written at a time.

@@ -80,7 +80,7 @@ impl Large {
     ) {
         if self.windows(units, is_last, processor) {
             self.many.make_room(units.len());
-            distinct::deal(units, &mut self.many, processor);
+            distinct::deal(units, &mut self.many);
             self.carry_over(units, is_last);
         }
     }

@@ -349,14 +349,14 @@ impl Inner {
             && !self.bag
             && let Some((slots, own)) = fast::usual(values, sums.len(), processor)
         {
-            distinct::set(sums, seen, processor, |hash| fast::begin(slots, hash));
+            distinct::set(sums, seen, |hash| fast::begin(slots, hash));
             fast::go_on(sums, slots, picked, own);
             return Some(self.signature(sums.len(), values));
         }
         if self.bag {
             distinct::bag(sums);
         } else {
-            distinct::set(sums, seen, processor, |_| ());
+            distinct::set(sums, seen, |_| ());
         }
         Some(self.sign_distinct(processor, sums, picked, values))
     }

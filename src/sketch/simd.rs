@@ -230,24 +230,6 @@ impl Processor {
         }
     }
 
-    /// Applies `hash::finalise` to each sum.
-    #[inline(always)]
-    pub(crate) fn finalise(self, sums: &mut [u64]) {
-        match self {
-            // SAFETY: see `kernel`.
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => unsafe { avx2::finalise(sums) },
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => super::hash::finalise_all(sums),
-        }
-    }
-
-    /// Converts minimum hashes to values. Returns one bit per slot, set if the slot got no hash.
-    #[inline(always)]
-    pub(crate) fn settle(self, slots: &mut [u64; 128]) -> [u64; 2] {
-        kernel!(self, avx2::settle(slots), avx512::settle(slots))
-    }
-
     /// The minimum number of hashes for which running one round after the other over all hashes is
     /// faster than `few::values`.
     #[inline(always)]

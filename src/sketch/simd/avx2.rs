@@ -4,9 +4,9 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_castps_si256,
-    _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
-    _mm256_loadu_si256, _mm256_movemask_pd, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_set1_epi8,
-    _mm256_set1_epi64x, _mm256_shuffle_ps, _mm256_slli_epi64, _mm256_storeu_si256,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
+    _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_shuffle_ps,
+    _mm256_slli_epi64, _mm256_storeu_si256,
 };
 
 use super::Integers;
@@ -19,8 +19,8 @@ mod units;
 
 pub(super) use letters::letters;
 pub(super) use marks::{marks, places};
-pub(super) use rows::{open_rounds, pick_of_128, settle};
-pub(super) use sums::{finalise, windows_of_3};
+pub(super) use rows::{open_rounds, pick_of_128};
+pub(super) use sums::windows_of_3;
 pub(super) use units::short;
 
 /// The low 64 bits of the products, computed from 32-bit products. `swapped` is `b` with the halves
@@ -38,14 +38,6 @@ fn product(a: __m256i, b: __m256i, swapped: __m256i) -> __m256i {
 fn with_cross(low: __m256i, cross: __m256i) -> __m256i {
     let high = _mm256_and_si256(cross, constant(!0xffff_ffff));
     _mm256_add_epi64(_mm256_add_epi64(low, _mm256_slli_epi64::<32>(cross)), high)
-}
-
-/// The highest bit of each of the four numbers.
-#[inline]
-#[target_feature(enable = "avx2")]
-#[expect(clippy::cast_sign_loss, reason = "it has four bits")]
-fn bits(numbers: __m256i) -> usize {
-    _mm256_movemask_pd(_mm256_castsi256_pd(numbers)) as usize
 }
 
 #[inline]

@@ -16,7 +16,7 @@ mod units;
 
 pub(super) use letters::letters;
 pub(super) use places::places;
-pub(super) use rows::{open_rounds, pick_of_128, settle};
+pub(super) use rows::{open_rounds, pick_of_128};
 pub(super) use units::short;
 
 #[inline]

@@ -4,31 +4,14 @@
 
 use std::arch::x86_64::{
     __m256, __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_castps_si256, _mm256_castsi256_ps,
-    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_min_epu32, _mm256_movemask_epi8,
-    _mm256_movemask_ps, _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_or_si256,
-    _mm256_permutevar_ps, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_setzero_si256,
-    _mm256_shuffle_epi32, _mm256_slli_epi32, _mm256_slli_epi64, _mm256_sllv_epi32,
-    _mm256_srli_epi32, _mm256_srli_epi64, _mm256_xor_si256,
+    _mm256_cmpeq_epi32, _mm256_min_epu32, _mm256_movemask_epi8, _mm256_movemask_ps,
+    _mm256_mul_epu32, _mm256_mullo_epi32, _mm256_or_si256, _mm256_permutevar_ps, _mm256_set_epi64x,
+    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi32, _mm256_slli_epi32,
+    _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_srli_epi64, _mm256_xor_si256,
 };
 
-use super::{bits, constant, even, in_order, load, odd, store};
+use super::{constant, even, in_order, load, odd};
 use crate::sketch::few::{Eight, FEW_MAX};
-
-#[target_feature(enable = "avx2")]
-pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
-    let empty = constant(u64::MAX);
-    let mut open = [0; 2];
-    for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
-        for (four, shift) in slots.as_chunks_mut::<4>().0.iter_mut().zip((0..64).step_by(4)) {
-            let least = load(four);
-            let none = _mm256_cmpeq_epi64(least, empty);
-            let value = _mm256_srli_epi64::<16>(_mm256_slli_epi64::<7>(least));
-            store(four, _mm256_or_si256(value, none));
-            *open |= (bits(none) as u64) << shift;
-        }
-    }
-    open
-}
 
 /// Finds the hashes that a round puts into open rows, for 128 rows, the usual number: see
 /// `Processor::pick_of_128`.

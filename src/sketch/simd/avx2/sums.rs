@@ -1,13 +1,10 @@
-//! Window sums and hash finalisation by AVX2.
+//! Window sums by AVX2.
 //!
-//! Each function is defined by scalar code elsewhere, and tested against it.
+//! Defined by scalar code in `hash`, and tested against it.
 
-use std::arch::x86_64::{
-    __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _mm256_mullo_epi32,
-    _mm256_srli_epi64, _mm256_xor_si256,
-};
+use std::arch::x86_64::{_mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _mm256_mullo_epi32};
 
-use super::{constant, load, product, store, with_cross};
+use super::{constant, load, store, with_cross};
 use crate::sketch::hash::{BASE, sum_of};
 
 /// `hash::windows` for windows of three units. The parts of the two products are added before they
@@ -38,29 +35,4 @@ pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
         units[at] = sum_of(&units[at..at + 3]);
     }
     units.truncate(count);
-}
-
-/// Applies `hash::finalise` to each sum.
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-pub(crate) fn finalise(sums: &mut [u64]) {
-    let (fours, rest) = sums.as_chunks_mut::<4>();
-    for four in fours {
-        store(four, finalised(load(four)));
-    }
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let numbers = finalised(load(&last));
-    store(&mut last, numbers);
-    rest.copy_from_slice(&last[..rest.len()]);
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn finalised(hash: __m256i) -> __m256i {
-    let times =
-        |number, factor: u64| product(number, constant(factor), constant(factor.rotate_left(32)));
-    let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<30>(hash)), 0xbf58_476d_1ce4_e5b9);
-    let hash = times(_mm256_xor_si256(hash, _mm256_srli_epi64::<27>(hash)), 0x94d0_49bb_1331_11eb);
-    _mm256_xor_si256(hash, _mm256_srli_epi64::<31>(hash))
 }

@@ -4,31 +4,13 @@
 
 use std::arch::x86_64::{
     __m512i, _mm256_storeu_si256, _mm512_add_epi64, _mm512_castsi512_si256,
-    _mm512_cmpeq_epi64_mask, _mm512_mask_blend_epi64, _mm512_maskz_compress_epi64,
-    _mm512_movm_epi8, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_permutex2var_epi8,
-    _mm512_rol_epi64, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_test_epi64_mask,
+    _mm512_maskz_compress_epi64, _mm512_movm_epi8, _mm512_mul_epu32, _mm512_mullo_epi64,
+    _mm512_permutex2var_epi8, _mm512_rol_epi64, _mm512_srli_epi64, _mm512_test_epi64_mask,
     _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
 use super::{constant, load, store};
 use crate::sketch::few::{Eight, FEW_MAX};
-
-#[target_feature(enable = "avx512f,avx512dq")]
-pub(crate) fn settle(slots: &mut [u64; 128]) -> [u64; 2] {
-    let empty = constant(u64::MAX);
-    let mut open = [0; 2];
-    for (open, slots) in open.iter_mut().zip(slots.as_chunks_mut::<64>().0) {
-        for (eight, shift) in slots.as_chunks_mut::<8>().0.iter_mut().zip((0..64).step_by(8)) {
-            let least = load(eight);
-            let none = _mm512_cmpeq_epi64_mask(least, empty);
-            let value = _mm512_srli_epi64::<16>(_mm512_slli_epi64::<7>(least));
-            let value = _mm512_mask_blend_epi64(none, value, empty);
-            store(eight, value);
-            *open |= u64::from(none) << shift;
-        }
-    }
-    open
-}
 
 /// Finds the hashes that a round puts into open rows, for 128 rows, the usual number: see
 /// `Processor::pick_of_128`.
