@@ -190,10 +190,12 @@ fn a_panic_or_a_failure_of_one_index_is_its_own() {
         }
         7
     };
-    // Three indexes with a broken clock: more than the pool has threads.
-    let clocks: Vec<Index> = (0..3)
-        .map(|_| temporary(small().clock(clock.clone()).ttl(Duration::from_secs(1))))
-        .collect();
+    // Indexes with a broken clock: two for the two threads of the pool, and one with its own.
+    let clocks = [Maintenance::Shared, Maintenance::Shared, Maintenance::Background];
+    let clocks = clocks.map(|maintenance| {
+        let options = small().clock(clock.clone()).ttl(Duration::from_secs(1));
+        temporary(options.maintenance(maintenance))
+    });
     panics.store(true, Ordering::SeqCst);
     let listeners: Vec<Index> =
         (0..3).map(|_| temporary(small().on_event(|_| panic!("a bug of the listener")))).collect();
