@@ -1,8 +1,8 @@
 //! Removal by age: which documents are removed, when, and what it costs to find that none is due.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::testing::sim::Sim;
-use crate::{Batch, Index, Maintained, Options, Outcome, ReadMode};
+use crate::testing::sim::{Fault, Sim, What};
+use crate::{Batch, ErrorKind, Index, Maintained, Options, Outcome, ReadMode};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -189,4 +189,29 @@ fn remove_before_removes_what_is_older_and_nothing_else() {
     assert_eq!(aging.index.remove_before(u64::MAX).expect("removed"), 5);
     aging.index.compact().expect("compacted");
     assert_eq!(aging.index.stats().expect("stats").segments, 0);
+}
+
+#[test]
+fn a_document_replaced_after_it_was_queued_lives_on() {
+    let aging = Aging::new(|options| options);
+    aging.insert(1_000, "first", 1);
+    aging.insert(1_050, "second", 1);
+    aging.index.flush().expect("flushed");
+    aging.at(1_101);
+    // Examines the segment, and queues both of its documents.
+    assert_eq!(aging.steps(), [1]);
+    assert_eq!(aging.insert(1_140, "second", 2), Outcome::Replaced);
+    aging.at(1_160);
+    assert_eq!(aging.steps().iter().sum::<u64>(), 0);
+    assert_eq!(aging.index.get("second").expect("read").expect("it lives").time, 1_140);
+}
+
+#[test]
+fn an_expiry_that_failed_is_repeated_for_all_documents() {
+    let aging = Aging::new(|options| options);
+    many(aging.at(1_000), 0..3);
+    aging.at(1_200);
+    aging.sim.fail(Fault { at: 0, what: What::ShortWrite, sticky: false });
+    assert_eq!(aging.index.maintain().expect_err("no room").kind(), ErrorKind::Io);
+    assert_eq!((aging.index.len(), aging.steps()), (3, vec![3]));
 }
