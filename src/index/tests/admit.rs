@@ -269,3 +269,23 @@ fn of_a_run_that_was_cut_a_prefix_is_left() {
     }
     assert!(lengths.len() > 2, "runs were cut within: {lengths:?}");
 }
+
+#[test]
+fn a_newcomer_with_too_many_duplicates_replaces_none() {
+    let small = options().batch_bytes_max(1 << 10);
+    let index = Index::create_on(disk(&Sim::new()), Path::new(DIR), &params(), small);
+    let index = index.expect("created");
+    let long = |number: u8| format!("{number}{}", "k".repeat(300));
+    for number in 0..4 {
+        index.insert(long(number), &near(1, 0, 5)).expect("inserted");
+    }
+    let terms = Admit::at(0.9).keep(Keep::Newest);
+    let refused = index.admit("new", &near(1, 0, 5), &terms).expect_err("a long record");
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+    assert_eq!((index.len(), index.contains("new").expect("read")), (4, false));
+    for number in 0..2 {
+        index.remove(long(number)).expect("removed");
+    }
+    index.admit("new", &near(1, 0, 5), &terms).expect("two are few enough");
+    assert_eq!(index.len(), 1);
+}

@@ -3,7 +3,7 @@
 
 use crate::{
     Admission, Admit, Alike, Decision, Durability, Error, ErrorKind, Index, Keep, Maintenance,
-    Newcomer, Options, Original, Overlap, Params, Shingles, Sketcher,
+    Newcomer, Options, Original, Overlap, Params, Shingles, Signature, Sketcher,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -319,4 +319,45 @@ fn what_cannot_be_compared_refuses_nothing_and_is_told() {
     let Decision::Admitted { removed, .. } = &admissions[1].decision else { panic!("newest") };
     assert_eq!((removed.len(), removed[0].key.as_slice()), (1, &b"new"[..]));
     assert_eq!(index.len(), 3);
+}
+
+#[test]
+fn an_admitted_document_counts_only_while_it_is_stored() {
+    let index = index();
+    let sketcher = index.sketcher();
+    let [own, stored, other] = [0, 500, 1_000].map(|first| run(&sketcher, first));
+    index.insert("stored", stored.signature()).expect("inserted");
+    let mut fetch = |key: &[u8]| {
+        if key != b"stored" {
+            return Ok(Some(other.clone()));
+        }
+        // Another thread replaces the first newcomer, which this call has admitted.
+        index.insert("first", other.signature())?;
+        Ok(Some(stored.clone()))
+    };
+    let mut terms = Admit::at(0.9).relate(0.5).verify(&mut fetch);
+    let (second, third) = (run(&sketcher, 505), other.clone());
+    let newcomers = [("first", &own), ("second", &second), ("third", &third)];
+    let newcomers = newcomers.map(|(key, original)| Newcomer::original(key, original));
+    let admissions = index.admit_verified(&newcomers, &mut terms).expect("decided");
+    let admitted: Vec<_> = admissions.iter().map(Admission::is_admitted).collect();
+    assert_eq!(admitted, [true, true, false], "{admissions:?}");
+}
+
+#[test]
+fn a_candidate_of_another_count_is_looked_at_again() {
+    let index = index();
+    let sketcher = index.sketcher();
+    let (related, own) = (run(&sketcher, 5), run(&sketcher, 0));
+    index.insert("related", related.signature()).expect("inserted");
+    let rows = related.signature().as_bytes();
+    let longer = Signature::from_parts(&params(), 21, rows.into());
+    let mut fetch = |_: &[u8]| {
+        index.insert("related", &longer)?;
+        Ok(Some(related.clone()))
+    };
+    let mut terms = Admit::at(0.9).relate(0.5).verify(&mut fetch);
+    let newcomers = [Newcomer::original("new", &own)];
+    let admissions = index.admit_verified(&newcomers, &mut terms).expect("decided");
+    assert_eq!(admissions[0].unverified, [b"related".to_vec()], "it is not what was fetched");
 }
