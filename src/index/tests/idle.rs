@@ -83,6 +83,7 @@ fn an_idle_merge_pauses_when_a_write_comes() {
     index.insert("new", &text(70)).unwrap();
     assert_eq!(compaction::compact_step(core, None).unwrap(), None);
     assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), None, "a writer was at work");
+    assert!(compaction::compaction(core).is_some(), "it pauses, and is not abandoned");
     assert_eq!(segments(&index), 3);
     rest(&index);
     assert_eq!((segments(&index), index.len()), (1, 61));
@@ -237,4 +238,47 @@ fn idle_merging_can_be_switched_off() {
     assert!(!flush::flush_idle(index.core(), Some(index.core().snapshot().visible)).unwrap());
     assert_eq!(segments(&index), 3);
     index.close().unwrap();
+}
+
+#[test]
+fn an_idle_merge_begins_soon_after_the_last_write() {
+    for maintenance in [Maintenance::Shared, Maintenance::Background] {
+        let took = |_| {
+            let index = Index::temporary(&params(), options(maintenance)).unwrap();
+            insert(&index, 0..2);
+            let begun = Instant::now();
+            while segments(&index) > 1 {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{maintenance:?}");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            begun.elapsed()
+        };
+        // Of several, because other tests take time as well. A regular step comes after a second.
+        let fastest = (0..5).map(took).min().unwrap();
+        assert!(fastest < Duration::from_millis(500), "{maintenance:?}: {fastest:?}");
+    }
+}
+
+#[test]
+fn an_idle_index_takes_few_steps() {
+    for maintenance in [Maintenance::Shared, Maintenance::Background] {
+        // Every step asks the clock which documents are due to expire.
+        let asked = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&asked);
+        let options = options(maintenance).ttl(Duration::from_secs(3_600)).clock(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            1_000
+        });
+        let index = Index::temporary(&params(), options).unwrap();
+        insert(&index, 0..3);
+        let begun = Instant::now();
+        while segments(&index) > 1 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{maintenance:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let before = asked.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(400));
+        let asked = asked.load(Ordering::Relaxed) - before;
+        assert!(asked < 100, "{maintenance:?}: {asked}");
+    }
 }
