@@ -1,7 +1,7 @@
 //! Salvage of indexes that lost some of their files or bytes: what is saved, and what the report
 //! says.
 
-use super::copies::{DIR, answers, disk, index, options, params};
+use super::copies::{DIR, answers, disk, index, options, params, signature};
 use crate::catalog;
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::index::files::copy::{Salvaged, salvage};
@@ -268,4 +268,55 @@ fn a_forged_log_is_salvaged_without_a_panic() {
     let report = rescue(&sim, None).expect("salvaged");
     assert!(report.problems.len() >= 3, "{report:?}");
     assert!(!keys(&sim).contains(&vec![b'k', 7]), "the removes were applied");
+}
+
+/// An index of two segments: the second one replaces `k` of the first, at the same time.
+fn replaced() -> (Sim, Index) {
+    let sim = Sim::new();
+    let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options());
+    let index = index.expect("created");
+    for value in [1, 2] {
+        index.insert("k", &signature(&params(), value)).expect("inserted");
+        // So that few are dead, and no segment is rewritten.
+        for key in 0..20 {
+            index.insert([value, key], &signature(&params(), value)).expect("inserted");
+        }
+        index.flush().expect("flushed");
+    }
+    (sim, index)
+}
+
+#[test]
+fn of_two_versions_of_one_time_the_later_is_saved() {
+    let (sim, index) = replaced();
+    let expected = answers(&index.snapshot());
+    index.close().expect("closed");
+    sim.remove(&Path::new(DIR).join("catalog.redb")).expect("removed");
+    for dead in files(&sim, "dead") {
+        sim.remove(&dead).expect("removed");
+    }
+    assert_eq!(rescue(&sim, None).expect("salvaged").documents_doubtful, 42);
+    assert_eq!(saved(&sim), expected);
+}
+
+#[test]
+fn without_a_catalog_the_newest_dead_file_counts() {
+    let (sim, index) = replaced();
+    index.remove([2, 0]).expect("removed");
+    index.flush().expect("flushed");
+    let older = sim.snapshot_of_files();
+    index.remove([2, 1]).expect("removed");
+    index.flush().expect("flushed");
+    let expected = answers(&index.snapshot());
+    index.close().expect("closed");
+    // A process that was killed left the obsolete dead file.
+    for (path, bytes) in older {
+        if path.extension().is_some_and(|ending| ending == "dead") {
+            sim.overwrite(&path, &bytes);
+        }
+    }
+    assert_eq!(files(&sim, "dead").len(), 3);
+    sim.remove(&Path::new(DIR).join("catalog.redb")).expect("removed");
+    assert_eq!(rescue(&sim, None).expect("salvaged").documents, expected.len() as u64);
+    assert_eq!(saved(&sim), expected);
 }
