@@ -9,7 +9,7 @@ use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::{Fault, Moment, Sim, What};
-use crate::{Batch, ErrorKind, Index, Params, Reader};
+use crate::{Batch, ErrorKind, Index, Params, ReadMode, Reader};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -435,4 +435,42 @@ fn a_reader_does_not_go_back_to_an_older_copy_of_its_index() {
 fn a_reader_that_goes_back_is_caught() {
     let test = a_reader_does_not_go_back_to_an_older_copy_of_its_index;
     assert_caught(Bug::ReaderGoesBack, test);
+}
+
+#[test]
+fn a_reader_whose_refresh_failed_catches_up() {
+    let mut failures = 0;
+    for at in 0.. {
+        let sim = Sim::new();
+        let index = index(&sim);
+        let by_calls = options().read_mode(ReadMode::Pread);
+        let reader = Reader::open_on(disk(&sim), Path::new(DIR), by_calls).expect("opened");
+        // The reader looks these documents up in segments, to mark them dead.
+        for key in 4..14 {
+            index.insert([b'k', key], &signature(&params(), 99)).expect("replaced");
+        }
+        index.sync().expect("synced");
+        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        failures += u32::from(reader.refresh().is_err());
+        if sim.faults_fired() == 0 {
+            break;
+        }
+        reader.refresh().expect("the disk works again");
+        assert_eq!(answers(&reader.snapshot()), answers(&index.snapshot()), "call {at}");
+    }
+    assert!(failures > 10, "{failures}");
+}
+
+#[test]
+fn a_reader_tells_of_its_opening_after_a_refresh() {
+    let sim = Sim::new();
+    let index = index(&sim);
+    let reader = Reader::open_on(disk(&sim), Path::new(DIR), options()).expect("opened");
+    let recovery = || reader.stats().expect("stats").recovery;
+    let opening = recovery();
+    assert!(opening.bytes_read > 0, "{opening:?}");
+    index.insert("later", &signature(&params(), 9)).expect("inserted");
+    index.flush().expect("flushed");
+    assert!(reader.refresh().expect("refreshed"));
+    assert_eq!(recovery(), opening);
 }
