@@ -5,7 +5,7 @@ use super::crash_table::cut_through;
 use crate::index::files::adopt::{self, Adopt};
 use crate::index::files::seal::{Sealed, Ticket, seal_on};
 use crate::storage::Storage;
-use crate::testing::sim::Sim;
+use crate::testing::sim::{Fault, Sim, What};
 use crate::{Document, ErrorKind, Imported, Index, Params, Reader, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -205,4 +205,31 @@ fn a_crash_within_an_adoption_leaves_all_or_nothing() {
     let work = |index: &Index| adopt(index, &[PART, OTHER], Adopt::Replace).map(drop);
     let met = cut_through(prepare, work);
     assert!(met.contains(&"seg".to_owned()) && met.contains(&"dead".to_owned()), "{met:?}");
+}
+
+#[test]
+fn an_adoption_that_fails_anywhere_changes_no_count() {
+    let mut repeated = 0;
+    for at in 0.. {
+        let sim = Sim::new();
+        let index = index(&sim);
+        index.flush().expect("flushed");
+        seal_to(&disk(&sim), OTHER, vec![document(b"z", 2)]).expect("sealed");
+        let before = index.len();
+        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        match adopt(&index, &[OTHER], Adopt::Refuse) {
+            Ok(_) if sim.faults_fired() == 0 => break,
+            // A failure that costs only space, such as one to delete a file.
+            Ok(_) => assert_eq!(index.len(), before + 1, "call {at}"),
+            Err(error) => {
+                assert_eq!(index.len(), before, "call {at}");
+                if error.kind() == ErrorKind::Io {
+                    adopt(&index, &[OTHER], Adopt::Refuse).expect("the disk works again");
+                    assert_eq!(index.len(), before + 1, "call {at}");
+                    repeated += 1;
+                }
+            }
+        }
+    }
+    assert!(repeated > 10, "{repeated}");
 }
