@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "takes folders away on purpose")]
 
+use crate::index::merge::compaction;
 use crate::index::state::options::{Durability, Maintenance};
 use crate::{
     Admit, Error, ErrorKind, Index, Newcomer, Options, Params, Reader, Result, Signature, Sketcher,
@@ -259,4 +260,30 @@ fn stats_say_what_they_can_when_the_folder_is_gone() {
     assert_eq!(reader.stats().unwrap().bytes_on_disk, 0);
     let error = index.insert("l", &text("the quick brown fox")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn a_shutdown_during_a_compaction_leaves_none_of_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("papers");
+    let options = Options { step_bytes: 64, ..Options::default().maintenance(Maintenance::Inline) };
+    let index = create(&dir, options.tier_segments_max(1_000));
+    for number in 0..3 {
+        for nth in 0..20 {
+            index.insert(format!("{number} {nth}"), &text("the quick brown fox")).unwrap();
+        }
+        index.flush().unwrap();
+    }
+    let core = index.core();
+    let quiet = core.snapshot().visible;
+    assert_eq!(compaction::compact_step(core, Some(quiet)).unwrap(), Some(false));
+    let unfinished = || {
+        let files = std::fs::read_dir(dir.join("segments")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".tmp")).count()
+    };
+    assert_eq!(unfinished(), 1);
+    index.shutdown().unwrap();
+    assert_eq!(unfinished(), 0);
+    assert!(compaction::compaction(core).is_none());
 }
