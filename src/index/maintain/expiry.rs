@@ -60,7 +60,10 @@ fn expire(core: &Core, expiry: &mut Expiry, limit: u64) -> Result<bool> {
     let due = !keys.found.is_empty();
     if due {
         let documents = remove_older(core, &mut keys, limit)?;
-        core.events.note(|| Event::Expired { documents });
+        // All of them may have been replaced or removed since they were found.
+        if documents > 0 {
+            core.events.note(|| Event::Expired { documents });
+        }
     }
     Ok(due || looks == 0)
 }

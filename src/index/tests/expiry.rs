@@ -2,7 +2,7 @@
 
 use super::copies::{DIR, disk, options, params, signature};
 use crate::testing::sim::{Fault, Sim, What};
-use crate::{Batch, ErrorKind, Index, Maintained, Options, Outcome, ReadMode};
+use crate::{Batch, ErrorKind, Event, Index, Maintained, Options, Outcome, ReadMode};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -193,7 +193,14 @@ fn remove_before_removes_what_is_older_and_nothing_else() {
 
 #[test]
 fn a_document_replaced_after_it_was_queued_lives_on() {
-    let aging = Aging::new(|options| options);
+    let expired = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&expired);
+    let count = move |event: &Event| {
+        if matches!(event, Event::Expired { .. }) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let aging = Aging::new(|options| options.on_event(count.clone()));
     aging.insert(1_000, "first", 1);
     aging.insert(1_050, "second", 1);
     aging.index.flush().expect("flushed");
@@ -203,6 +210,7 @@ fn a_document_replaced_after_it_was_queued_lives_on() {
     assert_eq!(aging.insert(1_140, "second", 2), Outcome::Replaced);
     aging.at(1_160);
     assert_eq!(aging.steps().iter().sum::<u64>(), 0);
+    assert_eq!(expired.load(Ordering::Relaxed), 1, "a step that removed nothing reports nothing");
     assert_eq!(aging.index.get("second").expect("read").expect("it lives").time, 1_140);
 }
 
