@@ -253,7 +253,8 @@ fn an_idle_merge_begins_soon_after_the_last_write() {
             }
             begun.elapsed()
         };
-        // Of several, because other tests take time as well. A regular step comes after a second.
+        // The fastest of several rounds, because other tests take time as well. A regular step
+        // comes after a second.
         let fastest = (0..5).map(took).min().unwrap();
         assert!(fastest < Duration::from_millis(500), "{maintenance:?}: {fastest:?}");
     }
@@ -263,8 +264,8 @@ fn an_idle_merge_begins_soon_after_the_last_write() {
 fn an_idle_index_takes_few_steps() {
     for maintenance in [Maintenance::Shared, Maintenance::Background] {
         // Every step asks the clock which documents are due to expire.
-        let asked = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&asked);
+        let reads = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&reads);
         let options = options(maintenance).ttl(Duration::from_secs(3_600)).clock(move || {
             count.fetch_add(1, Ordering::Relaxed);
             1_000
@@ -276,9 +277,9 @@ fn an_idle_index_takes_few_steps() {
             assert!(begun.elapsed() < Duration::from_secs(60), "{maintenance:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let before = asked.load(Ordering::Relaxed);
+        let before = reads.load(Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(400));
-        let asked = asked.load(Ordering::Relaxed) - before;
-        assert!(asked < 100, "{maintenance:?}: {asked}");
+        let reads = reads.load(Ordering::Relaxed) - before;
+        assert!(reads < 100, "{maintenance:?}: {reads}");
     }
 }

@@ -280,7 +280,7 @@ fn a_shutdown_during_a_compaction_leaves_none_of_its_files() {
     let unfinished = || {
         let files = std::fs::read_dir(dir.join("segments")).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(".tmp")).count()
+        names.filter(|name| Path::new(name).extension().is_some_and(|end| end == "tmp")).count()
     };
     assert_eq!(unfinished(), 1);
     index.shutdown().unwrap();

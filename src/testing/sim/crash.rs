@@ -224,7 +224,7 @@ impl Crash {
             match *unit {
                 CrashUnit::Data { id, .. } => files.entry(id).or_default().push(fate),
                 CrashUnit::Name { index } => {
-                    survive(&mut names, &self.disk.names_log[index].op, fate)
+                    survive(&mut names, &self.disk.names_log[index].op, fate);
                 }
             }
         }
