@@ -5,7 +5,7 @@ use crate::Params;
 use crate::format::catalog::{Listed, SegmentEntry, WalEntry};
 use crate::storage::Disk;
 use crate::testing::planted::{Bug, assert_caught};
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 
 const PATH: &str = "/catalog.redb";
 
@@ -136,7 +136,8 @@ fn the_file_is_small_and_a_function_of_its_row() {
 fn a_commit_that_fails_says_what_became_of_it() {
     let (old, new) = (row(1, 3), row(2, 4));
     let mut seen = [0; 4];
-    for (what, sticky) in What::ALL.into_iter().flat_map(|what| [(what, false), (what, true)]) {
+    for (what, sticky) in FaultKind::ALL.into_iter().flat_map(|what| [(what, false), (what, true)])
+    {
         for at in 0.. {
             let sim = disk_with(&old);
             let mut handle = catalog(&sim, &old);
@@ -191,7 +192,8 @@ fn a_commit_that_fails_says_what_became_of_it() {
 fn a_failed_create_leaves_a_whole_catalog_or_none() {
     let wanted = row(1, 2);
     let mut seen = [0; 2];
-    for (what, sticky) in What::ALL.into_iter().flat_map(|what| [(what, false), (what, true)]) {
+    for (what, sticky) in FaultKind::ALL.into_iter().flat_map(|what| [(what, false), (what, true)])
+    {
         for at in 0.. {
             let sim = Sim::new();
             sim.fail(Fault { at, what, sticky });

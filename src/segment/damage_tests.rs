@@ -1,7 +1,7 @@
 //! Tests that damage leads to an error or the exact answer, never to a panic or a wrong answer.
 
 use super::forge::{footer_of, repair};
-use super::tests::{MODES, Model, Place, Random, problems, shape};
+use super::tests::{DiskFolder, MODES, Model, Random, problems, shape};
 use super::*;
 use crate::format::blocks::BLOCK_BYTES;
 use crate::storage::OpenMode;
@@ -11,7 +11,7 @@ use std::path::Path;
 const MEMORY: usize = 1 << 20;
 
 /// Builds a segment of several blocks. Also returns its bytes.
-fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
+fn small(place: &DiskFolder, path: &Path) -> (Model, Listed, Vec<u8>) {
     let mut model = Model::random(3, 130, shape(24, 4), 3);
     model.payloads[7] = b"payload".repeat(700);
     let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed();
@@ -21,7 +21,7 @@ fn small(place: &Place, path: &Path) -> (Model, Listed, Vec<u8>) {
 
 #[test]
 fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
@@ -46,7 +46,7 @@ fn every_flipped_bit_of_a_segment_is_an_error_where_it_matters() {
 
 #[test]
 fn a_segment_that_is_read_back_is_checked_whole() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
@@ -74,7 +74,7 @@ fn a_segment_that_is_read_back_is_checked_whole() {
 
 #[test]
 fn every_cut_of_a_segment_or_dead_file_is_refused() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let dead_path = place.path("a.dead");
@@ -99,7 +99,7 @@ fn every_cut_of_a_segment_or_dead_file_is_refused() {
 }
 
 fn open_dead(
-    place: &Place,
+    place: &DiskFolder,
     path: &Path,
     listed: &Listed,
     shape: &Shape,
@@ -110,7 +110,7 @@ fn open_dead(
 
 #[test]
 fn every_flipped_bit_of_a_dead_file_is_an_error() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.dead");
     let shape = shape(24, 4);
     let bits = [0x1234_5678_9ABC];
@@ -143,7 +143,7 @@ fn every_flipped_bit_of_a_dead_file_is_an_error() {
 
 #[test]
 fn damage_after_the_first_touch_is_found_by_verify_and_by_pread() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
@@ -161,7 +161,7 @@ fn damage_after_the_first_touch_is_found_by_verify_and_by_pread() {
 
 #[test]
 fn verify_names_every_damaged_block() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");
@@ -195,7 +195,7 @@ fn forge(random: &mut Random, bytes: &mut [u8], from: usize) {
 
 #[test]
 fn forged_files_with_right_checksums_do_not_panic() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let footer = footer_of(&bytes);
@@ -248,7 +248,7 @@ fn read_everything(model: &Model, segment: &Segment) {
 
 #[test]
 fn forged_dead_files_do_not_panic() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.dead");
     let shape = shape(24, 4);
     let listed = write_dead(&place.disk, &path, 9, &shape, 7, 45, &[5]).expect("written");
@@ -274,7 +274,7 @@ fn forged_dead_files_do_not_panic() {
 
 #[test]
 fn a_forged_body_is_found_by_computing_it_again() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed, bytes) = small(&place, &path);
     let footer = footer_of(&bytes);
@@ -306,7 +306,7 @@ fn a_forged_body_is_found_by_computing_it_again() {
 
 #[test]
 fn forged_tables_are_found_in_every_run() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let model = Model::random(8, 20_000, shape(8, 4), 1 << 40);
     let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed();
@@ -342,7 +342,7 @@ fn forged_tables_are_found_in_every_run() {
 /// The entries are a permutation of the right ones, so that only their order reveals the forgery.
 #[test]
 fn forged_tables_in_another_order_are_found() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let model = Model::random(9, 2_000, shape(8, 4), 1 << 40);
     let listed = model.build(&place.disk, &path, MEMORY, 1 << 20).listed();
@@ -370,7 +370,7 @@ fn forged_tables_in_another_order_are_found() {
 }
 
 /// Builds a segment whose checksums take several blocks: one block covers 4 MiB.
-fn long(place: &Place, path: &Path) -> (Model, Listed) {
+fn long(place: &DiskFolder, path: &Path) -> (Model, Listed) {
     let mut model = Model::random(3, 200, shape(24, 4), 3);
     model.payloads.iter_mut().take(150).for_each(|payload| payload.resize(60_000, 5));
     let listed = model.build(&place.disk, path, MEMORY, 1 << 20).listed();
@@ -403,7 +403,7 @@ fn read_in_every_way(open: &dyn Fn(ReadMode) -> Segment, block: usize, is_damage
 #[test]
 fn damage_beyond_the_first_block_of_checksums_is_found() {
     const PER_BLOCK: usize = BLOCK_BYTES / 4;
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let (model, listed) = long(&place, &path);
     let file = place.disk.open(&path, OpenMode::ReadWrite).expect("opened");

@@ -202,12 +202,12 @@ impl Model {
     }
 }
 
-pub(super) struct Place {
+pub(super) struct DiskFolder {
     pub(super) dir: tempfile::TempDir,
     pub(super) disk: Arc<dyn Storage>,
 }
 
-impl Place {
+impl DiskFolder {
     pub(super) fn new() -> Self {
         Self { dir: tempfile::tempdir().expect("a directory"), disk: Arc::new(Disk::default()) }
     }
@@ -269,7 +269,7 @@ fn all_but_last_of_each_key(model: &Model) -> Vec<u64> {
 
 #[test]
 fn what_was_built_is_what_is_read() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let cases =
         [(1, 1), (2, 3), (64, 5), (65, 1), (127, 3), (128, 3), (192, 1), (700, 20), (3000, 2)];
     for (case, (docs, crowds)) in cases.into_iter().enumerate() {
@@ -300,7 +300,7 @@ fn what_was_built_is_what_is_read() {
 
 #[test]
 fn a_crowd_of_equal_signatures_is_found_whole() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let mut model = Model::random(5, 1000, shape(8, 2), 1);
     model.signatures.fill(3);
     let path = place.path("a.seg");
@@ -313,7 +313,7 @@ fn a_crowd_of_equal_signatures_is_found_whole() {
 
 #[test]
 fn the_bytes_do_not_depend_on_memory_or_steps() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     for (seed, docs) in [(1, 1), (2, 90), (3, 2500)] {
         let model = Model::random(seed, docs, shape(16, 3), 2);
         let path = place.path("a.seg");
@@ -330,7 +330,7 @@ fn the_bytes_do_not_depend_on_memory_or_steps() {
 
 #[test]
 fn a_step_is_short() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let model = Model::random(1, 50_000, shape(32, 4), 1000);
     let mut builder = model.pushed(&place.disk, &place.path("a.seg"), 1 << 20);
     let mut steps = 0;
@@ -350,7 +350,7 @@ fn a_step_is_short() {
 
 #[test]
 fn opening_reads_the_same_however_large_the_segment_is() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let mut reads = Vec::new();
     for docs in [1000, 100_000] {
         let model = Model::random(1, docs, shape(16, 4), 1 << 40);
@@ -365,7 +365,7 @@ fn opening_reads_the_same_however_large_the_segment_is() {
 
 #[test]
 fn a_builder_that_is_given_up_leaves_nothing() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let model = Model::random(1, 10, shape(16, 4), 1);
     let mut builder =
@@ -378,7 +378,7 @@ fn a_builder_that_is_given_up_leaves_nothing() {
 
 #[test]
 fn a_disk_that_returns_other_bytes_ends_the_build() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     // The damaged byte is in a signature, in a key, or in a signature whose block is not full yet.
     for (docs, at) in [(500, 100), (500, 8300), (20, 100)] {
         let model = Model::random(1, docs, shape(16, 4), 1);
@@ -404,7 +404,7 @@ fn a_disk_that_returns_other_bytes_ends_the_build() {
 
 #[test]
 fn a_file_of_another_index_number_or_shape_is_refused() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let model = Model::random(1, 10, shape(16, 4), 1);
     let listed = model.build(&place.disk, &path, MEMORY, 1).listed();
@@ -431,7 +431,7 @@ fn a_file_of_another_index_number_or_shape_is_refused() {
 
 #[test]
 fn two_live_documents_of_one_key_are_a_problem() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let mut model = Model::random(1, 100, shape(16, 4), 1);
     for (doc, key) in model.keys.iter_mut().enumerate() {
@@ -447,7 +447,7 @@ fn two_live_documents_of_one_key_are_a_problem() {
 
 #[test]
 fn verification_can_be_cancelled() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let model = Model::random(1, 100, shape(16, 4), 1);
     let listed = model.build(&place.disk, &path, MEMORY, 1).listed();

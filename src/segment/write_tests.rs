@@ -1,14 +1,14 @@
 //! Tests of writing a segment's bytes to its file.
 
 use super::ReadMode;
-use super::tests::{MEMORY, Model, Place, shape};
+use super::tests::{DiskFolder, MEMORY, Model, shape};
 use crate::format::bytes::wide;
 
 /// Tests write sizes of a few bytes, of the whole file, and sizes for which the documents, a table
 /// or the file end exactly at the end of a write.
 #[test]
 fn the_bytes_do_not_depend_on_how_many_are_written_at_once() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     // Windows keeps the first file, which is mapped.
     let (path, again) = (place.path("a.seg"), place.path("b.seg"));
     for (seed, docs) in [(1, 1), (2, 90), (3, 2500)] {

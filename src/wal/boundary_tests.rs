@@ -8,7 +8,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::storage::names::{Ending, Names};
 use crate::testing::planted::{Bug, assert_caught};
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 
 /// A log that claims to have this length. Its file is the one that `new_log` made.
 fn log_of(sim: &Sim, length: u64) -> Wal {
@@ -173,14 +173,14 @@ fn an_unreadable_log_is_not_taken_for_an_empty_one() {
     let mut wal = new_log(&sim);
     append(&mut wal, 6, RECORDS_BEGIN);
     for at in 0..2 {
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         let error = holds_a_record(&sim, &path(3)).expect_err("cannot be read");
         assert_eq!(error.kind(), ErrorKind::Io, "call {at}");
     }
     for at in 0..3 {
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         assert_eq!(replay(&sim).expect_err("cannot be read").kind(), ErrorKind::Io, "{at}");
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         assert_eq!(salvage(&sim, &path(3)).expect_err("cannot").kind(), ErrorKind::Io, "{at}");
     }
     assert_eq!(sim.faults_fired(), 8);

@@ -4,7 +4,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 
 impl Wal {
     /// For the planted bug `AppendAfterTornTail`: opens a recovered log for appending, after its
@@ -241,7 +241,7 @@ fn a_full_log_says_so() {
 
 #[test]
 fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
-    for what in [What::Eio, What::Enospc, What::ShortWrite] {
+    for what in [FaultKind::Eio, FaultKind::Enospc, FaultKind::ShortWrite] {
         let sim = Sim::new();
         let mut wal = new_log(&sim);
         append(&mut wal, 6, RECORDS_BEGIN);
@@ -262,7 +262,7 @@ fn a_failed_append_is_rolled_back_and_the_log_goes_on() {
 fn an_append_that_cannot_be_rolled_back_breaks_the_log() {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
-    sim.fail(Fault { at: 0, what: What::Eio, sticky: true });
+    sim.fail(Fault { at: 0, what: FaultKind::Eio, sticky: true });
     let failed = wal.append(&mut record(b"lost"), RecordKind::Change, 6, RECORDS_BEGIN);
     assert!(matches!(failed, Err(AppendError::Failed(_))), "{failed:?}");
     assert!(wal.roll_back().is_err());
@@ -320,7 +320,7 @@ fn a_failed_creation_of_a_log_leaves_nothing_of_the_spare() {
         let spare = Names::new(Path::new("/")).numbered(2, Ending::Free);
         storage::create_dirs(&sim, storage::parent_of(&spare)).expect("folder");
         sim.overwrite(&spare, &[7; 9_000]);
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         let made = Wal::create(&sim, &path(3), Some(&spare), &identity);
         if sim.faults_fired() == 0 {
             assert!(made.is_ok() && at > 9, "a log takes more than {at} calls");

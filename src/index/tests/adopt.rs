@@ -5,7 +5,7 @@ use super::crash_table::cut_through;
 use crate::index::files::adopt::{self, Adopt};
 use crate::index::files::seal::{Sealed, Ticket, seal_on};
 use crate::storage::Storage;
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 use crate::{Document, ErrorKind, Imported, Index, Params, Reader, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -216,7 +216,7 @@ fn an_adoption_that_fails_anywhere_changes_no_count() {
         index.flush().expect("flushed");
         seal_to(&disk(&sim), OTHER, vec![document(b"z", 2)]).expect("sealed");
         let before = index.len();
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         match adopt(&index, &[OTHER], Adopt::Refuse) {
             Ok(_) if sim.faults_fired() == 0 => break,
             // A failure that costs only space, such as one to delete a file.

@@ -8,7 +8,7 @@ use crate::storage::Storage;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::testing::planted::{Bug, assert_caught};
-use crate::testing::sim::{Fault, Moment, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Moment, Sim};
 use crate::{Batch, ErrorKind, Index, Params, ReadMode, Reader};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -379,7 +379,7 @@ fn whichever_call_of_a_backup_fails_the_copy_is_whole_or_none() {
         let sim = Sim::new();
         let index = index(&sim);
         let expected = answers(&index.snapshot());
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         let made = index.backup(COPY);
         let fired = sim.faults_fired() > 0;
         if !fired {
@@ -450,7 +450,7 @@ fn a_reader_whose_refresh_failed_catches_up() {
             index.insert([b'k', key], &signature(&params(), 99)).expect("replaced");
         }
         index.sync().expect("synced");
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
         failures += u32::from(reader.refresh().is_err());
         if sim.faults_fired() == 0 {
             break;

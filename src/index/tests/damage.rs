@@ -27,11 +27,11 @@ struct Answers {
     change: u64,
     docs: BTreeMap<Vec<u8>, Document>,
     matches: Vec<Vec<(Vec<u8>, u32)>>,
-    pairs: Vec<Pair>,
+    pairs: Vec<DamagedPair>,
 }
 
 /// The two keys of a pair, and their number of equal rows.
-type Pair = (Vec<u8>, Vec<u8>, u32);
+type DamagedPair = (Vec<u8>, Vec<u8>, u32);
 
 /// A disk with an index that no process has open, and its answers.
 struct Subject {
@@ -126,7 +126,7 @@ fn matches_of(index: &Index, number: u8) -> Result<Vec<(Vec<u8>, u32)>> {
     Ok(answer.matches.into_iter().map(|found| (found.key, found.equal_rows)).collect())
 }
 
-fn pairs_of(index: &Index) -> Result<Vec<Pair>> {
+fn pairs_of(index: &Index) -> Result<Vec<DamagedPair>> {
     let pairs = index.pairs(0.3)?.map(|pair| pair.map(|pair| (pair.a, pair.b, pair.equal_rows)));
     let mut pairs = pairs.collect::<Result<Vec<_>>>()?;
     pairs.sort();
@@ -251,13 +251,13 @@ fn mode(case: usize) -> ReadMode {
 
 /// Counts the cases. If a case panics, prints which one.
 #[derive(Default)]
-struct Tally {
+struct DamageTally {
     files: usize,
     cases: usize,
     now: String,
 }
 
-impl Tally {
+impl DamageTally {
     fn case(&mut self, path: &Path, what: &str, at: usize) -> ReadMode {
         use std::fmt::Write;
         self.cases += 1;
@@ -272,7 +272,7 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+impl Drop for DamageTally {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("failed: {}", self.now);
@@ -283,7 +283,7 @@ impl Drop for Tally {
 #[test]
 fn every_flipped_bit_of_segments_and_dead_files_is_found() {
     let subject = Subject::make(None);
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     for path in subject.files(".seg").chain(subject.files(".dead")) {
         tally.files += 1;
         flips(&subject.files[path], places(&subject.files[path]), |at, bytes| {
@@ -298,7 +298,7 @@ fn every_flipped_bit_of_segments_and_dead_files_is_found() {
 #[test]
 fn damage_beside_a_log_is_an_error_or_changes_no_answer() {
     let subject = Subject::make(Some(2));
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     for path in subject.files(".seg").chain(subject.files(".dead")) {
         tally.files += 1;
         let places = (0..subject.files[path].len()).step_by(if all() { 1 } else { 23 });
@@ -363,7 +363,7 @@ fn judge_log(subject: &Subject, path: &Path, at: usize, bytes: &[u8], mode: Read
 
 #[test]
 fn a_flipped_bit_of_a_log_is_an_error_or_leaves_a_prefix() {
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     // The idle record is the last record, or two changes follow it that need not be durable.
     for unsynced in [0, 2] {
         let subject = Subject::make(Some(unsynced));
@@ -387,7 +387,7 @@ fn flipped_bits_of_the_catalog_are_errors_or_change_nothing() {
     let subject = Subject::make(None);
     let path = subject.files("catalog.redb").next().expect("listed");
     let bytes = &subject.files[path];
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     tally.files = 1;
     let mut refused = 0;
     let mut judge = |at: usize, damaged: &[u8]| {
@@ -458,7 +458,7 @@ fn only_verify_reports_damage_to_the_copy_of_the_parameters() {
 
 #[test]
 fn every_cut_of_every_file_is_refused() {
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     let subjects = [Subject::make(None), Subject::make(Some(2))];
     let closed = ["catalog.redb", ".seg", ".dead"].into_iter();
     let cut = closed.map(|ending| (&subjects[0], ending)).chain([(&subjects[1], ".wal")]);
@@ -479,7 +479,7 @@ fn every_cut_of_every_file_is_refused() {
 
 #[test]
 fn what_no_change_depends_on_may_be_damaged() {
-    let mut tally = Tally::default();
+    let mut tally = DamageTally::default();
     for subject in [Subject::make(None), Subject::make(Some(2))] {
         for path in subject.files("lock").chain(subject.files(".free")) {
             tally.files += 1;

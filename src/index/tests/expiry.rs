@@ -1,7 +1,7 @@
 //! Removal by age: which documents are removed, when, and what it costs to find that none is due.
 
 use super::copies::{DIR, disk, options, params, signature};
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 use crate::{Batch, ErrorKind, Event, Index, Maintained, Options, Outcome, ReadMode};
 use std::path::Path;
 use std::sync::Arc;
@@ -219,7 +219,7 @@ fn an_expiry_that_failed_is_repeated_for_all_documents() {
     let aging = Aging::new(|options| options);
     many(aging.at(1_000), 0..3);
     aging.at(1_200);
-    aging.sim.fail(Fault { at: 0, what: What::ShortWrite, sticky: false });
+    aging.sim.fail(Fault { at: 0, what: FaultKind::ShortWrite, sticky: false });
     assert_eq!(aging.index.maintain().expect_err("no room").kind(), ErrorKind::Io);
     assert_eq!((aging.index.len(), aging.steps()), (3, vec![3]));
 }

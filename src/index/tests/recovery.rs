@@ -6,7 +6,7 @@ use crate::format::bytes::wide;
 use crate::format::wal::{RECORDS_BEGIN, RecordHeader, RecordKind};
 use crate::index::files::folder::exists;
 use crate::storage::{Disk, OpenMode, Storage};
-use crate::testing::sim::{Fault, Sim, What};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 use crate::{Durability, ErrorKind, Index, Maintained, Options, Reader, Result, catalog};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn an_append_that_cannot_be_undone_poisons() {
     let sim = Sim::new();
     let index = index(&sim);
     let (before, durable) = (answers(&index.snapshot()), index.durable_change());
-    sim.fail(Fault { at: 0, what: What::ShortWrite, sticky: true });
+    sim.fail(Fault { at: 0, what: FaultKind::ShortWrite, sticky: true });
     let signature = signature(&params(), 9);
     let unknown = index.insert("lost", &signature).expect_err("nor can it be rolled back");
     assert_eq!(unknown.kind(), ErrorKind::Unknown, "{unknown}");
@@ -100,7 +100,7 @@ fn an_append_that_cannot_be_undone_poisons() {
 
 #[test]
 fn what_the_disk_cannot_begin_with_poisons() {
-    for what in [What::Eio, What::Enospc] {
+    for what in [FaultKind::Eio, FaultKind::Enospc] {
         let sim = Sim::new();
         let index = index(&sim);
         let before = answers(&index.snapshot());
@@ -125,7 +125,7 @@ fn a_failed_append_leaves_nothing_for_the_recovery_to_cut() {
     let sim = Sim::new();
     let index = index(&sim);
     let before = answers(&index.snapshot());
-    sim.fail(Fault { at: 0, what: What::ShortWrite, sticky: false });
+    sim.fail(Fault { at: 0, what: FaultKind::ShortWrite, sticky: false });
     let refused = index.insert("lost", &signature(&params(), 9)).expect_err("no room");
     assert_eq!(refused.kind(), ErrorKind::Io, "{refused}");
     let index = open(&sim.kill()).expect("opens");
@@ -178,7 +178,7 @@ fn an_opening_whose_calls_fail_is_an_error_and_the_next_works() {
         for path in &litter {
             sim.overwrite(path, b"litter");
         }
-        sim.fail(Fault { at: at_call, what: What::Eio, sticky: false });
+        sim.fail(Fault { at: at_call, what: FaultKind::Eio, sticky: false });
         let opened = open(&sim);
         if sim.faults_fired() == 0 {
             opened.expect("no call failed");
@@ -210,7 +210,7 @@ fn a_folder_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     let (sim, _) = closed();
     // Both opening the catalog and reading the folder fail.
     for at in 0..2 {
-        sim.fail(Fault { at, what: What::Eio, sticky: false });
+        sim.fail(Fault { at, what: FaultKind::Eio, sticky: false });
     }
     let error = exists(&sim, Path::new(DIR)).expect_err("cannot be read");
     assert_eq!(error.kind(), ErrorKind::Io);

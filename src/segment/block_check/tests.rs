@@ -1,7 +1,7 @@
 //! Tests that a segment gives the same answers before and after all its blocks were verified, that
 //! damage is an error, and that the warm-up loads nothing from the disk.
 
-use super::super::tests::{MODES, Model, Place, must_tell, shape};
+use super::super::tests::{DiskFolder, MODES, Model, must_tell, shape};
 use super::super::verified_blocks::VerifiedBlocks;
 use super::super::{Entries, LookUp, ReadMode, Segment, Tables};
 use super::*;
@@ -67,7 +67,7 @@ fn every_tenth(found: &[(usize, u32)]) -> Vec<(usize, u32)> {
 
 #[test]
 fn what_is_touched_together_is_found() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = model();
     // A disk whose maps can be populated, and one where this is impossible.
@@ -87,7 +87,7 @@ fn what_is_touched_together_is_found() {
 
 #[test]
 fn damage_to_what_is_touched_together_is_an_error() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = model();
     let expected = by_definition(&model);
@@ -193,7 +193,7 @@ fn resident_steps(segment: &Segment) -> Vec<bool> {
 
 #[test]
 fn what_the_system_has_not_is_not_brought() {
-    let place = Place::new();
+    let place = DiskFolder::new();
     let path = place.path("a.seg");
     let folder = path.parent().expect("a folder").canonicalize().expect("there");
     if !must_tell(&folder) {

@@ -6,14 +6,14 @@ use super::definition::{Class, class, fold, is_white};
 
 /// The options of `fold`, as steps before and after it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options {
+pub(crate) struct OptionsCase {
     pub(crate) diacritics: bool,
     pub(crate) dehyphenate: bool,
     pub(crate) turkish: bool,
 }
 
 /// Normalisation `fold` with options, before the handling of white space.
-pub(crate) fn fold_with(text: &str, options: Options) -> String {
+pub(crate) fn fold_with(text: &str, options: OptionsCase) -> String {
     let mut text = text.to_owned();
     if options.dehyphenate {
         text = dehyphenated(&text);

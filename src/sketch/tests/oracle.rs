@@ -10,12 +10,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::naive;
 use crate::sketch::hash::{finalise, split_mix};
-use crate::testing::fuzzing::input::Input;
+use crate::testing::fuzzing::input::FuzzInput;
 use crate::{ErrorKind, FoldOptions, Normalise, Params, Scheme, Shingles, Sketcher};
 
 /// Reads parameters and a text from `data`, and compares the signatures of both implementations.
 pub(crate) fn check(data: &[u8]) {
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     let Some(params) = params(&mut input) else { return };
     let text = String::from_utf8_lossy(input.rest());
     let sketcher = Sketcher::new(&params);
@@ -37,7 +37,7 @@ pub(crate) fn check(data: &[u8]) {
     }
 }
 
-fn params(input: &mut Input<'_>) -> Option<Params> {
+fn params(input: &mut FuzzInput<'_>) -> Option<Params> {
     let kind = input.u8();
     let width = u32::from(input.u8()) % 9 + 1;
     let flags = input.u8();
@@ -93,7 +93,7 @@ fn normalised(normalise: Normalise, text: &str) -> String {
 #[cfg(test)]
 pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
     use super::definition;
-    use super::options::{self, Options};
+    use super::options::{self, OptionsCase};
     use unicode_normalization::UnicodeNormalization as _;
     match normalise {
         Normalise::None => text.to_owned(),
@@ -101,7 +101,7 @@ pub(super) fn normalised(normalise: Normalise, text: &str) -> String {
         Normalise::Lower => definition::lower(text).collect(),
         Normalise::Case => definition::case(text),
         Normalise::Fold(FoldOptions { diacritics, dehyphenate, turkish, .. }) => {
-            options::fold_with(text, Options { diacritics, dehyphenate, turkish })
+            options::fold_with(text, OptionsCase { diacritics, dehyphenate, turkish })
         }
     }
 }

@@ -47,14 +47,14 @@ impl Cell {
 /// Makes the requested number of shingle hashes for a trial.
 type Hashes<'a> = &'a dyn Fn(u64, usize) -> Vec<u64>;
 /// Computes the row values of both sets of a pair for a trial.
-type Values<'a> = &'a dyn Fn(u64, &Pair) -> [Vec<u64>; 2];
+type Values<'a> = &'a dyn Fn(u64, &SamplePair) -> [Vec<u64>; 2];
 
-struct Pair {
+struct SamplePair {
     hashes: Vec<u64>,
     cell: Cell,
 }
 
-impl Pair {
+impl SamplePair {
     fn sides(&self) -> [&[u64]; 2] {
         let Cell { size, apart, .. } = self.cell;
         [&self.hashes[..size], &self.hashes[apart..]]
@@ -81,12 +81,12 @@ fn cryptographic(trial: u64, count: usize) -> Vec<u64> {
     digests.take(count).collect()
 }
 
-fn fast_values(_: u64, pair: &Pair) -> [Vec<u64>; 2] {
+fn fast_values(_: u64, pair: &SamplePair) -> [Vec<u64>; 2] {
     pair.sides().map(|hashes| steps::fast_values(hashes, ROWS))
 }
 
 /// The shared shingles are hashed once: the minimum of a union is the minimum of the minima.
-fn textbook_values(trial: u64, pair: &Pair) -> [Vec<u64>; 2] {
+fn textbook_values(trial: u64, pair: &SamplePair) -> [Vec<u64>; 2] {
     let functions = textbook::Functions::new(ROWS, trial);
     let Cell { size, apart, .. } = pair.cell;
     let shared = steps::textbook_values(&pair.hashes[apart..size], &functions);
@@ -124,16 +124,16 @@ impl Sums {
 /// The outcome for one lane width: the error of the estimate, its square, and whether a band was
 /// shared.
 #[derive(Debug, Default, Clone, Copy)]
-struct Outcome {
+struct Trial {
     error: Sums,
     square: Sums,
     shared: Sums,
 }
 
-fn run(cell: Cell, hashes: Hashes<'_>, values: Values<'_>) -> [Outcome; 2] {
-    let mut outcomes = [Outcome::default(); 2];
+fn run(cell: Cell, hashes: Hashes<'_>, values: Values<'_>) -> [Trial; 2] {
+    let mut outcomes = [Trial::default(); 2];
     for trial in 0..cell.trials {
-        let pair = Pair { hashes: hashes(trial, cell.size + cell.apart), cell };
+        let pair = SamplePair { hashes: hashes(trial, cell.size + cell.apart), cell };
         let values = values(trial, &pair);
         for (outcome, bits) in outcomes.iter_mut().zip(LANES) {
             let [a, b] = [0, 1].map(|side| lane::store(&values[side], bits));
@@ -222,7 +222,7 @@ fn the_round_hash_is_as_good_as_sha_256() {
         digest.as_chunks::<8>().0.first().map_or(0, |word| u64::from_le_bytes(*word))
     };
     let random =
-        |_: u64, pair: &Pair| pair.sides().map(|hashes| naive::fast(hashes, ROWS, &rehash));
+        |_: u64, pair: &SamplePair| pair.sides().map(|hashes| naive::fast(hashes, ROWS, &rehash));
     for cell in [CELLS[1], CELLS[2], CELLS[3]] {
         let far =
             farthest(&distances(Cell { trials: 4_000, ..cell }, &ours, &fast_values, &random));
@@ -266,7 +266,7 @@ fn a_shingle_hash_of_16_bits_is_caught() {
 
 #[test]
 fn a_missing_round_seed_is_caught() {
-    let unseeded = |_: u64, pair: &Pair| {
+    let unseeded = |_: u64, pair: &SamplePair| {
         let rehash = |hash, round: usize| naive::rehash(hash, round.min(1));
         pair.sides().map(|hashes| naive::fast(hashes, ROWS, &rehash))
     };
@@ -276,7 +276,7 @@ fn a_missing_round_seed_is_caught() {
 #[test]
 fn densification_in_place_of_rounds_is_caught() {
     let dense =
-        |_: u64, pair: &Pair| pair.sides().map(|hashes| naive::one_permutation(hashes, ROWS));
+        |_: u64, pair: &SamplePair| pair.sides().map(|hashes| naive::one_permutation(hashes, ROWS));
     for cell in [CELLS[1], CELLS[2], CELLS[3]] {
         caught("densification", Cell { trials: 10_000, ..cell }, &ours, &dense, &fast_values);
     }

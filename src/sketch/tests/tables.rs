@@ -13,13 +13,13 @@ const CHARS: u32 = 0x3_2400;
 /// Characters per block.
 const BLOCK: usize = 64;
 /// The stored form of a record: value, bytes, class, combining class, flags.
-type CharRecord = [u8; 8];
+type TableRecord = [u8; 8];
 
 /// Number of records.
 const RECORDS: usize = 1024;
 
 /// The record for characters that have no record of their own.
-const UNKNOWN: CharRecord = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
+const UNKNOWN: TableRecord = [0, 0, 0, 0, UNKNOWN_BYTES, 12, 0, 0];
 const UNKNOWN_BYTES: u8 = 255;
 /// The value is added to the code point.
 const MOVED: u8 = 254;
@@ -33,7 +33,7 @@ const DECOMPOSES: u8 = 2;
 /// The bytes of the table for a normalisation, which is given as a function of one character.
 pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
     let mut classes = HashMap::new();
-    let of_chars: Vec<CharRecord> = (0..CHARS)
+    let of_chars: Vec<TableRecord> = (0..CHARS)
         .map(|number| match char::from_u32(number) {
             Some(c) => record(c, &normalise(&c.to_string()), &mut classes),
             None => UNKNOWN,
@@ -43,7 +43,7 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
     // change, and of those that do not decompose, because the slow path can fold these only by the
     // table. The other records are ordered by the number of characters that share them; a character
     // below U+2100 counts as 200, because it is in common use.
-    let mut weights: BTreeMap<CharRecord, u64> = BTreeMap::new();
+    let mut weights: BTreeMap<TableRecord, u64> = BTreeMap::new();
     for (c, record) in (0..CHARS).map(char::from_u32).zip(&of_chars) {
         let Some(c) = c else { continue };
         let alone = c.nfkd().eq([c]) || record[..5] == [0, 0, 0, 0, MOVED];
@@ -51,12 +51,12 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
         *weights.entry(*record).or_default() += if alone { 1 << 32 } else { weight };
     }
     weights.remove(&UNKNOWN);
-    let mut order: Vec<(u64, CharRecord)> = weights.into_iter().map(|(r, w)| (w, r)).collect();
+    let mut order: Vec<(u64, TableRecord)> = weights.into_iter().map(|(r, w)| (w, r)).collect();
     order.sort_by(|a, b| b.cmp(a));
     order.truncate(RECORDS - 1);
-    let records: Vec<CharRecord> =
+    let records: Vec<TableRecord> =
         [UNKNOWN].into_iter().chain(order.iter().map(|(_, r)| *r)).collect();
-    let number: HashMap<CharRecord, u16> = records.iter().copied().zip(0..).collect();
+    let number: HashMap<TableRecord, u16> = records.iter().copied().zip(0..).collect();
     let numbers: Vec<u16> = of_chars.iter().map(|r| number.get(r).copied().unwrap_or(0)).collect();
     let (mut first, mut blocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
     for block in numbers.chunks(BLOCK) {
@@ -68,13 +68,13 @@ pub(crate) fn bytes(normalise: fn(&str) -> String) -> Vec<u8> {
         first.extend(u16::try_from(at).expect("few blocks").to_le_bytes());
     }
     let mut bytes = records.concat();
-    bytes.resize(RECORDS * size_of::<CharRecord>(), 0);
+    bytes.resize(RECORDS * size_of::<TableRecord>(), 0);
     bytes.extend(first);
     bytes.extend(blocks);
     bytes
 }
 
-fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> CharRecord {
+fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> TableRecord {
     if c.to_string().nfd().any(|c| c == '\u{345}') {
         return UNKNOWN;
     }
@@ -105,7 +105,7 @@ fn record(c: char, normal: &str, classes: &mut HashMap<char, Class>) -> CharReco
 
 /// The record of a character that becomes two characters. Both must be in the first plane, and
 /// neither may be white space.
-fn pair(normal: &str) -> CharRecord {
+fn pair(normal: &str) -> TableRecord {
     let units: Vec<u16> = normal.encode_utf16().collect();
     match units[..] {
         [first, second] if normal.chars().count() == 2 && !normal.contains(' ') => {
@@ -143,7 +143,7 @@ pub(crate) fn composites() -> Vec<u8> {
     row_of
 }
 
-fn with_value(value: [u8; 4], rest: [u8; 4]) -> CharRecord {
+fn with_value(value: [u8; 4], rest: [u8; 4]) -> TableRecord {
     let mut record = [0; 8];
     record[..4].copy_from_slice(&value);
     record[4..].copy_from_slice(&rest);

@@ -2,12 +2,12 @@
 //! with each row that is not refused.
 
 use super::engine::{Base, exercise};
-use super::input::Input;
+use super::input::FuzzInput;
 use crate::ReadMode;
 use crate::format::catalog::{Listed, Row, SegmentEntry, WalEntry};
 
 pub(super) fn run(data: &[u8]) {
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     match input.u8() % 4 {
         0 => drop(check(input.rest())),
         1 => drop(check(&sealed(1, input.rest()))),
@@ -31,7 +31,7 @@ fn check(bytes: &[u8]) -> Option<Row> {
 }
 
 /// Changes, cuts or extends the bytes of a valid row, then recomputes the checksum.
-fn changed_bytes(input: &mut Input<'_>) {
+fn changed_bytes(input: &mut FuzzInput<'_>) {
     let mut row = Base::get().row.encode();
     let (version, mut body) = (row[0], row.split_off(5));
     for _ in 0..=input.u8() % 4 {
@@ -50,7 +50,7 @@ fn changed_bytes(input: &mut Input<'_>) {
 }
 
 /// Changes some values of a valid row.
-fn changed_values(input: &mut Input<'_>) {
+fn changed_values(input: &mut FuzzInput<'_>) {
     let mut row = Base::get().row.clone();
     for _ in 0..=input.u8() % 3 {
         let at = input.below(row.segments.len().max(1));
@@ -91,7 +91,7 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn open(row: &Row, input: &mut Input<'_>) {
+fn open(row: &Row, input: &mut FuzzInput<'_>) {
     let base = Base::get();
     if let Ok(index) = base.open_as(&base.disk(), row, ReadMode::Mmap) {
         exercise(index, input);

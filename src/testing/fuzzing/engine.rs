@@ -1,6 +1,6 @@
 //! A small index on a simulated disk, and calls of the whole public API.
 
-use super::input::Input;
+use super::input::FuzzInput;
 use crate::format::catalog::Row;
 use crate::storage::Storage;
 use crate::storage::names::Names;
@@ -115,7 +115,7 @@ fn stored(document: crate::Document) -> (Vec<u8>, FuzzDocument) {
 
 /// Calls every read and every write. Both answers and errors are fine, but a panic is not, and
 /// neither is an answer with more matches than documents. `choices` determines how much is called.
-pub(super) fn exercise(index: Index, choices: &mut Input<'_>) {
+pub(super) fn exercise(index: Index, choices: &mut FuzzInput<'_>) {
     let params = index.params().clone();
     let snapshot = index.snapshot();
     let read = snapshot.iter().filter_map(Result::ok).count();

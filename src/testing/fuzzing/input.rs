@@ -3,11 +3,11 @@
 
 /// The unread rest of an input.
 #[derive(Debug, Clone)]
-pub(crate) struct Input<'a> {
+pub(crate) struct FuzzInput<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Input<'a> {
+impl<'a> FuzzInput<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }

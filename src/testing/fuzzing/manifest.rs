@@ -3,7 +3,7 @@
 
 use super::catalog::sealed;
 use super::engine::{Base, DIR, names, options};
-use super::input::Input;
+use super::input::FuzzInput;
 use crate::format::header::{FileHeader, FileKind};
 use crate::format::manifest::ManifestContent;
 use crate::shards::{Manifest as Listed, Shards};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) fn run(data: &[u8]) {
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     match input.u8() % 4 {
         0 => drop(check(input.rest())),
         1 => {
@@ -54,7 +54,7 @@ impl ManifestFields {
     }
 
     /// Fields that depend on the input only.
-    fn any(input: &mut Input<'_>) -> Self {
+    fn any(input: &mut FuzzInput<'_>) -> Self {
         let mut fields = Self { generation: input.number(), ..Self::sound() };
         fields.shards = narrow(input.number());
         fields.lies =
@@ -119,7 +119,7 @@ fn check(bytes: &[u8]) -> Option<ManifestContent> {
 }
 
 /// Changes bytes of the fields after the header, then computes valid checksums.
-fn changed_bytes(input: &mut Input<'_>) {
+fn changed_bytes(input: &mut FuzzInput<'_>) {
     let mut fields = ManifestFields::sound();
     for _ in 0..=input.u8() % 4 {
         let which = input.u8() % 8;
@@ -146,7 +146,7 @@ fn changed_bytes(input: &mut Input<'_>) {
 }
 
 /// Sets fields of the row to values that no writer produces, because they contradict the files.
-fn changed_fields(input: &mut Input<'_>) {
+fn changed_fields(input: &mut FuzzInput<'_>) {
     let mut fields = ManifestFields::sound();
     let mut row = Base::get().row.clone();
     (row.floor, row.wal) = (1, None);
@@ -175,7 +175,7 @@ fn changed_fields(input: &mut Input<'_>) {
 
 /// Tests a folder with this manifest and the files of the `Base` index: every call must return an
 /// answer or an error.
-fn read_and_write(manifest: &[u8], generation: u64, input: &mut Input<'_>) {
+fn read_and_write(manifest: &[u8], generation: u64, input: &mut FuzzInput<'_>) {
     let disk = lake(manifest, generation);
     let storage: Arc<dyn Storage> = Arc::new(disk);
     let dir = Path::new(DIR);

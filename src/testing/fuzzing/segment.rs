@@ -1,7 +1,7 @@
 //! Fuzzes forged segments and dead files: reads the files directly, and in a whole index.
 
 use super::engine::{Base, exercise, names};
-use super::input::Input;
+use super::input::FuzzInput;
 use crate::format::catalog::{Listed, Row};
 use crate::segment::forge::{footer_of, repair};
 use crate::segment::{Dead, Segment, Shape, Watch};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub(super) fn run(data: &[u8]) {
     let base = Base::get();
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     let disk = base.disk();
     let mut row = base.row.clone();
     let choice = input.u8();
@@ -37,7 +37,7 @@ pub(super) fn run(data: &[u8]) {
 }
 
 /// Changes bytes of one file and recomputes its checksums, including the one in the catalog's row.
-fn forge(input: &mut Input<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: bool) {
+fn forge(input: &mut FuzzInput<'_>, disk: &Sim, row: &mut Row, at: usize, of_dead: bool) {
     let entry = &mut row.segments[at];
     let (number, ending, tail_hash) = match &mut entry.dead_file {
         Some(dead) if of_dead => (dead.number, Ending::Dead, &mut dead.tail_hash),

@@ -2,7 +2,7 @@
 //! `docs/reference/FILE_FORMAT.md` says about replay.
 
 use super::engine::{Base, FuzzDocument, SIGNATURE_BYTES, docs_of, exercise, names, signature};
-use super::input::Input;
+use super::input::FuzzInput;
 use crate::format::DecodeError;
 use crate::format::wal::LoggedOperation;
 use crate::storage::names::Ending;
@@ -27,7 +27,7 @@ type ReplayedOperations = Vec<(Vec<u8>, Option<FuzzDocument>)>;
 
 pub(super) fn run(data: &[u8]) {
     let base = Base::get();
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     let entry = base.row.wal.expect("it was killed");
     let identity = WalIdentity {
         uuid: base.row.uuid,
@@ -74,7 +74,7 @@ fn to_stored(
 
 /// Checks that the index opens if and only if the log replays, and that it then contains the
 /// documents of the changes.
-fn open_index(base: &Base, disk: &Sim, expected: &ExpectedReplay, input: &mut Input<'_>) {
+fn open_index(base: &Base, disk: &Sim, expected: &ExpectedReplay, input: &mut FuzzInput<'_>) {
     let opened = base.open_as(disk, &base.row, ReadMode::Mmap);
     let (changes, cut) = match expected {
         ExpectedReplay::Refused(kind) => {
@@ -113,7 +113,7 @@ fn apply(docs: &mut BTreeMap<Vec<u8>, FuzzDocument>, operations: &ReplayedOperat
 }
 
 /// Writes records, gaps and damage after the header, as chosen by the input.
-fn write_records(input: &mut Input<'_>, image: &mut [u8], identity: &WalIdentity) {
+fn write_records(input: &mut FuzzInput<'_>, image: &mut [u8], identity: &WalIdentity) {
     let (mut at, mut change, mut before) = (BEGIN, identity.floor, BEGIN);
     let mut damage = Vec::new();
     while !input.is_empty() {
@@ -159,7 +159,7 @@ fn write_records(input: &mut Input<'_>, image: &mut [u8], identity: &WalIdentity
     }
 }
 
-fn push_operation(input: &mut Input<'_>, body: &mut Vec<u8>) {
+fn push_operation(input: &mut FuzzInput<'_>, body: &mut Vec<u8>) {
     let choice = input.u8();
     let key = match choice % 4 {
         0 => vec![choice; 1 + usize::from(choice) % 9],

@@ -7,14 +7,14 @@ use std::io;
 pub(crate) struct Fault {
     /// Number of matching calls that succeed first, counted from [`super::Sim::fail`].
     pub(crate) at: u64,
-    pub(crate) what: What,
+    pub(crate) what: FaultKind,
     /// Whether all later matching calls fail, too.
     pub(crate) sticky: bool,
 }
 
 /// The kind of a failure, which determines the calls that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FaultKind {
     /// Applies to any call, including reads. The call has no effect.
     Eio,
     /// Applies to calls that may need space: create, rename, write, resize. The call has no effect.
@@ -26,7 +26,7 @@ pub(crate) enum What {
     SyncFails,
 }
 
-impl What {
+impl FaultKind {
     pub(crate) const ALL: [Self; 4] = [Self::Eio, Self::Enospc, Self::ShortWrite, Self::SyncFails];
 
     fn concerns(self, call: Call) -> bool {
@@ -47,11 +47,11 @@ impl What {
     }
 }
 
-impl From<What> for io::Error {
-    fn from(what: What) -> Self {
+impl From<FaultKind> for io::Error {
+    fn from(what: FaultKind) -> Self {
         let kind = match what {
-            What::Enospc | What::ShortWrite => io::ErrorKind::StorageFull,
-            What::Eio | What::SyncFails => io::ErrorKind::Other,
+            FaultKind::Enospc | FaultKind::ShortWrite => io::ErrorKind::StorageFull,
+            FaultKind::Eio | FaultKind::SyncFails => io::ErrorKind::Other,
         };
         Self::new(kind, format!("simulated fault: {what:?}"))
     }
@@ -131,7 +131,7 @@ impl Faults {
     }
 
     /// Counts a call, and returns an error if it is planned to fail.
-    pub(super) fn strike(&mut self, call: Call) -> Result<(), What> {
+    pub(super) fn strike(&mut self, call: Call) -> Result<(), FaultKind> {
         let mut struck = None;
         for (fault, seen) in &mut self.planned {
             if fault.what.concerns(call) {

@@ -3,7 +3,7 @@
 //! `state` changes files and names; this module checks permissions and injects faults.
 
 use super::content::{FileContent, at};
-use super::fault::{Call, Faults, Moment, Visitor, What};
+use super::fault::{Call, FaultKind, Faults, Moment, Visitor};
 use super::state::{Id, SimNode, SimState, clean};
 use super::{DiskStopped, Sim};
 use crate::format::bytes::wide;
@@ -126,7 +126,7 @@ impl Machine {
     }
 
     /// Counts a call before its effect, and returns an error if it is planned to fail.
-    fn step(&mut self, call: Call) -> Result<(), What> {
+    fn step(&mut self, call: Call) -> Result<(), FaultKind> {
         self.ops += u64::from(call.changes_state());
         self.faults.strike(call)
     }
@@ -393,13 +393,13 @@ impl File for SimFile {
         machine.counters.bytes_written += wide(buffer.len());
         let (mut count, mut result) = match machine.step(Call::Write) {
             Ok(()) => (buffer.len(), Ok(())),
-            Err(What::ShortWrite) => (buffer.len() / 2, Err(What::ShortWrite)),
+            Err(FaultKind::ShortWrite) => (buffer.len() / 2, Err(FaultKind::ShortWrite)),
             Err(what) => (0, Err(what)),
         };
         // On a full disk, as much is written as fits, like on a real one.
         let fits = machine.room(self.id).saturating_sub(offset);
         if wide(count) > fits {
-            (count, result) = (at(fits), Err(What::Enospc));
+            (count, result) = (at(fits), Err(FaultKind::Enospc));
         }
         if count > 0 {
             machine.disk.write(self.id, &buffer[..count], offset);
@@ -424,7 +424,7 @@ impl File for SimFile {
         let mut machine = self.enter_writable()?;
         machine.step(Call::Resize)?;
         if bytes > machine.room(self.id) {
-            return Err(What::Enospc.into());
+            return Err(FaultKind::Enospc.into());
         }
         machine.disk.resize(self.id, bytes);
         Ok(())

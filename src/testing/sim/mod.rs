@@ -35,7 +35,7 @@ mod crash_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fault::{Fault, Moment, Visit, What};
+pub(crate) use fault::{Fault, FaultKind, Moment, Visit};
 
 use crate::storage::Counters;
 use content::FileContent;

@@ -1,6 +1,6 @@
 //! Tests of the simulated disk: calls, kills and faults.
 
-use super::{DiskStopped, Fault, Sim, What};
+use super::{DiskStopped, Fault, FaultKind, Sim};
 use crate::storage::{Counters, OpenMode, Storage, create_dirs, publish_over};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -201,13 +201,13 @@ fn every_fault_strikes_its_calls_once_or_for_ever() {
         sim.fail(Fault { at, what, sticky });
         sim
     };
-    let sim = fail(1, What::Eio, false);
+    let sim = fail(1, FaultKind::Eio, false);
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     assert_eq!(kind(file.bytes()), ErrorKind::Other);
     assert_eq!(file.bytes().unwrap(), 0);
     assert_eq!(sim.faults_fired(), 1);
 
-    let sim = fail(1, What::Enospc, true);
+    let sim = fail(1, FaultKind::Enospc, true);
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     assert_eq!(kind(file.write_at(b"abc", 0)), ErrorKind::StorageFull);
     assert_eq!(kind(file.set_bytes(1)), ErrorKind::StorageFull);
@@ -216,13 +216,13 @@ fn every_fault_strikes_its_calls_once_or_for_ever() {
     file.sync().unwrap();
     sim.remove(path("/a")).unwrap();
 
-    let sim = fail(0, What::ShortWrite, false);
+    let sim = fail(0, FaultKind::ShortWrite, false);
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     assert_eq!(kind(file.write_at(b"12345", 0)), ErrorKind::StorageFull);
     assert_eq!(get(&sim, "/a").unwrap(), b"12");
     file.write_at(b"12345", 0).unwrap();
 
-    let sim = fail(1, What::SyncFails, true);
+    let sim = fail(1, FaultKind::SyncFails, true);
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     file.sync().unwrap();
     assert_eq!(kind(sim.sync_dir(path("/"))), ErrorKind::Other);
@@ -236,7 +236,7 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     sim.sync_dir(path("/")).unwrap();
     file.write_at(b"first", 0).unwrap();
-    sim.fail(Fault { at: 0, what: What::SyncFails, sticky: false });
+    sim.fail(Fault { at: 0, what: FaultKind::SyncFails, sticky: false });
     file.sync().unwrap_err();
     file.write_at(b"second", 5).unwrap();
     file.sync().unwrap();
@@ -262,7 +262,7 @@ fn what_a_sync_covers_has_no_garbage_even_after_one_that_failed() {
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     sim.sync_dir(path("/")).unwrap();
     file.write_at(b"first", 0).unwrap();
-    sim.fail(Fault { at: 0, what: What::SyncFails, sticky: false });
+    sim.fail(Fault { at: 0, what: FaultKind::SyncFails, sticky: false });
     file.sync().unwrap_err();
     file.set_bytes(2_000).unwrap();
     file.write_at(b"far", 3_000).unwrap();
@@ -313,7 +313,7 @@ fn publish_fails_cleanly_at_every_call_with_every_fault() {
         file.write_at(b"new", 0)?;
         publish_over(sim, &*file, path("/new.tmp"), path("/kept"))
     };
-    for what in What::ALL {
+    for what in FaultKind::ALL {
         for at in 0.. {
             let sim = Sim::new();
             sim.overwrite(path("/kept"), b"old");

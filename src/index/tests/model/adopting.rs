@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The documents of each segment, by key.
-type Sealed = Vec<Vec<(Vec<u8>, Doc)>>;
+type SealedModel = Vec<Vec<(Vec<u8>, Doc)>>;
 
 impl Model {
     /// Adopts segments as one change. Returns how many documents are new and how many are replaced,
     /// or `None` if a key is refused: then nothing has changed.
-    fn adopt(&mut self, segments: &Sealed, how: Adopt) -> Option<(u64, u64)> {
+    fn adopt(&mut self, segments: &SealedModel, how: Adopt) -> Option<(u64, u64)> {
         if segments.is_empty() {
             return Some((0, 0));
         }
@@ -71,7 +71,7 @@ impl Bench {
         }
     }
 
-    fn documents_of(&self, adopting: &Adopting) -> Sealed {
+    fn documents_of(&self, adopting: &Adopting) -> SealedModel {
         let now = self.clock.load(Ordering::Relaxed);
         let document = |(key, lanes, payload): &(Vec<u8>, Vec<u8>, Option<Vec<u8>>)| {
             let signature = self.signature(lanes);
@@ -86,7 +86,7 @@ impl Bench {
         adopting.segments.iter().map(|segment| segment.iter().map(document).collect()).collect()
     }
 
-    fn seal(&self, to: &Arc<dyn Storage>, segments: &Sealed) -> Vec<PathBuf> {
+    fn seal(&self, to: &Arc<dyn Storage>, segments: &SealedModel) -> Vec<PathBuf> {
         let mut rng = Rng::new(self.random.load(Ordering::Relaxed));
         let mut paths = Vec::new();
         for (at, segment) in segments.iter().enumerate() {

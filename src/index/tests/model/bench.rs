@@ -5,7 +5,7 @@
 
 use super::model::{Act, Law, Model, put};
 use super::reading::check_all;
-use super::script::{Edit, Op, Rng};
+use super::script::{ModelEdit, Op, Rng};
 use crate::index::maintain::steps;
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
@@ -393,7 +393,7 @@ impl Bench {
         Signature::from_parts(&self.layout.params, shingles, bytes.into_boxed_slice())
     }
 
-    fn write(&mut self, edits: &[Edit]) -> Result<()> {
+    fn write(&mut self, edits: &[ModelEdit]) -> Result<()> {
         let time = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
         let (batch, acts) = self.batch(edits, time);
         let mut after = self.model.clone();
@@ -461,12 +461,12 @@ impl Bench {
     }
 
     /// The edits as a batch for the index, and as operations of the model.
-    pub(super) fn batch(&self, edits: &[Edit], time: u64) -> (Batch, Acts) {
+    pub(super) fn batch(&self, edits: &[ModelEdit], time: u64) -> (Batch, Acts) {
         let mut batch = Batch::new();
         let mut acts = Vec::new();
         for edit in edits {
             match edit {
-                Edit::Insert { key, lanes, payload } => {
+                ModelEdit::Insert { key, lanes, payload } => {
                     // Sometimes more shingles than another document of the same signature has.
                     let shingles = u32::from(lanes[0]) + 1 + u32::from(time.is_multiple_of(4));
                     let signature = self.signature_of(lanes, shingles);
@@ -476,11 +476,11 @@ impl Bench {
                     };
                     acts.push((key.clone(), put(&signature, payload.as_deref(), time)));
                 }
-                Edit::SetPayload { key, payload } => {
+                ModelEdit::SetPayload { key, payload } => {
                     batch = batch.set_payload(key, payload);
                     acts.push((key.clone(), Act::SetPayload(payload.clone())));
                 }
-                Edit::Remove { key } => {
+                ModelEdit::Remove { key } => {
                     batch = batch.remove(key);
                     acts.push((key.clone(), Act::Remove));
                 }

@@ -2,11 +2,11 @@
 //! little.
 
 use super::bench::{Bench, Layout};
-use super::script::{Admitting, Adopting, Ask, Edit, Op, Rng, key};
+use super::script::{Admitting, Adopting, Ask, ModelEdit, Op, Rng, key};
 use super::shape;
 use crate::Keep;
 use crate::index::files::adopt::Adopt;
-use crate::testing::fuzzing::input::Input;
+use crate::testing::fuzzing::input::FuzzInput;
 use std::collections::BTreeMap;
 
 /// Maximum number of operations of a script.
@@ -14,7 +14,7 @@ const OPS_MAX: usize = 200;
 
 /// Runs the script that the bytes describe.
 pub(crate) fn fuzz(data: &[u8]) {
-    let mut input = Input::new(data);
+    let mut input = FuzzInput::new(data);
     let params = shape(u64::from(input.u8() % 5));
     let seed = u64::from(input.u8());
     let mut rng = Rng::new(seed);
@@ -28,7 +28,7 @@ pub(crate) fn fuzz(data: &[u8]) {
     }
 }
 
-fn op(input: &mut Input<'_>, hashes: usize) -> Op {
+fn op(input: &mut FuzzInput<'_>, hashes: usize) -> Op {
     match input.u8() % 32 {
         0..=8 => Op::Write(vec![edit(input, hashes)]),
         9 | 10 => {
@@ -82,22 +82,22 @@ fn op(input: &mut Input<'_>, hashes: usize) -> Op {
     }
 }
 
-fn edit(input: &mut Input<'_>, hashes: usize) -> Edit {
+fn edit(input: &mut FuzzInput<'_>, hashes: usize) -> ModelEdit {
     let choice = input.u8();
     let key = key(usize::from(choice / 4));
     match choice % 4 {
-        0 => return Edit::Remove { key },
+        0 => return ModelEdit::Remove { key },
         1 if input.u8().is_multiple_of(2) => {
-            return Edit::SetPayload { key, payload: vec![choice; input.below(3)] };
+            return ModelEdit::SetPayload { key, payload: vec![choice; input.below(3)] };
         }
         _ => {}
     }
     let lanes = lanes(input, hashes);
     let payload = [None, None, Some(1), Some(300)][usize::from(choice % 4)];
-    Edit::Insert { key, lanes, payload: payload.map(|bytes| vec![choice; bytes]) }
+    ModelEdit::Insert { key, lanes, payload: payload.map(|bytes| vec![choice; bytes]) }
 }
 
-fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
+fn admitting(input: &mut FuzzInput<'_>, hashes: usize) -> Admitting {
     let newcomers = (0..=input.below(3)).map(|_| {
         let (key, lanes) = (some_key(input), lanes(input, hashes));
         (key, lanes, [None, Some(Vec::new()), Some(vec![1])][input.below(3)].clone())
@@ -110,7 +110,7 @@ fn admitting(input: &mut Input<'_>, hashes: usize) -> Admitting {
     Admitting { newcomers, reject, relate, keep, limit, shown }
 }
 
-fn adopting(input: &mut Input<'_>, hashes: usize) -> Adopting {
+fn adopting(input: &mut FuzzInput<'_>, hashes: usize) -> Adopting {
     let mut segments = Vec::new();
     for _ in 0..input.below(4) {
         let documents = (0..=input.below(5)).map(|_| {
@@ -126,7 +126,7 @@ fn adopting(input: &mut Input<'_>, hashes: usize) -> Adopting {
 }
 
 /// One of four signatures, with a few rows changed.
-fn lanes(input: &mut Input<'_>, hashes: usize) -> Vec<u8> {
+fn lanes(input: &mut FuzzInput<'_>, hashes: usize) -> Vec<u8> {
     let choice = input.u8();
     let mut rng = Rng::new(u64::from(choice % 4));
     let mut lanes: Vec<u8> = (0..hashes).map(|_| rng.next().to_le_bytes()[0]).collect();
@@ -137,15 +137,15 @@ fn lanes(input: &mut Input<'_>, hashes: usize) -> Vec<u8> {
     lanes
 }
 
-fn some_key(input: &mut Input<'_>) -> Vec<u8> {
+fn some_key(input: &mut FuzzInput<'_>) -> Vec<u8> {
     key(input.below(66))
 }
 
-fn rows(input: &mut Input<'_>, hashes: usize) -> u32 {
+fn rows(input: &mut FuzzInput<'_>, hashes: usize) -> u32 {
     u32::try_from(input.below(hashes + 1)).expect("few rows")
 }
 
-fn ask(input: &mut Input<'_>, hashes: usize) -> Ask {
+fn ask(input: &mut FuzzInput<'_>, hashes: usize) -> Ask {
     let rows = rows(input, hashes);
     Ask { rows, limit: [usize::MAX, 0, 1, 3][input.below(4)] }
 }

@@ -43,9 +43,9 @@ use script::{Author, Mischief, Op, Rng};
 const OPS_PER_SCRIPT: u64 = 1_000;
 
 /// Prints the position of a failure when a panic unwinds.
-struct Place(String);
+struct PanicNote(String);
 
-impl Drop for Place {
+impl Drop for PanicNote {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("failed: {}", self.0);
@@ -74,7 +74,7 @@ fn number_from_environment(name: &str, otherwise: u64) -> u64 {
 
 /// Runs one script; returns the number of unclean ends.
 fn run_script(number: u64) -> u64 {
-    let mut place = Place(format!("script {number}"));
+    let mut place = PanicNote(format!("script {number}"));
     let params = shape(number);
     let mut rng = Rng::new(number);
     let layout = Layout::random(&params, &mut rng);
@@ -145,7 +145,7 @@ fn the_same_operations_give_the_same_answers_in_every_layout() {
         let script: Vec<Op> = (0..300).map(|_| author.op()).collect();
         let mut first: Option<Vec<u64>> = None;
         for (name, layout) in layouts(&params, &wide) {
-            let mut place = Place(String::new());
+            let mut place = PanicNote(String::new());
             let mut bench = Bench::new(layout, number);
             bench.answers = Some(Vec::new());
             for (at, op) in script.iter().enumerate() {

@@ -3,9 +3,9 @@
 use super::bench::{Bench, DIR, End, Layout};
 use super::model::Model;
 use super::reading::check_all;
-use super::script::{Ask, Edit, Op};
-use super::{Params, Place};
-use crate::testing::sim::{Fault, Sim, What};
+use super::script::{Ask, ModelEdit, Op};
+use super::{PanicNote, Params};
+use crate::testing::sim::{Fault, FaultKind, Sim};
 use crate::{Durability, ErrorKind, Maintained};
 use std::path::Path;
 
@@ -18,19 +18,19 @@ fn layout(durability: Durability) -> Layout {
     Layout { durability, memtable_bytes_max: 1 << 20, wal_bytes: (8 << 10, 8 << 10), ..plain }
 }
 
-fn insert(key: &str, value: u8) -> Edit {
+fn insert(key: &str, value: u8) -> ModelEdit {
     let mut lanes = vec![9; HASHES];
     lanes[usize::from(value) % HASHES] = value;
-    Edit::Insert { key: key.into(), lanes, payload: Some(vec![value; usize::from(value) * 9]) }
+    ModelEdit::Insert { key: key.into(), lanes, payload: Some(vec![value; usize::from(value) * 9]) }
 }
 
-fn remove(key: &str) -> Edit {
-    Edit::Remove { key: key.into() }
+fn remove(key: &str) -> ModelEdit {
+    ModelEdit::Remove { key: key.into() }
 }
 
 /// Replaces a document's signature and keeps its payload.
-fn rewrite(key: &str, value: u8) -> Edit {
-    Edit::Insert { key: key.into(), lanes: vec![value; HASHES], payload: None }
+fn rewrite(key: &str, value: u8) -> ModelEdit {
+    ModelEdit::Insert { key: key.into(), lanes: vec![value; HASHES], payload: None }
 }
 
 /// A script in which the folder changes in every possible way: a first WAL and the next, flushes
@@ -57,7 +57,10 @@ pub(super) fn script() -> Vec<Op> {
         Op::Write(vec![insert("a", 11)]),
         Op::DropAndReopen,
         Op::Write(vec![remove("g")]),
-        Op::Write(vec![rewrite("a", 12), Edit::SetPayload { key: "h".into(), payload: vec![7] }]),
+        Op::Write(vec![
+            rewrite("a", 12),
+            ModelEdit::SetPayload { key: "h".into(), payload: vec![7] },
+        ]),
         Op::Write(vec![rewrite("h", 13)]),
         Op::RemovePrefix(b"h".to_vec()),
     ]
@@ -101,7 +104,7 @@ impl Bench {
 /// leave.
 fn cut_everywhere(durability: Durability, states: usize) {
     for op in 0.. {
-        let mut place = Place(format!("{durability:?}, cut at {op}"));
+        let mut place = PanicNote(format!("{durability:?}, cut at {op}"));
         let mut bench = Bench::unmade(layout(durability), 7, Sim::new());
         if !bench.run_until_stopped(op) {
             assert!(op > 200, "the script does more than {op} operations");
@@ -128,7 +131,7 @@ fn a_power_cut_leaves_a_prefix_with_all_synced() {
 #[test]
 fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
     for op in 0.. {
-        let mut place = Place(format!("killed at {op}"));
+        let mut place = PanicNote(format!("killed at {op}"));
         let mut bench = Bench::unmade(layout(Durability::OsBuffer), 7, Sim::new());
         if !bench.run_until_stopped(op) {
             return;
@@ -192,9 +195,9 @@ impl Bench {
 fn a_poisoned_handle_does_not_close_cleanly() {
     let mut poisoned = 0;
     for at in 0..10 {
-        let _place = Place(format!("sync {at} fails"));
+        let _place = PanicNote(format!("sync {at} fails"));
         let mut bench = Bench::new(layout(Durability::Sync), 7);
-        bench.sim.fail(Fault { at, what: What::SyncFails, sticky: false });
+        bench.sim.fail(Fault { at, what: FaultKind::SyncFails, sticky: false });
         let written = bench.execute(&Op::Write(vec![insert("a", 1)]));
         if written.is_err_and(|error| error.kind() == ErrorKind::Unknown) {
             let closed = bench.index.take().expect("the index is open").close();

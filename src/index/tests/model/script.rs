@@ -46,7 +46,7 @@ impl Rng {
 /// One operation of a batch. `lanes` has one value per row; the layout determines the stored width
 /// of a value.
 #[derive(Debug, Clone)]
-pub(super) enum Edit {
+pub(super) enum ModelEdit {
     /// If `payload` is `None`, the stored payload is kept.
     Insert {
         key: Vec<u8>,
@@ -63,10 +63,10 @@ pub(super) enum Edit {
 }
 
 /// The lanes and the payload that a key got last.
-type Last = (Vec<u8>, Option<Vec<u8>>);
+type LastInsert = (Vec<u8>, Option<Vec<u8>>);
 
 /// The key, lanes and payload of a newcomer.
-pub(super) type Newcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
+pub(super) type ScriptNewcomer = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
 /// The terms of a query: the minimum number of equal rows, and the limit.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ pub(super) struct Ask {
 /// Newcomers, and the terms of their admission; thresholds are numbers of equal rows.
 #[derive(Debug, Clone)]
 pub(super) struct Admitting {
-    pub(super) newcomers: Vec<Newcomer>,
+    pub(super) newcomers: Vec<ScriptNewcomer>,
     pub(super) reject: u32,
     pub(super) relate: u32,
     pub(super) keep: Keep,
@@ -99,7 +99,7 @@ impl Admitting {
 #[derive(Debug, Clone)]
 pub(super) struct Adopting {
     /// The documents of each segment; no segment has a key twice.
-    pub(super) segments: Vec<Vec<Newcomer>>,
+    pub(super) segments: Vec<Vec<ScriptNewcomer>>,
     pub(super) how: Adopt,
     /// The age that the documents have already, in milliseconds.
     pub(super) age: u64,
@@ -107,7 +107,7 @@ pub(super) struct Adopting {
 
 #[derive(Debug, Clone)]
 pub(super) enum Op {
-    Write(Vec<Edit>),
+    Write(Vec<ModelEdit>),
     Admit(Admitting),
     Adopt(Adopting),
     /// Removes everything older than this many milliseconds.
@@ -191,7 +191,7 @@ pub(super) struct Author {
     alphabet: usize,
     mischief: Mischief,
     /// The last value of every key, as far as the author of the script knows.
-    last: Vec<Option<Last>>,
+    last: Vec<Option<LastInsert>>,
 }
 
 impl Author {
@@ -256,23 +256,23 @@ impl Author {
         }
     }
 
-    fn edit(&mut self) -> Edit {
+    fn edit(&mut self) -> ModelEdit {
         let number = self.rng.below(self.keys);
         let key = key(number);
         match (self.rng.below(100), &self.last[number]) {
             (0..22, _) => {
                 self.last[number] = None;
-                Edit::Remove { key }
+                ModelEdit::Remove { key }
             }
-            (32..42, _) => Edit::SetPayload { key, payload: self.payload() },
+            (32..42, _) => ModelEdit::SetPayload { key, payload: self.payload() },
             (22..32, Some((lanes, payload))) => {
-                Edit::Insert { key, lanes: lanes.clone(), payload: payload.clone() }
+                ModelEdit::Insert { key, lanes: lanes.clone(), payload: payload.clone() }
             }
             _ => {
                 let lanes = self.lanes();
                 let payload = self.rng.percent(60).then(|| self.payload());
                 self.last[number] = Some((lanes.clone(), payload.clone()));
-                Edit::Insert { key, lanes, payload }
+                ModelEdit::Insert { key, lanes, payload }
             }
         }
     }
@@ -325,7 +325,7 @@ impl Author {
         Adopting { segments, how, age: self.rng.pick(&[0, 0, 5, 100]) }
     }
 
-    fn newcomer(&mut self) -> Newcomer {
+    fn newcomer(&mut self) -> ScriptNewcomer {
         let number = self.rng.below(self.keys);
         let (lanes, payload) = match &self.last[number] {
             Some(last) if self.rng.percent(10) => last.clone(),

@@ -3,7 +3,7 @@
 use super::explore;
 use super::world::{World, options};
 use crate::sync::thread;
-use crate::testing::sim::{Fault, What};
+use crate::testing::sim::{Fault, FaultKind};
 use crate::{ErrorKind, Index, Options};
 
 /// Opens an index that has nothing to merge, so that only writers sync.
@@ -106,7 +106,7 @@ fn failing_sync(world: &World, at: u64) {
     let index = calm(world);
     world.must_write(&index, &[("first", Some(1))]);
     world.judge.lock().expect("nobody panicked").is_partial = true;
-    world.sim.fail(Fault { at, what: What::SyncFails, sticky: false });
+    world.sim.fail(Fault { at, what: FaultKind::SyncFails, sticky: false });
     let refused = std::sync::Mutex::new(Vec::new());
     thread::scope(|scope| {
         for keys in [["k1", "k2"], ["l1", "l2"], ["m1", "m2"]] {

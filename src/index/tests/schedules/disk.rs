@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// The files that snapshots hold, each once per snapshot.
-pub(super) type Held = Arc<Mutex<Vec<PathBuf>>>;
+pub(super) type HeldFiles = Arc<Mutex<Vec<PathBuf>>>;
 
 /// Number of scheduling points between the end of a sync and its return.
 const SYNC_TURNS: usize = 4;
@@ -42,7 +42,7 @@ pub(super) struct TurnDisk {
     pub(super) sim: Sim,
     pub(super) names: Names,
     pub(super) turns: Turns,
-    pub(super) held: Held,
+    pub(super) held: HeldFiles,
     pub(super) problems: Problems,
 }
 

@@ -1,7 +1,7 @@
 //! Checks the snapshots and results that the threads of a run got against the law, evaluated by
 //! brute force on a list of changes. Shares no code with the engine.
 
-use super::world::{DIR, Edit, FLOOR, base, options, signature};
+use super::world::{DIR, FLOOR, KeyEdit, base, options, signature};
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
 use crate::{Outcome, Reader, Result, Snapshot, Written};
@@ -20,7 +20,7 @@ const QUERY_VERSION: u8 = 5;
 /// A write that returned `Ok`.
 #[derive(Debug)]
 pub(super) struct Wrote {
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<KeyEdit>,
     pub(super) written: Written,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Claim {
 
 /// What a snapshot showed.
 #[derive(Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct ScheduleSeen {
     change: u64,
     documents: u64,
     /// Keys and versions, sorted. A key that is live twice occurs twice.
@@ -50,7 +50,7 @@ pub(super) struct Seen {
 
 const LOOKED_UP: [&str; 3] = ["a", "b", "d"];
 
-impl Seen {
+impl ScheduleSeen {
     pub(super) fn by(snapshot: &Snapshot) -> Result<Self> {
         let text = |key: Vec<u8>| String::from_utf8(key).expect("a key of ours");
         let mut docs = Vec::new();
@@ -89,7 +89,7 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(super) struct Judge {
     pub(super) wrote: Vec<Wrote>,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ScheduleSeen>,
     pub(super) claims: Vec<Claim>,
     /// The last change of the index after it was reopened.
     pub(super) last: Option<u64>,
@@ -101,10 +101,10 @@ impl Judge {
     pub(super) fn wrong(&mut self) -> Vec<String> {
         let mut wrong = Vec::new();
         let states = if self.is_partial { None } else { Some(self.states(&mut wrong)) };
-        let mut check = |who: &str, seen: &Seen| {
+        let mut check = |who: &str, seen: &ScheduleSeen| {
             let Some(states) = &states else { return };
             match states.get(&seen.change) {
-                Some(docs) if *seen == Seen::expected(seen.change, docs) => {}
+                Some(docs) if *seen == ScheduleSeen::expected(seen.change, docs) => {}
                 Some(docs) => wrong.push(format!("{who} shows {seen:?}, not {docs:?}")),
                 None => {
                     wrong.push(format!("{who} shows a change that nobody was told of: {seen:?}"));
@@ -122,7 +122,7 @@ impl Judge {
                 let survives = reader.change();
                 lost.push(format!("{who} went by change {change}, only {survives} survives"));
             }
-            let seen = Seen::by(&reader.snapshot()).expect("sound");
+            let seen = ScheduleSeen::by(&reader.snapshot()).expect("sound");
             check("a disk after a power cut", &seen);
             lost.extend(self.missing(&seen));
         }
@@ -137,7 +137,7 @@ impl Judge {
 
     /// The acknowledged edits that `seen` lacks. Only for a run with `is_partial`, in which each
     /// key has only one writer.
-    fn missing(&self, seen: &Seen) -> Vec<String> {
+    fn missing(&self, seen: &ScheduleSeen) -> Vec<String> {
         let mut missing = Vec::new();
         let wrote = self.wrote.iter().filter(|wrote| wrote.written.change <= seen.change);
         for (key, version) in wrote.filter(|_| self.is_partial).flat_map(|wrote| &wrote.edits) {
@@ -180,9 +180,9 @@ impl Judge {
 }
 
 /// Applies a batch to a state. All keys of the batch are different.
-fn write(before: &Docs, edits: &[Edit]) -> (Vec<Outcome>, Docs) {
+fn write(before: &Docs, edits: &[KeyEdit]) -> (Vec<Outcome>, Docs) {
     let mut docs = before.clone();
-    let outcome = |(key, version): &Edit| match (docs.get(*key).copied(), version) {
+    let outcome = |(key, version): &KeyEdit| match (docs.get(*key).copied(), version) {
         (None, None) => Outcome::Missing,
         (Some(_), None) => {
             docs.remove(*key);

@@ -1,7 +1,7 @@
 //! One run of a scenario: an index on a disk of its own, and what its threads have seen.
 
-use super::disk::{Held, TurnDisk, Turns, listed};
-use super::judge::{Claim, Docs, Judge, Seen, Wrote};
+use super::disk::{HeldFiles, TurnDisk, Turns, listed};
+use super::judge::{Claim, Docs, Judge, ScheduleSeen, Wrote};
 use super::run;
 use crate::sketch::Signature;
 use crate::storage::Storage;
@@ -67,9 +67,9 @@ pub(super) fn options() -> Options {
 }
 
 /// An edit: a key and its new version; `None` removes it.
-pub(super) type Edit = (&'static str, Option<u8>);
+pub(super) type KeyEdit = (&'static str, Option<u8>);
 
-pub(super) fn batch(edits: &[Edit]) -> Batch {
+pub(super) fn batch(edits: &[KeyEdit]) -> Batch {
     edits.iter().fold(Batch::new(), |batch, (key, version)| match version {
         Some(version) => batch.insert_with_payload(key, &signature(*version), [*version]),
         None => batch.remove(key),
@@ -139,7 +139,7 @@ pub(super) struct World {
     pub(super) sim: Sim,
     pub(super) names: Names,
     storage: Arc<TurnDisk>,
-    held: Held,
+    held: HeldFiles,
     pub(super) problems: Problems,
     pub(super) judge: Mutex<Judge>,
 }
@@ -148,7 +148,7 @@ impl World {
     pub(super) fn new() -> Self {
         let sim = BASE.get().expect("prepared").kill();
         let names = Names::new(Path::new(DIR));
-        let (held, problems) = (Held::default(), Problems::default());
+        let (held, problems) = (HeldFiles::default(), Problems::default());
         let storage = Arc::new(TurnDisk {
             sim: sim.clone(),
             names: names.clone(),
@@ -190,7 +190,7 @@ impl World {
     }
 
     /// Writes, and checks everything that the answer promises.
-    pub(super) fn write(&self, index: &Index, edits: &[Edit]) -> Result<()> {
+    pub(super) fn write(&self, index: &Index, edits: &[KeyEdit]) -> Result<()> {
         let written = index.write(batch(edits))?;
         // No other thread can have run since the call returned.
         self.claim("an answer", written.change);
@@ -202,7 +202,7 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn must_write(&self, index: &Index, edits: &[Edit]) {
+    pub(super) fn must_write(&self, index: &Index, edits: &[KeyEdit]) {
         if let Err(error) = self.write(index, edits) {
             self.problems.say(format!("{edits:?}: {error:?}"));
         }
@@ -249,7 +249,7 @@ impl World {
 
     /// Reads everything that a snapshot shows.
     pub(super) fn look(&self, snapshot: &Snapshot) {
-        match Seen::by(snapshot) {
+        match ScheduleSeen::by(snapshot) {
             Ok(seen) => self.judge_mut(|judge| judge.seen.push(seen)),
             Err(error) => self.problems.say(format!("a look: {error:?}")),
         }

@@ -7,9 +7,9 @@ use super::super::bench::{Bench, End, Layout};
 use super::super::power::script;
 use super::super::script::Op;
 use super::script::layout;
-use super::{Place, Rng};
+use super::{PanicNote, Rng};
 use crate::testing::campaign;
-use crate::testing::sim::{Fault, What};
+use crate::testing::sim::{Fault, FaultKind};
 use crate::{Durability, ErrorKind};
 
 /// Number of power cuts examined after a fault.
@@ -29,11 +29,11 @@ fn reopens(op: &Op) -> bool {
 /// Runs the script on a disk on which one call fails; if the fault is sticky, all later calls fail,
 /// too. Returns false if the script has no such call.
 fn fail_at(fault: Fault, durability: Durability) -> bool {
-    let mut place = Place(format!("{fault:?}, {durability:?}"));
+    let mut place = PanicNote(format!("{fault:?}, {durability:?}"));
     let mut bench = Bench::new(roomy(durability), 7);
     bench.sound = false;
     bench.sim.fail(fault);
-    let stays = fault.sticky || fault.what == What::SyncFails;
+    let stays = fault.sticky || fault.what == FaultKind::SyncFails;
     for op in script() {
         place.0 = format!("{fault:?}, {durability:?}, {op:?}");
         if stays && reopens(&op) {
@@ -48,7 +48,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
         bench.check_disk(&disk, bench.durable);
     }
     // Kill the process, and restart it on a healthy disk.
-    if fault.what != What::SyncFails && !(fault.sticky && fault.what == What::Eio) {
+    if fault.what != FaultKind::SyncFails && !(fault.sticky && fault.what == FaultKind::Eio) {
         place.0 = format!("{fault:?}, {durability:?}, reopened");
         drop(bench.index.take());
         bench.sim = bench.sim.kill();
@@ -59,7 +59,7 @@ fn fail_at(fault: Fault, durability: Durability) -> bool {
 
 /// Fails each call that the fault can hit, one per run; in a short campaign every fifth. Returns
 /// the number of such calls.
-fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
+fn fail_everywhere(what: FaultKind, sticky: bool, durability: Durability) -> u64 {
     let every = (0..u64::MAX).step_by(campaign::step(5));
     let calls = every.into_iter().find(|at| !fail_at(Fault { at: *at, what, sticky }, durability));
     let calls = calls.expect("a script ends");
@@ -70,21 +70,21 @@ fn fail_everywhere(what: What, sticky: bool, durability: Durability) -> u64 {
 
 #[test]
 fn whichever_call_fails_once_nothing_acknowledged_is_lost() {
-    for what in What::ALL {
+    for what in FaultKind::ALL {
         fail_everywhere(what, false, Durability::Sync);
     }
 }
 
 #[test]
 fn whichever_calls_fail_nothing_acknowledged_is_lost() {
-    for what in What::ALL {
+    for what in FaultKind::ALL {
         fail_everywhere(what, true, Durability::Sync);
     }
 }
 
 #[test]
 fn whichever_call_fails_nothing_synced_is_lost() {
-    for what in What::ALL {
+    for what in FaultKind::ALL {
         fail_everywhere(what, false, Durability::OsBuffer);
     }
 }
@@ -98,7 +98,7 @@ fn a_poisoned_handle_does_not_go_on_with_a_compaction() {
     }
     bench.step(&script()[6]);
     bench.index().maintain().expect("a step of a compaction");
-    bench.sim.fail(Fault { at: 0, what: What::SyncFails, sticky: false });
+    bench.sim.fail(Fault { at: 0, what: FaultKind::SyncFails, sticky: false });
     let poisoned = bench.execute(&script()[9]).expect_err("its sync fails");
     assert_eq!(poisoned.kind(), ErrorKind::Unknown);
     let written = bench.sim.counters().bytes_written;

@@ -2,8 +2,8 @@
 //! inserts succeed again.
 
 use super::super::bench::{Bench, Layout};
-use super::super::script::{Edit, Op};
-use super::Place;
+use super::super::script::{ModelEdit, Op};
+use super::PanicNote;
 use super::script::{HASHES, layout};
 use crate::ErrorKind;
 use crate::testing::planted::{Bug, assert_caught};
@@ -15,11 +15,11 @@ const PAYLOAD: usize = 300;
 fn insert(number: u32) -> Op {
     let lanes = (0..HASHES).map(|row| (number >> (row % 8)).to_le_bytes()[0]).collect();
     let payload = Some(vec![1; PAYLOAD]);
-    Op::Write(vec![Edit::Insert { key: number.to_le_bytes().to_vec(), lanes, payload }])
+    Op::Write(vec![ModelEdit::Insert { key: number.to_le_bytes().to_vec(), lanes, payload }])
 }
 
 fn remove(number: u32) -> Op {
-    Op::Write(vec![Edit::Remove { key: number.to_le_bytes().to_vec() }])
+    Op::Write(vec![ModelEdit::Remove { key: number.to_le_bytes().to_vec() }])
 }
 
 impl Bench {
@@ -65,7 +65,7 @@ fn small(wal_bytes: u64) -> Layout {
 fn on_a_full_disk_removing_and_compacting_makes_room() {
     // Room for at least two logs and a few segments.
     for room in (160 << 10..352 << 10).step_by(12 << 10) {
-        let _place = Place(format!("{room} bytes left"));
+        let _place = PanicNote(format!("{room} bytes left"));
         let (mut bench, full) = fill(small(32 << 10), room);
         assert!(full > 8, "{full} documents");
         bench.nothing_is_lost(room);

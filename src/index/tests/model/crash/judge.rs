@@ -6,7 +6,7 @@ use super::super::model::Model;
 use super::super::model::put;
 use super::super::reading::{check_all, stored};
 use super::super::script::Rng;
-use super::run::Run;
+use super::run::CrashRun;
 use super::script::HASHES;
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
@@ -61,7 +61,7 @@ impl Figures {
 
 /// The disks judged so far: the hash of the content, the promised change, and the last change that
 /// may be there.
-pub(super) type Seen = HashSet<(u64, u64, u64)>;
+pub(super) type CrashSeen = HashSet<(u64, u64, u64)>;
 
 /// Number of disk states that are judged after a kill, after a reader has looked, and after a
 /// second cut.
@@ -73,7 +73,7 @@ const AFTER_SECOND_CUT: usize = 6;
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) figures: &'a mut Figures,
-    pub(super) seen: &'a mut Seen,
+    pub(super) seen: &'a mut CrashSeen,
     pub(super) rng: Rng,
     /// Whether to damage disks on purpose as well.
     pub(super) damage: bool,
@@ -108,7 +108,7 @@ fn hash_of(disk: &Sim) -> u64 {
 
 impl Judge<'_> {
     /// Judges every kind of crash at this moment.
-    pub(super) fn crash(&mut self, run: &Run, states: usize) {
+    pub(super) fn crash(&mut self, run: &CrashRun, states: usize) {
         let bench = &run.bench;
         for disk in bench.sim.crash_states(self.rng.next(), states) {
             self.judge(bench, &disk, bench.durable, run.made);
@@ -126,7 +126,7 @@ impl Judge<'_> {
 
     /// Opens a reader in another process at this moment, on the disk as the writer left it. Returns
     /// the last change that the reader sees, which no power cut from now on may undo.
-    fn beside(&mut self, run: &Run, disk: &Sim) -> Option<u64> {
+    fn beside(&mut self, run: &CrashRun, disk: &Sim) -> Option<u64> {
         let bench = &run.bench;
         if !exists_yet(disk) {
             return None;
@@ -145,7 +145,7 @@ impl Judge<'_> {
     }
 
     /// Kills the process, starts another one, and then cuts the power.
-    fn kill(&mut self, run: &Run) {
+    fn kill(&mut self, run: &CrashRun) {
         let bench = &run.bench;
         self.figures.kills += 1;
         let disk = bench.sim.kill();

@@ -26,10 +26,10 @@ mod run;
 mod script;
 
 use super::script::Rng;
-use super::{Place, number_from_environment};
+use super::{PanicNote, number_from_environment};
 use crate::testing::campaign;
-use judge::{Figures, Judge, Seen};
-use run::Run;
+use judge::{CrashSeen, Figures, Judge};
+use run::CrashRun;
 use std::time::Instant;
 
 /// Disk states per cut, not counting those after a kill or a second cut.
@@ -45,11 +45,11 @@ fn cut_script(
     cut: u64,
     damage: bool,
     figures: &mut Figures,
-    seen: &mut Seen,
+    seen: &mut CrashSeen,
 ) -> bool {
     let number = script.number;
-    let mut place = Place(format!("script {number}, cut at {cut}"));
-    let mut run = Run::new(script, cut);
+    let mut place = PanicNote(format!("script {number}, cut at {cut}"));
+    let mut run = CrashRun::new(script, cut);
     let whole = run.go(script, &mut |at, step| {
         place.0 = format!("script {number}, cut at {cut}, step {at}: {:.200}", format!("{step:?}"));
     });
@@ -64,7 +64,7 @@ fn cut_script(
 fn cut_everywhere(number: u64) -> Figures {
     let script = script::script(number);
     let mut figures = Figures { scripts: 1, ..Figures::default() };
-    let mut seen = Seen::new();
+    let mut seen = CrashSeen::new();
     let mut cut = 0;
     while cut_script(&script, cut, true, &mut figures, &mut seen) {
         cut += 1;

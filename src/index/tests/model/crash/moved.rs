@@ -1,8 +1,8 @@
 //! Folders that are moved, and locks that are deleted, while a handle is open.
 
 use super::super::bench::{Bench, DIR};
-use super::super::script::{Edit, Op};
-use super::run::Run;
+use super::super::script::{ModelEdit, Op};
+use super::run::CrashRun;
 use super::script::HASHES;
 use crate::{ErrorKind, Index, Options, Result};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn stranger(bench: &Bench) -> Option<Index> {
     Some(index)
 }
 
-impl Run {
+impl CrashRun {
     /// Does an operation while the folder is at another path.
     pub(super) fn moved(&mut self, with_stranger: bool, op: &Op) -> Result<()> {
         let (here, away) = (Path::new(DIR), Path::new(AWAY));
@@ -56,7 +56,8 @@ impl Run {
             let may_fail = self.bench.sim.is_stopped() || !self.bench.sound;
             assert!(refused == Some(ErrorKind::Locked) || may_fail, "{refused:?}");
         }
-        let insert = Edit::Insert { key: LOST.to_vec(), lanes: vec![7; HASHES], payload: None };
+        let insert =
+            ModelEdit::Insert { key: LOST.to_vec(), lanes: vec![7; HASHES], payload: None };
         let (batch, _) = self.bench.batch(&[insert], 1);
         let refused = self.bench.index().write(&batch);
         if !self.bench.sim.is_stopped() {

@@ -3,9 +3,9 @@
 
 use super::super::script::Rng;
 use super::cut_script;
-use super::judge::{Figures, Seen};
-use super::run::Run;
-use super::script::{Script, Step, script};
+use super::judge::{CrashSeen, Figures};
+use super::run::CrashRun;
+use super::script::{CrashStep, Script, script};
 use crate::testing::campaign;
 use crate::testing::planted::{Bug, Planted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,12 +25,12 @@ struct Measured {
 fn scripts() -> Vec<Measured> {
     let measured = |number| {
         let script = script(number);
-        let (mut run, mut together) = (Run::new(&script, u64::MAX), Vec::new());
+        let (mut run, mut together) = (CrashRun::new(&script, u64::MAX), Vec::new());
         assert!(run.begin(), "no cut was planned");
         for step in &script.steps {
             let before = run.ops();
             assert!(run.step(step), "no cut was planned");
-            if matches!(step, Step::Together { .. }) {
+            if matches!(step, CrashStep::Together { .. }) {
                 together.extend(before..=run.ops());
             }
         }
@@ -60,7 +60,7 @@ fn hunt(bug: Bug, scripts: &[Measured]) -> Option<Figures> {
             if needs_company {
                 cut = together[usize::try_from(cut).unwrap_or(0) % together.len()];
             }
-            let mut seen = Seen::new();
+            let mut seen = CrashSeen::new();
             let attempt = || cut_script(script, cut, needs_damage, &mut figures, &mut seen);
             if catch_unwind(AssertUnwindSafe(attempt)).is_err() {
                 return Some(figures);

@@ -4,13 +4,13 @@ use super::super::admitting::terms;
 use super::super::bench::{Backup, Bench, End};
 use super::super::model::Model;
 use super::super::model::put;
-use super::super::script::{Edit, Op};
-use super::script::{HASHES, Script, Second, Step};
+use super::super::script::{ModelEdit, Op};
+use super::script::{CrashStep, HASHES, Script, Second};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::index::state::core::Core;
 use crate::index::write::{admit, write_path};
 use crate::testing::planted::while_visiting;
-use crate::testing::sim::{Moment, Sim, What};
+use crate::testing::sim::{FaultKind, Moment, Sim};
 use crate::{Batch, Durability, Error, ErrorKind, Newcomer, Result};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 /// A script on a disk that stops at some operation.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct CrashRun {
     pub(super) bench: Bench,
     /// Whether the index was created.
     pub(super) made: bool,
@@ -42,7 +42,7 @@ fn written(core: &Core, batch: &Batch) -> Result<u64> {
 /// the result of its call; `Ok` has the number of a change.
 type Came = Arc<Mutex<Option<Option<Result<u64>>>>>;
 
-impl Run {
+impl CrashRun {
     pub(super) fn new(script: &Script, cut: u64) -> Self {
         let bench = Bench::unmade(script.layout.clone(), script.number, Sim::new());
         bench.sim.power_cut_at(cut);
@@ -65,7 +65,7 @@ impl Run {
     }
 
     /// Runs the script; returns false if the disk stopped before its end.
-    pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &Step)) -> bool {
+    pub(super) fn go(&mut self, script: &Script, at: &mut impl FnMut(usize, &CrashStep)) -> bool {
         if !self.begin() {
             return false;
         }
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Does one step; returns false if the disk stopped.
-    pub(super) fn step(&mut self, step: &Step) -> bool {
+    pub(super) fn step(&mut self, step: &CrashStep) -> bool {
         let doubt = self.bench.in_doubt.clone();
         let result = self.act(step).and_then(|()| self.bench.finish_step());
         if self.bench.sim.is_stopped() {
@@ -142,32 +142,32 @@ impl Run {
         assert!(opened || self.bench.sim.is_stopped());
     }
 
-    fn act(&mut self, step: &Step) -> Result<()> {
+    fn act(&mut self, step: &CrashStep) -> Result<()> {
         match step {
             // Skipped if a sync is to fail: the next process would read bytes from the page cache
             // that no later sync makes durable.
-            Step::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
-            | Step::LoseLock { .. }
+            CrashStep::Do(Op::CloseAndReopen | Op::DropAndReopen | Op::KillAndReopen)
+            | CrashStep::LoseLock { .. }
                 if self.sync_fails => {}
-            Step::Do(Op::KillAndReopen) => self.kill(),
-            Step::Do(op) => self.bench.execute(op)?,
-            Step::Together { first, second } => self.together(first, second)?,
-            Step::Backup { meanwhile } => self.backup(meanwhile)?,
-            Step::Forge { key } => self.forge(*key)?,
-            Step::Moved { stranger, op } => self.moved(*stranger, op)?,
-            Step::LoseLock { second } => self.lose_lock(*second),
-            Step::Fail(fault) => {
-                self.sync_fails |= fault.what == What::SyncFails;
+            CrashStep::Do(Op::KillAndReopen) => self.kill(),
+            CrashStep::Do(op) => self.bench.execute(op)?,
+            CrashStep::Together { first, second } => self.together(first, second)?,
+            CrashStep::Backup { meanwhile } => self.backup(meanwhile)?,
+            CrashStep::Forge { key } => self.forge(*key)?,
+            CrashStep::Moved { stranger, op } => self.moved(*stranger, op)?,
+            CrashStep::LoseLock { second } => self.lose_lock(*second),
+            CrashStep::Fail(fault) => {
+                self.sync_fails |= fault.what == FaultKind::SyncFails;
                 self.bench.sound = false;
                 self.bench.sim.fail(*fault);
             }
-            Step::Shrink { bytes } => {
+            CrashStep::Shrink { bytes } => {
                 self.bench.sound = false;
                 let files = self.bench.sim.snapshot_of_files();
                 let used: usize = files.values().map(Vec::len).sum();
                 self.bench.sim.set_capacity(used as u64 + bytes);
             }
-            Step::Grow => self.bench.sim.set_capacity(u64::MAX),
+            CrashStep::Grow => self.bench.sim.set_capacity(u64::MAX),
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Run {
     }
 
     /// Two concurrent callers: the second one acts during a sync of the first.
-    fn together(&mut self, first: &[Edit], second: &Second) -> Result<()> {
+    fn together(&mut self, first: &[ModelEdit], second: &Second) -> Result<()> {
         let time = self.bench.clock.load(Ordering::Relaxed) + 1;
         let came: Came = Arc::default();
         match second {
@@ -251,7 +251,13 @@ impl Run {
     }
 
     /// The model after the write of the second caller.
-    fn with_second(&self, mut model: Model, first: &[Edit], second: &Second, time: u64) -> Model {
+    fn with_second(
+        &self,
+        mut model: Model,
+        first: &[ModelEdit],
+        second: &Second,
+        time: u64,
+    ) -> Model {
         match second {
             Second::Same => drop(model.write(&self.bench.batch(first, time).1)),
             Second::Write(edits) => drop(model.write(&self.bench.batch(edits, time).1)),
@@ -266,7 +272,7 @@ impl Run {
 
     /// Makes a backup. The writes in `meanwhile` are made when the first file of the backup is
     /// linked, or not at all.
-    fn backup(&mut self, meanwhile: &[Edit]) -> Result<()> {
+    fn backup(&mut self, meanwhile: &[ModelEdit]) -> Result<()> {
         let bench = &mut self.bench;
         self.backups += 1;
         let dir = PathBuf::from(format!("/backups/{}", self.backups));
@@ -344,6 +350,10 @@ impl Run {
         // signature and key before it have such a length.
         let lanes = vec![payload[0]; HASHES];
         let payload = Some(payload);
-        self.bench.execute(&Op::Write(vec![Edit::Insert { key: key.to_vec(), lanes, payload }]))
+        self.bench.execute(&Op::Write(vec![ModelEdit::Insert {
+            key: key.to_vec(),
+            lanes,
+            payload,
+        }]))
     }
 }

@@ -1,13 +1,13 @@
 //! Scripts of the crash campaign: short, with operations that change the layout. Knows no index.
 //!
-//! To add an operation: a variant of [`Step`], an arm in `Author::step`, and one in `Run::act`. (If
-//! the operation needs only the index, make it an `Op` of the model instead, and let the scripts of
-//! the model draw it, too.)
+//! To add an operation: a variant of [`CrashStep`], an arm in `Author::step`, and one in
+//! `CrashRun::act`. (If the operation needs only the index, make it an `Op` of the model instead,
+//! and let the scripts of the model draw it, too.)
 
 use super::super::bench::Layout;
-use super::super::script::{Admitting, Adopting, Edit, Op, Rng};
+use super::super::script::{Admitting, Adopting, ModelEdit, Op, Rng};
 use crate::index::files::adopt::Adopt;
-use crate::testing::sim::{Fault, What};
+use crate::testing::sim::{Fault, FaultKind};
 use crate::{Durability, Keep, Params};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use std::time::Duration;
 pub(super) const HASHES: usize = 16;
 
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum CrashStep {
     Do(Op),
     /// A second caller acts while the first one waits for its sync.
     Together {
-        first: Vec<Edit>,
+        first: Vec<ModelEdit>,
         second: Second,
     },
     /// Inserts a document whose payload contains records of the log, bound to another offset.
@@ -28,7 +28,7 @@ pub(super) enum Step {
     },
     /// Makes a backup with concurrent writes (possibly none).
     Backup {
-        meanwhile: Vec<Edit>,
+        meanwhile: Vec<ModelEdit>,
     },
     /// Moves the folder, does an operation, and moves the folder back. Meanwhile another index may
     /// be in its place.
@@ -59,14 +59,14 @@ pub(super) enum Second {
     /// the first caller. If the newcomer is rejected, nothing is written.
     Admit(Admitting),
     /// After the sync, but before the call of the first caller returns, the second caller writes.
-    Write(Vec<Edit>),
+    Write(Vec<ModelEdit>),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     pub(super) number: u64,
     pub(super) layout: Layout,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CrashStep>,
 }
 
 /// A layout with the smallest signature that has several bands.
@@ -108,16 +108,16 @@ pub(super) fn script(number: u64) -> Script {
     // more orders than the model knows.
     let callers = layout.durability == Durability::Sync && layout.ttl.is_none();
     let mut author = Author { rng, callers, trouble: pick(&trouble) };
-    let mut steps: Vec<Step> = (0..28).map(|_| author.step()).collect();
+    let mut steps: Vec<CrashStep> = (0..28).map(|_| author.step()).collect();
     // A sync fails; or the disk has no space for an append, which the steps above rarely meet.
     let fault = match author.trouble {
-        Trouble::Sync => Some((author.rng.next() % 2, What::SyncFails)),
-        Trouble::Faults => Some((0, What::Enospc)),
+        Trouble::Sync => Some((author.rng.next() % 2, FaultKind::SyncFails)),
+        Trouble::Faults => Some((0, FaultKind::Enospc)),
         Trouble::None | Trouble::Full => None,
     };
     if let Some((at, what)) = fault {
-        let fault = Step::Fail(Fault { at, what, sticky: false });
-        let mut write = || Step::Do(Op::Write(vec![author.edit(), author.edit()]));
+        let fault = CrashStep::Fail(Fault { at, what, sticky: false });
+        let mut write = || CrashStep::Do(Op::Write(vec![author.edit(), author.edit()]));
         steps.splice(14..14, [write(), fault, write(), write(), write()]);
     }
     // In one script of five, another process interferes with the folder.
@@ -137,67 +137,67 @@ struct Author {
 }
 
 impl Author {
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> CrashStep {
         match self.rng.below(100) {
             0..6 if self.callers => {
-                Step::Together { first: vec![self.edit()], second: Second::Same }
+                CrashStep::Together { first: vec![self.edit()], second: Second::Same }
             }
             6..10 if self.callers => {
                 let second = Second::Admit(self.admitting());
-                Step::Together { first: vec![self.edit()], second }
+                CrashStep::Together { first: vec![self.edit()], second }
             }
             10..16 if self.callers => {
                 let second = Second::Write(vec![self.edit()]);
-                Step::Together { first: vec![self.edit()], second }
+                CrashStep::Together { first: vec![self.edit()], second }
             }
-            16..19 => Step::Forge { key: [b'f', b'g', b'e', b'0' + self.byte(3)] },
+            16..19 => CrashStep::Forge { key: [b'f', b'g', b'e', b'0' + self.byte(3)] },
             19..23 if self.trouble == Trouble::Faults => {
-                let what = self.rng.pick(&[What::Enospc, What::ShortWrite]);
-                Step::Fail(Fault { at: self.rng.next() % 6, what, sticky: false })
+                let what = self.rng.pick(&[FaultKind::Enospc, FaultKind::ShortWrite]);
+                CrashStep::Fail(Fault { at: self.rng.next() % 6, what, sticky: false })
             }
             19..27 if self.trouble == Trouble::Full => {
                 if self.rng.percent(60) {
-                    Step::Shrink { bytes: self.rng.next() % (24 << 10) }
+                    CrashStep::Shrink { bytes: self.rng.next() % (24 << 10) }
                 } else {
-                    Step::Grow
+                    CrashStep::Grow
                 }
             }
-            27..37 => Step::Do(self.batch()),
-            37..39 => Step::Do(Op::Write(vec![Edit::Remove { key: b"nobody".to_vec() }])),
-            39..45 => Step::Do(Op::Flush),
-            45..48 => Step::Do(Op::Compact),
-            48..49 => Step::Do(Op::CancelCompact { after: 1 + self.rng.below(4) }),
-            49..64 => Step::Do(Op::Maintain),
-            64..66 => Step::Do(Op::Sync),
-            66..67 => Step::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
+            27..37 => CrashStep::Do(self.batch()),
+            37..39 => CrashStep::Do(Op::Write(vec![ModelEdit::Remove { key: b"nobody".to_vec() }])),
+            39..45 => CrashStep::Do(Op::Flush),
+            45..48 => CrashStep::Do(Op::Compact),
+            48..49 => CrashStep::Do(Op::CancelCompact { after: 1 + self.rng.below(4) }),
+            49..64 => CrashStep::Do(Op::Maintain),
+            64..66 => CrashStep::Do(Op::Sync),
+            66..67 => CrashStep::Do(Op::RemoveOlder { ms: self.rng.next() % 12 }),
             // Removes by prefix. Most keys are single letters, so a letter matches few documents;
             // the empty prefix matches all.
-            92..93 => Step::Do(Op::RemovePrefix(vec![b'a' + self.byte(10)])),
-            93..94 => Step::Do(Op::RemovePrefix(Vec::new())),
-            67..68 => Step::Do(Op::Wait { ms: 200 }),
-            68..71 => Step::Do(Op::CloseAndReopen),
-            71..74 => Step::Do(Op::DropAndReopen),
-            74..77 => Step::Do(Op::KillAndReopen),
-            77..79 => Step::Do(Op::TakeSnapshot),
-            79..81 => Step::Do(Op::DropSnapshot { which: 0 }),
-            81..82 => Step::Do(Op::WalkSnapshot { which: 0 }),
-            82..83 => Step::Do(Op::Verify),
+            92..93 => CrashStep::Do(Op::RemovePrefix(vec![b'a' + self.byte(10)])),
+            93..94 => CrashStep::Do(Op::RemovePrefix(Vec::new())),
+            67..68 => CrashStep::Do(Op::Wait { ms: 200 }),
+            68..71 => CrashStep::Do(Op::CloseAndReopen),
+            71..74 => CrashStep::Do(Op::DropAndReopen),
+            74..77 => CrashStep::Do(Op::KillAndReopen),
+            77..79 => CrashStep::Do(Op::TakeSnapshot),
+            79..81 => CrashStep::Do(Op::DropSnapshot { which: 0 }),
+            81..82 => CrashStep::Do(Op::WalkSnapshot { which: 0 }),
+            82..83 => CrashStep::Do(Op::Verify),
             83..86 => {
                 let meanwhile = if self.callers { vec![self.edit()] } else { Vec::new() };
-                Step::Backup { meanwhile }
+                CrashStep::Backup { meanwhile }
             }
-            86..92 => Step::Do(Op::Admit(self.admitting())),
-            94..97 => Step::Do(Op::Adopt(self.adopting())),
-            _ => Step::Do(Op::Write(vec![self.edit()])),
+            86..92 => CrashStep::Do(Op::Admit(self.admitting())),
+            94..97 => CrashStep::Do(Op::Adopt(self.adopting())),
+            _ => CrashStep::Do(Op::Write(vec![self.edit()])),
         }
     }
 
     /// A step in which another process does something to the folder.
-    fn of_others(&mut self) -> Step {
+    fn of_others(&mut self) -> CrashStep {
         if self.rng.percent(40) {
-            return Step::LoseLock { second: self.rng.percent(60) };
+            return CrashStep::LoseLock { second: self.rng.percent(60) };
         }
-        Step::Moved { stranger: self.rng.percent(60), op: self.in_another_place() }
+        CrashStep::Moved { stranger: self.rng.percent(60), op: self.in_another_place() }
     }
 
     /// An operation in a moved folder.
@@ -254,17 +254,17 @@ impl Author {
         Op::Write((0..count).map(|_| self.edit()).collect())
     }
 
-    fn edit(&mut self) -> Edit {
+    fn edit(&mut self) -> ModelEdit {
         let key = vec![b'a' + self.byte(10)];
         if self.rng.percent(30) {
-            return Edit::Remove { key };
+            return ModelEdit::Remove { key };
         }
         let lanes = self.lanes();
         let payload = vec![self.byte(256); self.rng.pick(&[0, 0, 5, 40, 700])];
         match self.rng.below(10) {
-            0..2 => Edit::SetPayload { key, payload },
-            2..5 => Edit::Insert { key, lanes, payload: None },
-            _ => Edit::Insert { key, lanes, payload: Some(payload) },
+            0..2 => ModelEdit::SetPayload { key, payload },
+            2..5 => ModelEdit::Insert { key, lanes, payload: None },
+            _ => ModelEdit::Insert { key, lanes, payload: Some(payload) },
         }
     }
 }

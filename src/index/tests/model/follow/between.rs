@@ -2,7 +2,7 @@
 
 use super::super::bench::DIR;
 use super::turns::met_disk;
-use super::{HASHES, Place, options, params};
+use super::{HASHES, PanicNote, options, params};
 use crate::storage::Storage;
 use crate::testing::planted::{Bug, Planted};
 use crate::testing::sim::Sim;
@@ -44,7 +44,7 @@ const SCENES: [(&[Deed], &[Deed]); 10] = [
 
 /// A writer whose change n inserts document n and removes document n - 4.
 #[derive(Debug, Default)]
-struct Writer {
+struct SceneWriter {
     index: Option<Index>,
     change: u64,
     /// The last change that the log or the catalog records as durable.
@@ -61,7 +61,7 @@ fn of_change(change: u64) -> ([u8; 1], Signature) {
     ([key], Signature::from_parts(&params(), 3, lanes))
 }
 
-impl Writer {
+impl SceneWriter {
     fn does(&mut self, deed: Deed, sim: &Sim, options: &Options) {
         match deed {
             Open => {
@@ -120,14 +120,14 @@ fn check(reader: &Reader) {
 /// Runs the second part of a scene just before call `at` of a reader that opens or refreshes.
 /// Returns false if the reader makes fewer calls.
 fn interrupt(scene: usize, refreshes: bool, at: u64) -> bool {
-    let _place = Place(format!("scene {scene}, refreshes {refreshes}, call {at}"));
+    let _place = PanicNote(format!("scene {scene}, refreshes {refreshes}, call {at}"));
     let (sim, options) = (Sim::new(), options(scene as u64));
     let options =
         Options { durability: Durability::OsBuffer, memtable_bytes_max: 1 << 20, ..options };
     let made = Index::create_on(Arc::new(sim.clone()), Path::new(DIR), &params(), options.clone());
     made.expect("made").close().expect("closed");
     let (before, meanwhile) = SCENES[scene];
-    let mut writer = Writer::default();
+    let mut writer = SceneWriter::default();
     for deed in before {
         writer.does(*deed, &sim, &options);
     }

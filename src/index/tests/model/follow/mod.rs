@@ -13,7 +13,7 @@ use super::model::put;
 use super::model::{Act, Law, Model};
 use super::reading::check_all;
 use super::script::Rng;
-use super::{Place, number_from_environment};
+use super::{PanicNote, number_from_environment};
 use crate::testing::sim::Sim;
 use crate::{
     Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Params, Reader,
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use turns::{Seat, Turns, Who};
+use turns::{BatonSeat, BatonTurns, Who};
 
 const HASHES: usize = 16;
 /// The number of scripts in CI.
@@ -64,8 +64,8 @@ struct WriterProgress {
 }
 
 /// The writer: runs one operation after the other, and notes in `progress` what readers must see.
-struct Writer<'a> {
-    seat: &'a Seat,
+struct FollowedWriter<'a> {
+    seat: &'a BatonSeat,
     options: Options,
     index: Option<Index>,
     model: Model,
@@ -73,7 +73,7 @@ struct Writer<'a> {
     rng: Rng,
 }
 
-impl Writer<'_> {
+impl FollowedWriter<'_> {
     fn index(&self) -> &Index {
         self.index.as_ref().expect("the index is open")
     }
@@ -173,7 +173,7 @@ struct Figures {
 
 /// The reader: opens, refreshes, and checks what it sees.
 struct Judge<'a> {
-    seat: &'a Seat,
+    seat: &'a BatonSeat,
     sim: &'a Sim,
     progress: &'a WriterProgress,
     options: Options,
@@ -256,7 +256,7 @@ impl Judge<'_> {
 
 /// Runs a writer with readers beside it.
 fn run(number: u64) -> Figures {
-    let _place = Place(format!("follow {number}"));
+    let _place = PanicNote(format!("follow {number}"));
     let sim = Sim::new();
     let progress = WriterProgress::default();
     progress.models.lock().expect("sound").insert(0, Model::default());
@@ -264,17 +264,18 @@ fn run(number: u64) -> Figures {
     let options = options(number);
     let index = Index::create_on(Arc::new(sim.clone()), Path::new(DIR), &params(), options.clone());
     index.expect("created").close().expect("closed");
-    let turns = Turns::new(number);
+    let turns = BatonTurns::new(number);
     let mut rng = Rng::new(number);
     let (writing, reading) = (Rng::new(rng.next()), Rng::new(rng.next()));
     std::thread::scope(|scope| {
         let (sim, progress, turns) = (&sim, &progress, &turns);
         let of_writer = options.clone();
         scope.spawn(move || {
-            let seat = Seat::new(sim, turns, Who::Writer);
+            let seat = BatonSeat::new(sim, turns, Who::Writer);
             let (options, rng) = (of_writer, writing);
             let model = Model::default();
-            let mut writer = Writer { seat: &seat, options, index: None, model, progress, rng };
+            let mut writer =
+                FollowedWriter { seat: &seat, options, index: None, model, progress, rng };
             writer.open();
             for _ in 0..60 {
                 writer.step();
@@ -284,7 +285,7 @@ fn run(number: u64) -> Figures {
             progress.done.store(true, Ordering::SeqCst);
         });
         let judge = scope.spawn(move || {
-            let seat = Seat::new(sim, turns, Who::Reader);
+            let seat = BatonSeat::new(sim, turns, Who::Reader);
             let (figures, readers) = (Figures::default(), Vec::new());
             let rng = reading;
             let mut judge = Judge { seat: &seat, sim, progress, options, rng, figures, readers };

@@ -30,12 +30,12 @@ struct Baton {
 
 /// Decides which thread continues.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct BatonTurns {
     baton: Mutex<Baton>,
     passed: Condvar,
 }
 
-impl Turns {
+impl BatonTurns {
     pub(super) fn new(seed: u64) -> Arc<Self> {
         let mut rng = Rng::new(seed);
         let changes = rng.pick(&[50, 20, 6, 2]);
@@ -68,20 +68,20 @@ impl Turns {
 
 /// The disk of one thread. When it is dropped, the other thread continues alone.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct BatonSeat {
     pub(super) disk: Arc<dyn Storage>,
-    turns: Arc<Turns>,
+    turns: Arc<BatonTurns>,
 }
 
-impl Seat {
-    pub(super) fn new(sim: &Sim, turns: &Arc<Turns>, who: Who) -> Self {
+impl BatonSeat {
+    pub(super) fn new(sim: &Sim, turns: &Arc<BatonTurns>, who: Who) -> Self {
         let met = Arc::clone(turns);
         let disk = met_disk(sim, true, move || met.meet(who));
         Self { disk, turns: Arc::clone(turns) }
     }
 }
 
-impl Drop for Seat {
+impl Drop for BatonSeat {
     fn drop(&mut self) {
         self.turns.leave();
     }
@@ -93,34 +93,37 @@ pub(super) fn met_disk(
     while_locked: bool,
     meet: impl Fn() + Send + Sync + 'static,
 ) -> Arc<dyn Storage> {
-    Arc::new(Disk { sim: sim.clone(), shared: Shared { while_locked, meet: Arc::new(meet) } })
+    Arc::new(BatonDisk {
+        sim: sim.clone(),
+        shared: SharedBaton { while_locked, meet: Arc::new(meet) },
+    })
 }
 
 #[derive(Clone)]
-struct Shared {
+struct SharedBaton {
     while_locked: bool,
     meet: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Shared {
+impl SharedBaton {
     fn meet(&self) {
         (self.meet)();
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedBaton {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared")
     }
 }
 
 #[derive(Debug, Clone)]
-struct Disk {
+struct BatonDisk {
     sim: Sim,
-    shared: Shared,
+    shared: SharedBaton,
 }
 
-impl Storage for Disk {
+impl Storage for BatonDisk {
     /// Folders on this disk are never moved.
     fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
         Ok(Arc::new(self.clone()))
@@ -169,13 +172,13 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         self.shared.meet();
         let lock = self.sim.lock(path)?;
-        Ok(Lock::new(Held { lock, shared: self.shared.clone() }))
+        Ok(Lock::new(BatonLock { lock, shared: self.shared.clone() }))
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         self.shared.meet();
         let lock = self.sim.lock_shared(path)?;
-        Ok(Lock::new(Held { lock, shared: self.shared.clone() }))
+        Ok(Lock::new(BatonLock { lock, shared: self.shared.clone() }))
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -190,18 +193,18 @@ impl Storage for Disk {
 
 /// A lock on the disk. With `while_locked`, the other thread may run just before the release, and
 /// find the lock held.
-struct Held {
+struct BatonLock {
     lock: Lock,
-    shared: Shared,
+    shared: SharedBaton,
 }
 
-impl Guard for Held {
+impl Guard for BatonLock {
     fn check(&self) -> io::Result<()> {
         self.lock.check()
     }
 }
 
-impl Drop for Held {
+impl Drop for BatonLock {
     fn drop(&mut self) {
         if self.shared.while_locked {
             self.shared.meet();
@@ -212,7 +215,7 @@ impl Drop for Held {
 #[derive(Debug)]
 struct Opened {
     file: Arc<dyn File>,
-    shared: Shared,
+    shared: SharedBaton,
 }
 
 impl File for Opened {
