@@ -52,8 +52,8 @@ pub enum Maintenance {
     #[default]
     Shared,
     /// A background thread for this index alone. It does the same work as the threads of
-    /// [`Maintenance::Shared`]. Closing the index, or dropping its last handle, waits for the running
-    /// step; the thread then ends by itself within moments.
+    /// [`Maintenance::Shared`]. Closing the index, or dropping its last handle, waits for the
+    /// running step; the thread then ends by itself within moments.
     Background,
     /// The writing thread does one due step after each write: deterministic, no extra thread.
     Inline,
