@@ -1,4 +1,5 @@
-//! The Arrow C data interface: three C structs, and the only unsafe code of this crate.
+//! The Arrow C data interface: three C structs. The only unsafe code of this crate is here and in
+//! `node.rs`.
 //!
 //! The layout is that of <https://arrow.apache.org/docs/format/CDataInterface.html> and
 //! `CStreamInterface.html`. What a producer says is checked in `checked.rs`; that page says what no
