@@ -111,7 +111,8 @@ struct Work {
     epoch: Instant,
     /// Whether another step may be due at once, because the last one did some work.
     goes_on: bool,
-    has_asked: bool,
+    /// Whether read-ahead of the directories was requested: the first step does that.
+    has_requested: bool,
 }
 
 /// When a member wants its next turn.
@@ -158,7 +159,7 @@ impl Seat {
             due: now + patience,
             epoch: *state.epoch.get_or_insert(now),
             goes_on: false,
-            has_asked: false,
+            has_requested: false,
         };
         if state.threads < pool.threads_max.min(state.members.len() + 1) {
             let pool = pool.clone();
@@ -410,7 +411,7 @@ impl Work {
     }
 
     fn step_of(&mut self, core: &Core) -> Next {
-        if !std::mem::replace(&mut self.has_asked, true) {
+        if !std::mem::replace(&mut self.has_requested, true) {
             warm_up::request_directories(core, |_| !core.wakeup.stopping());
             return Next::Ready;
         }
