@@ -1,6 +1,6 @@
 'use strict';
 
-// The public names of the package. `index.mjs` exports the same as an ES module.
+// The public names of the package. `import` finds them, too: keep this one plain object.
 
 const { AbortError, NearkinError } = require('./lib/errors.js');
 const { Index } = require('./lib/writer.js');
