@@ -46,6 +46,26 @@ void call(Function function, Arguments... arguments) {
   throw Error(status, error != nullptr ? nk_error_message(error) : nk_status_name(status));
 }
 
+// Calls a function whose last argument but the error is its one result, and returns the result.
+template <typename Result, typename Function, typename... Arguments>
+Result result(Function function, Arguments... arguments) {
+  Result result = Result();
+  call(function, arguments..., &result);
+  return result;
+}
+
+// Calls `each` with every item of an iterator, and frees the iterator.
+template <typename Item, typename Iterator, typename Next, typename Each>
+void walk(Iterator *iterator, Next next, Each each) {
+  const Owned<Iterator> owned(iterator);
+  Item item = Item();
+  bool has_item = false;
+  for (call(next, iterator, &item, &has_item); has_item;
+       call(next, iterator, &item, &has_item)) {
+    each(item);
+  }
+}
+
 inline std::string string_of(const nk_bytes &bytes) {
   return bytes.len == 0 ? std::string()
                         : std::string(static_cast<const char *>(bytes.data), bytes.len);
@@ -85,16 +105,12 @@ using detail::Listener;
 // The parameters of an index: Params("threshold=0.7,shingles=words:3").
 class Params {
  public:
-  explicit Params(const std::string &settings) {
-    nk_params *params = nullptr;
-    detail::call(&nk_params_from_text, settings.data(), settings.size(), &params);
-    owned_.reset(params);
-  }
+  explicit Params(const std::string &settings)
+      : owned_(detail::result<nk_params *>(&nk_params_from_text, settings.data(),
+                                           settings.size())) {}
   explicit Params(nk_params *params) : owned_(params) {}
   std::string json() const {
-    nk_text *json = nullptr;
-    detail::call(&nk_params_json, get(), &json);
-    return detail::take(json);
+    return detail::take(detail::result<nk_text *>(&nk_params_json, get()));
   }
   const nk_params *get() const { return owned_.get(); }
 
@@ -126,9 +142,8 @@ class Options {
 
  private:
   void make(const std::string &settings) {
-    nk_options *options = nullptr;
-    detail::call(&nk_options_from_text, settings.data(), settings.size(), &options);
-    owned_.reset(options);
+    owned_.reset(
+        detail::result<nk_options *>(&nk_options_from_text, settings.data(), settings.size()));
   }
   bool is_given_;
   detail::Owned<nk_options> owned_;
@@ -143,9 +158,7 @@ class Signature {
     return detail::string_of(data);
   }
   uint32_t shingles() const {
-    uint32_t shingles = 0;
-    detail::call(&nk_signature_get, get(), static_cast<nk_bytes *>(nullptr), &shingles);
-    return shingles;
+    return detail::result<uint32_t>(&nk_signature_get, get(), static_cast<nk_bytes *>(nullptr));
   }
   const nk_signature *get() const { return owned_.get(); }
 
@@ -199,11 +212,7 @@ inline std::vector<Match> matches_of(const nk_match *matches, std::size_t len) {
 // of them.
 class Query {
  public:
-  Query() {
-    nk_query *query = nullptr;
-    detail::call(&nk_query_new, &query);
-    owned_.reset(query);
-  }
+  Query() : owned_(detail::result<nk_query *>(&nk_query_new)) {}
   Query &threshold(double least) { return set(NK_THRESHOLD, least); }
   Query &contained(double least) { return set(NK_CONTAINED, least); }
   Query &limit(std::size_t most) { return set(NK_LIMIT, static_cast<double>(most)); }
@@ -256,17 +265,15 @@ class Readable {
   explicit Readable(T *handle) : owned_(handle) {}
 
   Signature sketch(const std::string &text) const {
-    nk_signature *signature = nullptr;
-    detail::call(&nk_sketch_text, read(), text.data(), text.size(), &signature);
-    return Signature(signature);
+    return Signature(
+        detail::result<nk_signature *>(&nk_sketch_text, read(), text.data(), text.size()));
   }
   Signature sketch_items(const std::vector<std::string> &items) const {
     std::vector<nk_bytes> lent;
     for (const std::string &item : items) lent.push_back(nk_bytes{item.data(), item.size()});
-    nk_signature *signature = nullptr;
-    detail::call(&nk_sketch_items, read(), static_cast<const nk_bytes *>(lent.data()), lent.size(),
-                 &signature);
-    return Signature(signature);
+    const nk_bytes *first = lent.data();
+    return Signature(
+        detail::result<nk_signature *>(&nk_sketch_items, read(), first, lent.size()));
   }
   uint64_t size() const {
     uint64_t documents = 0;
@@ -274,99 +281,65 @@ class Readable {
     return documents;
   }
   bool contains(const std::string &key) const {
-    bool is_there = false;
-    detail::call(&nk_contains, read(), key.data(), key.size(), &is_there);
-    return is_there;
+    return detail::result<bool>(&nk_contains, read(), key.data(), key.size());
   }
   // The document with this key; null if there is none.
   std::unique_ptr<Document> find(const std::string &key) const {
-    nk_document *document = nullptr;
-    detail::call(&nk_get, read(), key.data(), key.size(), &document);
-    if (document == nullptr) return nullptr;
-    const detail::Owned<nk_document> owned(document);
-    nk_document_view view;
-    detail::call(&nk_document_get, document, &view);
+    const detail::Owned<nk_document> owned(
+        detail::result<nk_document *>(&nk_get, read(), key.data(), key.size()));
+    if (!owned) return nullptr;
+    const nk_document_view view = detail::result<nk_document_view>(&nk_document_get, owned.get());
     return std::unique_ptr<Document>(new Document{
         detail::string_of(view.key), detail::string_of(view.payload), view.time});
   }
   Answer similar_to(const std::string &text, const Query &query) const {
-    nk_answer *answer = nullptr;
-    nk_answer_view view;
-    detail::call(&nk_find_text, read(), text.data(), text.size(), query.get(), &answer, &view);
-    return answer_of(answer, view);
+    return answer_of(query, &nk_find_text, text.data(), text.size());
   }
   Answer similar_to(const Signature &signature, const Query &query) const {
-    nk_answer *answer = nullptr;
-    nk_answer_view view;
-    detail::call(&nk_find_signature, read(), signature.get(), query.get(), &answer, &view);
-    return answer_of(answer, view);
+    return answer_of(query, &nk_find_signature, signature.get());
   }
   Answer similar_to_key(const std::string &key, const Query &query) const {
-    nk_answer *answer = nullptr;
-    nk_answer_view view;
-    detail::call(&nk_find_key, read(), key.data(), key.size(), query.get(), &answer, &view);
-    return answer_of(answer, view);
+    return answer_of(query, &nk_find_key, key.data(), key.size());
   }
   // Calls `each` with every key that begins with a prefix, in order.
   void each_key(const std::string &prefix,
                 const std::function<void(const std::string &)> &each) const {
-    nk_keys *keys = nullptr;
-    detail::call(&nk_keys_begin, read(), prefix.data(), prefix.size(), &keys);
-    const detail::Owned<nk_keys> owned(keys);
-    nk_bytes key = {nullptr, 0};
-    bool has_key = false;
-    for (detail::call(&nk_keys_next, keys, &key, &has_key); has_key;
-         detail::call(&nk_keys_next, keys, &key, &has_key)) {
-      each(detail::string_of(key));
-    }
+    detail::walk<nk_bytes>(
+        detail::result<nk_keys *>(&nk_keys_begin, read(), prefix.data(), prefix.size()),
+        &nk_keys_next, [&each](const nk_bytes &key) { each(detail::string_of(key)); });
   }
   // Calls `each` with every pair, while they are found.
   void each_pair(double similarity, const std::function<void(const Pair &)> &each,
                  double contained = -1.0) const {
-    nk_pairs *pairs = nullptr;
-    detail::call(&nk_pairs_begin, read(), similarity, contained, &pairs);
-    const detail::Owned<nk_pairs> owned(pairs);
-    nk_pair pair;
-    bool has_pair = false;
-    for (detail::call(&nk_pairs_next, pairs, &pair, &has_pair); has_pair;
-         detail::call(&nk_pairs_next, pairs, &pair, &has_pair)) {
-      const Pair copied = {detail::string_of(pair.a), detail::string_of(pair.b), pair.similarity,
-                           pair.containment};
-      each(copied);
-    }
+    detail::walk<nk_pair>(
+        detail::result<nk_pairs *>(&nk_pairs_begin, read(), similarity, contained),
+        &nk_pairs_next, [&each](const nk_pair &pair) {
+          each(Pair{detail::string_of(pair.a), detail::string_of(pair.b), pair.similarity,
+                    pair.containment});
+        });
   }
   // Calls `each` with the keys of every cluster.
   void each_cluster(double similarity,
                     const std::function<void(const std::vector<std::string> &)> &each,
                     double contained = -1.0) const {
-    nk_clusters *clusters = nullptr;
-    detail::call(&nk_clusters_begin, read(), similarity, contained, &clusters);
-    const detail::Owned<nk_clusters> owned(clusters);
-    nk_cluster cluster;
-    bool has_cluster = false;
-    for (detail::call(&nk_clusters_next, clusters, &cluster, &has_cluster); has_cluster;
-         detail::call(&nk_clusters_next, clusters, &cluster, &has_cluster)) {
-      std::vector<std::string> keys;
-      for (std::size_t at = 0; at < cluster.len; ++at) {
-        keys.push_back(detail::string_of(cluster.keys[at]));
-      }
-      each(keys);
-    }
+    detail::walk<nk_cluster>(
+        detail::result<nk_clusters *>(&nk_clusters_begin, read(), similarity, contained),
+        &nk_clusters_next, [&each](const nk_cluster &cluster) {
+          std::vector<std::string> keys;
+          for (std::size_t at = 0; at < cluster.len; ++at) {
+            keys.push_back(detail::string_of(cluster.keys[at]));
+          }
+          each(keys);
+        });
   }
   Readable<nk_snapshot> snapshot() const {
-    nk_snapshot *snapshot = nullptr;
-    detail::call(&nk_snapshot_take, read(), &snapshot);
-    return Readable<nk_snapshot>(snapshot);
+    return Readable<nk_snapshot>(detail::result<nk_snapshot *>(&nk_snapshot_take, read()));
   }
   Params params() const {
-    nk_params *params = nullptr;
-    detail::call(&nk_params_of, read(), &params);
-    return Params(params);
+    return Params(detail::result<nk_params *>(&nk_params_of, read()));
   }
   std::string stats() const {
-    nk_text *json = nullptr;
-    detail::call(&nk_stats_json, read(), &json);
-    return detail::take(json);
+    return detail::take(detail::result<nk_text *>(&nk_stats_json, read()));
   }
   void backup(const std::string &path) const {
     detail::call(&nk_backup, read(), path.data(), path.size());
@@ -379,7 +352,11 @@ class Readable {
   detail::Owned<T> owned_;
 
  private:
-  static Answer answer_of(nk_answer *answer, const nk_answer_view &view) {
+  template <typename Find, typename... Arguments>
+  Answer answer_of(const Query &query, Find find, Arguments... arguments) const {
+    nk_answer *answer = nullptr;
+    const nk_answer_view view =
+        detail::result<nk_answer_view>(find, read(), arguments..., query.get(), &answer);
     const detail::Owned<nk_answer> owned(answer);
     return Answer{detail::matches_of(view.matches, view.matches_len), view.found, view.change,
                   view.threshold, view.complete};
@@ -392,16 +369,9 @@ typedef Readable<nk_snapshot> Snapshot;
 class Reader : public Readable<nk_reader> {
  public:
   explicit Reader(const std::string &path, const Options &options = Options())
-      : Readable<nk_reader>(nullptr) {
-    nk_reader *reader = nullptr;
-    detail::call(&nk_reader_open, path.data(), path.size(), options.get(), &reader);
-    owned_.reset(reader);
-  }
-  bool refresh() {
-    bool is_later = false;
-    detail::call(&nk_reader_refresh, owned_.get(), &is_later);
-    return is_later;
-  }
+      : Readable<nk_reader>(detail::result<nk_reader *>(&nk_reader_open, path.data(), path.size(),
+                                                        options.get())) {}
+  bool refresh() { return detail::result<bool>(&nk_reader_refresh, owned_.get()); }
 };
 
 // An index. It is closed by close(), which tells errors, or by its destructor, which does not.
@@ -409,20 +379,16 @@ class Index : public Readable<nk_index> {
  public:
   static Index open_or_create(const std::string &path, const Params &params,
                               const Options &options = Options()) {
-    nk_index *index = nullptr;
-    detail::call(&nk_index_open_or_create, path.data(), path.size(), params.get(), options.get(),
-                 &index);
-    return Index(index);
+    return Index(detail::result<nk_index *>(&nk_index_open_or_create, path.data(), path.size(),
+                                            params.get(), options.get()));
   }
   static Index open(const std::string &path, const Options &options = Options()) {
-    nk_index *index = nullptr;
-    detail::call(&nk_index_open, path.data(), path.size(), options.get(), &index);
-    return Index(index);
+    return Index(
+        detail::result<nk_index *>(&nk_index_open, path.data(), path.size(), options.get()));
   }
   static Index temporary(const Params &params, const Options &options = Options()) {
-    nk_index *index = nullptr;
-    detail::call(&nk_index_temporary, params.get(), options.get(), &index);
-    return Index(index);
+    return Index(
+        detail::result<nk_index *>(&nk_index_temporary, params.get(), options.get()));
   }
   Index(Index &&) = default;
   // Closes the index that was here.
@@ -438,34 +404,25 @@ class Index : public Readable<nk_index> {
   }
 
   nk_outcome insert(const std::string &key, const Signature &signature) {
-    nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_insert, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
-                 std::size_t(0), &outcome);
-    return outcome;
+    return detail::result<nk_outcome>(&nk_index_insert, owned_.get(), key.data(), key.size(),
+                                      signature.get(), nullptr, std::size_t(0));
   }
   nk_outcome insert(const std::string &key, const Signature &signature,
                     const std::string &payload) {
-    nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_insert, owned_.get(), key.data(), key.size(), signature.get(),
-                 static_cast<const void *>(payload.data()), payload.size(), &outcome);
-    return outcome;
+    return detail::result<nk_outcome>(&nk_index_insert, owned_.get(), key.data(), key.size(),
+                                      signature.get(), payload.data(), payload.size());
   }
   nk_outcome set_payload(const std::string &key, const std::string &payload) {
-    nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_set_payload, owned_.get(), key.data(), key.size(),
-                 static_cast<const void *>(payload.data()), payload.size(), &outcome);
-    return outcome;
+    return detail::result<nk_outcome>(&nk_index_set_payload, owned_.get(), key.data(), key.size(),
+                                      payload.data(), payload.size());
   }
   nk_outcome remove(const std::string &key) {
-    nk_outcome outcome = NK_OUTCOME_OTHER;
-    detail::call(&nk_index_remove, owned_.get(), key.data(), key.size(), &outcome);
-    return outcome;
+    return detail::result<nk_outcome>(&nk_index_remove, owned_.get(), key.data(), key.size());
   }
   // Removes what has a key that begins with `prefix`: the number of documents.
   uint64_t remove_prefix(const std::string &prefix) {
-    uint64_t removed = 0;
-    detail::call(&nk_index_remove_prefix, owned_.get(), prefix.data(), prefix.size(), &removed);
-    return removed;
+    return detail::result<uint64_t>(&nk_index_remove_prefix, owned_.get(), prefix.data(),
+                                    prefix.size());
   }
   Admission admit(const std::string &key, const Signature &signature, const Query &query) {
     return admit(key, signature, nullptr, 0, query);
@@ -485,12 +442,11 @@ class Index : public Readable<nk_index> {
   explicit Index(nk_index *index) : Readable<nk_index>(index) {}
   Admission admit(const std::string &key, const Signature &signature, const void *payload,
                   std::size_t payload_len, const Query &query) {
-    nk_admission *admission = nullptr;
-    detail::call(&nk_index_admit, owned_.get(), key.data(), key.size(), signature.get(), payload,
-                 payload_len, query.get(), &admission);
-    const detail::Owned<nk_admission> owned(admission);
-    nk_admission_view view;
-    detail::call(&nk_admission_get, admission, &view);
+    const detail::Owned<nk_admission> owned(
+        detail::result<nk_admission *>(&nk_index_admit, owned_.get(), key.data(), key.size(),
+                                       signature.get(), payload, payload_len, query.get()));
+    const nk_admission_view view =
+        detail::result<nk_admission_view>(&nk_admission_get, owned.get());
     return Admission{view.is_admitted, detail::matches_of(view.duplicates, view.duplicates_len),
                      detail::matches_of(view.related, view.related_len)};
   }
@@ -499,11 +455,7 @@ class Index : public Readable<nk_index> {
 // Operations that are written together.
 class Batch {
  public:
-  Batch() {
-    nk_batch *batch = nullptr;
-    detail::call(&nk_batch_new, &batch);
-    owned_.reset(batch);
-  }
+  Batch() : owned_(detail::result<nk_batch *>(&nk_batch_new)) {}
   Batch &insert(const std::string &key, const Signature &signature) {
     detail::call(&nk_batch_insert, owned_.get(), key.data(), key.size(), signature.get(), nullptr,
                  std::size_t(0), uint64_t(0));
@@ -513,7 +465,7 @@ class Batch {
   Batch &insert(const std::string &key, const Signature &signature, const std::string &payload,
                 uint64_t time = 0) {
     detail::call(&nk_batch_insert, owned_.get(), key.data(), key.size(), signature.get(),
-                 static_cast<const void *>(payload.data()), payload.size(), time);
+                 payload.data(), payload.size(), time);
     return *this;
   }
   Batch &remove(const std::string &key) {

@@ -11,6 +11,9 @@
 
 using namespace nearkin;
 
+// Compiles every member.
+template class nearkin::Readable<nk_index>;
+
 template <typename Work>
 bool is_refused(Work work) {
   try {
@@ -72,6 +75,19 @@ int main(int, char **arguments) {
   other.flush();
   other.compact();
   CHECK(!told.empty() && told[0].back() == '}');
-  CHECK(other.remove_prefix("home/") == 2 && other.size() == 1);
+
+  // Iterators, and views of an index.
+  std::string keys, pairs;
+  const Snapshot view = other.snapshot();
+  other.each_key("home/", [&keys](const std::string &key) { keys += key + ' '; });
+  view.each_pair(0.9, [&pairs](const Pair &pair) { pairs += pair.a < pair.b ? "p" : "?"; });
+  CHECK(keys == "home/1 home/2 " && pairs == "ppp");
+  CHECK(other.remove_prefix("home/") == 2 && other.size() == 1 && view.size() == 3);
+  CHECK(!view.find("shop/2") && view.contains("home/2") && view.params().json()[0] == '{');
+  Reader reader(path, kept);
+  CHECK(reader.size() == 1 && !reader.refresh());
+  Index sets = Index::temporary(Params("shingles=items,threshold=0.5"));
+  sets.insert("a", sets.sketch_items({"bread", "milk"}));
+  CHECK(sets.similar_to(sets.sketch_items({"milk", "bread"}), Query()).matches.size() == 1);
   return 0;
 }
