@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a call came to. The numbers never change.
+// The outcome of a call. The numbers never change.
 typedef enum {
   // The call succeeded.
   NK_OK = 0,
@@ -38,8 +38,8 @@ typedef enum {
   NK_NOT_FOUND = 3,
   // No document has this key.
   NK_NO_SUCH_KEY = 4,
-  // There is already an index at this path; or, of a filtered admission, the newcomer's key
-  // belongs to a document that the filter hides.
+  // There is already an index at this path; or, in an admission with conditions, the newcomer's
+  // key belongs to a document that does not count.
   NK_EXISTS = 5,
   // The parameters of the index differ from the given ones, or from those of a signature.
   NK_MISMATCH = 6,
@@ -61,7 +61,7 @@ typedef enum {
   NK_CLOSED = 14,
   // A deadline or a callback ended the call, which changed nothing.
   NK_CANCELLED = 15,
-  // Another error of the engine; the message tells.
+  // Another error of the engine: see the message.
   NK_OTHER = 16,
   // A handle is null, was freed, or is of another kind.
   NK_BAD_HANDLE = 17,
@@ -69,7 +69,7 @@ typedef enum {
   NK_BUG = 18,
 } nk_status;
 
-// What a write did with a document. Later versions may add numbers.
+// The outcome of a write for one document. Later versions may add numbers.
 typedef enum {
   // The key was new.
   NK_INSERTED = 1,
@@ -87,7 +87,7 @@ typedef enum {
   NK_OUTCOME_OTHER = 7,
 } nk_outcome;
 
-// Which event it is. Later versions may add numbers.
+// The kind of an event. Later versions may add numbers.
 typedef enum {
   // An event that this header does not know.
   NK_EVENT_OTHER = 0,
@@ -111,27 +111,28 @@ typedef enum {
   NK_EVENT_LOCK_LOST = 9,
 } nk_event_kind;
 
-// A condition that is a number. Values are checked when they are used, unless it says otherwise.
+// A condition with a number as its value. The call that uses a value checks it, unless stated
+// otherwise.
 typedef enum {
   // Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
   // the index.
   NK_THRESHOLD = 0,
-  // Only documents count of which the smaller one is contained in the larger one by this share,
-  // from 0 to 1. The threshold is 0 then, unless it is set, too.
+  // Only documents of at least this containment, from 0 to 1, count: the share of the smaller
+  // document that is in the larger one. The default threshold is then 0.
   NK_CONTAINED = 1,
   // Returns at most this many documents, the most similar ones. Documents that an admission
   // replaced are always returned.
   NK_LIMIT = 2,
-  // Compares at most this many candidates; the answer says whether that was enough.
+  // Compares at most this many candidates; `complete` in the answer says whether those were all.
   NK_MAX_CANDIDATES = 3,
-  // Stops after this many milliseconds. The answer of a query has what was found, and says that
-  // it is not complete; an admission fails with `NK_CANCELLED` and writes nothing.
+  // Stops after this many milliseconds. A query returns what it found, with `complete` false; an
+  // admission fails with `NK_CANCELLED` and writes nothing.
   NK_DEADLINE_MS = 4,
-  // Only documents count that were inserted or last replaced at this time or later, in
-  // milliseconds since 1970.
+  // Only documents that were inserted or last replaced at this time or later, in milliseconds
+  // since 1970, count.
   NK_AFTER = 5,
-  // Only documents count that were inserted or last replaced before this time, in milliseconds
-  // since 1970.
+  // Only documents that were inserted or last replaced before this time, in milliseconds since
+  // 1970, count.
   NK_BEFORE = 6,
   // For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
   // this similarity.
@@ -151,7 +152,7 @@ typedef enum {
   NK_KEEP_LONGEST = 2,
 } nk_keep;
 
-// What became of a newcomer.
+// The result of an admission.
 typedef struct nk_admission nk_admission;
 
 // The answer of a query.
@@ -186,11 +187,11 @@ typedef struct nk_pairs nk_pairs;
 typedef struct nk_params nk_params;
 
 // The conditions of queries and admissions: set once, used for any number of them. A null handle
-// in its place means: the threshold of the index, no limit, all documents.
+// means: the threshold of the index, no limit, all documents.
 typedef struct nk_query nk_query;
 
-// An index, a reader or a snapshot, which `NK_READ` passes to functions that read. It is the same
-// handle, not another one to free.
+// An index, a reader or a snapshot: the argument of functions that read. `NK_READ` converts a
+// handle to this type; the handle stays the same, and is freed once.
 typedef struct nk_readable nk_readable;
 
 // An index opened for reading, beside a writer in any process.
@@ -199,7 +200,7 @@ typedef struct nk_reader nk_reader;
 // The signature of a text or a set. Immutable.
 typedef struct nk_signature nk_signature;
 
-// Makes signatures. Pure: threads share it.
+// Makes signatures. Immutable: threads share it.
 typedef struct nk_sketcher nk_sketcher;
 
 // An unchanging view of an index.
@@ -208,7 +209,7 @@ typedef struct nk_snapshot nk_snapshot;
 // A text that the library made, such as JSON.
 typedef struct nk_text nk_text;
 
-// Bytes: in a result, they belong to the handle that was asked; in an argument, to the caller.
+// Bytes. In a result they belong to a handle, in an argument to the caller.
 typedef struct {
   // The first byte. Null is allowed if `len` is 0.
   const void *data;
@@ -216,7 +217,7 @@ typedef struct {
   size_t len;
 } nk_bytes;
 
-// A document that is similar. Its bytes belong to the answer or admission that it is in.
+// A similar document. Its bytes belong to the answer or the admission.
 typedef struct {
   // The document's key.
   nk_bytes key;
@@ -228,17 +229,17 @@ typedef struct {
   double similarity;
   // The standard error of that estimate.
   double standard_error;
-  // How much of the smaller document is in the larger one, if that was asked for; otherwise not
-  // a number.
+  // The estimated share of the smaller document that is in the larger one; NaN unless the query
+  // has the condition `NK_CONTAINED`.
   double containment;
   // The number of equal rows of the two signatures, by which matches are ordered.
   uint32_t equal_rows;
 } nk_match;
 
-// What an admission says. The matches belong to it; they are in the order of an answer.
+// The fields of an admission. The matches belong to the admission, and are in the order of an
+// answer.
 typedef struct {
-  // The duplicates: of a rejected newcomer, the stored documents that it is too similar to; of
-  // an admitted one, those that it replaced.
+  // The stored documents that caused the rejection, or that the admitted newcomer replaced.
   const nk_match *duplicates;
   // The number of duplicates.
   size_t duplicates_len;
@@ -246,17 +247,17 @@ typedef struct {
   const nk_match *related;
   // The number of related documents.
   size_t related_len;
-  // The number of the change on whose state the decision was made.
+  // The number of the last change that the decision takes into account.
   uint64_t change;
-  // What the insert did; of a rejected newcomer `NK_UNCHANGED`.
+  // The outcome of the insert; `NK_UNCHANGED` if the newcomer was rejected.
   nk_outcome outcome;
   // Whether the newcomer is stored now.
   bool is_admitted;
-  // Whether it was compared with all candidates.
+  // Whether the newcomer was compared with all candidates.
   bool complete;
 } nk_admission_view;
 
-// What an answer says.
+// The fields of an answer.
 typedef struct {
   // The matches, most similar first, ties by key. They belong to the answer.
   const nk_match *matches;
@@ -273,35 +274,34 @@ typedef struct {
   bool complete;
 } nk_answer_view;
 
-// An event. It and its bytes are valid until the listener returns.
+// An event. The struct and its bytes are valid until the listener returns.
 typedef struct {
   // Which event it is.
   nk_event_kind kind;
   // One line for a log, in UTF-8.
   nk_bytes message;
-  // All that is known of the event, as JSON.
+  // All fields of the event, as JSON.
   nk_bytes json;
 } nk_event;
 
-// Receives the events of an index, one at a time, on a thread that calls the index or on a thread
-// of maintenance, which waits for it. It may call the index, but may not throw, nor close the
-// index.
+// Receives the events of an index, one at a time, on a thread that calls the index or on the
+// maintenance thread, which waits until it returns. It may call the index, but must not throw, nor
+// close the index.
 typedef void (*nk_listener)(void *user_data,
                             const nk_event *event);
 
-// Called once with the data that came with a callback, when no further call can come. May be null.
+// Called once with the data of a callback, after the last call of that callback. May be null.
 typedef void (*nk_release)(void *user_data);
 
-// Decides by key and payload whether a stored document counts: any number but 0 means that it
-// does. Called from any thread, by several at once if several calls run; it may call the library,
-// but may not throw.
+// Decides by key and payload whether a stored document counts: any number but 0 means yes. Several
+// threads may call it at once. It may call the library, but must not throw.
 typedef int (*nk_filter)(void *user_data,
                          const void *key,
                          size_t key_len,
                          const void *payload,
                          size_t payload_len);
 
-// What a document is. Its bytes belong to the document.
+// The fields of a document. The bytes belong to the document handle.
 typedef struct {
   // Its key.
   nk_bytes key;
@@ -311,8 +311,7 @@ typedef struct {
   uint64_t time;
 } nk_document_view;
 
-// Two documents that are similar. The keys belong to the iterator, and are valid until its next
-// step.
+// Two similar documents. The keys belong to the iterator, and are valid until the next call.
 typedef struct {
   // The smaller key.
   nk_bytes a;
@@ -320,15 +319,15 @@ typedef struct {
   nk_bytes b;
   // The estimated similarity.
   double similarity;
-  // How much of the smaller document is in the larger one, if that was asked for; otherwise not
-  // a number.
+  // The estimated share of the smaller document that is in the larger one; NaN if `contained`
+  // was negative.
   double containment;
   // The number of equal rows.
   uint32_t equal_rows;
 } nk_pair;
 
-// Documents that are connected by pairs. The arrays belong to the iterator, and are valid until
-// its next step.
+// Documents that are linked by pairs. The arrays belong to the iterator, and are valid until the
+// next call.
 typedef struct {
   // The keys, in order.
   const nk_bytes *keys;
@@ -345,24 +344,22 @@ extern "C" {
 // The version of the library, such as "0.1.0". Static; never null.
 const char *nk_version(void);
 
-// Frees a handle of any kind, once; a null handle does nothing. Pointers into its results end
-// here. A call that still uses it on another thread goes on, and drops it when it returns.
-// `NK_BAD_HANDLE` if it was freed before, or is no handle.
+// Frees a handle of any kind, once; a null handle does nothing. Pointers into its results become
+// invalid. A call that still uses the handle on another thread completes first. `NK_BAD_HANDLE` if
+// the handle was freed before, or is no handle.
 //
 // An index that was not closed loses no acknowledged write, but its next open replays the log:
 // call `nk_index_close` first.
 nk_status nk_free(void *handle);
 
-// The number of handles that were made and not freed yet, over all threads. A test that expects 0
-// at the end finds forgotten handles.
+// The number of live handles of all threads. A test that expects 0 at its end finds leaks.
 size_t nk_handles_live(void);
 
 // Inserts a document unless a stored one of another key is too similar: one atomic step, also
-// among threads. `payload` may be null: a stored one is kept then. `query` (may be null) says
-// which documents are duplicates: those that reach its threshold, or the index's own. Free the
-// admission. Errors: those of `nk_index_insert`; `NK_INVALID` if the conditions contradict each
-// other; `NK_EXISTS` if the newcomer's key belongs to a document that does not count;
-// `NK_CANCELLED`.
+// among threads. `payload` may be null: a stored one is kept then. `query` (may be null) has the
+// conditions for a duplicate; the default threshold is that of the index. Free the admission.
+// Errors: those of `nk_index_insert`; `NK_INVALID` if the conditions contradict each other;
+// `NK_EXISTS` if the newcomer's key belongs to a document that does not count; `NK_CANCELLED`.
 nk_status nk_index_admit(const nk_index *index,
                          const void *key,
                          size_t key_len,
@@ -373,7 +370,7 @@ nk_status nk_index_admit(const nk_index *index,
                          nk_admission **admission,
                          nk_error **error);
 
-// Shows an admission.
+// Gives the fields of an admission.
 nk_status nk_admission_get(const nk_admission *admission,
                            nk_admission_view *view,
                            nk_error **error);
@@ -382,8 +379,8 @@ nk_status nk_admission_get(const nk_admission *admission,
 nk_status nk_batch_new(nk_batch **batch,
                        nk_error **error);
 
-// Adds an insert. `payload` (up to 64 KiB) may be null: a stored one is kept then. `time` is in
-// milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
+// Adds an insert. `payload` (up to 64 KiB) may be null: then a stored payload is kept. `time` is
+// in milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
 // `nk_index_write`.
 nk_status nk_batch_insert(const nk_batch *batch,
                           const void *key,
@@ -402,7 +399,7 @@ nk_status nk_batch_set_payload(const nk_batch *batch,
                                size_t payload_len,
                                nk_error **error);
 
-// Adds a remove.
+// Adds a removal.
 nk_status nk_batch_remove(const nk_batch *batch,
                           const void *key,
                           size_t key_len,
@@ -490,7 +487,7 @@ nk_status nk_index_open_or_create(const char *path_data,
                                   nk_index **index,
                                   nk_error **error);
 
-// Creates an empty index in memory, which ends with its last handle.
+// Creates an empty index in memory. It is gone when its handles are freed.
 nk_status nk_index_temporary(const nk_params *params,
                              const nk_options *options,
                              nk_index **index,
@@ -503,10 +500,10 @@ nk_status nk_index_close(const nk_index *index,
                          nk_error **error);
 
 // Inserts a document, or replaces the one with this key (1 to 4,096 bytes). `payload` (up to 64
-// KiB) replaces a stored one; null keeps it. `NK_OK` means that the document survives a power cut
-// (see durability in `nk_options_from_text`), and that queries see it. `outcome` may be null.
-// Errors: `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`,
-// `NK_POISONED`, `NK_CLOSED`.
+// KiB) replaces a stored one; null keeps it. After `NK_OK` the document survives a power cut (see
+// durability in `nk_options_from_text`), and queries see it. `outcome` may be null. Errors:
+// `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`, `NK_POISONED`,
+// `NK_CLOSED`.
 nk_status nk_index_insert(const nk_index *index,
                           const void *key,
                           size_t key_len,
@@ -516,8 +513,8 @@ nk_status nk_index_insert(const nk_index *index,
                           nk_outcome *outcome,
                           nk_error **error);
 
-// Replaces the payload of a stored document. The outcome is `NK_MISSING` if there is none with
-// this key. Errors: those of `nk_index_insert`.
+// Replaces the payload of a stored document. The outcome is `NK_MISSING` if no document has this
+// key. Errors: those of `nk_index_insert`.
 nk_status nk_index_set_payload(const nk_index *index,
                                const void *key,
                                size_t key_len,
@@ -542,7 +539,7 @@ nk_status nk_index_remove_prefix(const nk_index *index,
                                  uint64_t *removed,
                                  nk_error **error);
 
-// Writes a batch as one change: all of it or nothing, with one sync. The batch stays as it is.
+// Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 // `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
 // number of the change. Both may be null. Errors: those of `nk_index_insert`.
 nk_status nk_index_write(const nk_index *index,
@@ -564,8 +561,8 @@ nk_status nk_index_sync(const nk_index *index,
 nk_status nk_index_flush(const nk_index *index,
                          nk_error **error);
 
-// Merges everything into one segment without dead documents. Blocks nobody; needs space for the
-// result beside the old files. Errors: those of `nk_index_flush`.
+// Merges everything into one segment without dead documents. Blocks neither readers nor writers;
+// needs disk space for the result beside the old files. Errors: those of `nk_index_flush`.
 nk_status nk_index_compact(const nk_index *index,
                            nk_error **error);
 
@@ -618,53 +615,53 @@ nk_status nk_params_json(const nk_params *params,
                          nk_error **error);
 
 // Makes options from settings, such as "durability=os,ttl_ms=86400000"; an empty text gives the
-// defaults. The settings: durability (sync, os, or a number of milliseconds that a power cut may
-// cost), maintenance (shared, background, inline), read_mode (mmap, pread), memtable_bytes,
-// batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false). Errors:
-// `NK_INVALID` names the setting.
+// defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
+// that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
+// memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false).
+// Errors: `NK_INVALID` names the setting.
 nk_status nk_options_from_text(const char *settings,
                                size_t settings_len,
                                nk_options **options,
                                nk_error **error);
 
 // Sets the listener for events of the indexes that are opened with these options afterwards. The
-// data are released when the options and all these indexes are gone, also if the call replaces an
-// earlier listener. If the call fails, they are not released.
+// data are released when the options have another listener or are freed, and these indexes are
+// freed. If the call fails, they are not released.
 nk_status nk_options_on_event(const nk_options *options,
                               nk_listener on_event,
                               void *user_data,
                               nk_release release,
                               nk_error **error);
 
-// Makes conditions for queries and admissions, of which none is set. Free them.
+// Makes a query handle without conditions. Free it.
 nk_status nk_query_new(nk_query **query,
                        nk_error **error);
 
-// Sets the condition with this number of `nk_condition`. Errors: `NK_INVALID` if there is no such
-// condition, or if the value is not a whole number of 0 or more where it counts or is a time.
+// Sets a condition of `nk_condition`. Errors: `NK_INVALID` if there is no such condition, or if a
+// count or a time is not a whole number of 0 or more.
 nk_status nk_query_set(const nk_query *query,
                        int32_t condition,
                        double value,
                        nk_error **error);
 
-// Lets only documents count whose keys begin with this prefix: a tenant's part of the index. An
+// Only documents whose keys begin with this prefix count: a tenant's part of the index. An
 // admission refuses newcomers with another key. An empty prefix removes the condition.
 nk_status nk_query_prefix(const nk_query *query,
                           const void *prefix,
                           size_t prefix_len,
                           nk_error **error);
 
-// Lets only documents count that a function of the caller lets pass; null removes it. Its data are
-// released when the query is freed or gets another filter, and no call uses this one. If the call
-// fails, they are not released.
+// Only documents that pass the caller's filter count; null removes the filter. The data are
+// released when the query is freed or gets another filter, and no running call uses the old one.
+// If this call fails, the data are not released.
 nk_status nk_query_filter(const nk_query *query,
                           nk_filter filter,
                           void *user_data,
                           nk_release release,
                           nk_error **error);
 
-// Opens an index for reading. It writes nothing, needs no lock, and sees the state of now until
-// `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,
+// Opens an index for reading. A reader writes nothing, needs no lock, and shows the state of this
+// call until `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,
 // `NK_CORRUPT`, `NK_UNSUPPORTED`, `NK_IO`.
 nk_status nk_reader_open(const char *path_data,
                          size_t path_len,
@@ -678,8 +675,8 @@ nk_status nk_reader_refresh(const nk_reader *reader,
                             bool *is_later,
                             nk_error **error);
 
-// Takes an unchanging view of an index or a reader: cheap. It outlives them, and keeps the files
-// that it needs until it is freed.
+// Takes an unchanging view of an index or a reader: cheap. The snapshot may outlive both, and
+// keeps its files on disk until it is freed.
 nk_status nk_snapshot_take(const nk_readable *of,
                            nk_snapshot **snapshot,
                            nk_error **error);
@@ -711,21 +708,21 @@ nk_status nk_get(const nk_readable *of,
                  nk_document **document,
                  nk_error **error);
 
-// Shows a document.
+// Gives the fields of a document.
 nk_status nk_document_get(const nk_document *document,
                           nk_document_view *view,
                           nk_error **error);
 
-// Shows an answer.
+// Gives the fields of an answer.
 nk_status nk_answer_get(const nk_answer *answer,
                         nk_answer_view *view,
                         nk_error **error);
 
 // The bytes of a text: UTF-8 that ends with a zero byte, owned by the text. Null if the handle is
-// not that of a text.
+// no text handle.
 const char *nk_text_get(const nk_text *text);
 
-// Makes the sketcher of some parameters. It needs no index.
+// Makes a sketcher for these parameters. No index is needed.
 nk_status nk_sketcher_new(const nk_params *params,
                           nk_sketcher **sketcher,
                           nk_error **error);
@@ -777,45 +774,45 @@ const char *nk_status_name(int32_t status);
 // status, the line says so.
 const char *nk_status_advice(int32_t status);
 
-// Begins to walk over the keys that begin with a prefix, in order of their bytes; an empty prefix
-// means all. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+// Makes an iterator over the keys that begin with a prefix, in the order of their bytes; an empty
+// prefix means all keys. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_keys_begin(const nk_readable *of,
                         const void *prefix,
                         size_t prefix_len,
                         nk_keys **keys,
                         nk_error **error);
 
-// The next key, which belongs to the iterator and is valid until its next step. `has_key` is false
-// at the end, and `key` is as before then.
+// Gives the next key, which belongs to the iterator and is valid until the next call. At the end,
+// `has_key` is false and `key` is not changed.
 nk_status nk_keys_next(const nk_keys *keys,
                        nk_bytes *key,
                        bool *has_key,
                        nk_error **error);
 
-// Begins to find all pairs of at least this similarity and, unless `contained` is negative, this
-// containment. Pairs come while they are found, in no particular order. Free the iterator.
-// Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+// Makes an iterator over all pairs of at least this similarity and, unless `contained` is
+// negative, this containment. Each step searches for the next pair; the order is not specified.
+// Free the iterator. Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_pairs_begin(const nk_readable *of,
                          double similarity,
                          double contained,
                          nk_pairs **pairs,
                          nk_error **error);
 
-// The next pair. `has_pair` is false at the end, and `pair` is as before then.
+// Gives the next pair. At the end, `has_pair` is false and `pair` is not changed.
 nk_status nk_pairs_next(const nk_pairs *pairs,
                         nk_pair *pair,
                         bool *has_pair,
                         nk_error **error);
 
-// Finds all clusters: documents that pairs as of `nk_pairs_begin` connect. The work is done by
-// this call. Free the iterator. Errors: those of `nk_pairs_begin`.
+// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. This call does all the
+// work. Free the iterator. Errors: those of `nk_pairs_begin`.
 nk_status nk_clusters_begin(const nk_readable *of,
                             double similarity,
                             double contained,
                             nk_clusters **clusters,
                             nk_error **error);
 
-// The next cluster. `has_cluster` is false at the end, and `cluster` is as before then.
+// Gives the next cluster. At the end, `has_cluster` is false and `cluster` is not changed.
 nk_status nk_clusters_next(const nk_clusters *clusters,
                            nk_cluster *cluster,
                            bool *has_cluster,

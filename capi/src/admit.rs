@@ -11,23 +11,23 @@ use crate::table::{self, handle};
 use engine::{Admission, Decision, Newcomer};
 use std::ffi::c_void;
 
-/// What became of a newcomer.
+/// The result of an admission.
 pub struct nk_admission(());
 
 handle!(nk_admission, Admitted, "admission");
 
-/// The object of an admission handle: its form for the caller, and what that leads to.
+/// The object of an admission handle: the struct of the header, and the matches that its pointers
+/// lead to.
 pub(crate) struct Admitted {
     view: nk_admission_view,
     _matches: [Matches; 2],
 }
 
 /// Inserts a document unless a stored one of another key is too similar: one atomic step, also
-/// among threads. `payload` may be null: a stored one is kept then. `query` (may be null) says
-/// which documents are duplicates: those that reach its threshold, or the index's own. Free the
-/// admission. Errors: those of `nk_index_insert`; `NK_INVALID` if the conditions contradict each
-/// other; `NK_EXISTS` if the newcomer's key belongs to a document that does not count;
-/// `NK_CANCELLED`.
+/// among threads. `payload` may be null: a stored one is kept then. `query` (may be null) has the
+/// conditions for a duplicate; the default threshold is that of the index. Free the admission.
+/// Errors: those of `nk_index_insert`; `NK_INVALID` if the conditions contradict each other;
+/// `NK_EXISTS` if the newcomer's key belongs to a document that does not count; `NK_CANCELLED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_admit(
     index: *const nk_index,
@@ -73,12 +73,12 @@ pub unsafe extern "C" fn nk_index_admit(
     })
 }
 
-/// What an admission says. The matches belong to it; they are in the order of an answer.
+/// The fields of an admission. The matches belong to the admission, and are in the order of an
+/// answer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_admission_view {
-    /// The duplicates: of a rejected newcomer, the stored documents that it is too similar to; of
-    /// an admitted one, those that it replaced.
+    /// The stored documents that caused the rejection, or that the admitted newcomer replaced.
     pub duplicates: *const nk_match,
     /// The number of duplicates.
     pub duplicates_len: usize,
@@ -86,13 +86,13 @@ pub struct nk_admission_view {
     pub related: *const nk_match,
     /// The number of related documents.
     pub related_len: usize,
-    /// The number of the change on whose state the decision was made.
+    /// The number of the last change that the decision takes into account.
     pub change: u64,
-    /// What the insert did; of a rejected newcomer `NK_UNCHANGED`.
+    /// The outcome of the insert; `NK_UNCHANGED` if the newcomer was rejected.
     pub outcome: nk_outcome,
     /// Whether the newcomer is stored now.
     pub is_admitted: bool,
-    /// Whether it was compared with all candidates.
+    /// Whether the newcomer was compared with all candidates.
     pub complete: bool,
 }
 
@@ -102,7 +102,7 @@ unsafe impl Send for nk_admission_view {}
 // SAFETY: as above.
 unsafe impl Sync for nk_admission_view {}
 
-/// Shows an admission.
+/// Gives the fields of an admission.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_admission_get(
     admission: *const nk_admission,

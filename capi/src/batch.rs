@@ -29,8 +29,8 @@ fn push(batch: *const nk_batch, edit: Edit<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds an insert. `payload` (up to 64 KiB) may be null: a stored one is kept then. `time` is in
-/// milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
+/// Adds an insert. `payload` (up to 64 KiB) may be null: then a stored payload is kept. `time` is
+/// in milliseconds since 1970; 0 means the time of the write. Keys and sizes are checked by
 /// `nk_index_write`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_batch_insert(
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn nk_batch_set_payload(
     })
 }
 
-/// Adds a remove.
+/// Adds a removal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_batch_remove(
     batch: *const nk_batch,

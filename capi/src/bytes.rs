@@ -1,4 +1,4 @@
-//! Bytes and results: where memory of the caller is read and written.
+//! Memory of the caller: arguments are read, results are written.
 //!
 //! Every function of the header has the same contract, which its first comment states: a pointer
 //! with a length leads to that many readable bytes during the call; a pointer to a result is null
@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// Bytes: in a result, they belong to the handle that was asked; in an argument, to the caller.
+/// Bytes. In a result they belong to a handle, in an argument to the caller.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_bytes {
@@ -26,17 +26,17 @@ unsafe impl Send for nk_bytes {}
 unsafe impl Sync for nk_bytes {}
 
 impl nk_bytes {
-    /// The bytes of a result. The owner must keep them where they are.
+    /// Bytes for a result. Their owner must neither move nor change them.
     pub(crate) fn from_slice(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
 }
 
-/// A place for a result: a pointer of the caller that is not null.
+/// A pointer of the caller to a result; not null.
 pub(crate) struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
-    /// A place that must be given.
+    /// The pointer, or the error that it is null.
     pub(crate) fn required(place: *mut T, name: &str) -> Result<Self, Failure> {
         let place = NonNull::new(place);
         place.map(Self).ok_or_else(|| Failure::invalid(format!("{name}: the pointer is null")))
@@ -49,7 +49,7 @@ impl<T> Out<T> {
     }
 }
 
-/// Stores a result where the caller wants it: a null pointer asks for none.
+/// Stores a result, unless the pointer is null.
 pub(crate) fn put_if_wanted<T>(place: *mut T, value: T) {
     if let Some(place) = NonNull::new(place) {
         Out(place).put(value);
@@ -73,7 +73,7 @@ pub(crate) fn lent<'a, T>(data: *const T, len: usize, name: &str) -> Result<&'a 
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
-/// Places for several results.
+/// Copies results to an array of the caller: as many as fit.
 pub(crate) fn fill<T: Copy>(data: *mut T, capacity: usize, values: &[T]) {
     if !data.is_null() {
         // SAFETY: by the contract of the header, `capacity` variables of this type begin at `data`,

@@ -5,9 +5,8 @@ use engine::Event;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Decides by key and payload whether a stored document counts: any number but 0 means that it
-/// does. Called from any thread, by several at once if several calls run; it may call the library,
-/// but may not throw.
+/// Decides by key and payload whether a stored document counts: any number but 0 means yes. Several
+/// threads may call it at once. It may call the library, but must not throw.
 pub type nk_filter = Option<
     unsafe extern "C" fn(
         user_data: *mut c_void,
@@ -18,15 +17,15 @@ pub type nk_filter = Option<
     ) -> c_int,
 >;
 
-/// Called once with the data that came with a callback, when no further call can come. May be null.
+/// Called once with the data of a callback, after the last call of that callback. May be null.
 pub type nk_release = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// Receives the events of an index, one at a time, on a thread that calls the index or on a thread
-/// of maintenance, which waits for it. It may call the index, but may not throw, nor close the
-/// index.
+/// Receives the events of an index, one at a time, on a thread that calls the index or on the
+/// maintenance thread, which waits until it returns. It may call the index, but must not throw, nor
+/// close the index.
 pub type nk_listener = Option<unsafe extern "C" fn(user_data: *mut c_void, event: *const nk_event)>;
 
-/// Which event it is. Later versions may add numbers.
+/// The kind of an event. Later versions may add numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum nk_event_kind {
@@ -52,7 +51,7 @@ pub enum nk_event_kind {
     NK_EVENT_LOCK_LOST = 9,
 }
 
-/// An event. It and its bytes are valid until the listener returns.
+/// An event. The struct and its bytes are valid until the listener returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_event {
@@ -60,7 +59,7 @@ pub struct nk_event {
     pub kind: nk_event_kind,
     /// One line for a log, in UTF-8.
     pub message: nk_bytes,
-    /// All that is known of the event, as JSON.
+    /// All fields of the event, as JSON.
     pub json: nk_bytes,
 }
 
@@ -70,8 +69,8 @@ struct UserData {
     release: nk_release,
 }
 
-// SAFETY: the pointer is only handed to the caller's functions, of which the header demands that
-// they may be called from any thread, and by several at once.
+// SAFETY: the pointer is only passed to the caller's functions, and the header demands that any
+// thread may call them, also several at once.
 unsafe impl Send for UserData {}
 // SAFETY: as above.
 unsafe impl Sync for UserData {}
@@ -135,7 +134,7 @@ pub(crate) fn listener(
     let user = UserData { data, release };
     call.map(|call| {
         move |event: &Event| {
-            // The whole of it, not the pointer alone, belongs to this closure.
+            // Captures the struct. A closure with `user.data` alone would release the data at once.
             let user: &UserData = &user;
             let message = event.to_string();
             let json = serde_json::to_string(event).unwrap_or_default();

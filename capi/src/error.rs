@@ -1,4 +1,4 @@
-//! Errors as handles, and the frame of every exported function. Panics end here.
+//! Error handles, and the wrapper of every exported function, which catches panics.
 
 use crate::bytes::{Out, put_if_wanted};
 use crate::status::{Failure, nk_status};
@@ -19,8 +19,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     }
 }
 
-/// Runs the body of an exported function. A failure or a panic becomes a status and, if the caller
-/// gave a place for it, an error handle; success leaves that place as it was.
+/// Runs the body of an exported function. A failure or a panic becomes a status and, unless `error`
+/// is null, an error handle. Success leaves `error` unchanged.
 pub(crate) fn guarded(
     error: *mut *mut nk_error,
     work: impl FnOnce() -> Result<(), Failure>,
@@ -37,13 +37,13 @@ pub(crate) fn guarded(
     };
     let status = failure.status();
     if let Ok(error) = Out::required(error, "error") {
-        // Without a place in the table, the status has to do.
+        // If the table is full, the caller gets the status alone.
         error.put(table::make(failure).unwrap_or(std::ptr::null_mut()));
     }
     status
 }
 
-/// Runs a function that makes a handle of what `work` returns.
+/// Like [`giving`]: the result is a new handle for the object that `work` returns.
 pub(crate) fn making<H: Handle>(
     error: *mut *mut nk_error,
     out: *mut *mut H,
@@ -52,7 +52,7 @@ pub(crate) fn making<H: Handle>(
     giving(error, out, || table::make(work()?))
 }
 
-/// Runs a function that has one result, which the caller may not want.
+/// Like [`guarded`], for a function with one result, whose pointer may be null.
 pub(crate) fn telling<T>(
     error: *mut *mut nk_error,
     out: *mut T,
@@ -61,7 +61,7 @@ pub(crate) fn telling<T>(
     guarded(error, || work().map(|value| put_if_wanted(out, value)))
 }
 
-/// Runs a function that has one result.
+/// Like [`guarded`], for a function with one result, whose pointer must not be null.
 pub(crate) fn giving<T>(
     error: *mut *mut nk_error,
     out: *mut T,

@@ -16,7 +16,7 @@ fn run(query: *const nk_query, builder: Query<'_>) -> Result<Answered, Failure> 
     Ok(Answered::new(Conditions::read(query)?.query(builder).run()?))
 }
 
-/// Makes the handle of an answer, and shows the answer if the caller asks for that.
+/// Makes the handle of an answer, and fills `shown` unless it is null.
 fn answering(
     error: *mut *mut nk_error,
     answer: *mut *mut nk_answer,
@@ -25,7 +25,7 @@ fn answering(
 ) -> nk_status {
     making(error, answer, || {
         let answered = work()?;
-        // Its pointers lead into vectors, which stay where they are when the answer moves.
+        // The pointers stay valid when `answered` moves: they lead into memory of its vectors.
         put_if_wanted(shown, answered.view);
         Ok(answered)
     })

@@ -17,7 +17,7 @@ pub struct nk_index(());
 
 handle!(nk_index, Readable, "index");
 
-/// What a write did with a document. Later versions may add numbers.
+/// The outcome of a write for one document. Later versions may add numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum nk_outcome {
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn nk_index_open_or_create(
     })
 }
 
-/// Creates an empty index in memory, which ends with its last handle.
+/// Creates an empty index in memory. It is gone when its handles are freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_temporary(
     params: *const nk_params,
@@ -135,10 +135,10 @@ pub unsafe extern "C" fn nk_index_close(
 }
 
 /// Inserts a document, or replaces the one with this key (1 to 4,096 bytes). `payload` (up to 64
-/// KiB) replaces a stored one; null keeps it. `NK_OK` means that the document survives a power cut
-/// (see durability in `nk_options_from_text`), and that queries see it. `outcome` may be null.
-/// Errors: `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`,
-/// `NK_POISONED`, `NK_CLOSED`.
+/// KiB) replaces a stored one; null keeps it. After `NK_OK` the document survives a power cut (see
+/// durability in `nk_options_from_text`), and queries see it. `outcome` may be null. Errors:
+/// `NK_MISMATCH` if the signature has other parameters, `NK_IO`, `NK_UNKNOWN`, `NK_POISONED`,
+/// `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_insert(
     index: *const nk_index,
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn nk_index_insert(
     })
 }
 
-/// Replaces the payload of a stored document. The outcome is `NK_MISSING` if there is none with
-/// this key. Errors: those of `nk_index_insert`.
+/// Replaces the payload of a stored document. The outcome is `NK_MISSING` if no document has this
+/// key. Errors: those of `nk_index_insert`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_set_payload(
     index: *const nk_index,
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn nk_index_remove_prefix(
     })
 }
 
-/// Writes a batch as one change: all of it or nothing, with one sync. The batch stays as it is.
+/// Writes a batch as one change: all of it or nothing, with one sync. The batch is not changed.
 /// `outcomes` receives the outcomes of the first `outcomes_len` operations, in order; `change` the
 /// number of the change. Both may be null. Errors: those of `nk_index_insert`.
 #[unsafe(no_mangle)]

@@ -38,9 +38,9 @@ pub extern "C" fn nk_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Frees a handle of any kind, once; a null handle does nothing. Pointers into its results end
-/// here. A call that still uses it on another thread goes on, and drops it when it returns.
-/// `NK_BAD_HANDLE` if it was freed before, or is no handle.
+/// Frees a handle of any kind, once; a null handle does nothing. Pointers into its results become
+/// invalid. A call that still uses the handle on another thread completes first. `NK_BAD_HANDLE` if
+/// the handle was freed before, or is no handle.
 ///
 /// An index that was not closed loses no acknowledged write, but its next open replays the log:
 /// call `nk_index_close` first.
@@ -49,8 +49,7 @@ pub extern "C" fn nk_free(handle: *mut c_void) -> nk_status {
     error::guarded(std::ptr::null_mut(), || table::free(handle.addr()))
 }
 
-/// The number of handles that were made and not freed yet, over all threads. A test that expects 0
-/// at the end finds forgotten handles.
+/// The number of live handles of all threads. A test that expects 0 at its end finds leaks.
 #[unsafe(no_mangle)]
 pub extern "C" fn nk_handles_live() -> usize {
     table::live()

@@ -1,4 +1,4 @@
-//! Care of an index: durability, maintenance, verification, copies, statistics.
+//! Maintenance of an index: durability, flush, compaction, verification, backups, statistics.
 
 use crate::bytes::{Out, path, put_if_wanted};
 use crate::error::{guarded, making, nk_error, telling};
@@ -33,8 +33,8 @@ pub unsafe extern "C" fn nk_index_flush(
     guarded(error, || Ok(table::get(index)?.index()?.flush()?))
 }
 
-/// Merges everything into one segment without dead documents. Blocks nobody; needs space for the
-/// result beside the old files. Errors: those of `nk_index_flush`.
+/// Merges everything into one segment without dead documents. Blocks neither readers nor writers;
+/// needs disk space for the result beside the old files. Errors: those of `nk_index_flush`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_index_compact(
     index: *const nk_index,

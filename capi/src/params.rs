@@ -1,4 +1,4 @@
-//! Parameters, which an index keeps for ever, and options of one opening.
+//! Parameters, which never change for an index, and options, which hold for one opening.
 
 use crate::bytes::text;
 use crate::callback::{listener, nk_listener, nk_release};
@@ -59,10 +59,10 @@ pub unsafe extern "C" fn nk_params_json(
 }
 
 /// Makes options from settings, such as "durability=os,ttl_ms=86400000"; an empty text gives the
-/// defaults. The settings: durability (sync, os, or a number of milliseconds that a power cut may
-/// cost), maintenance (shared, background, inline), read_mode (mmap, pread), memtable_bytes,
-/// batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false). Errors:
-/// `NK_INVALID` names the setting.
+/// defaults. The settings: durability (sync, os, or the age in milliseconds of the oldest write
+/// that a power cut may undo), maintenance (shared, background, inline), read_mode (mmap, pread),
+/// memtable_bytes, batch_bytes, merge_bytes, ttl_ms, merge_when_idle, keep_mapped (true or false).
+/// Errors: `NK_INVALID` names the setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_options_from_text(
     settings: *const c_char,
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn nk_options_from_text(
 }
 
 /// Sets the listener for events of the indexes that are opened with these options afterwards. The
-/// data are released when the options and all these indexes are gone, also if the call replaces an
-/// earlier listener. If the call fails, they are not released.
+/// data are released when the options have another listener or are freed, and these indexes are
+/// freed. If the call fails, they are not released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_options_on_event(
     options: *const nk_options,
@@ -94,13 +94,13 @@ pub unsafe extern "C" fn nk_options_on_event(
         let before = options.clone();
         *options = before.clone().on_event(on_event);
         drop(options);
-        // The release of a former listener runs without the lock.
+        // Without the lock: the caller's release function may use this handle.
         drop(before);
         Ok(())
     })
 }
 
-/// The options of an argument that may be null: the defaults.
+/// The options of an argument; null stands for the defaults.
 pub(crate) fn options_of(options: *const nk_options) -> Result<Options, Failure> {
     let options = table::get_if(options)?;
     Ok(options.map_or_else(Options::default, |options| lock(&options).clone()))

@@ -1,18 +1,18 @@
-//! The places of handles that are free.
+//! Free places of the table of handles.
 //!
-//! Each thread keeps some free places for itself, so that threads which make and free handles
-//! rarely wait for each other.
+//! Each thread keeps some free places of its own: most handles are made and freed without the lock.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bits of a handle that say the place.
+/// Bits of a handle that hold the place.
 pub(crate) const PLACE_BITS: u32 = usize::BITS / 2 + if usize::BITS < 64 { 8 } else { 0 };
 
-/// The number of places that a thread takes or gives at once; it keeps at most twice as many.
+/// Number of places that a thread moves from or to the shared list at once. It keeps at most twice
+/// as many.
 const SHARE: usize = 32;
 
-/// The places that no thread keeps for itself.
+/// The shared list of free places.
 struct Free {
     places: Vec<usize>,
     /// The first place that was never used.
@@ -21,13 +21,13 @@ struct Free {
 
 static FREE: Mutex<Free> = Mutex::new(Free { places: Vec::new(), next: 0 });
 
-/// Locks. A panic of an earlier call does no harm: what this crate guards is changed by one call
-/// of the engine.
+/// Locks, also after a panic: a single call of the engine changes what this crate guards, so that
+/// no value is half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Free places that a thread keeps for itself: most of its handles need no lock.
+/// The free places of a thread.
 #[derive(Default)]
 struct Own(RefCell<Vec<usize>>);
 
@@ -44,12 +44,13 @@ thread_local! {
 /// Changes the free places of this thread.
 fn with_own<T>(change: impl Fn(&mut Vec<usize>) -> T) -> T {
     OWN.try_with(|own| change(&mut own.0.borrow_mut())).unwrap_or_else(|_| {
-        // A thread that is ending has no variables of its own any more.
+        // An ending thread has no thread-local variables any more.
         change(Own::default().0.get_mut())
     })
 }
 
-/// Takes free places, or new ones below `end`; none if all are taken.
+/// Fills `own` from the shared list, or with new places below `end`. It stays empty if all are
+/// taken.
 #[cold]
 fn take_share(own: &mut Vec<usize>, end: usize) {
     let mut free = lock(&FREE);
@@ -62,7 +63,7 @@ fn take_share(own: &mut Vec<usize>, end: usize) {
     }
 }
 
-/// A free place for this thread, one below `end`.
+/// Takes a free place below `end`.
 pub(crate) fn take(end: usize) -> Option<usize> {
     with_own(|own| {
         if own.is_empty() {
@@ -72,7 +73,7 @@ pub(crate) fn take(end: usize) -> Option<usize> {
     })
 }
 
-/// Keeps a place for later handles, of this thread or of any.
+/// Returns a place to the free places of this thread.
 pub(crate) fn give_back(place: usize) {
     with_own(|own| {
         if own.len() == 2 * SHARE {

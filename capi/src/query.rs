@@ -1,46 +1,46 @@
-//! The conditions of queries and admissions, which a handle keeps.
+//! The conditions of queries and admissions: a handle keeps them, and each call copies them. The
+//! conditions of a caller become those of the engine here and nowhere else.
 
 use crate::bytes::bytes;
 use crate::callback::{Filter, nk_filter, nk_release};
 use crate::error::{guarded, making, nk_error};
-use crate::places::lock;
 use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
 use engine::{DocumentView, Keep};
 use std::ffi::c_void;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// The conditions of queries and admissions: set once, used for any number of them. A null handle
-/// in its place means: the threshold of the index, no limit, all documents.
+/// means: the threshold of the index, no limit, all documents.
 pub struct nk_query(());
 
-handle!(nk_query, StoredConditions, "query");
+handle!(nk_query, RwLock<Conditions>, "query");
 
-/// A condition that is a number. Values are checked when they are used, unless it says otherwise.
+/// A condition with a number as its value. The call that uses a value checks it, unless stated
+/// otherwise.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum nk_condition {
     /// Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
     /// the index.
     NK_THRESHOLD = 0,
-    /// Only documents count of which the smaller one is contained in the larger one by this share,
-    /// from 0 to 1. The threshold is 0 then, unless it is set, too.
+    /// Only documents of at least this containment, from 0 to 1, count: the share of the smaller
+    /// document that is in the larger one. The default threshold is then 0.
     NK_CONTAINED = 1,
     /// Returns at most this many documents, the most similar ones. Documents that an admission
     /// replaced are always returned.
     NK_LIMIT = 2,
-    /// Compares at most this many candidates; the answer says whether that was enough.
+    /// Compares at most this many candidates; `complete` in the answer says whether those were all.
     NK_MAX_CANDIDATES = 3,
-    /// Stops after this many milliseconds. The answer of a query has what was found, and says that
-    /// it is not complete; an admission fails with `NK_CANCELLED` and writes nothing.
+    /// Stops after this many milliseconds. A query returns what it found, with `complete` false; an
+    /// admission fails with `NK_CANCELLED` and writes nothing.
     NK_DEADLINE_MS = 4,
-    /// Only documents count that were inserted or last replaced at this time or later, in
-    /// milliseconds since 1970.
+    /// Only documents that were inserted or last replaced at this time or later, in milliseconds
+    /// since 1970, count.
     NK_AFTER = 5,
-    /// Only documents count that were inserted or last replaced before this time, in milliseconds
-    /// since 1970.
+    /// Only documents that were inserted or last replaced before this time, in milliseconds since
+    /// 1970, count.
     NK_BEFORE = 6,
     /// For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
     /// this similarity.
@@ -66,32 +66,17 @@ pub enum nk_keep {
     NK_KEEP_LONGEST = 2,
 }
 
-/// By the numbers of `nk_keep`.
+/// Indexed by `nk_keep`.
 const KEEPS: [Keep; 3] = [Keep::First, Keep::Newest, Keep::Longest];
 
-/// The object of a query handle. A call that runs while another one sets a condition has the old
-/// or the new one.
-#[derive(Default)]
-pub(crate) struct StoredConditions {
-    /// By the numbers of `nk_condition`: 0 for none, otherwise the inverted bits of a double.
-    numbers: [AtomicU64; 9],
-    /// Whether anything is in `choice`: most queries need no lock.
-    has_choice: AtomicBool,
-    choice: Mutex<Choice>,
-}
-
-/// The conditions that are no numbers.
+/// The conditions of a query handle, and the copy of a call: a call that runs while another thread
+/// sets a condition has the old or the new one.
 #[derive(Clone, Default)]
-struct Choice {
+pub(crate) struct Conditions {
+    /// Indexed by `nk_condition`.
+    numbers: [Option<f64>; 9],
     prefix: Vec<u8>,
     filter: Option<Filter>,
-}
-
-/// The conditions of one call.
-#[derive(Default)]
-pub(crate) struct Conditions {
-    numbers: [u64; 9],
-    choice: Choice,
 }
 
 /// Sets the conditions that a query and an admission have in common.
@@ -112,15 +97,12 @@ impl Conditions {
     /// The conditions of an argument that may be null.
     pub(crate) fn read(query: *const nk_query) -> Result<Self, Failure> {
         let Some(query) = table::get_if(query)? else { return Ok(Self::default()) };
-        let numbers = query.numbers.each_ref().map(|number| number.load(Ordering::Acquire));
-        let has_choice = query.has_choice.load(Ordering::Acquire);
-        let choice = if has_choice { lock(&query.choice).clone() } else { Choice::default() };
-        Ok(Self { numbers, choice })
+        let conditions = query.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(conditions.clone())
     }
 
     fn number(&self, condition: nk_condition) -> Option<f64> {
-        let inverted = self.numbers[condition as usize];
-        (inverted != 0).then(|| f64::from_bits(!inverted))
+        self.numbers[condition as usize]
     }
 
     #[expect(
@@ -139,19 +121,19 @@ impl Conditions {
 
     fn is_filtered(&self) -> bool {
         let times = self.number(NK_AFTER).or(self.number(NK_BEFORE));
-        times.is_some() || !self.choice.prefix.is_empty() || self.choice.filter.is_some()
+        times.is_some() || !self.prefix.is_empty() || self.filter.is_some()
     }
 
     /// Whether a stored document counts.
     fn passes(&self, seen: DocumentView<'_>) -> bool {
-        let (time, filter) = (seen.time as f64, self.choice.filter.as_ref());
+        let (time, filter) = (seen.time as f64, self.filter.as_ref());
         self.number(NK_AFTER).is_none_or(|after| time >= after)
             && self.number(NK_BEFORE).is_none_or(|before| time < before)
-            && seen.key.starts_with(&self.choice.prefix)
+            && seen.key.starts_with(&self.prefix)
             && filter.is_none_or(|filter| filter.passes(seen.key, seen.payload))
     }
 
-    /// Applies them to a query of the engine.
+    /// Applies the conditions to a query of the engine.
     pub(crate) fn query<'a>(&'a self, mut query: engine::Query<'a>) -> engine::Query<'a> {
         if let Some(threshold) = self.number(NK_THRESHOLD) {
             query = query.threshold(threshold);
@@ -167,7 +149,7 @@ impl Conditions {
     pub(crate) fn admit(&self, own: f64) -> engine::Admit<'_> {
         let (threshold, contained) = (self.number(NK_THRESHOLD), self.number(NK_CONTAINED));
         let threshold = threshold.unwrap_or(if contained.is_some() { 0.0 } else { own });
-        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.choice.prefix);
+        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.prefix);
         if let Some(relate) = self.number(NK_RELATE) {
             admit = admit.relate(relate);
         }
@@ -187,27 +169,21 @@ pub(crate) fn alike(similarity: f64, contained: Option<f64>) -> engine::Alike {
     }
 }
 
-/// Makes conditions for queries and admissions, of which none is set. Free them.
+/// Makes a query handle without conditions. Free it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_new(
     query: *mut *mut nk_query,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, query, || Ok(StoredConditions::default()))
+    making(error, query, || Ok(RwLock::default()))
 }
 
-/// Changes the conditions of a handle that are no numbers.
-fn change<T>(query: *const nk_query, change: impl FnOnce(&mut Choice) -> T) -> Result<T, Failure> {
-    let query = table::get(query)?;
-    let mut choice = lock(&query.choice);
-    let changed = change(&mut choice);
-    let has_choice = !choice.prefix.is_empty() || choice.filter.is_some();
-    query.has_choice.store(has_choice, Ordering::Release);
-    Ok(changed)
+fn write(query: &RwLock<Conditions>) -> RwLockWriteGuard<'_, Conditions> {
+    query.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the condition with this number of `nk_condition`. Errors: `NK_INVALID` if there is no such
-/// condition, or if the value is not a whole number of 0 or more where it counts or is a time.
+/// Sets a condition of `nk_condition`. Errors: `NK_INVALID` if there is no such condition, or if a
+/// count or a time is not a whole number of 0 or more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_set(
     query: *const nk_query,
@@ -225,17 +201,15 @@ pub unsafe extern "C" fn nk_query_set(
         if condition == NK_KEEP as i32 && value >= KEEPS.len() as f64 {
             return Err(Failure::invalid(format!("{value} is not a number of nk_keep")));
         }
-        let (query, place) = (table::get(query)?, usize::try_from(condition).unwrap_or(usize::MAX));
+        let place = usize::try_from(condition).unwrap_or(usize::MAX);
         let unknown = || Failure::invalid(format!("there is no condition {condition}"));
-        let number = query.numbers.get(place).ok_or_else(unknown)?;
-        // One form of what is not a number, for its other forms may have the bits of none.
-        let value = if value.is_nan() { f64::NAN } else { value };
-        number.store(!value.to_bits(), Ordering::Release);
+        let query = table::get(query)?;
+        *write(&query).numbers.get_mut(place).ok_or_else(unknown)? = Some(value);
         Ok(())
     })
 }
 
-/// Lets only documents count whose keys begin with this prefix: a tenant's part of the index. An
+/// Only documents whose keys begin with this prefix count: a tenant's part of the index. An
 /// admission refuses newcomers with another key. An empty prefix removes the condition.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_prefix(
@@ -246,13 +220,14 @@ pub unsafe extern "C" fn nk_query_prefix(
 ) -> nk_status {
     guarded(error, || {
         let prefix = bytes(prefix, prefix_len, "prefix")?.to_vec();
-        change(query, |choice| choice.prefix = prefix)
+        write(&*table::get(query)?).prefix = prefix;
+        Ok(())
     })
 }
 
-/// Lets only documents count that a function of the caller lets pass; null removes it. Its data are
-/// released when the query is freed or gets another filter, and no call uses this one. If the call
-/// fails, they are not released.
+/// Only documents that pass the caller's filter count; null removes the filter. The data are
+/// released when the query is freed or gets another filter, and no running call uses the old one.
+/// If this call fails, the data are not released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_query_filter(
     query: *const nk_query,
@@ -262,12 +237,12 @@ pub unsafe extern "C" fn nk_query_filter(
     error: *mut *mut nk_error,
 ) -> nk_status {
     guarded(error, || {
-        // The filter is made when the handle is known to be good: otherwise nothing is released.
-        let before = change(query, |choice| {
-            std::mem::replace(&mut choice.filter, Filter::new(filter, user_data, release))
-        })?;
-        // The release of the former filter runs without the lock.
-        drop(before);
+        let query = table::get(query)?;
+        // A call with a bad handle releases nothing: the filter owns its data only from here on.
+        let filter = Filter::new(filter, user_data, release);
+        let former = std::mem::replace(&mut write(&query).filter, filter);
+        // Without the lock: the caller's release function may use this handle.
+        drop(former);
         Ok(())
     })
 }

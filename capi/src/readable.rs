@@ -1,4 +1,4 @@
-//! What can be read: an index, a reader or a snapshot.
+//! Reading from an index, a reader or a snapshot.
 
 use crate::bytes::{bytes, path, put_if_wanted};
 use crate::error::{giving, guarded, making, nk_error, telling};
@@ -10,8 +10,8 @@ use engine::{Index, Reader, Sketcher, Snapshot};
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
-/// An index, a reader or a snapshot, which `NK_READ` passes to functions that read. It is the same
-/// handle, not another one to free.
+/// An index, a reader or a snapshot: the argument of functions that read. `NK_READ` converts a
+/// handle to this type; the handle stays the same, and is freed once.
 pub struct nk_readable(());
 
 /// An index opened for reading, beside a writer in any process.
@@ -34,7 +34,7 @@ pub(crate) enum Source {
 /// The object of the handle of an index, a reader or a snapshot.
 pub(crate) struct Readable {
     pub(crate) source: Source,
-    /// Made when it is first needed.
+    /// Made by the first call that needs a sketcher.
     sketcher: OnceLock<Sketcher>,
 }
 
@@ -49,7 +49,7 @@ impl Readable {
         Self { source, sketcher: OnceLock::new() }
     }
 
-    /// The index, if the handle is that of an index.
+    /// The index, or the error for a handle of another kind.
     pub(crate) fn index(&self) -> Result<&Index, Failure> {
         let Source::Index(index) = &self.source else { return Err(table::other_kind("index")) };
         Ok(index)
@@ -73,12 +73,12 @@ impl Readable {
     }
 }
 
-/// The view of an argument that can be read.
+/// A snapshot of the index, reader or snapshot of an argument.
 pub(crate) fn view(of: *const nk_readable) -> Result<Snapshot, Failure> {
     Ok(table::get(of)?.snapshot())
 }
 
-/// The sketcher of an argument that can be read, or that is a sketcher.
+/// The sketcher of an index, reader or snapshot; or the argument itself, if it is a sketcher.
 pub(crate) fn sketcher_of(of: *const nk_readable) -> Result<Sketcher, Failure> {
     let object = table::object(of.addr(), "index, reader, snapshot or sketcher")?;
     match object.downcast::<Sketcher>() {
@@ -87,8 +87,8 @@ pub(crate) fn sketcher_of(of: *const nk_readable) -> Result<Sketcher, Failure> {
     }
 }
 
-/// Opens an index for reading. It writes nothing, needs no lock, and sees the state of now until
-/// `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,
+/// Opens an index for reading. A reader writes nothing, needs no lock, and shows the state of this
+/// call until `nk_reader_refresh`. `options` may be null. Errors: `NK_NOT_FOUND`, `NK_UNSETTLED`,
 /// `NK_CORRUPT`, `NK_UNSUPPORTED`, `NK_IO`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_reader_open(
@@ -115,8 +115,8 @@ pub unsafe extern "C" fn nk_reader_refresh(
     telling(error, is_later, || Ok(table::get(reader)?.reader()?.refresh()?))
 }
 
-/// Takes an unchanging view of an index or a reader: cheap. It outlives them, and keeps the files
-/// that it needs until it is freed.
+/// Takes an unchanging view of an index or a reader: cheap. The snapshot may outlive both, and
+/// keeps its files on disk until it is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_snapshot_take(
     of: *const nk_readable,

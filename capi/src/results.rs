@@ -13,7 +13,7 @@ pub struct nk_document(());
 
 handle!(nk_document, Document, "document");
 
-/// What a document is. Its bytes belong to the document.
+/// The fields of a document. The bytes belong to the document handle.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_document_view {
@@ -25,7 +25,7 @@ pub struct nk_document_view {
     pub time: u64,
 }
 
-/// Shows a document.
+/// Gives the fields of a document.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_document_get(
     document: *const nk_document,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn nk_document_get(
     })
 }
 
-/// A document that is similar. Its bytes belong to the answer or admission that it is in.
+/// A similar document. Its bytes belong to the answer or the admission.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_match {
@@ -54,14 +54,14 @@ pub struct nk_match {
     pub similarity: f64,
     /// The standard error of that estimate.
     pub standard_error: f64,
-    /// How much of the smaller document is in the larger one, if that was asked for; otherwise not
-    /// a number.
+    /// The estimated share of the smaller document that is in the larger one; NaN unless the query
+    /// has the condition `NK_CONTAINED`.
     pub containment: f64,
     /// The number of equal rows of the two signatures, by which matches are ordered.
     pub equal_rows: u32,
 }
 
-/// Matches with their form for the caller, whose pointers lead into the matches.
+/// Matches, and the structs of the header whose pointers lead into them.
 pub(crate) struct Matches {
     _owned: Vec<Match>,
     shown: Vec<nk_match>,
@@ -88,11 +88,11 @@ impl Matches {
     }
 }
 
-/// The most matches for which a thread keeps the memory.
+/// Maximum capacity, in matches, of the allocation that a thread keeps.
 const SPARE_MAX: usize = 64;
 
 thread_local! {
-    /// Memory of freed matches, for the next ones of this thread.
+    /// The allocation of freed matches, which the next matches of this thread reuse.
     static SPARE: Cell<Vec<nk_match>> = const { Cell::new(Vec::new()) };
 }
 
@@ -100,7 +100,7 @@ impl Drop for Matches {
     fn drop(&mut self) {
         if (1..=SPARE_MAX).contains(&self.shown.capacity()) {
             self.shown.clear();
-            // A thread that is ending has no variables of its own any more.
+            // An ending thread has no thread-local variables any more: the memory is freed.
             let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.shown)));
         }
     }
@@ -111,7 +111,8 @@ pub struct nk_answer(());
 
 handle!(nk_answer, Answered, "answer");
 
-/// The object of an answer handle: its form for the caller, and what that leads to.
+/// The object of an answer handle: the struct of the header, and the matches that its pointers lead
+/// to.
 pub(crate) struct Answered {
     pub(crate) view: nk_answer_view,
     _matches: Matches,
@@ -127,7 +128,7 @@ impl Answered {
     }
 }
 
-/// What an answer says.
+/// The fields of an answer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_answer_view {
@@ -152,7 +153,7 @@ unsafe impl Send for nk_answer_view {}
 // SAFETY: as above.
 unsafe impl Sync for nk_answer_view {}
 
-/// Shows an answer.
+/// Gives the fields of an answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_answer_get(
     answer: *const nk_answer,
@@ -179,7 +180,7 @@ impl Text {
 }
 
 /// The bytes of a text: UTF-8 that ends with a zero byte, owned by the text. Null if the handle is
-/// not that of a text.
+/// no text handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn nk_text_get(text: *const nk_text) -> *const c_char {
     table::get(text).map_or(std::ptr::null(), |text| text.0.as_ptr())

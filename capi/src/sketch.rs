@@ -10,7 +10,7 @@ use crate::table::{self, handle};
 use engine::{Signature, Sketcher};
 use std::ffi::{c_char, c_void};
 
-/// Makes signatures. Pure: threads share it.
+/// Makes signatures. Immutable: threads share it.
 pub struct nk_sketcher(());
 
 handle!(nk_sketcher, Sketcher, "sketcher");
@@ -20,7 +20,7 @@ pub struct nk_signature(());
 
 handle!(nk_signature, Signature, "signature");
 
-/// Makes the sketcher of some parameters. It needs no index.
+/// Makes a sketcher for these parameters. No index is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_sketcher_new(
     params: *const nk_params,

@@ -1,17 +1,15 @@
 //! A place of the table of handles: one object at a time, and how many calls use it.
 //!
-//! One word says everything: the generation of the place, whether an object is live, whether it is
-//! being freed, and the number of its users. Looking up is one addition to that word, ending a
-//! call one subtraction. The object is dropped by whoever sees the last user go: the call that
-//! frees it, or the last call that uses it.
+//! One word holds the state: the generation of the place, whether an object is live, whether it is
+//! being freed, and the number of its users. A lookup adds one to the word; the end of a call
+//! subtracts one. The object is dropped by the call that frees the handle, or by the last call that
+//! uses it.
 //!
-//! An emptied place keeps the room of its object: the next object of the same kind needs no other
-//! memory.
+//! An empty place keeps its allocation, which the next object of the same type reuses.
 //!
-//! A lookup by a stale handle adds itself, too, sees that the generation is another one, and
-//! leaves. So the number of users of a place may be above 0 for a moment at any time, and
-//! `finish` is the one step that may come too often: it compares and exchanges the whole word, so
-//! that one thread alone succeeds.
+//! A lookup by a stale handle adds one, too, sees another generation, and subtracts one. So the
+//! number of users may be above 0 for a moment at any time, and several threads may call `finish`
+//! for the same object. `finish` compares and exchanges the whole word: one thread succeeds.
 
 use crate::places::{PLACE_BITS, give_back};
 use std::any::Any;
@@ -20,7 +18,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Room for an object of one kind: an `Option` of it.
+/// The allocation of a place: an `Option` of an object.
 trait Room: Any + Send + Sync {
     fn empty(&mut self);
 }
@@ -31,7 +29,7 @@ impl<T: Send + Sync + 'static> Room for Option<T> {
     }
 }
 
-/// Bits of a handle that say the generation: those between the place and the mark.
+/// Bits of a handle that hold the generation: those between the place and the mark.
 const GENERATION_BITS: u32 = usize::BITS - 1 - PLACE_BITS;
 const GENERATION_MAX: usize = (1 << GENERATION_BITS) - 1;
 const USERS_BITS: u32 = usize::BITS - GENERATION_BITS - 2;
@@ -52,12 +50,12 @@ fn is_open(state: usize, generation: usize) -> bool {
     generation_of(state) == generation && state & (LIVE | CLOSING) == LIVE
 }
 
-/// A place of the table, in one line of the cache.
+/// A place of the table. It does not cross a cache line.
 #[repr(align(32))]
 pub(crate) struct Slot {
     state: AtomicUsize,
     room: UnsafeCell<Option<Box<dyn Room>>>,
-    /// Its number in the table.
+    /// The number of the place in the table.
     pub(crate) place: usize,
 }
 
@@ -72,8 +70,8 @@ impl Slot {
         Self { state, room: UnsafeCell::new(None), place }
     }
 
-    /// Stores an object in an empty slot that the caller took from the list of free ones; the
-    /// generation of its handle.
+    /// Stores an object in an empty slot, which the caller took from the list of free slots.
+    /// Returns the generation of the new handle.
     pub(crate) fn fill<T: Send + Sync + 'static>(&self, object: T) -> usize {
         // SAFETY: the slot is empty and taken from the list of free slots, which gives it to one
         // thread. No user looks at the room of a slot that is not live.
@@ -90,13 +88,13 @@ impl Slot {
     #[inline]
     pub(crate) fn get(&self, generation: usize) -> Option<Used<'_>> {
         let state = self.state.fetch_add(1, Ordering::AcqRel);
-        // From here on, dropping it takes this user back.
+        // Dropping `used` subtracts this user again.
         let used = Used { slot: self };
         is_open(state, generation).then_some(used)
     }
 
-    /// Frees the object, now or after its last user. `None` if it is not live or not of this
-    /// generation.
+    /// Frees the object, now or after its last user. `None` if the object is not live, or has
+    /// another generation.
     pub(crate) fn close(&self, generation: usize) -> Option<()> {
         if !self.finish(generation, LIVE) {
             let mark = |state| is_open(state, generation).then_some(state | CLOSING);
@@ -106,8 +104,8 @@ impl Slot {
         Some(())
     }
 
-    /// Drops the object and gives the place back, if the slot is in this state and has no users;
-    /// whether this call did.
+    /// Drops the object and frees the place if the slot is in this state and has no users. Returns
+    /// whether this call did so.
     fn finish(&self, generation: usize, state: usize) -> bool {
         let before = of_generation(generation) | state;
         let after = of_generation(if generation == GENERATION_MAX { 1 } else { generation + 1 });
@@ -115,7 +113,7 @@ impl Slot {
             self.state.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if done {
             // SAFETY: this thread alone made the exchange, there were no users, and since then no
-            // lookup succeeds; the slot is not on the list of free ones yet.
+            // lookup succeeds; the slot is not on the list of free slots yet.
             let place = unsafe { &mut *self.room.get() };
             if let Some(room) = place {
                 room.empty();
@@ -125,13 +123,13 @@ impl Slot {
         done
     }
 
-    /// Whether an object is in it.
+    /// Whether the slot holds an object.
     pub(crate) fn is_live(&self) -> bool {
         self.state.load(Ordering::Acquire) & LIVE != 0
     }
 }
 
-/// A user of a slot. Its object stays until this is dropped.
+/// A user of a slot. The object is not dropped before its users.
 pub(crate) struct Used<'a> {
     slot: &'a Slot,
 }
@@ -156,9 +154,9 @@ impl<'a> Used<'a> {
     /// The object, if it is of this type.
     #[inline]
     pub(crate) fn downcast<T: 'static>(self) -> Option<Held<'a, T>> {
-        // SAFETY: `Slot::get` gave this user for a live object, which nothing writes or takes while
-        // there are users; it was written before the slot became live, and the addition that made
-        // this user saw that.
+        // SAFETY: `Slot::get` gave this user for a live object, which no thread writes or takes
+        // while there are users; it was written before the slot became live, and the addition that
+        // made this user saw that.
         let place = unsafe { &*self.slot.room.get() };
         let room = place.as_deref().map(|room| room as &dyn Any);
         let object = room?.downcast_ref::<Option<T>>()?.as_ref()?;
@@ -177,7 +175,7 @@ impl<T> Deref for Held<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the object is in a box that stays while the user beside it is there.
+        // SAFETY: the object is in a box, which is kept while the user `_used` exists.
         unsafe { self.object.as_ref() }
     }
 }

@@ -1,8 +1,8 @@
-//! What a call came to: a status for the caller's code, a message and an advice for people.
+//! The outcome of a call: a status for the caller's code, a message and advice for people.
 
 use std::ffi::{CStr, CString, c_char};
 
-/// What a call came to. The numbers never change.
+/// The outcome of a call. The numbers never change.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum nk_status {
@@ -16,8 +16,8 @@ pub enum nk_status {
     NK_NOT_FOUND = 3,
     /// No document has this key.
     NK_NO_SUCH_KEY = 4,
-    /// There is already an index at this path; or, of a filtered admission, the newcomer's key
-    /// belongs to a document that the filter hides.
+    /// There is already an index at this path; or, in an admission with conditions, the newcomer's
+    /// key belongs to a document that does not count.
     NK_EXISTS = 5,
     /// The parameters of the index differ from the given ones, or from those of a signature.
     NK_MISMATCH = 6,
@@ -39,7 +39,7 @@ pub enum nk_status {
     NK_CLOSED = 14,
     /// A deadline or a callback ended the call, which changed nothing.
     NK_CANCELLED = 15,
-    /// Another error of the engine; the message tells.
+    /// Another error of the engine: see the message.
     NK_OTHER = 16,
     /// A handle is null, was freed, or is of another kind.
     NK_BAD_HANDLE = 17,
@@ -47,7 +47,7 @@ pub enum nk_status {
     NK_BUG = 18,
 }
 
-/// What a failed call reports: a pointer, so that results which may be a failure stay small.
+/// The error of a call. A box, so that every `Result` stays small.
 pub(crate) struct Failure(Box<Reported>);
 
 struct Reported {
@@ -83,7 +83,7 @@ impl From<engine::Error> for Failure {
     }
 }
 
-/// A text for C. A zero byte in it would end it, and is replaced.
+/// A text for C. A zero byte would end the text, and is replaced.
 pub(crate) fn c_text(text: impl Into<String>) -> CString {
     CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
 }

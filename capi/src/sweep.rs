@@ -1,4 +1,4 @@
-//! Iterators: keys, pairs and clusters of one view.
+//! Iterators over the keys, pairs and clusters of a snapshot.
 
 use crate::bytes::{Out, bytes, nk_bytes};
 use crate::error::{guarded, making, nk_error};
@@ -26,7 +26,7 @@ pub struct nk_clusters(());
 
 handle!(nk_clusters, Mutex<Walk<Clusters, Cluster>>, "clusters");
 
-/// An iterator of the engine with what it gave last, which the caller's pointers lead into.
+/// An iterator of the engine and its last item, which the caller's pointers lead into.
 pub(crate) struct Walk<I, T> {
     rest: I,
     last: Option<T>,
@@ -40,7 +40,8 @@ impl<I, T> Walk<I, T> {
     }
 }
 
-/// Steps a walk on: shows what comes next, or says that it ended, with what it gave last kept.
+/// Gives the next item of an iterator. At its end, the flag becomes false and the last item is
+/// kept.
 fn next<H, I, T, V>(
     walk: *const H,
     shown: *mut V,
@@ -65,15 +66,15 @@ where
     })
 }
 
-/// What two documents have to be; a negative containment asks for none. Not a number is passed on,
-/// so that the engine refuses it.
+/// The condition on a pair. A negative `contained` sets none; NaN is passed on, so that the engine
+/// refuses it.
 fn wanted(similarity: f64, contained: f64) -> engine::Alike {
     let is_asked = contained.is_nan() || contained >= 0.0;
     alike(similarity, is_asked.then_some(contained))
 }
 
-/// Begins to walk over the keys that begin with a prefix, in order of their bytes; an empty prefix
-/// means all. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+/// Makes an iterator over the keys that begin with a prefix, in the order of their bytes; an empty
+/// prefix means all keys. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_keys_begin(
     of: *const nk_readable,
@@ -87,8 +88,8 @@ pub unsafe extern "C" fn nk_keys_begin(
     })
 }
 
-/// The next key, which belongs to the iterator and is valid until its next step. `has_key` is false
-/// at the end, and `key` is as before then.
+/// Gives the next key, which belongs to the iterator and is valid until the next call. At the end,
+/// `has_key` is false and `key` is not changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_keys_next(
     keys: *const nk_keys,
@@ -99,8 +100,7 @@ pub unsafe extern "C" fn nk_keys_next(
     next(keys, key, has_key, error, |key, _| nk_bytes::from_slice(key.as_bytes()))
 }
 
-/// Two documents that are similar. The keys belong to the iterator, and are valid until its next
-/// step.
+/// Two similar documents. The keys belong to the iterator, and are valid until the next call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_pair {
@@ -110,16 +110,16 @@ pub struct nk_pair {
     pub b: nk_bytes,
     /// The estimated similarity.
     pub similarity: f64,
-    /// How much of the smaller document is in the larger one, if that was asked for; otherwise not
-    /// a number.
+    /// The estimated share of the smaller document that is in the larger one; NaN if `contained`
+    /// was negative.
     pub containment: f64,
     /// The number of equal rows.
     pub equal_rows: u32,
 }
 
-/// Begins to find all pairs of at least this similarity and, unless `contained` is negative, this
-/// containment. Pairs come while they are found, in no particular order. Free the iterator.
-/// Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+/// Makes an iterator over all pairs of at least this similarity and, unless `contained` is
+/// negative, this containment. Each step searches for the next pair; the order is not specified.
+/// Free the iterator. Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_pairs_begin(
     of: *const nk_readable,
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn nk_pairs_begin(
     making(error, pairs, || Ok(Walk::new(view(of)?.pairs(wanted(similarity, contained))?)))
 }
 
-/// The next pair. `has_pair` is false at the end, and `pair` is as before then.
+/// Gives the next pair. At the end, `has_pair` is false and `pair` is not changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_pairs_next(
     pairs: *const nk_pairs,
@@ -148,8 +148,8 @@ pub unsafe extern "C" fn nk_pairs_next(
     })
 }
 
-/// Documents that are connected by pairs. The arrays belong to the iterator, and are valid until
-/// its next step.
+/// Documents that are linked by pairs. The arrays belong to the iterator, and are valid until the
+/// next call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct nk_cluster {
@@ -161,8 +161,8 @@ pub struct nk_cluster {
     pub len: usize,
 }
 
-/// Finds all clusters: documents that pairs as of `nk_pairs_begin` connect. The work is done by
-/// this call. Free the iterator. Errors: those of `nk_pairs_begin`.
+/// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. This call does all the
+/// work. Free the iterator. Errors: those of `nk_pairs_begin`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_clusters_begin(
     of: *const nk_readable,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn nk_clusters_begin(
     making(error, clusters, || Ok(Walk::new(view(of)?.clusters(wanted(similarity, contained))?)))
 }
 
-/// The next cluster. `has_cluster` is false at the end, and `cluster` is as before then.
+/// Gives the next cluster. At the end, `has_cluster` is false and `cluster` is not changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_clusters_next(
     clusters: *const nk_clusters,

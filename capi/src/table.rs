@@ -1,21 +1,20 @@
-//! Live handles. A handle is a number: a place of a table, and the generation of that place. So a
-//! handle that is null, freed or of another kind is found out at each call, without touching
-//! memory that the caller may have got wrong.
+//! Live handles. A handle is a number: a place of a table, and the generation of that place. Every
+//! call detects a handle that is null, freed or of another kind: a handle is never dereferenced.
 
 use crate::places::{self, PLACE_BITS};
 use crate::slot::{Held, Slot, Used};
 use crate::status::{Failure, nk_status};
 use std::sync::OnceLock;
 
-/// A type of the header, of which callers hold pointers.
+/// A handle type of the header.
 pub(crate) trait Handle {
-    /// What is stored for a handle of this type.
+    /// The object of a handle of this type.
     type Object: Send + Sync + 'static;
-    /// Its name in messages.
+    /// The name of the type in messages.
     const NAME: &'static str;
 }
 
-/// Says what a type of the header stands for.
+/// Declares a handle type: its object, and its name in messages.
 macro_rules! handle {
     ($handle:ty, $object:ty, $name:literal) => {
         impl $crate::table::Handle for $handle {
@@ -26,8 +25,8 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// The highest bit of every handle. No pointer of a program has it, so that neither is taken for
-/// the other, by this library or by a garbage collector that looks at pointers. Below it are the
+/// The highest bit of every handle. No pointer of a program has it: neither this library nor a
+/// garbage collector mistakes a handle for a pointer, or a pointer for a handle. Below it are the
 /// generation and the place.
 const MARK: usize = 1 << (usize::BITS - 1);
 const CHUNK: usize = 64;
@@ -49,21 +48,21 @@ fn chunk_of(place: usize) -> (usize, usize) {
     (chunk, place - first_of(chunk))
 }
 
-/// A free slot, whose chunk is made if no place of it was taken before.
+/// Takes a free slot. Allocates its chunk on first use.
 fn take() -> Option<&'static Slot> {
     let (chunk, at) = chunk_of(places::take(PLACES_MAX)?);
     let make = || (first_of(chunk)..first_of(chunk + 1)).map(Slot::new).collect();
     TABLE[chunk].get_or_init(make).get(at)
 }
 
-/// The slot of a place, if its chunk was made.
+/// The slot of a place, if its chunk is allocated.
 #[inline]
 fn slot(place: usize) -> Option<&'static Slot> {
     let (chunk, at) = chunk_of(place);
     TABLE.get(chunk)?.get()?.get(at)
 }
 
-/// Makes a handle for an object. Fails if there are too many already.
+/// Makes a handle for an object. Fails if the table is full.
 pub(crate) fn make<H: Handle>(object: H::Object) -> Result<*mut H, Failure> {
     let slot = take().ok_or_else(|| {
         let message = "there are too many handles: free those that are not needed";
@@ -78,19 +77,19 @@ pub(crate) fn make<H: Handle>(object: H::Object) -> Result<*mut H, Failure> {
 #[inline]
 fn decode(handle: usize) -> Option<(&'static Slot, usize)> {
     let place = (handle & ((1 << PLACE_BITS) - 1)).checked_sub(1)?;
-    // Not a generation, if the mark is not there.
+    // Without the mark, this is larger than every generation.
     let generation = (handle ^ MARK) >> PLACE_BITS;
     Some((slot(place)?, generation))
 }
 
-/// The object of a handle, whatever its kind, or the error that says what is wrong with it.
+/// The object of a handle of any kind, or the error that says why there is none.
 #[inline]
 pub(crate) fn object(handle: usize, name: &str) -> Result<Used<'static>, Failure> {
     let found = decode(handle).and_then(|(slot, generation)| slot.get(generation));
     found.ok_or_else(|| not_live(handle, name))
 }
 
-/// The object of a handle of this type, or the error that says what is wrong with the handle.
+/// The object of a handle of this type, or the error that says why there is none.
 #[inline]
 pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Held<'static, H::Object>, Failure> {
     object(handle.addr(), H::NAME)?.downcast().ok_or_else(|| other_kind(H::NAME))
