@@ -2,9 +2,14 @@
 
 // Checks and converts arguments. A wrong type is a `TypeError`, as for Node's own calls.
 
-/** @import { Document, Edit, InsertOptions, Key, Time } from './types.js' */
+/**
+ * @import {
+ *   Abortable, AdmitOptions, Alike, Document, Edit, InsertOptions, Key, Newcomer, QueryOptions,
+ *   Time,
+ * } from './types.js'
+ */
 
-/** Half of a surrogate pair, which UTF-8 cannot express. */
+/** Half of a surrogate pair, which has no UTF-8. */
 const HALF = /\p{Cs}/u;
 
 /**
@@ -35,6 +40,11 @@ function checked(options, types, name = 'options') {
   return found;
 }
 
+/** @param {string} name */
+function snake(name) {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /**
  * Settings for the engine: names in snake_case, values as text.
  * @param {object} options
@@ -42,8 +52,6 @@ function checked(options, types, name = 'options') {
  */
 function settingsOf(options) {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const snake = (/** @type {string} */ name) =>
-    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(given.map(([name, value]) => [snake(name), String(value)]));
 }
 
@@ -93,7 +101,7 @@ function bytesOf(bytes, name) {
 function documentOf(document) {
   if (typeof document === 'string') return document;
   const problem = 'a document must be a string, a Signature or a collection of items';
-  // A buffer is an iterable of numbers, and surely not meant as a set of them.
+  // A buffer is an iterable of numbers: most likely not meant as a set of items.
   if (document === null || typeof document !== 'object' || ArrayBuffer.isView(document)) {
     throw new TypeError(problem);
   }
@@ -118,6 +126,7 @@ function msOf(time) {
   return Number(time);
 }
 
+/** @type {Record<keyof (Newcomer & Abortable), string>} */
 const INSERT = { key: 'any', document: 'any', payload: 'any', time: 'any', signal: 'any' };
 
 /**
@@ -155,7 +164,7 @@ function editOf(edit) {
 }
 
 /**
- * An array of things that each are checked.
+ * An array with every element checked.
  * @template T, U
  * @param {Iterable<T>} all
  * @param {string} name
@@ -168,7 +177,9 @@ function listOf(all, name, each) {
   return Array.from(all, each);
 }
 
+/** @type {Record<keyof (Alike & Abortable), string>} */
 const ALIKE = { threshold: 'number', contained: 'number', signal: 'any' };
+/** @type {Record<Exclude<keyof QueryOptions, keyof Alike>, string>} */
 const BOUNDS = {
   limit: 'number',
   maxCandidates: 'number',
@@ -178,45 +189,43 @@ const BOUNDS = {
   prefix: 'any',
 };
 
+/** @type {Record<keyof (AdmitOptions & Abortable), string>} */
+const ADMIT = {
+  reject: 'number',
+  contained: 'number',
+  relate: 'number',
+  keep: 'string',
+  ...BOUNDS,
+  signal: 'any',
+};
+
 /** The options of each kind of search. */
 const TERMS = {
   query: { ...ALIKE, ...BOUNDS },
   pairs: ALIKE,
   clusters: ALIKE,
   keys: { prefix: 'any', signal: 'any' },
-  admit: {
-    reject: 'number',
-    contained: 'number',
-    relate: 'number',
-    keep: 'string',
-    ...BOUNDS,
-    signal: 'any',
-  },
+  admit: ADMIT,
 };
 
-/** Which of two documents stays, by the numbers of the native part. */
-const KEEPS = ['first', 'newest', 'longest'];
-
 /**
- * Options of a search for the native part: a row of numbers in the order of `Terms::new`, of which
- * NaN stands for none; the prefix of keys.
+ * Options of a search for the native part: settings for `Terms::new`, a line `name=value` each (one
+ * string is converted faster than an object); the prefix of keys, whose bytes need not be text.
  * @param {keyof TERMS} kind
  * @param {object} options
- * @returns {[Float64Array, (string | Buffer)?]}
+ * @returns {[string, (string | Buffer)?]}
  */
 function termsOf(kind, options) {
-  const {
-    reject, threshold = reject, contained, limit, maxCandidates, timeoutMs, after, before, relate,
-    keep, prefix,
-  } = checked(options, TERMS[kind]);
-  const time = (/** @type {Time | undefined} */ at) => (at === undefined ? undefined : msOf(at));
-  const given = [
-    threshold, contained, limit, maxCandidates, timeoutMs, time(after), time(before), relate,
-    keep === undefined ? undefined : KEEPS.indexOf(keep),
-  ];
-  if (given.includes(NaN)) throw new TypeError('NaN is no value of an option');
-  const numbers = Float64Array.from(given, (number) => number ?? NaN);
-  return prefix === undefined ? [numbers] : [numbers, keyOf(prefix, 'prefix')];
+  const { reject, timeoutMs, prefix, signal, ...rest } = checked(options, TERMS[kind]);
+  if (reject !== undefined) rest.threshold = reject;
+  if (timeoutMs !== undefined) rest.deadlineMs = timeoutMs;
+  for (const name of ['after', 'before']) if (name in rest) rest[name] = msOf(rest[name]);
+  let settings = '';
+  for (const name in rest) {
+    if (Number.isNaN(rest[name])) throw new TypeError('NaN is no value of an option');
+    settings += `${snake(name)}=${rest[name]}\n`;
+  }
+  return prefix === undefined ? [settings] : [settings, keyOf(prefix, 'prefix')];
 }
 
 module.exports = {

@@ -4,20 +4,19 @@ const { call, settled } = require('./call.js');
 const { pathOf } = require('./given.js');
 const { of } = require('./load.js');
 const { Readable } = require('./readable.js');
-const { verificationOf } = require('./shapes.js');
-const { statsOf } = require('./stats.js');
+const { objectOf, verificationOf } = require('./shapes.js');
 
 /** @import { Abortable, Stats, Verification } from './types.js' */
 
 /**
- * What an open `Index` and an open `Reader` have in common.
+ * The methods that `Index` and `Reader` share.
  * @template {string | Buffer} [K=string]
  * @extends {Readable<K>}
  */
 class OpenHandle extends Readable {
   /**
-   * Checks everything: all checksums, and all tables against the signatures. Damage is no error; it
-   * is told.
+   * Checks everything: all checksums, and all tables against the signatures. Damage is not an error:
+   * the answer lists it.
    * @param {Abortable} [options]
    * @returns {Promise<Verification>}
    */
@@ -51,12 +50,12 @@ class OpenHandle extends Readable {
 
   /** The state of the index in numbers. @returns {Promise<Stats>} */
   async stats() {
-    return statsOf(await call(undefined, (how) => of(this).stats(how)));
+    return objectOf(await call(undefined, (how) => of(this).stats(how)));
   }
 
   /** {@link stats} at once. @returns {Stats} */
   statsSync() {
-    return statsOf(settled(of(this).stats(true)));
+    return objectOf(settled(of(this).stats(true)));
   }
 
   /**

@@ -7,7 +7,11 @@ const { checked, pathOf, settingsOf } = require('./given.js');
 const { native, of } = require('./load.js');
 const { Params } = require('./params.js');
 
+/** @import { OpenOptions, ReaderOptions } from './types.js' */
+
+/** @type {Record<keyof ReaderOptions, string>} */
 const READING = { readMode: 'string', keys: 'string' };
+/** @type {Record<keyof OpenOptions, string>} */
 const WRITING = {
   durability: 'string|number',
   ttlMs: 'number',

@@ -6,6 +6,7 @@ const { checked, listOf, settingsOf } = require('./given.js');
 
 /** @import { Preset, Settings } from './types.js' */
 
+/** @type {Record<keyof Settings, string>} */
 const SETTINGS = {
   threshold: 'number',
   shingles: 'string',
@@ -23,7 +24,7 @@ const SETTINGS = {
   seed: 'bigint|number',
 };
 
-/** The seed in the JSON of the addon, and as a string, for it may be larger than a safe integer. */
+/** The seed in JSON: a number in the addon, a string for callers if it is no safe integer. */
 const SEED_NUMBER = /("seed":)(\d+)/;
 const SEED_TEXT = /("seed":\s*)"(\d+)"/;
 
@@ -109,7 +110,7 @@ class Params {
   }
 
   /**
-   * Parameters that `JSON.stringify` wrote: the text, or what it was parsed to.
+   * Parameters that `JSON.stringify` wrote: the text, or the parsed object.
    * @param {string | object} json
    */
   static fromJSON(json) {

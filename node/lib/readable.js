@@ -15,7 +15,7 @@ const { Walk, walkSync } = require('./walk.js');
  */
 
 /**
- * What an `Index`, a `Reader` and a `Snapshot` answer. A method returns a promise and works on
+ * The reading methods of `Index`, `Reader` and `Snapshot`. A method returns a promise and works on
  * libuv's pool; its twin with `Sync` works at once and blocks the event loop.
  * @template {string | Buffer} [K=string]
  */
@@ -40,7 +40,7 @@ class Readable {
     return settled(of(this).size());
   }
 
-  /** The number of the last change that is seen. @returns {number} */
+  /** The number of the last visible change. @returns {number} */
   get change() {
     return settled(of(this).change());
   }
@@ -92,7 +92,7 @@ class Readable {
   }
 
   /**
-   * What is like this document? The answer is sorted, most similar first.
+   * Finds documents similar to this one. The answer is sorted, most similar first.
    * @param {Document} document
    * @param {QueryOptions & Abortable} [options]
    * @returns {Promise<Answer<K>>}
@@ -114,7 +114,7 @@ class Readable {
   }
 
   /**
-   * What is like this stored document? A key that is not stored is `NEARKIN_NO_SUCH_KEY`.
+   * Finds documents similar to a stored one. A key that is not stored is `NEARKIN_NO_SUCH_KEY`.
    * @param {Key} key
    * @param {QueryOptions & Abortable} [options]
    * @returns {Promise<Answer<K>>}
@@ -134,7 +134,7 @@ class Readable {
   }
 
   /**
-   * What is like any of these stored documents?
+   * Finds documents similar to any of these stored ones.
    * @param {Iterable<Key>} keys
    * @param {QueryOptions & Abortable} [options]
    * @returns {Promise<Answer<K>>}
@@ -157,7 +157,7 @@ class Readable {
   }
 
   /**
-   * All pairs of documents that are alike, each once, in no particular order. They are computed
+   * All pairs of similar documents, each once, in no particular order. They are computed
    * while you read: `for await (const { a, b } of index.pairs())`. The state is that of the call.
    * @param {Alike & Abortable} [options]
    * @returns {AsyncIterableIterator<Pair<K>>}
@@ -222,8 +222,8 @@ function pagesOf(readable, kind, options) {
 }
 
 /**
- * A view of an index or a reader that does not change. The files it needs stay on disk until it is
- * collected.
+ * A view of an index or a reader that does not change. The files it needs stay on disk until the
+ * snapshot is garbage-collected.
  * @template {string | Buffer} [K=string]
  * @extends {Readable<K>}
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-// Objects of the arrays that the native part makes: here they are made many times faster.
+// Makes objects of the arrays of the native part: many times faster than N-API does.
 
 /** @import { Admission, Answer, Cluster, Match, Pair, Verification, Written } from './types.js' */
 
@@ -101,4 +101,26 @@ function verificationOf([ok, documents, problems]) {
   return { ok, documents, problems };
 }
 
-module.exports = { admissionsOf, answerOf, clustersOf, pairsOf, verificationOf, writtenOf };
+/**
+ * JSON of the engine, whose names are in snake_case, as an object with names in camelCase.
+ * @param {string} text
+ * @returns {any}
+ */
+function objectOf(text) {
+  const camel = (/** @type {string} */ name) =>
+    name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+  return JSON.parse(text, (_, value) => {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, of]) => [camel(name), of]));
+  });
+}
+
+module.exports = {
+  admissionsOf,
+  answerOf,
+  clustersOf,
+  objectOf,
+  pairsOf,
+  verificationOf,
+  writtenOf,
+};

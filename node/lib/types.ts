@@ -110,7 +110,7 @@ export interface QueryOptions extends Alike {
   prefix?: Key;
 }
 
-/** A document that was found. */
+/** A similar document. */
 export interface Match<K = string> {
   key: K;
   /** The bytes stored with it. */
@@ -147,7 +147,7 @@ export interface StoredDocument<K = string> {
   signature: Signature;
 }
 
-/** Two documents that are alike; `a` is before `b` in the order of bytes. */
+/** Two similar documents; `a` is before `b` in the order of bytes. */
 export interface Pair<K = string> {
   a: K;
   b: K;
@@ -165,7 +165,7 @@ export interface Cluster<K = string> {
   timesMs: number[];
 }
 
-/** What an edit did. */
+/** The outcome of an edit. */
 export type Outcome =
   | 'inserted' | 'replaced' | 'unchanged' | 'removed' | 'missing' | 'superseded';
 
@@ -189,7 +189,7 @@ export type Edit =
   | { key: Key; payload: string | Uint8Array }
   | { key: Key; remove: true };
 
-/** What a batch did. */
+/** The result of a batch. */
 export interface Written {
   /** The number of the change. */
   change: number;
@@ -197,13 +197,13 @@ export interface Written {
   outcomes: Outcome[];
 }
 
-/** The terms of admission. */
+/** The options of an admission. */
 export interface AdmitOptions {
-  /** A stored document of this similarity turns the newcomer away. Default: the threshold. */
+  /** A stored document of at least this similarity rejects the newcomer. Default: the threshold. */
   reject?: number;
   /** Minimum share of the smaller of two documents that the larger one contains. */
   contained?: number;
-  /** Documents of at least this similarity are told as related. */
+  /** Documents of at least this similarity are returned as `related`. */
   relate?: number;
   /** Which stays: the stored document (`first`, the default), the newcomer, or the longer one. */
   keep?: 'first' | 'newest' | 'longest';
@@ -213,7 +213,7 @@ export interface AdmitOptions {
   before?: Time;
   /** A tenant's part of the index: only documents with this prefix count, and keys must have it. */
   prefix?: Key;
-  /** Maximum number of matches told. */
+  /** Maximum number of matches returned. */
   limit?: number;
   /** Maximum number of candidates that are compared. */
   maxCandidates?: number;
@@ -221,21 +221,21 @@ export interface AdmitOptions {
   timeoutMs?: number;
 }
 
-/** Whether a newcomer was admitted, and why not. */
+/** The result of an admission. */
 export interface Admission<K = string> {
   admitted: boolean;
   outcome: 'inserted' | 'replaced' | 'unchanged' | 'rejected';
-  /** The stored documents that turned it away. */
+  /** The stored documents that caused the rejection. */
   duplicates: Match<K>[];
   related: Match<K>[];
-  /** The stored documents that it replaced. */
+  /** The stored documents that the newcomer replaced. */
   removed: Match<K>[];
   /** False if `maxCandidates` ended the search early: a duplicate may have been missed. */
   complete: boolean;
   change: number;
 }
 
-/** What a verification found. */
+/** The result of a verification. */
 export interface Verification {
   ok: boolean;
   documents: number;
@@ -251,6 +251,10 @@ export interface Stats {
   segments: number;
   memtableDocuments: number;
   memtableBytes: number;
+  /** The handle's own memory: the memtable, and the filter over small segments. */
+  ownBytes: number;
+  /** Bytes of segments that are mapped; their pages belong to the page cache. */
+  mappedBytes: number;
   bytesOnDisk: number;
   change: number;
   durableChange: number;

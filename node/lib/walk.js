@@ -1,13 +1,13 @@
 'use strict';
 
-// Iterations over pages, which the native part computes one at a time.
+// Iterators over pages, which the native part computes one at a time.
 
 const { call, settled } = require('./call.js');
 const { AbortError } = require('./errors.js');
 
 /**
- * An iteration whose pages are computed on the pool, each when the one before it is used up. It is
- * no async generator: `yield` costs several promises a value, and this one.
+ * An iteration whose pages are computed on the pool, each when the one before it is used up. An async
+ * generator would cost several promises a value; this class costs one.
  * @template T
  * @implements {AsyncIterableIterator<T>}
  */

@@ -1,5 +1,5 @@
-//! Documents as given: texts, sets of items, or signatures. They become signatures on the thread
-//! that runs the call.
+//! Documents of a caller: texts, sets of items, or signatures. The thread that runs the call makes
+//! their signatures.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::job::{How, Reply, run};
 use crate::keys::{Bytes, KeyType, owned};
 use crate::params::NativeParams;
 
-/// A signature as JavaScript keeps it.
+/// A `Signature` of JavaScript.
 #[napi(object, object_to_js = false)]
 pub struct SignatureParts {
     pub bytes: Buffer,
     pub shingle_count: u32,
-    /// The id of its parameters.
+    /// The id of the parameters.
     pub id: BigInt,
 }
 
-/// A document as given.
+/// A document of a caller.
 pub(crate) type Given = Either3<String, Vec<Bytes>, SignatureParts>;
 
-/// A document, free of JavaScript.
+/// A document that another thread may own: without values of JavaScript.
 pub(crate) enum Document {
     Text(String),
     Items(Vec<Vec<u8>>),
@@ -70,7 +70,7 @@ impl Sketch {
         }
     }
 
-    /// The signatures of several documents; none for one that has nothing to compare.
+    /// The signatures of several documents; `None` for a blank text and an empty set.
     fn signatures(&self, documents: &[Document]) -> Result<Vec<Option<Signature>>, Failure> {
         let numbered = documents.iter().enumerate();
         let one = |(number, document)| match self.signature(document) {

@@ -1,4 +1,4 @@
-//! Errors of the library, panics and refused arguments, as one value for JavaScript.
+//! One error type for JavaScript: errors of the library, panics and refused arguments.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use nearkin::{Error, ErrorKind};
 #[napi]
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The word of the error's kind, such as `not_found`.
+    /// The kind of the error, such as `not_found`.
     pub kind: String,
     /// What happened, where, and what to do.
     pub message: String,
@@ -39,14 +39,14 @@ impl Failure {
         Self { kind: "bug".to_owned(), message: format!("{text}; {report}") }
     }
 
-    /// The same failure, of one of several documents.
+    /// Names the document that failed, if there are several.
     pub(crate) fn of_document(mut self, number: usize) -> Self {
         self.message = format!("document {number} (counted from 0): {}", self.message);
         self
     }
 }
 
-/// A value that JavaScript gets, or why there is none.
+/// A result as JavaScript gets it: the value, or the failure.
 pub(crate) fn value_or_failure<T>(value: Result<T, Failure>) -> Either<T, Failure> {
     value.map_or_else(Either::B, Either::A)
 }
@@ -57,7 +57,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The engine of JavaScript refused to make a value: it is out of memory, or it ends.
+/// The JavaScript engine cannot make a value: it is out of memory, or is shutting down.
 impl From<napi::Error> for Failure {
     fn from(error: napi::Error) -> Self {
         Self { kind: ErrorKind::Other.as_str().to_owned(), message: error.reason.clone() }

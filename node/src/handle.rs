@@ -1,11 +1,11 @@
-//! An open index, reader or snapshot, and what all three answer.
+//! An open index, reader or snapshot, and the calls that all three answer.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Float64Array, Unknown};
+use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
@@ -17,7 +17,7 @@ use crate::options::Terms;
 use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
 
-/// What a handle reads.
+/// The engine object of a handle.
 #[derive(Clone)]
 pub(crate) enum Source {
     Index(Arc<Index>),
@@ -38,14 +38,14 @@ impl Source {
 /// An index, a reader or a snapshot.
 #[napi]
 pub struct Handle {
-    /// Empty after `close`. Running calls have references of their own.
+    /// Empty after `close`. Running calls own a clone.
     place: Mutex<Option<Source>>,
     what: &'static str,
     pub(crate) keys: KeyType,
     pub(crate) sketch: Sketch,
 }
 
-/// A handle that a thread has opened.
+/// A handle that another thread opened.
 struct Opened(Source);
 
 impl Shown for Opened {
@@ -96,7 +96,7 @@ pub fn open<'e>(
 #[napi]
 pub fn exists<'e>(env: &'e Env, how: How<'_>, path: String) -> Reply<'e> {
     run(env, how, KeyType::Text, move |_| match Index::exists(&path) {
-        // A file, or a folder with other content.
+        // The path is a file, or a folder with other content.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(false),
         looked => Ok(looked?),
     })
@@ -136,7 +136,7 @@ impl Handle {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Runs work on what the handle reads.
+    /// Runs work on the engine object.
     pub(crate) fn run_source<'e, T: Shown + 'static>(
         &self,
         env: &'e Env,
@@ -158,7 +158,7 @@ impl Handle {
         run(env, how, self.keys, move |stop| work(&*index?, stop))
     }
 
-    /// A value that JavaScript gets without waiting, or why there is none.
+    /// A value of the current state, at once; or the failure that the handle is closed.
     fn seen<T>(&self, look: impl FnOnce(Snapshot) -> T) -> Either<T, Failure> {
         value_or_failure(self.source().map(|source| look(source.snapshot())))
     }
@@ -176,13 +176,13 @@ impl Handle {
         self.source().is_err()
     }
 
-    /// Live documents, or why they cannot be counted.
+    /// The number of live documents.
     #[napi]
     pub fn size(&self) -> Either<f64, Failure> {
         self.seen(|snapshot| snapshot.len() as f64)
     }
 
-    /// The number of the last change that is seen.
+    /// The number of the last visible change.
     #[napi]
     pub fn change(&self) -> Either<f64, Failure> {
         self.seen(|snapshot| snapshot.change() as f64)
@@ -211,28 +211,28 @@ impl Handle {
         env: &'e Env,
         how: How<'_>,
         given: Given,
-        numbers: Float64Array,
+        settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
         let (sketch, own) = (self.sketch.clone(), self.sketch.params.threshold());
-        let (document, terms) = (Document::from(given), Terms::new(&numbers, prefix));
+        let (document, terms) = (Document::from(given), Terms::new(&settings, prefix));
         self.run_source(env, how, move |source, stop| {
             let (terms, signature) = (terms?, sketch.signature(&document)?);
             Ok(terms.query(source.snapshot().query(&signature), own, stop).run()?)
         })
     }
 
-    /// What is like these stored documents?
+    /// Finds documents similar to these stored ones.
     #[napi]
     pub fn query_keys<'e>(
         &self,
         env: &'e Env,
         how: How<'_>,
         given: Vec<Bytes>,
-        numbers: Float64Array,
+        settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
-        let (own, terms) = (self.sketch.params.threshold(), Terms::new(&numbers, prefix));
+        let (own, terms) = (self.sketch.params.threshold(), Terms::new(&settings, prefix));
         let given: Vec<Vec<u8>> = given.into_iter().map(owned).collect();
         self.run_source(env, how, move |source, stop| {
             let (snapshot, terms) = (source.snapshot(), terms?);
@@ -244,15 +244,15 @@ impl Handle {
         })
     }
 
-    /// Pages of `pairs`, `clusters` or `keys`.
+    /// An iteration of the kind `pairs`, `clusters` or `keys`.
     #[napi]
     pub fn pages(
         &self,
         kind: String,
-        numbers: Float64Array,
+        settings: String,
         prefix: Option<Bytes>,
     ) -> Either<Pages, Failure> {
-        let terms = match Terms::new(&numbers, prefix) {
+        let terms = match Terms::new(&settings, prefix) {
             Ok(terms) => terms,
             Err(failure) => return Either::B(failure),
         };

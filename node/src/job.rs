@@ -16,17 +16,17 @@ use crate::keys::KeyType;
 /// for a promise that can be aborted.
 pub(crate) type How<'a> = Either<bool, ClassInstance<'a, Stop>>;
 
-/// The answer of such a method: a promise, the value itself, or why there is none.
+/// The answer of such a method: a promise, the value, or the failure.
 pub(crate) type Reply<'e> = Either3<AsyncTask<Job>, Unknown<'e>, Failure>;
 
-/// A value that a thread made and JavaScript gets.
+/// A value that any thread makes, and that the JavaScript thread converts.
 pub trait Shown: Send {
     fn show(self: Box<Self>, env: &Env, keys: KeyType) -> Result<Unknown<'_>, Failure>;
 }
 
 type Work = Box<dyn FnOnce() -> Result<Box<dyn Shown>, Failure> + Send>;
 
-/// Tells a running call that its `AbortSignal` was triggered.
+/// Stops a running call whose `AbortSignal` was triggered.
 #[napi]
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
@@ -51,12 +51,12 @@ impl Stop {
     }
 }
 
-/// What a progress callback says: go on, unless the call was aborted.
+/// The answer of a progress callback: continue, unless the call was aborted.
 pub(crate) fn go_on(stop: Option<&Stop>) -> ControlFlow<()> {
     if stop.is_some_and(Stop::is_set) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Work for a thread of libuv's pool.
+/// A task of libuv's thread pool.
 pub struct Job {
     work: Option<Work>,
     keys: KeyType,
@@ -84,8 +84,8 @@ impl<'task> ScopedTask<'task> for Job {
     }
 }
 
-/// Runs `work` as the call asks for; keys in its value become what the handle shows them as. A call
-/// that was aborted before its work began does nothing.
+/// Runs `work` at once or as a task, as `how` says. Keys in its value are shown as `keys` says. A
+/// call that was aborted before its work began does nothing.
 pub(crate) fn run<'e, T: Shown + 'static>(
     env: &'e Env,
     how: How<'_>,

@@ -1,11 +1,11 @@
-//! Keys and payloads: bytes, which JavaScript gives as strings or as buffers.
+//! Keys and payloads: bytes, which are strings or buffers in JavaScript.
 
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, BufferSlice, Either, ToNapiValue, Unknown};
 
 use crate::failure::Failure;
 
-/// Bytes as given: a string stands for its UTF-8.
+/// Bytes of a caller: a string stands for its UTF-8.
 pub(crate) type Bytes = Either<String, Buffer>;
 
 pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
@@ -15,7 +15,7 @@ pub(crate) fn owned(bytes: Bytes) -> Vec<u8> {
     }
 }
 
-/// What keys are shown as.
+/// How answers show keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyType {
     Text,
@@ -36,7 +36,8 @@ impl KeyType {
         }
     }
 
-    /// What the answer to a write shows keys as: the write is done, so that no key may refuse it.
+    /// How the answer to a write shows keys. The write is done: a key that is not UTF-8 must not
+    /// make the call fail.
     pub(crate) fn of_writes(self) -> Self {
         if self == Self::Text { Self::TextOrBuffer } else { self }
     }

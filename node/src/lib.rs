@@ -1,8 +1,8 @@
 //! The native part of the Node package: conversions and calls, no algorithm. `lib/*.js` is the
 //! public API over it; it checks types, makes errors and iterators, and watches `AbortSignal`s.
 //!
-//! Every method that may wait takes `sync`: with `false` it returns a promise, and its work runs on
-//! libuv's pool; with `true` it works at once. A failure is a value, `Failure`, which JavaScript
+//! Every method that may wait takes `how`: with `true` it works at once; otherwise it returns a
+//! promise, and its work runs on libuv's pool. A failure is a value, `Failure`, which JavaScript
 //! throws.
 
 mod documents;

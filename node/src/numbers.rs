@@ -1,4 +1,4 @@
-//! Numbers of JavaScript, checked: every one is a double.
+//! Checks numbers of JavaScript, which are doubles.
 
 use std::time::{Duration, Instant};
 
@@ -20,15 +20,15 @@ pub(crate) fn whole(number: f64, name: &str) -> Result<u64, Failure> {
     Err(Failure::invalid(format!("{name} must be a whole number of 0 or more, not {number}")))
 }
 
-/// The largest number of things, if there is one; infinity is no limit.
-pub(crate) fn most(number: Option<f64>, name: &str) -> Result<usize, Failure> {
-    match number {
-        None | Some(f64::INFINITY) => Ok(usize::MAX),
-        Some(number) => Ok(usize::try_from(whole(number, name)?).unwrap_or(usize::MAX)),
+/// A maximum number of things; infinity is no limit.
+pub(crate) fn count(number: f64, name: &str) -> Result<usize, Failure> {
+    if number == f64::INFINITY {
+        return Ok(usize::MAX);
     }
+    Ok(usize::try_from(whole(number, name)?).unwrap_or(usize::MAX))
 }
 
-/// The time that is this many milliseconds away; none if it is too far to be reached.
+/// The time that is this many milliseconds away; none if no clock reaches it.
 pub(crate) fn deadline(ms: f64, name: &str) -> Result<Option<Instant>, Failure> {
     if ms == f64::INFINITY {
         return Ok(None);

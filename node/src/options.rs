@@ -1,17 +1,17 @@
-//! The conditions under which documents are searched for and admitted.
+//! The conditions of searches and admissions: the options of a caller become conditions of the
+//! engine here and nowhere else.
 
 use std::ops::Range;
 use std::time::Instant;
 
-use napi::bindgen_prelude::Float64Array;
 use nearkin::{Admit, Alike, DocumentView, Keep, Query};
 
 use crate::failure::Failure;
 use crate::job::Stop;
 use crate::keys::{Bytes, owned};
-use crate::numbers::{deadline, most, whole};
+use crate::numbers::{count, deadline, whole};
 
-/// The conditions, checked and free of JavaScript.
+/// The checked conditions, without values of JavaScript.
 pub(crate) struct Terms {
     threshold: Option<f64>,
     contained: Option<f64>,
@@ -44,35 +44,56 @@ macro_rules! restrict {
 const ALWAYS: Range<u64> = 0..u64::MAX;
 
 impl Terms {
-    /// The conditions as `termsOf` in `lib/given.js` gives them: not a number stands for none.
-    pub(crate) fn new(numbers: &Float64Array, prefix: Option<Bytes>) -> Result<Self, Failure> {
-        let given: Vec<Option<f64>> =
-            numbers.iter().map(|number| (!number.is_nan()).then_some(*number)).collect();
-        let &[threshold, contained, limit, candidates, timeout, after, before, relate, keep] =
-            given.as_slice()
-        else {
-            return Err(Failure::invalid("a search has nine numbers"));
-        };
-        let deadline = timeout.map(|ms| deadline(ms, "timeoutMs")).transpose()?.flatten();
-        let time = |ms: Option<f64>, name, none| ms.map_or(Ok(none), |ms| whole(ms, name));
-        let times = time(after, "after", ALWAYS.start)?..time(before, "before", ALWAYS.end)?;
-        let keep = match keep.map(|keep| whole(keep, "keep")) {
-            None | Some(Ok(0)) => Keep::First,
-            Some(Ok(1)) => Keep::Newest,
-            Some(Ok(2)) => Keep::Longest,
-            Some(_) => return Err(Failure::invalid("keep must be 'first', 'newest' or 'longest'")),
-        };
-        Ok(Self {
-            threshold,
-            contained,
-            limit: most(limit, "limit")?,
-            max_candidates: most(candidates, "maxCandidates")?,
-            deadline,
-            times,
+    /// The conditions of the settings that `termsOf` in `lib/given.js` makes, one a line, and of a
+    /// prefix, whose bytes need not be text.
+    pub(crate) fn new(settings: &str, prefix: Option<Bytes>) -> Result<Self, Failure> {
+        let mut terms = Self {
+            threshold: None,
+            contained: None,
+            limit: usize::MAX,
+            max_candidates: usize::MAX,
+            deadline: None,
+            times: ALWAYS,
             prefix: prefix.map(owned).unwrap_or_default(),
-            relate,
-            keep,
-        })
+            relate: None,
+            keep: Keep::default(),
+        };
+        for (name, value) in settings.lines().filter_map(|line| line.split_once('=')) {
+            terms.set(name, value)?;
+        }
+        Ok(terms)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        let number = |option: &str| {
+            let refuse = |_| Failure::invalid(format!("{option} must be a number, not {value}"));
+            value.parse::<f64>().map_err(refuse)
+        };
+        match name {
+            "threshold" => self.threshold = Some(number("threshold")?),
+            "contained" => self.contained = Some(number("contained")?),
+            "limit" => self.limit = count(number("limit")?, "limit")?,
+            "max_candidates" => {
+                self.max_candidates = count(number("maxCandidates")?, "maxCandidates")?;
+            }
+            "deadline_ms" => self.deadline = deadline(number("timeoutMs")?, "timeoutMs")?,
+            "after" => self.times.start = whole(number("after")?, "after")?,
+            "before" => self.times.end = whole(number("before")?, "before")?,
+            "relate" => self.relate = Some(number("relate")?),
+            "keep" => {
+                self.keep = match value {
+                    "first" => Keep::First,
+                    "newest" => Keep::Newest,
+                    "longest" => Keep::Longest,
+                    _ => {
+                        let message = "keep must be 'first', 'newest' or 'longest'";
+                        return Err(Failure::invalid(message));
+                    }
+                }
+            }
+            _ => return Err(Failure::invalid(format!("there is no condition {name}"))),
+        }
+        Ok(())
     }
 
     /// Whether a stored document counts.
@@ -80,8 +101,8 @@ impl Terms {
         self.times.contains(&seen.time) && seen.key.starts_with(&self.prefix)
     }
 
-    /// The condition under which two documents match. As in Python, `contained` alone needs no
-    /// similarity; without either, the threshold of the index decides.
+    /// The condition under which two documents match. As in Python, the default threshold is 0 with
+    /// `contained`, and otherwise that of the index (`own`).
     pub(crate) fn alike(&self, own: f64) -> Alike {
         match self.contained {
             Some(contained) => {
@@ -91,7 +112,7 @@ impl Terms {
         }
     }
 
-    /// Applies them to a query of an index with this threshold.
+    /// Applies the conditions to a query of an index with the threshold `own`.
     pub(crate) fn query<'a>(
         &'a self,
         query: Query<'a>,
@@ -101,7 +122,7 @@ impl Terms {
         restrict!(query.alike(self.alike(own)), self, stop)
     }
 
-    /// The conditions of an admission to an index with this threshold.
+    /// The conditions of an admission to an index with the threshold `own`.
     pub(crate) fn admit<'a>(&'a self, own: f64, stop: Option<&'a Stop>) -> Admit<'a> {
         let mut admit = Admit::at(self.alike(own)).keep(self.keep).prefix(&self.prefix);
         if let Some(relate) = self.relate {

@@ -1,5 +1,5 @@
-//! Iterations over pairs, clusters and keys. JavaScript asks for a page at a time: a page is
-//! computed on the pool, and none before it is asked for.
+//! Iterations over pairs, clusters and keys. JavaScript requests one page at a time; the pool
+//! computes a page when it is requested.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// The number of keys, by which pages are cut.
+    /// The number of keys, which bounds a page.
     fn size(&self) -> usize {
         if let Self::Cluster(cluster) = self { cluster.keys.len() } else { 1 }
     }
@@ -35,7 +35,7 @@ pub(crate) type Page = Vec<Item>;
 pub(crate) type Items = Box<dyn Iterator<Item = nearkin::Result<Item>> + Send>;
 pub(crate) type Begin = Box<dyn FnOnce(Option<&Stop>) -> nearkin::Result<Items> + Send>;
 
-/// An iteration: before its first page, the work that begins it.
+/// An iteration. Before its first page it holds the work that starts it.
 enum State {
     Before(Begin),
     During(Items),
@@ -43,7 +43,7 @@ enum State {
 }
 
 impl State {
-    /// The next page. The iteration ends with an error, and when it was aborted.
+    /// The next page. An error or an abort ends the iteration.
     fn page(&mut self, stop: Option<&Stop>) -> Result<Page, Failure> {
         let mut all = match std::mem::replace(self, Self::Ended) {
             Self::Before(begin) => begin(stop)?,

@@ -17,7 +17,7 @@ pub struct NativeParams {
     pub(crate) inner: Arc<Params>,
 }
 
-/// Parameters, or why there are none.
+/// Parameters, or the failure.
 pub(crate) type Built = Either<NativeParams, Failure>;
 
 fn built(params: Result<Params, Failure>) -> Built {
@@ -45,7 +45,7 @@ impl NativeParams {
             .map_err(|error| napi::Error::from_reason(error.to_string()))
     }
 
-    /// What JavaScript shows of parameters, as JSON. Numbers of 64 bits are texts.
+    /// The properties of `Params` in `lib/params.js`, as JSON. Numbers of 64 bits are strings.
     #[napi]
     pub fn describe(&self) -> String {
         let p = &self.inner;

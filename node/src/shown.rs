@@ -1,10 +1,10 @@
-//! Answers of the engine as values of JavaScript: arrays, of which `lib/shapes.js` makes objects,
-//! many times faster than they can be made from here.
+//! Converts answers of the engine to arrays of JavaScript. `lib/shapes.js` makes objects of them,
+//! many times faster than N-API does.
 
 use napi::bindgen_prelude::{Array, BigInt, Null, ToNapiValue, Unknown};
 use napi::{Env, JsValue};
 use nearkin::{
-    Admission, Answer, Cluster, Containment, Decision, Document, Match, Outcome, Signature,
+    Admission, Answer, Cluster, Containment, Decision, Document, Match, Outcome, Signature, Stats,
     Verification, Written,
 };
 
@@ -21,7 +21,7 @@ struct Row<'e> {
 }
 
 impl<'e> Row<'e> {
-    /// With room for some fields, and for as many of each of some things.
+    /// With room for `fields`, and for `count` things of `of_each` fields.
     fn new(env: &'e Env, fields: usize, count: usize, of_each: usize) -> Result<Self, Failure> {
         let length = u32::try_from(count.saturating_mul(of_each).saturating_add(fields))
             .map_err(|_| Failure::invalid("the answer is too long for an array: give a limit"))?;
@@ -34,7 +34,7 @@ impl<'e> Row<'e> {
         Ok(())
     }
 
-    /// `undefined` if it was not asked for.
+    /// `undefined` if the search had no condition `contained`.
     fn push_containment(&mut self, containment: Option<Containment>) -> Result<(), Failure> {
         match containment {
             None => self.push(()),
@@ -151,7 +151,7 @@ fn admission<'e>(
         admission.change as f64]
 }
 
-/// Implements [`Shown`] for types of which a line says how.
+/// Implements [`Shown`] for each type with the expression beside it.
 macro_rules! shown {
     ($($type:ty: |$env:ident, $value:ident, $keys:ident| $show:expr;)+) => {
         $(impl Shown for $type {
@@ -164,14 +164,13 @@ macro_rules! shown {
     };
 }
 
-/// A text that JavaScript parses.
-pub(crate) struct Json(pub(crate) String);
-
 shown! {
     (): |env, _unit, _keys| value(env, ());
     bool: |env, is, _keys| value(env, is);
     u64: |env, number, _keys| value(env, number as f64);
-    Json: |env, text, _keys| value(env, text.0);
+    // JSON, of which `lib/shapes.js` makes an object.
+    Stats: |env, stats, _keys|
+        value(env, serde_json::to_string(&stats).map_err(nearkin::Error::other)?);
     Outcome: |env, outcome, _keys| value(env, outcome.as_str());
     Signature: |env, made, _keys| signature(env, &made);
     Vec<Option<Signature>>: |env, all, _keys| list(env, &all, |made| match made {

@@ -1,4 +1,4 @@
-//! Upkeep of an index: flush, compaction, verification, backups, closing.
+//! Maintenance of an index: flush, compaction, verification, backups, closing.
 
 use napi::Env;
 use napi_derive::napi;
@@ -6,9 +6,8 @@ use napi_derive::napi;
 use crate::failure::Failure;
 use crate::handle::{Handle, Source};
 use crate::job::{How, Reply, go_on, run};
-use crate::shown::Json;
 
-/// Calls an index or a reader; a snapshot is refused.
+/// Runs an expression on an index or a reader; refuses a snapshot.
 macro_rules! call_files {
     ($source:ident, $handle:ident => $call:expr) => {
         match $source {
@@ -54,16 +53,13 @@ impl Handle {
         self.run_source(env, how, |source, _| call_files!(source, files => files.backup(path)))
     }
 
-    /// The state of the index in numbers, as JSON.
+    /// The state of the index in numbers.
     #[napi]
     pub fn stats<'e>(&self, env: &'e Env, how: How<'_>) -> Reply<'e> {
-        self.run_source(env, how, |source, _| {
-            let stats = call_files!(source, files => files.stats())?;
-            Ok(Json(serde_json::to_string(&stats).map_err(nearkin::Error::other)?))
-        })
+        self.run_source(env, how, |source, _| call_files!(source, files => files.stats()))
     }
 
-    /// Follows the writer; returns whether there was something new.
+    /// Advances a reader to the current state; returns whether it changed.
     #[napi]
     pub fn refresh<'e>(&self, env: &'e Env, how: How<'_>) -> Reply<'e> {
         self.run_source(env, how, |source, _| match source {

@@ -1,7 +1,7 @@
 //! Writes: batches of edits, removals, and admission.
 
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, Float64Array};
+use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 use nearkin::{Admission, Admit, Batch, Edit, Index, Newcomer, Outcome, Signature, Written};
 
@@ -13,7 +13,8 @@ use crate::keys::{Bytes, owned};
 use crate::numbers::whole;
 use crate::options::Terms;
 
-/// One edit as given: a document is inserted, a payload alone is set, and nothing at all removes.
+/// An edit of a caller: it inserts its document, sets its payload if it has no document, and
+/// removes if it has neither.
 #[napi(object, object_to_js = false)]
 pub struct GivenEdit {
     pub key: Bytes,
@@ -22,7 +23,7 @@ pub struct GivenEdit {
     pub time_ms: Option<f64>,
 }
 
-/// An edit, free of JavaScript.
+/// An edit without values of JavaScript.
 struct OwnedEdit {
     key: Vec<u8>,
     document: Option<Document>,
@@ -43,7 +44,7 @@ fn owned_edits(given: Vec<GivenEdit>) -> Result<Vec<OwnedEdit>, Failure> {
     given.into_iter().enumerate().map(one).collect()
 }
 
-/// The signatures of edits; none for an edit without a document.
+/// The signatures of edits; `None` for an edit without a document.
 fn signatures(sketch: &Sketch, edits: &[OwnedEdit]) -> Result<Vec<Option<Signature>>, Failure> {
     let one = |(number, edit): (usize, &OwnedEdit)| {
         let signature = edit.document.as_ref().map(|document| sketch.signature(document));
@@ -125,11 +126,11 @@ impl Handle {
         env: &'e Env,
         how: How<'_>,
         given: Vec<GivenEdit>,
-        numbers: Float64Array,
+        settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
         let (sketch, edits, terms) =
-            (self.sketch.clone(), owned_edits(given), Terms::new(&numbers, prefix));
+            (self.sketch.clone(), owned_edits(given), Terms::new(&settings, prefix));
         self.run_writer(env, how, move |index, stop| {
             let (edits, terms) = (edits?, terms?);
             let admit = terms.admit(index.params().threshold(), stop);

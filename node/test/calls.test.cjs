@@ -152,6 +152,26 @@ test('containment', async () => {
   assert.ok(pairs[0].contained > 0.75);
 });
 
+test('conditions are checked, and errors name the option', async () => {
+  const index = Index.temporary(new Params());
+  index.insertSync('a', TEXT);
+  const none = { limit: Infinity, maxCandidates: Infinity, timeoutMs: Infinity, before: 1e15 };
+  assert.equal(index.querySync(LIKE, none).found, 1);
+  assert.equal(index.querySync(LIKE, { limit: undefined, before: new Date(1) }).found, 0);
+  for (const name of ['limit', 'maxCandidates', 'after', 'before']) {
+    const error = { code: 'NEARKIN_INVALID', message: RegExp(`^${name} must be a whole number`) };
+    assert.throws(() => index.querySync(LIKE, { [name]: 1.5 }), error);
+    assert.throws(() => index.querySync(LIKE, { [name]: NaN }), TypeError);
+  }
+  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs must be milliseconds/ };
+  assert.throws(() => index.querySync(LIKE, { timeoutMs: -1 }), late);
+  assert.equal(index.querySync(LIKE, { timeoutMs: 0 }).complete, false);
+  assert.equal(index.admitSync('b', LIKE, { reject: 1, relate: 0.5 }).duplicates.length, 1);
+  const kept = { code: 'NEARKIN_INVALID', message: /^keep must be/ };
+  assert.throws(() => index.admitSync('b', LIKE, { keep: 'best' }), kept);
+  assert.equal(index.admitSync('b', LIKE, { keep: 'newest' }).removed.length, 1);
+});
+
 test('a filter by time', async () => {
   const index = Index.temporary(new Params());
   const edits = [1000, 2000, 3000].map((time) => ({ key: `t${time}`, document: TEXT, time }));
