@@ -345,8 +345,8 @@ extern "C" {
 const char *nk_version(void);
 
 // Frees a handle of any kind, once; a null handle does nothing. Pointers into its results become
-// invalid. A call that still uses the handle on another thread completes first. `NK_BAD_HANDLE` if
-// the handle was freed before, or is no handle.
+// invalid. The call does not wait: a call that still uses the handle on another thread completes,
+// and drops the object. `NK_BAD_HANDLE` if the handle was freed before, or is no handle.
 //
 // An index that was not closed loses no acknowledged write, but its next open replays the log:
 // call `nk_index_close` first.

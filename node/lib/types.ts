@@ -61,8 +61,16 @@ export interface Settings {
 /** The name of a purpose, whose settings were measured: see TUNING.md. */
 export type Preset = 'documents' | 'archive' | 'training' | 'short' | 'code' | 'quotes';
 
+/** How a reader is opened. */
+export interface ReaderOptions<T extends KeyKind = 'string'> {
+  /** `mmap` (the default) or `pread`. */
+  readMode?: 'mmap' | 'pread';
+  /** Whether answers show keys as strings (the default) or as buffers. */
+  keys?: T;
+}
+
 /** How an index is opened. */
-export interface OpenOptions<T extends KeyKind = 'string'> {
+export interface OpenOptions<T extends KeyKind = 'string'> extends ReaderOptions<T> {
   /**
    * What a write promises when it returns: `sync` (the default) survives power loss, `os` a crash
    * of the program; a number is the maximum age, in milliseconds, of writes that may be lost.
@@ -70,20 +78,8 @@ export interface OpenOptions<T extends KeyKind = 'string'> {
   durability?: 'sync' | 'os' | number;
   /** Documents older than this many milliseconds are removed. Default: never. */
   ttlMs?: number;
-  /** `mmap` (the default) or `pread`. */
-  readMode?: 'mmap' | 'pread';
   /** Maximum memory for documents that are in no segment yet. */
   memtableBytes?: number;
-  /** Whether answers show keys as strings (the default) or as buffers. */
-  keys?: T;
-}
-
-/** How a reader is opened. */
-export interface ReaderOptions<T extends KeyKind = 'string'> {
-  /** `mmap` (the default) or `pread`. */
-  readMode?: 'mmap' | 'pread';
-  /** Whether answers show keys as strings (the default) or as buffers. */
-  keys?: T;
 }
 
 /** The condition under which two documents match. */
@@ -198,25 +194,15 @@ export interface Written {
 }
 
 /** The options of an admission. */
-export interface AdmitOptions {
+export interface AdmitOptions extends Omit<QueryOptions, 'threshold'> {
   /** A stored document of at least this similarity rejects the newcomer. Default: the threshold. */
   reject?: number;
-  /** Minimum share of the smaller of two documents that the larger one contains. */
-  contained?: number;
   /** Documents of at least this similarity are returned as `related`. */
   relate?: number;
   /** Which stays: the stored document (`first`, the default), the newcomer, or the longer one. */
   keep?: 'first' | 'newest' | 'longest';
-  /** Only documents that were inserted or last replaced at this time or later count. */
-  after?: Time;
-  /** Only documents that were inserted or last replaced before this time count. */
-  before?: Time;
   /** A tenant's part of the index: only documents with this prefix count, and keys must have it. */
   prefix?: Key;
-  /** Maximum number of matches returned. */
-  limit?: number;
-  /** Maximum number of candidates that are compared. */
-  maxCandidates?: number;
   /** Maximum time, in milliseconds: then the call fails and that newcomer is not written. */
   timeoutMs?: number;
 }
