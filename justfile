@@ -13,6 +13,7 @@ lint:
     cargo fmt --all --check
     cargo clippy --all-targets -- -D warnings
     cargo clippy -p nearkin --lib -- -D warnings
+    cargo clippy -p nearkin-sketch --lib -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
 # The main job on the corpus in tests/data.

@@ -59,7 +59,7 @@ pub(crate) fn load_with_hash(storage: &dyn Storage, path: &Path) -> Result<(Row,
         Ok(_) => planted!(CatalogNotSyncedAtOpen, Ok(()), storage.sync_dir(parent_of(path)))
             .or_io("sync", path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("look beside", path, error)),
+        Err(error) => return Err(crate::io_error("look beside", path, error)),
     }
     Ok((row, hash))
 }
@@ -75,7 +75,7 @@ pub(crate) fn create(storage: &dyn Storage, path: &Path, row: &Row) -> Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             replace(storage, path, row).map(|_| ())
         }
-        Err(error) => Err(Error::io("look for", path, error)),
+        Err(error) => Err(crate::io_error("look for", path, error)),
         Ok(_) => Err(Error::about(ErrorKind::Invalid, path, "there is a catalog already")),
     }
 }
@@ -170,7 +170,7 @@ fn replace(storage: &dyn Storage, path: &Path, row: &Row) -> Result<u64> {
         for left in [tmp, mark] {
             let _ = storage.remove(&left);
         }
-        return Err(Error::io("write", path, error));
+        return Err(crate::io_error("write", path, error));
     }
     let what = "it is unknown whether the catalog was written; reopen the index";
     Err(Error::about(ErrorKind::Unknown, path, what).caused_by(error))
@@ -201,9 +201,9 @@ fn read(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
         io::ErrorKind::NotFound => {
             Error::about(ErrorKind::NotFound, path, "catalog file not found").caused_by(error)
         }
-        _ => Error::io("open", path, error),
+        _ => crate::io_error("open", path, error),
     })?;
-    let refused = |error| Error::io("read", path, error);
+    let refused = |error| crate::io_error("read", path, error);
     let length = file.bytes().map_err(refused)?;
     if length == 0 || length > FILE_BYTES_MAX {
         return Err(damaged(path).caused_by(format!("it has {length} bytes")));

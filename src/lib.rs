@@ -158,25 +158,21 @@
 mod testing;
 
 mod catalog;
-mod curve;
 mod dedup;
 mod error;
 mod filter;
 mod format;
 mod index;
 mod memtable;
-mod params;
 pub mod passages;
 mod segment;
 pub mod shards;
-mod sketch;
 mod storage;
 mod sync;
 mod wal;
 
 pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Verified};
-pub(crate) use error::OrIo;
-pub use error::{Error, ErrorKind, Result};
+pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
     Comparisons, Decision, Document, DocumentView, Documents, Durability, Edit, Event, Exact,
@@ -184,12 +180,12 @@ pub use index::{
     Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot,
     Stats, Verification, VerifiedAdmit, Written,
 };
-pub use params::{
-    Containment, FoldOptions, Normalise, Params, ParamsBuilder, Preset, Scheme, SchemeName,
-    Shingles, Windows,
+pub use nearkin_sketch::{
+    Containment, Error, ErrorKind, FoldOptions, Item, ItemHash, Normalise, Original, Overlap,
+    Params, ParamsBuilder, Preset, Result, Scheme, SchemeName, Shingles, Signature, Sketcher,
+    Variety, Windows,
 };
 pub use segment::ReadMode;
-pub use sketch::{Item, ItemHash, Original, Overlap, Signature, Sketcher, Variety};
 #[cfg(any(test, fuzzing))]
 pub use testing::fuzzing;
 

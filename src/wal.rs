@@ -17,7 +17,7 @@ use crate::format::wal::{
     Operations, RECORD_ALIGN, RECORDS_BEGIN, RecordBuilder, RecordHeader, RecordKind, WalHeader,
 };
 use crate::storage::{self, File, OpenMode, Storage};
-use crate::{Error, OrIo, Result};
+use crate::{OrIo, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Wal {
             for left in [Some(&*tmp), ours, spare].into_iter().flatten() {
                 let _ = storage.remove(left);
             }
-            Error::io("create", path, error)
+            crate::io_error("create", path, error)
         })?;
         Ok(Self {
             file,

@@ -1,4 +1,4 @@
 //! Fuzzes signatures: computes them from parameters and a text, and compares with the definitions.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin::fuzzing::text(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| nearkin_sketch::fuzzing::text(data));

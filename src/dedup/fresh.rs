@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use crate::sketch::{Agreement, Signature};
-use crate::{Alike, Params};
+use crate::{Alike, Params, Signature};
+use nearkin_sketch::engine::Agreement;
 
 /// The kept documents of a batch. They are found by the same rule as in the index: an equal band,
 /// and enough equal rows.

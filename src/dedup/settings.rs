@@ -1,6 +1,7 @@
 //! The parameters of the index of kept documents: which bands find the duplicates.
 
 use crate::{Alike, Dedup, Params, ParamsBuilder, Result};
+use nearkin_sketch::engine::has_bands;
 
 /// Number of thresholds for which bands are tried, lowest first, before falling back to the highest
 /// one.
@@ -38,7 +39,7 @@ impl Dedup<'_> {
         let alike = alike.into().check()?;
         let needed = alike.similarity_needed();
         let params = given.clone().threshold(needed.max(LOWEST)).build()?;
-        if given.has_bands() { Ok(params) } else { Self::params(&params, alike) }
+        if has_bands(&given) { Ok(params) } else { Self::params(&params, alike) }
     }
 
     /// Parameters for deduplication by this condition, with signatures of existing parameters: only

@@ -1,8 +1,8 @@
 //! Tests deduplication, by the estimate and by exact comparison, against brute force.
 
 use super::*;
-use crate::sketch::Agreement;
 use crate::{Durability, ErrorKind, Maintenance, Options, Overlap, Params, Shingles, Sketcher};
+use nearkin_sketch::engine::Agreement;
 use std::collections::BTreeSet;
 
 /// Every row is a band of its own, so documents that share a shingle are found, except with

@@ -3,6 +3,7 @@
 //! Independent of any structure. Every read takes the name of the field, for the error message.
 
 use super::DecodeError;
+pub(crate) use nearkin_sketch::engine::{index, wide};
 
 /// Maximum change number or file number: low enough that adding a few of them cannot overflow. At a
 /// million numbers per second, it would be reached after 146,000 years.
@@ -93,19 +94,7 @@ pub(crate) fn with_crc<const N: usize>(fields: &[&[u8]]) -> [u8; N] {
     fixed(&[&fields.concat(), &crc])
 }
 
-/// `usize` to `u64`. Lossless wherever this crate builds (checked at compile time).
-pub(crate) const fn wide(count: usize) -> u64 {
-    const { assert!(size_of::<usize>() <= size_of::<u64>()) };
-    count as u64
-}
-
 /// `u64` to `usize`. A length that this machine cannot address means damage or a foreign file.
 pub(crate) fn narrow(count: u64, what: &'static str) -> Result<usize, DecodeError> {
     usize::try_from(count).map_err(|_| DecodeError::damaged(what, 0))
-}
-
-/// `u32` to `usize`. Lossless wherever this crate builds (checked at compile time).
-pub(crate) const fn index(ordinal: u32) -> usize {
-    const { assert!(size_of::<u32>() <= size_of::<usize>()) };
-    ordinal as usize
 }

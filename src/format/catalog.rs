@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::DecodeError;
 use super::bytes::{ByteReader, NUMBER_MAX, wide};
 use crate::Params;
+use nearkin_sketch::engine::validate;
 
 /// Version of the encoding.
 const VERSION: u8 = 1;
@@ -123,7 +124,7 @@ impl Row {
 
     /// Returns the first inconsistency of the row.
     fn problem(&self) -> Option<&'static str> {
-        if self.params.validate().is_err() {
+        if validate(&self.params).is_err() {
             return Some("parameters of the catalog row are out of range");
         }
         if self.floor > NUMBER_MAX || self.file_next > NUMBER_MAX {

@@ -8,9 +8,8 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::format::bytes::wide;
-use crate::params::Windows;
-use crate::sketch::{Signature, Sketcher};
-use crate::{Error, ErrorKind, Key, Params, Result};
+use crate::{Error, ErrorKind, Key, Params, Result, Signature, Sketcher, Windows};
+use nearkin_sketch::engine::{query_stride, text_with_units};
 
 /// Maximum length of the caller's key: the internal key appends the passage number.
 const KEY_BYTES_MAX: usize = 4_096 - NUMBER_BYTES;
@@ -116,7 +115,7 @@ impl PassageCutter {
     /// stored stride. So for any stored window there is a query window at a distance of at most an
     /// eighth of the stored stride.
     pub(super) fn of_query(&self, text: &str) -> Result<(Words, Vec<Piece>)> {
-        self.pieces(text, self.windows.query_stride())
+        self.pieces(text, query_stride(self.windows))
     }
 
     pub(super) fn windows(&self) -> Windows {
@@ -140,7 +139,7 @@ impl PassageCutter {
             };
             let bytes = first.0..last.1;
             let part = text.get(bytes.clone()).unwrap_or_default();
-            if let Some(signature) = self.sketcher.text_with_units(part)? {
+            if let Some(signature) = text_with_units(&self.sketcher, part)? {
                 pieces.push(Piece { words, bytes, signature });
             }
         }

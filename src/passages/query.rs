@@ -9,8 +9,7 @@ use std::ops::Range;
 use super::cut::{self, PassageCutter};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
-use crate::sketch::Signature;
-use crate::{Key, Match, Result, Snapshot};
+use crate::{Key, Match, Result, Signature, Snapshot};
 
 /// Number of query windows per batch of queries, which bounds the memory.
 const BATCH_PIECES: usize = small!(query::BATCH_PIECES, 256);

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::cut;
-use crate::sketch::{Signature, Sketcher};
-use crate::{Params, Result};
+use crate::{Params, Result, Signature, Sketcher};
+use nearkin_sketch::engine::{text_with_units, units_of};
 
 /// Maximum length of a traced piece, in words. Tracing costs one signature per word.
 const PIECE_WORDS_MAX: usize = 50;
@@ -87,7 +87,7 @@ struct Traced {
 
 impl QuotationRules {
     pub(super) fn for_params(params: &Params, window: usize) -> Self {
-        let (units, rows) = (params.shingles().units(), params.hashes() as f64);
+        let (units, rows) = (units_of(params.shingles()), params.hashes() as f64);
         let accidents = rows / 2f64.powf(f64::from(params.lane_bits()));
         let hits_per_word = rows / window as f64;
         // A stretch of matching words of this length has no hit with a probability of only 1/50
@@ -279,7 +279,7 @@ impl<'a> Tracer<'a> {
         let first = self.places.get(words.start).map_or(0, |place| place.0);
         let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));
         let text = last.and_then(|last| self.text.get(first..last.1)).unwrap_or_default();
-        match self.sketcher.text_with_units(text)? {
+        match text_with_units(&self.sketcher, text)? {
             // The only word may be a whole text without words.
             None if self.places.len() == 1 && words == (0..1) => cut::whole(self.sketcher, text),
             signature => Ok(signature),

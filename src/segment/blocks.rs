@@ -73,7 +73,7 @@ impl<'a> VerifiedBody<'a> {
 /// The error if a file cannot be mapped.
 pub(crate) fn not_mapped(path: &Path, error: std::io::Error) -> Error {
     if !is_without_maps(&error) {
-        return Error::io("map", path, error);
+        return crate::io_error("map", path, error);
     }
     let message = format!(
         "cannot map {}: its file system does not support memory maps ({error}); open the index \

@@ -4,7 +4,7 @@ use super::reader::Segment;
 use crate::Result;
 use crate::filter::{BandFilter, ColumnBits, Columns};
 use crate::format::bytes::{index, wide};
-use crate::sketch::band_key;
+use nearkin_sketch::engine::band_key;
 use std::sync::Arc;
 
 /// Number of documents that are read together.

@@ -10,7 +10,7 @@
 //!
 //! Works on bytes and positions only.
 
-use crate::sketch::{BitWindow, equal_bits};
+use nearkin_sketch::engine::{BitWindow, equal_bits};
 use std::ops::Range;
 
 /// Size of a cache line in bytes.

@@ -11,8 +11,8 @@ use super::reader::Segment;
 use super::tables::{key_hash, split};
 use crate::format::blocks::STARTS_PER_BASE;
 use crate::format::bytes::{index, wide};
-use crate::sketch::BitWindow;
 use crate::{Error, Result};
+use nearkin_sketch::engine::BitWindow;
 use std::borrow::Cow;
 use std::ops::Range;
 

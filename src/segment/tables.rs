@@ -6,7 +6,7 @@
 use super::Shape;
 use crate::format::blocks::groups_of;
 use crate::format::bytes::index;
-pub(super) use crate::sketch::{band_key, key_hash};
+pub(super) use nearkin_sketch::engine::{band_key, key_hash};
 use std::ops::Range;
 
 /// The group and fingerprint of a key: bits 64 and up, and bits 48 to 63, of the product key x

@@ -1,7 +1,7 @@
 //! The rows of the band join, and the shard of a key.
 
-use crate::sketch::band_key;
 use crate::{Error, Params, Result};
+use nearkin_sketch::engine::band_key;
 use std::ops::Range;
 
 /// A row of the band join: this document is in the bucket (`band`, `band_key`).

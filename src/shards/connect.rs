@@ -3,7 +3,7 @@
 use super::bands::count_of;
 use super::verify::{VerifiedPair, Verifier};
 use crate::Result;
-use crate::sketch::{Agreement, first_shared_band};
+use nearkin_sketch::engine::{Agreement, first_shared_band};
 
 /// The documents of one component among those of the bucket that were visited.
 type Members = Vec<usize>;

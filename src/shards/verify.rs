@@ -2,8 +2,8 @@
 
 use super::bands::count_of;
 use crate::format::bytes::index;
-use crate::sketch::{Agreement, first_shared_band};
 use crate::{Alike, Error, Params, Result};
+use nearkin_sketch::engine::{Agreement, first_shared_band};
 use std::ops::Range;
 
 /// Finds the pairs among the documents of a bucket: they have enough equal rows and share no

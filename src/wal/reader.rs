@@ -104,7 +104,7 @@ impl LogReader {
             io::ErrorKind::NotFound => {
                 Error::corrupt(path, 0, "the WAL that the catalog lists is missing")
             }
-            _ => Error::io("read", path, error),
+            _ => crate::io_error("read", path, error),
         })?;
         let reader = Self {
             file,

@@ -2,12 +2,11 @@
 
 use super::handle::Index;
 use super::reader::Reader;
-use crate::Result;
 use crate::index::read::{Alike, Clusters, Document, Documents, Keys, Pairs, Progress};
 use crate::index::read::{Queries, Query};
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
-use crate::sketch::Signature;
+use crate::{Result, Signature};
 use std::ops::ControlFlow;
 
 impl Index {

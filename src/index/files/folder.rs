@@ -49,7 +49,7 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             return Err(Error::invalid(format!("{} is a file, not an index", dir.display())));
         }
-        Err(error) => return Err(Error::io("read", dir, error)),
+        Err(error) => return Err(crate::io_error("read", dir, error)),
     };
     let is = |entry: &DirEntry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
     if entries.iter().any(|entry| is(entry, names.catalog())) {
@@ -103,13 +103,13 @@ pub(crate) fn take_lock(storage: &dyn Storage, names: &Names) -> Result<Lock> {
                     "this process has the index open already; close that handle, or share it";
                 return Err(Error::about(ErrorKind::Locked, names.root(), what));
             }
-            Err(error) if !is_busy(&error) => return Err(Error::io("lock", &path, error)),
+            Err(error) if !is_busy(&error) => return Err(crate::io_error("lock", &path, error)),
             Err(_) => {}
         }
         match storage.lock_shared(&path) {
             Ok(_) => {}
             Err(error) if is_busy(&error) => break,
-            Err(error) => return Err(Error::io("lock", &path, error)),
+            Err(error) => return Err(crate::io_error("lock", &path, error)),
         }
         thread::sleep(PAUSE);
     }
@@ -126,7 +126,7 @@ pub(crate) fn is_locked(storage: &dyn Storage, names: &Names) -> Result<bool> {
             // The index was copied without its lock file, or the file system has no locks: no
             // process can write there through this crate.
             io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Ok(false),
-            _ => Err(Error::io("lock", &names.lock(), error)),
+            _ => Err(crate::io_error("lock", &names.lock(), error)),
         },
     }
 }
@@ -158,7 +158,7 @@ pub(crate) fn newest_generation(storage: &dyn Storage, names: &Names) -> Result<
         {
             Ok(None)
         }
-        Err(error) => Err(Error::io("read", &folder, error)),
+        Err(error) => Err(crate::io_error("read", &folder, error)),
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn is_sharded(storage: &dyn Storage, names: &Names) -> Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Ok(newest_generation(storage, names)?.is_some())
         }
-        Err(error) => Err(Error::io("look at", &names.catalog(), error)),
+        Err(error) => Err(crate::io_error("look at", &names.catalog(), error)),
     }
 }
 
@@ -178,6 +178,6 @@ pub(crate) fn list_if_any(storage: &dyn Storage, dir: &Path) -> Result<Option<Ve
     match storage.list(dir) {
         Ok(entries) => Ok(Some(entries)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io("read", dir, error)),
+        Err(error) => Err(crate::io_error("read", dir, error)),
     }
 }

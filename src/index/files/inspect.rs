@@ -10,11 +10,11 @@ use crate::index::state::commit;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Watch;
-use crate::sketch::key_hash;
 use crate::storage::names::Ending;
 use crate::sync::PoisonError;
 use crate::wal::LogReader;
 use crate::{Error, ErrorKind, Result, catalog};
+use nearkin_sketch::engine::key_hash;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub(crate) fn stats(core: &Core) -> Result<Stats> {
         syncs: counters.syncs,
         snapshots_pinning: pinned,
         unicode_created,
-        unicode: crate::sketch::unicode_versions(),
+        unicode: nearkin_sketch::engine::unicode_versions(),
         recovery: core.recovery,
         maintenance_failure: last_maintenance_error(core),
     })
@@ -83,7 +83,7 @@ fn bytes_of_files(core: &Core, folder: &Path) -> Result<u64> {
             Ok(length) => bytes += length,
             // Deleted since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("read", folder, error)),
+            Err(error) => return Err(crate::io_error("read", folder, error)),
         }
     }
     Ok(bytes)

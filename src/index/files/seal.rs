@@ -15,6 +15,7 @@ use crate::segment::Builder;
 use crate::storage::{OpenMode, Storage};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, Params, Result};
+use nearkin_sketch::engine::validate;
 use std::path::Path;
 
 /// The identity of the index and the file number, which go into the header of a sealed file. They
@@ -196,7 +197,7 @@ pub(crate) fn seal_on(
     let docs = docs.ok_or_else(|| Error::invalid("a segment has from 1 to 2^32 - 2 documents"))?;
     match storage.open(path, OpenMode::Read) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("look for", path, error)),
+        Err(error) => return Err(crate::io_error("look for", path, error)),
         Ok(_) => {
             let what = "the file exists; seal to a new path";
             return Err(Error::about(ErrorKind::Exists, path, what));
@@ -223,7 +224,7 @@ pub(crate) fn seal_on(
 }
 
 fn check(params: &Params, documents: &[Document]) -> Result<()> {
-    params.validate()?;
+    validate(params)?;
     if params.passages().is_some() {
         return Err(Error::invalid("passages cannot be sealed; insert the texts"));
     }

@@ -10,8 +10,8 @@ use crate::format::catalog::SegmentEntry;
 use crate::index::state::merging::{Merge, run};
 use crate::memtable::Memtable;
 use crate::segment::{Need, Rebuild, Run, Shape};
-use crate::sketch::key_hash;
 use crate::sync::{mpsc, thread};
+use nearkin_sketch::engine::key_hash;
 
 /// Minimum number of documents for which a second thread is started.
 const DOCS_MIN: usize = small!(parallel_tables::DOCS_MIN, 8 * 1024);

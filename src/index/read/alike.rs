@@ -1,10 +1,10 @@
 //! The condition that makes two documents a pair: a minimum similarity, or a minimum containment of
 //! the smaller document in the larger one.
 
-use crate::curve::THRESHOLD_SLACK;
-use crate::params::{Containment, ERRORS_BELOW};
-use crate::sketch::{needed_for_containment, needed_for_similarity};
-use crate::{Error, Original, Overlap, Params, Result};
+use crate::{Containment, Error, Original, Overlap, Params, Result};
+use nearkin_sketch::engine::{
+    ERRORS_BELOW, THRESHOLD_SLACK, needed_for_containment, needed_for_similarity, overlap_from,
+};
 use std::fmt;
 
 /// The condition that makes two documents a pair: a minimum similarity, or a minimum containment.
@@ -99,7 +99,7 @@ impl Alike {
         if let Some(contained) = self.contained {
             needed = needed.max(needed_for_containment(a, b, contained));
         }
-        let found = a.overlap_of(b, needed)?;
+        let found = overlap_from(a, b, needed)?;
         let contains_enough = self.contained.is_none_or(|least| found.containment >= least);
         (contains_enough && found.similarity >= self.threshold).then_some(found)
     }

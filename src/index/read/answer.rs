@@ -2,8 +2,7 @@
 
 use crate::index::state::excerpt::Excerpt;
 use crate::index::state::recovery::Recovery;
-use crate::params::{Containment, Params};
-use crate::sketch::{Overlap, Signature};
+use crate::{Containment, Overlap, Params, Signature};
 use std::fmt;
 use std::ops::ControlFlow;
 

@@ -3,7 +3,7 @@
 use crate::Params;
 use crate::format::bytes::index;
 use crate::index::state::versions::Place;
-use crate::sketch::{Agreement, count_equal_rows, first_shared_band, shares_a_band};
+use nearkin_sketch::engine::{Agreement, count_equal_rows, first_shared_band, shares_a_band};
 
 /// A live document that satisfies the law for one of the signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

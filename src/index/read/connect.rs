@@ -12,8 +12,8 @@ use super::sweep::{RangeEntry, Sweep};
 use crate::format::bytes::wide;
 use crate::index::read::answer::Progress;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::sketch::{Agreement, first_shared_band};
 use crate::{Error, ErrorKind, Result};
+use nearkin_sketch::engine::{Agreement, first_shared_band};
 use std::ops::ControlFlow;
 
 /// Number of entries that are handled, or pairs that are compared, between two progress reports.
@@ -208,6 +208,7 @@ impl<'a> Bucket<'a> {
 mod tests {
     use super::*;
     use crate::index::read::sweep::tests::{index, pairs};
+    use nearkin_sketch::engine::signature_from_parts;
 
     fn go_on(_: Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -258,7 +259,7 @@ mod tests {
             let index = index.expect("created");
             for (key, lanes) in documents.iter().enumerate() {
                 let lanes = lanes.to_vec().into_boxed_slice();
-                let signature = crate::Signature::from_parts(&params, 1, lanes);
+                let signature = signature_from_parts(&params, 1, lanes);
                 index.insert((key as u64).to_le_bytes(), &signature).expect("inserted");
             }
             let snapshot = index.snapshot();

@@ -5,9 +5,8 @@
 #[cfg(doc)]
 use super::Query;
 use super::{Alike, Match, Pair, Snapshot};
-use crate::Result;
 use crate::index::state::versions::Place;
-use crate::sketch::{Original, Overlap};
+use crate::{Original, Overlap, Result};
 
 /// The result of comparing the original documents of a match or a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]

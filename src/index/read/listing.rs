@@ -6,8 +6,8 @@ use crate::index::read::locate::locate_all;
 use crate::index::read::ordered::{Ordered, each_live_key, least_keys};
 use crate::index::state::key::Key;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::sketch::key_hash;
 use crate::{Document, Result};
+use nearkin_sketch::engine::key_hash;
 use std::fmt;
 use std::ops::ControlFlow;
 

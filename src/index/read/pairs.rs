@@ -247,8 +247,8 @@ mod tests {
     use super::*;
     use crate::index::read::sweep::BATCH_PAIRS;
     use crate::index::read::sweep::tests::index;
-    use crate::sketch::Signature;
     use crate::{ErrorKind, Index, Options, Params};
+    use nearkin_sketch::engine::signature_from_parts;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -303,7 +303,7 @@ mod tests {
         let index = index.expect("a new folder");
         let documents = (0..200_u8).map(|number| {
             let bytes = std::array::from_fn::<_, 16, _>(|at| if at < 4 { 0 } else { number });
-            (number, Signature::from_parts(&params, 1, Box::new(bytes)))
+            (number, signature_from_parts(&params, 1, Box::new(bytes)))
         });
         for (number, signature) in documents {
             index.insert([number], &signature).expect("a disk with room");

@@ -7,8 +7,7 @@ use crate::index::read::query::{BATCH_SIGNATURES, CheckedTerms};
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::terms::Terms;
 use crate::index::state::versions::Snapshot;
-use crate::sketch::Signature;
-use crate::{Answer, Result};
+use crate::{Answer, Result, Signature};
 use std::fmt;
 
 /// A builder for one query per signature, all run together.

@@ -12,8 +12,7 @@ use crate::index::read::search::Search;
 use crate::index::read::terms::Terms;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
-use crate::sketch::Signature;
-use crate::{Answer, Error, ErrorKind, Result};
+use crate::{Answer, Error, ErrorKind, Result, Signature};
 use std::fmt;
 
 /// A builder for a search for similar documents.

@@ -9,8 +9,7 @@ use super::candidate::Found;
 use super::terms::{DocumentView, Filter, Stop};
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::params::Containment;
-use crate::{Match, Result};
+use crate::{Containment, Match, Result};
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
 

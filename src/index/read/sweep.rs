@@ -10,8 +10,8 @@ use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::Progress;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::sketch::{Agreement, band_key, first_shared_band};
 use crate::{Error, ErrorKind, Result};
+use nearkin_sketch::engine::{Agreement, band_key, first_shared_band};
 use std::ops::ControlFlow;
 
 /// Approximate number of entries that are collected at once.
@@ -298,8 +298,8 @@ impl Snapshot {
 pub(super) mod tests {
     use super::*;
     use crate::index::state::options::{Durability, Maintenance};
-    use crate::sketch::Signature;
     use crate::{Batch, Index, Options, Params};
+    use nearkin_sketch::engine::signature_from_parts;
 
     /// An index with two segments and a memtable. Its documents have few different bands, and some
     /// are dead.
@@ -318,7 +318,7 @@ pub(super) mod tests {
                     let noise = u8::from((random >> 33).is_multiple_of(8));
                     *byte = u8::try_from(at % 100).expect("small") + 100 * noise;
                 }
-                let signature = Signature::from_parts(&params, 1, Box::new(bytes));
+                let signature = signature_from_parts(&params, 1, Box::new(bytes));
                 batch = batch.insert((part * 1_000 + at).to_le_bytes(), &signature);
             }
             index.write(batch).expect("a disk with room");

@@ -6,10 +6,10 @@
 use super::core::Core;
 use super::group::{Shared, Stopped};
 use super::options::Durability;
+use crate::Result;
 use crate::storage::lock::LockLost;
 use crate::sync::atomic::Ordering;
 use crate::sync::{MutexGuard, PoisonError};
-use crate::{Error, Result};
 use std::io;
 
 /// Checks that this handle is still the only writer of the index. One system call.
@@ -23,7 +23,7 @@ pub(crate) fn refuse_if_stopped(core: &Core) -> Result<()> {
     if let Err(error) = check_lock(core) {
         match LockLost::from_io_error(&error) {
             Some(lost) => core.group.note_lost(lost),
-            None => return Err(Error::io("look at the lock of", core.names.root(), error)),
+            None => return Err(crate::io_error("look at the lock of", core.names.root(), error)),
         }
     }
     match &core.group.lock().stopped {
@@ -35,7 +35,7 @@ pub(crate) fn refuse_if_stopped(core: &Core) -> Result<()> {
 /// Refuses calls after a shutdown.
 pub(crate) fn refuse_if_shut_down(core: &Core) -> Result<()> {
     if core.shut_down.load(Ordering::Acquire) {
-        return Err(Error::closed(core.names.root(), LockLost::Released));
+        return Err(crate::closed_error(core.names.root(), LockLost::Released));
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ pub(crate) fn refuse_if_shut_down(core: &Core) -> Result<()> {
 /// of them held at the fork is never released.
 pub(crate) fn refuse_in_child(core: &Core) -> Result<()> {
     if core.is_in_child() {
-        return Err(Error::closed(core.names.root(), LockLost::Forked));
+        return Err(crate::closed_error(core.names.root(), LockLost::Forked));
     }
     Ok(())
 }
@@ -147,7 +147,7 @@ fn lead<'a>(core: &'a Core, mut shared: MutexGuard<'a, Shared>) -> Result<MutexG
             core.view.show(covered);
         }
         Err(error) => {
-            planted!(PoisonForgotten => return Err(Error::new(crate::ErrorKind::Unknown, "")));
+            planted!(PoisonForgotten => return Err(crate::Error::new(crate::ErrorKind::Unknown, "")));
             group.stop(&mut shared, || Stopped::by(&error));
         }
     }

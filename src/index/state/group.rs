@@ -84,7 +84,7 @@ impl Stopped {
                     "the handle refuses writes, because a sync failed ({cause}); reopen the index"
                 ),
             ),
-            Self::LockLost(lost) => Error::closed(dir, *lost),
+            Self::LockLost(lost) => crate::closed_error(dir, *lost),
         }
     }
 

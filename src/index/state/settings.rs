@@ -1,9 +1,9 @@
-//! Options of an opening as text: see `src/params/settings.rs`.
+//! Options of an opening as text: see `sketch/src/params/settings.rs`.
 
 use super::options::{Durability, Maintenance, Options};
-use crate::params::settings::{each_once, parse, unknown, value};
 use crate::segment::ReadMode;
 use crate::{Error, Result};
+use nearkin_sketch::engine::{each_once, parse, unknown, value};
 use std::str::FromStr;
 use std::time::Duration;
 

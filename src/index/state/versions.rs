@@ -8,12 +8,12 @@ use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
 use crate::memtable::Memtable;
 use crate::segment::{Dead, Segment, StoredDocument};
-use crate::sketch::{Signature, key_hash};
 use crate::storage::Storage;
 use crate::storage::lock::{Lock, LockLost};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Weak};
-use crate::{Document, Error, Params, Result};
+use crate::{Document, Error, Params, Result, Signature};
+use nearkin_sketch::engine::{key_hash, signature_from_parts};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
@@ -205,13 +205,13 @@ impl Snapshot {
         let Some(place) = self.locate(key.into().as_bytes())? else { return Ok(None) };
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
         let shingles = self.shingle_count(place)?;
-        Ok(Some(Signature::from_parts(self.params(), shingles, bytes)))
+        Ok(Some(signature_from_parts(self.params(), shingles, bytes)))
     }
 
     /// Refuses queries on a handle that was shut down.
     pub(crate) fn refuse_if_closed(&self) -> Result<()> {
         match &self.state.closed {
-            Some(dir) => Err(Error::closed(dir, LockLost::Released)),
+            Some(dir) => Err(crate::closed_error(dir, LockLost::Released)),
             None => Ok(()),
         }
     }
@@ -332,7 +332,7 @@ impl Snapshot {
 
     pub(crate) fn document(&self, place: Place) -> Result<Document> {
         let bytes = self.signature_bytes(place)?.into_owned().into_boxed_slice();
-        let signature = Signature::from_parts(self.params(), self.shingle_count(place)?, bytes);
+        let signature = signature_from_parts(self.params(), self.shingle_count(place)?, bytes);
         let (key, payload, time) = self.text(place)?;
         let (key, payload) = (key.into_owned(), payload.into_owned());
         Ok(Document { key, payload, time, signature })
@@ -385,5 +385,5 @@ pub(crate) fn other_parameters() -> Error {
 /// The BandKeys of a signature, in order of the bands.
 pub(crate) fn band_keys(params: &Params, signature: &[u8], out: &mut Vec<u64>) {
     let bands = signature.chunks_exact(params.band_bytes()).take(params.bands());
-    out.extend(bands.map(crate::sketch::band_key));
+    out.extend(bands.map(nearkin_sketch::engine::band_key));
 }

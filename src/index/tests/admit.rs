@@ -4,10 +4,12 @@ use super::copies::{DIR, disk, options, params, signature};
 use crate::index::write::batch::Operation;
 use crate::index::write::plan::key_hashes;
 use crate::index::write::write_path;
-use crate::sketch::Signature;
 use crate::testing::planted::{Bug, Planted};
 use crate::testing::sim::Sim;
-use crate::{Admission, Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome};
+use crate::{
+    Admission, Admit, Decision, ErrorKind, Index, Keep, Match, Newcomer, Outcome, Signature,
+};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -19,7 +21,7 @@ fn index(sim: &Sim) -> Index {
 fn near(value: u8, changed: usize, shingles: u32) -> Signature {
     let mut bytes = vec![value; 16];
     bytes[16 - changed..].fill(value + 100);
-    Signature::from_parts(&params(), shingles, bytes.into_boxed_slice())
+    signature_from_parts(&params(), shingles, bytes.into_boxed_slice())
 }
 
 fn keys(matches: &[Match]) -> Vec<&str> {

@@ -1,11 +1,10 @@
 //! Admission with the caller's conditions: tenants, deadlines, limits. The model covers the rest.
 
 use super::copies::{self, DIR, disk, options, params};
-use crate::sketch::Signature;
 use crate::testing::sim::Sim;
 use crate::{
     Admit, Alike, Batch, Decision, DocumentView, Edit, ErrorKind, Index, Keep, Newcomer, Outcome,
-    Params, Shingles,
+    Params, Shingles, Signature,
 };
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,8 +3,9 @@
 
 use crate::{
     Admission, Admit, Alike, Decision, Durability, Error, ErrorKind, Index, Keep, Maintenance,
-    Newcomer, Options, Original, Overlap, Params, Shingles, Signature, Sketcher,
+    Newcomer, Options, Original, Overlap, Params, Shingles, Sketcher,
 };
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
@@ -77,7 +78,11 @@ fn by_force(
         let (a, b) = (own.signature(), other.signature());
         let bands =
             a.as_bytes().chunks(params.band_bytes()).zip(b.as_bytes().chunks(params.band_bytes()));
-        let equal_rows = crate::sketch::equal_rows(a.as_bytes(), b.as_bytes(), params.lane_bits());
+        let equal_rows = nearkin_sketch::engine::count_equal_rows(
+            a.as_bytes(),
+            b.as_bytes(),
+            params.lane_bits(),
+        );
         let counts = (a.shingle_count(), b.shingle_count());
         let reaches =
             |alike: Alike| alike.for_verification().is_reached(&params, equal_rows, counts);
@@ -351,7 +356,7 @@ fn a_candidate_of_another_count_is_looked_at_again() {
     let (related, own) = (run(&sketcher, 5), run(&sketcher, 0));
     index.insert("related", related.signature()).expect("inserted");
     let rows = related.signature().as_bytes();
-    let longer = Signature::from_parts(&params(), 21, rows.into());
+    let longer = signature_from_parts(&params(), 21, rows.into());
     let mut fetch = |_: &[u8]| {
         index.insert("related", &longer)?;
         Ok(Some(related.clone()))

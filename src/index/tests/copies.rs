@@ -3,13 +3,13 @@
 use crate::index::files::copy::backup;
 use crate::index::files::folder::{refuse_existing, take_lock};
 use crate::index::state::options::{Maintenance, Options};
-use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
 use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::{Fault, FaultKind, Moment, Sim};
-use crate::{Batch, ErrorKind, Index, Params, ReadMode, Reader};
+use crate::{Batch, ErrorKind, Index, Params, ReadMode, Reader, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ pub(super) fn params() -> Params {
 
 pub(super) fn signature(params: &Params, value: u8) -> Signature {
     let bytes = vec![value; params.signature_bytes()].into_boxed_slice();
-    Signature::from_parts(params, 3, bytes)
+    signature_from_parts(params, 3, bytes)
 }
 
 /// Two segments, deaths in a dead file, and changes that are only in the WAL.

@@ -1,9 +1,9 @@
 //! Group commit, on a disk whose syncs wait for the test.
 
-use crate::sketch::Signature;
 use crate::storage::lock::Lock;
 use crate::storage::{Counters, DirEntry, Disk, File, Map, OpenMode, Storage};
-use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params};
+use crate::{Batch, ErrorKind, Index, Maintenance, Options, Outcome, Params, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -137,7 +137,7 @@ impl File for GatedFile {
 }
 
 fn signature(params: &Params, byte: u8) -> Signature {
-    Signature::from_parts(params, 1, vec![byte; params.signature_bytes()].into())
+    signature_from_parts(params, 1, vec![byte; params.signature_bytes()].into())
 }
 
 /// An index that holds the document "first", and the gate of its disk.

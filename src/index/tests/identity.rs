@@ -2,9 +2,9 @@
 //! or deleted while open, deleted locks, and forks. On real disks: `tests/it/moved.rs`.
 
 use crate::index::state::options::Maintenance;
-use crate::sketch::Signature;
 use crate::testing::sim::Sim;
-use crate::{Batch, ErrorKind, Index, Options, Params, Reader, Result};
+use crate::{Batch, ErrorKind, Index, Options, Params, Reader, Result, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn options() -> Options {
 fn signature(number: u8) -> Signature {
     let params = params();
     let bytes = vec![number; params.signature_bytes()];
-    Signature::from_parts(&params, 1, bytes.into_boxed_slice())
+    signature_from_parts(&params, 1, bytes.into_boxed_slice())
 }
 
 fn create(sim: &Sim, dir: &str) -> Index {

@@ -3,8 +3,10 @@
 use super::copies::{answers, disk, index, options, params, signature};
 use crate::index::tests::copies::DIR;
 use crate::testing::sim::Sim;
-use crate::{Batch, Durability, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles};
-use crate::{Signature, Sketcher};
+use crate::{
+    Batch, Durability, ErrorKind, Imported, Index, Options, Params, Scheme, Shingles, Signature,
+    Sketcher,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;

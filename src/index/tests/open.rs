@@ -4,9 +4,9 @@
 #![expect(clippy::disallowed_methods, reason = "damages files on purpose")]
 
 use crate::index::state::options::{Durability, Maintenance};
-use crate::sketch::Signature;
 use crate::storage::{Counters, Disk, OpenMode, Storage};
-use crate::{Batch, Index, Options, Params};
+use crate::{Batch, Index, Options, Params, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn options() -> Options {
 fn signature(params: &Params, number: u64) -> Signature {
     let low = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
     let high = (!number).wrapping_mul(0xBF58_476D_1CE4_E5B9).to_le_bytes();
-    Signature::from_parts(params, 1, [low, high].concat().into_boxed_slice())
+    signature_from_parts(params, 1, [low, high].concat().into_boxed_slice())
 }
 
 /// Makes an index of one segment, and closes it cleanly.

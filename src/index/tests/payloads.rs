@@ -4,6 +4,7 @@
 use super::copies::{DIR, disk, options, params, signature};
 use crate::testing::sim::Sim;
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -137,7 +138,7 @@ fn an_equal_signature_with_another_count_is_written() {
     let index = create(&sim, options());
     let of = |shingles| {
         let equal = one(1);
-        Signature::from_parts(&params(), shingles, equal.as_bytes().into())
+        signature_from_parts(&params(), shingles, equal.as_bytes().into())
     };
     for flushed in [false, true] {
         let key = [u8::from(flushed)];

@@ -49,7 +49,7 @@ pub(crate) fn go_on_after_tail(
 ) -> Result<()> {
     let path = core.names.numbered(identity.number, Ending::Wal);
     let wal = Wal::resume(&*core.storage, &path, identity, replay)
-        .map_err(|error| crate::Error::io("open", &path, error))?;
+        .map_err(|error| crate::io_error("open", &path, error))?;
     core.group.restart(Some(wal.file().clone()), writer.mark(wal.end()));
     writer.wal = Some(wal);
     Ok(())

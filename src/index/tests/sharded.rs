@@ -8,7 +8,8 @@ use crate::index::files::sharded::{Manifest, ManifestFile, Shards, shard_of};
 use crate::storage::Storage;
 use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::Sim;
-use crate::{Document, Error, ErrorKind, Index, Options, Reader, Result, Signature, Snapshot};
+use crate::{Document, Error, ErrorKind, Index, Options, Reader, Result, Snapshot};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) fn document(at: u32, version: u8) -> Document {
     let family = u8::try_from(at % 23).expect("small");
     let row = |row: u32| if (row * 7 + at).is_multiple_of(9) { 100 + version } else { family };
     let lanes: Vec<u8> = (0..16).map(row).collect();
-    let signature = Signature::from_parts(&params(), 3, lanes.into_boxed_slice());
+    let signature = signature_from_parts(&params(), 3, lanes.into_boxed_slice());
     let document = Document::new(format!("k{at}"), signature);
     document.with_payload([version, 1]).with_time(u64::from(at))
 }

@@ -2,9 +2,9 @@
 
 use crate::index::state::options::{Durability, Maintenance};
 use crate::index::tests::copies::answers;
-use crate::sketch::equal_rows;
 use crate::storage::{Disk, Memory, OpenMode, ScratchStorage, Storage};
 use crate::{Batch, ErrorKind, Index, Options, Outcome, Params, Reader, Signature};
+use nearkin_sketch::engine::{count_equal_rows, signature_from_parts};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Random {
             let noise = u8::from(self.below(9) == 0);
             *byte = 10 * bands[at / params.band_bytes()] + noise;
         }
-        Signature::from_parts(params, 1, bytes.into_boxed_slice())
+        signature_from_parts(params, 1, bytes.into_boxed_slice())
     }
 }
 
@@ -63,7 +63,7 @@ fn by_force(model: &Model, params: &Params, query: &Signature) -> Vec<Vec<u8>> {
             bands.into_iter().any(|(a, b)| a == b)
         })
         .map(|(key, other)| {
-            (equal_rows(query.as_bytes(), other.as_bytes(), params.lane_bits()), key.clone())
+            (count_equal_rows(query.as_bytes(), other.as_bytes(), params.lane_bits()), key.clone())
         })
         .filter(|(equal, _)| *equal >= least)
         .collect();

@@ -16,8 +16,7 @@ use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::write_path;
-use crate::sketch::{Original, Signature};
-use crate::{Error, Result};
+use crate::{Error, Original, Result, Signature};
 use std::fmt;
 
 mod candidacy;

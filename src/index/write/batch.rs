@@ -1,10 +1,9 @@
 //! Batches of operations and their outcomes. Plain data.
 
-use crate::Document;
 use crate::format::wal::LoggedOperation;
 use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;
-use crate::sketch::Signature;
+use crate::{Document, Signature};
 use std::fmt;
 
 /// Operations that take effect together: after a crash, either all of them or none are stored.

@@ -7,9 +7,9 @@ use crate::format::bytes::index;
 use crate::format::wal::LoggedOperation;
 use crate::index::read::locate::locate_all;
 use crate::index::state::versions::{Place, Snapshot};
-use crate::sketch::key_hash;
 use crate::wal::Reserve;
 use crate::{Error, Params, Result};
+use nearkin_sketch::engine::key_hash;
 use std::collections::HashMap;
 use std::ops::Range;
 

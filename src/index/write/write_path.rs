@@ -147,7 +147,9 @@ pub(crate) fn append(
         (Ok(end), _) => Ok(end),
         (Err(AppendError::Failed(cause)), Some(wal)) => {
             match core.group.or_poison(|| wal.roll_back()) {
-                Ok(()) => Err(Error::io("append (nothing was written) to", wal.path(), cause)),
+                Ok(()) => {
+                    Err(crate::io_error("append (nothing was written) to", wal.path(), cause))
+                }
                 Err(_) => Err(Error::new(
                     ErrorKind::Unknown,
                     format!(

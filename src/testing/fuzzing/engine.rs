@@ -7,6 +7,7 @@ use crate::storage::names::Names;
 use crate::testing::sim::Sim;
 use crate::{Batch, Durability, Index, Maintenance, Options, Params, ReadMode, Result, Signature};
 use crate::{catalog, format::bytes::wide};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -99,7 +100,7 @@ fn key(number: u8) -> Vec<u8> {
 pub(super) fn signature(params: &Params, number: u8) -> Signature {
     let lane = |row: usize| (number / 5).wrapping_mul(7) ^ u8::from(row > usize::from(number % 16));
     let bytes: Vec<u8> = (0..params.signature_bytes()).map(lane).collect();
-    Signature::from_parts(params, u32::from(number), bytes.into())
+    signature_from_parts(params, u32::from(number), bytes.into())
 }
 
 /// All stored documents.

@@ -41,9 +41,3 @@ pub fn manifest(data: &[u8]) {
 pub fn operations(data: &[u8]) {
     crate::index::tests::fuzz(data);
 }
-
-/// Parameters and a text. The signature must equal that of a slow implementation of the
-/// definitions.
-pub fn text(data: &[u8]) {
-    crate::sketch::tests::oracle::check(data);
-}

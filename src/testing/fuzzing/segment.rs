@@ -110,7 +110,7 @@ fn read_segment(segment: &Segment, dead: Option<&Dead>, base: &Base) {
             assert_eq!(signature.len(), base.params.signature_bytes());
             for (band, bytes) in signature.chunks(base.params.band_bytes()).enumerate() {
                 out.clear();
-                let _ = segment.bucket(band, crate::sketch::band_key(bytes), &mut out);
+                let _ = segment.bucket(band, nearkin_sketch::engine::band_key(bytes), &mut out);
                 assert!(out.len() <= docs as usize && out.iter().all(|found| *found < docs));
             }
         }

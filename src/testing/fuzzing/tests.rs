@@ -116,11 +116,6 @@ fn scripts_from_bytes_have_the_answers_of_brute_force() {
 }
 
 #[test]
-fn any_text_has_the_signature_of_the_slow_way() {
-    run("text", 1, super::text);
-}
-
-#[test]
 fn a_dead_file_without_its_dead_does_not_underflow_the_count() {
     super::segment_query(&[4, 0, 1, 64, 0, 3, 1, 0]);
 }

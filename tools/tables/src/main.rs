@@ -1,12 +1,12 @@
 //! Writes the character tables: run `cargo run --release` in this folder.
 
-#[path = "../../../src/sketch/tests/definition.rs"]
+#[path = "../../../sketch/src/tests/definition.rs"]
 mod definition;
-#[path = "../../../src/sketch/tests/tables.rs"]
+#[path = "../../../sketch/src/tests/tables.rs"]
 mod tables;
 
 fn main() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/sketch/fold");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sketch/src/fold");
     let all: [(&str, fn(&str) -> String); 2] =
         [("fold", definition::fold), ("case", definition::case)];
     let tables = all.map(|(name, normalise)| (name, tables::bytes(normalise)));

@@ -83,7 +83,7 @@ impl Index {
                 let what = "not empty; name a new folder";
                 return Err(Error::about(ErrorKind::Invalid, dir, what));
             }
-            Err(error) => return Err(Error::io("read", dir, error)),
+            Err(error) => return Err(crate::io_error("read", dir, error)),
         }
         let storage = ScratchStorage::new(dir, SCRATCH_MEMORY_BYTES);
         let options = options.durability(Durability::OsBuffer);

@@ -8,8 +8,7 @@ use crate::index::maintain::{removal, steps};
 use crate::index::state::key::Key;
 use crate::index::write::admit::{Admission, Admit, Newcomer, VerifiedAdmit};
 use crate::index::write::batch::{Batch, Outcome};
-use crate::sketch::Signature;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, Signature};
 
 impl Index {
     /// Inserts or replaces a document with a payload: up to 64 KiB of the caller's own bytes. An

@@ -8,8 +8,8 @@ use crate::index::read::Progress;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome};
-use crate::sketch::{convert_lanes, lanes_are_convertible};
 use crate::{Error, ErrorKind, Params, Result};
+use nearkin_sketch::engine::{convert_lanes, lanes_are_convertible};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 

@@ -15,10 +15,10 @@ use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance, Options};
 use crate::index::write::batch::Operation;
 use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
-use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
 use crate::{Document, Error, ErrorKind, Params, Result, wal};
+use nearkin_sketch::engine::signature_from_parts;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -303,7 +303,7 @@ fn note(report: &mut Salvaged, error: Error) {
 fn read_document(segment: &Segment, ordinal: u32, params: &Params) -> Result<Document> {
     let stored = segment.document(ordinal)?;
     let bytes = segment.signature(ordinal)?.into_owned().into_boxed_slice();
-    let signature = Signature::from_parts(params, segment.shingle_count(ordinal)?, bytes);
+    let signature = signature_from_parts(params, segment.shingle_count(ordinal)?, bytes);
     let (key, payload) = (stored.key.into_owned(), stored.payload.into_owned());
     Ok(Document { key, payload, time: segment.time(ordinal)?, signature })
 }

@@ -100,7 +100,7 @@ impl Litter {
             match storage.remove(path) {
                 Ok(()) => swept += 1,
                 Err(error) if storage::is_gone_or_in_use(&error) => {}
-                Err(error) => return Err(Error::io("remove", path, error)),
+                Err(error) => return Err(crate::io_error("remove", path, error)),
             }
         }
         Ok(swept)

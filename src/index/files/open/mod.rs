@@ -20,6 +20,7 @@ use crate::index::write::batch::Operation;
 use crate::index::write::plan::{key_hashes, plan};
 use crate::index::write::write_path;
 use litter::Litter;
+use nearkin_sketch::engine::validate;
 
 use super::folder::{exists, is_sharded, refuse_existing, take_lock};
 use super::life::first_log_bytes;
@@ -51,7 +52,7 @@ pub(crate) fn create(
     options: Options,
 ) -> Result<Core> {
     options.validate()?;
-    params.validate()?;
+    validate(params)?;
     if dir.as_os_str().is_empty() {
         return Err(Error::invalid("the path of the index is empty; name a folder"));
     }
@@ -77,7 +78,7 @@ pub(crate) fn row_of_new(params: &Params, options: &Options) -> Row {
     let (first, second) = uuid.split_at_mut(8);
     first.copy_from_slice(&(options.random)().to_le_bytes());
     second.copy_from_slice(&(options.random)().to_le_bytes());
-    Row::new(uuid, params.clone(), crate::sketch::unicode_versions())
+    Row::new(uuid, params.clone(), nearkin_sketch::engine::unicode_versions())
 }
 
 /// Opens an existing index.
@@ -115,7 +116,7 @@ pub(crate) fn check_map(storage: &dyn Storage, names: &Names, options: &Options)
 /// Creates the folders of an index, and binds the storage to its root folder, whose name is durable
 /// from then on. The names of the other folders become durable with that of the catalog.
 pub(crate) fn make_folders(storage: &Arc<dyn Storage>, names: &Names) -> Result<Arc<dyn Storage>> {
-    let failed = |folder: &Path, error| Error::io("create", folder, error);
+    let failed = |folder: &Path, error| crate::io_error("create", folder, error);
     create_dirs(&**storage, names.root()).map_err(|error| failed(names.root(), error))?;
     let storage = hold(storage, names.root())?;
     for folder in [names.wal_dir(), names.segments_dir()] {
@@ -134,7 +135,7 @@ pub(crate) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<Arc<dyn Sto
     planted!(FolderNotHeld => return Ok(Arc::clone(storage)));
     storage.hold(dir).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => missing(dir),
-        _ => Error::io("open", dir, error),
+        _ => crate::io_error("open", dir, error),
     })
 }
 

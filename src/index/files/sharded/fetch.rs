@@ -139,7 +139,7 @@ impl Manifest {
                 std::io::ErrorKind::NotFound => {
                     Error::about(ErrorKind::NotFound, &path, "no such file; fetch it")
                 }
-                _ => Error::io("look at", &path, error),
+                _ => crate::io_error("look at", &path, error),
             })?;
             if found != file.bytes {
                 let what = format!("{found} bytes, not {}; fetch it again", file.bytes);

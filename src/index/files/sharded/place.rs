@@ -39,7 +39,7 @@ impl Shards {
                 self.check_body(&target, sealed)?;
                 self.storage.remove(path).or_io("remove", path)?;
             }
-            Err(error) => return Err(Error::io("move", path, error)),
+            Err(error) => return Err(crate::io_error("move", path, error)),
         }
         let folder = parent_of(&target);
         self.storage.sync_dir(folder).or_io("sync", folder)
@@ -53,7 +53,7 @@ impl Shards {
                 let what = "no such file; place the segment first";
                 Err(Error::about(ErrorKind::Invalid, &path, what))
             }
-            Err(error) => Err(Error::io("look for", &path, error)),
+            Err(error) => Err(crate::io_error("look for", &path, error)),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::storage::names::{self, Names};
 use crate::storage::{OpenMode, Storage, create_dirs};
 use crate::sync::Arc;
 use crate::{Error, ErrorKind, OrIo, Params, Result};
+use nearkin_sketch::engine::validate;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -93,7 +94,7 @@ impl Shards {
         shards: u32,
         options: Options,
     ) -> Result<Self> {
-        params.validate()?;
+        validate(params)?;
         check_of_documents(params)?;
         if !(1..=SHARDS_MAX).contains(&shards) {
             let message = format!("an index has 1 to {SHARDS_MAX} shards, not {shards}");
@@ -411,7 +412,7 @@ impl Shards {
                 // Best effort: no process uses this file.
                 let _ = self.storage.remove(&tmp);
                 if error.kind() != io::ErrorKind::AlreadyExists {
-                    return Err(Error::io("publish", &path, error));
+                    return Err(crate::io_error("publish", &path, error));
                 }
                 let newest = newest_generation(&*self.storage, &self.names)?.unwrap_or(generation);
                 let what = format_args!(

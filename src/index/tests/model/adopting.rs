@@ -8,6 +8,7 @@ use crate::index::files::seal::{Ticket, seal_on};
 use crate::storage::Storage;
 use crate::testing::sim::Sim;
 use crate::{Document, ErrorKind, Imported, Result};
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl Bench {
             let document = |(key, doc): &(Vec<u8>, Doc)| {
                 let bytes = doc.signature.clone().into_boxed_slice();
                 let params = &self.layout.params;
-                let signature = crate::Signature::from_parts(params, doc.shingle_count, bytes);
+                let signature = signature_from_parts(params, doc.shingle_count, bytes);
                 let document = Document::new(key.clone(), signature);
                 document.with_payload(&doc.payload[..]).with_time(doc.time)
             };

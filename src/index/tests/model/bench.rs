@@ -12,6 +12,7 @@ use crate::testing::sim::Sim;
 use crate::{
     Batch, Durability, ErrorKind, Index, Maintenance, Options, Params, Result, Signature, Snapshot,
 };
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -390,7 +391,7 @@ impl Bench {
             // Two bytes per lane: different lanes may agree in either byte.
             _ => lanes.iter().flat_map(|lane| [lane & 0x0f, lane >> 4]).collect(),
         };
-        Signature::from_parts(&self.layout.params, shingles, bytes.into_boxed_slice())
+        signature_from_parts(&self.layout.params, shingles, bytes.into_boxed_slice())
     }
 
     fn write(&mut self, edits: &[ModelEdit]) -> Result<()> {

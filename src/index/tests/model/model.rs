@@ -2,8 +2,7 @@
 //!
 //! Written from the law, not from the engine: it shares no code with the engine that it judges.
 
-use crate::Outcome;
-use crate::Signature;
+use crate::{Outcome, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ use super::script::{Ask, Op};
 use crate::{
     Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
 };
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU32;
@@ -183,7 +184,7 @@ impl Bench {
         let good = self.signature(&vec![7; self.law.hashes]);
         let params = &self.layout.params;
         let others = params.to_builder().seed(params.seed() ^ 1).build()?;
-        let foreign = Signature::from_parts(&others, 1, good.as_bytes().into());
+        let foreign = signature_from_parts(&others, 1, good.as_bytes().into());
         match which {
             0 => refused(index.insert(b"", &good), ErrorKind::Invalid),
             1 => refused(index.remove(vec![b'k'; 4_097]), ErrorKind::Invalid),

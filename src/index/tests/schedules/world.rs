@@ -3,14 +3,14 @@
 use super::disk::{HeldFiles, TurnDisk, Turns, listed};
 use super::judge::{Claim, Docs, Judge, ScheduleSeen, Wrote};
 use super::run;
-use crate::sketch::Signature;
 use crate::storage::Storage;
 use crate::storage::names::Names;
 use crate::testing::sim::Sim;
 use crate::{
     Admission, Admit, Batch, Decision, Durability, Index, Maintenance, Newcomer, Options, Params,
-    Reader, Result, Snapshot, Written,
+    Reader, Result, Signature, Snapshot, Written,
 };
+use nearkin_sketch::engine::signature_from_parts;
 use shuttle::scheduler::RandomScheduler;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,7 @@ pub(super) fn params() -> Params {
 pub(super) fn signature(version: u8) -> Signature {
     let params = params();
     let bytes = [[version / 4; 8], [100 + version % 4; 8]].concat();
-    Signature::from_parts(&params, u32::from(version), bytes.into())
+    signature_from_parts(&params, u32::from(version), bytes.into())
 }
 
 /// Small logs, and merges only by explicit calls. Scenarios that need other options override these.

@@ -13,8 +13,7 @@ use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
 use crate::index::write::batch::Operation;
-use crate::sketch::Overlap;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Overlap, Result};
 use ahash::RandomState;
 use std::collections::HashMap;
 

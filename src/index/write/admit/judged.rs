@@ -2,14 +2,13 @@
 
 use super::conditions::{AdmitTerms, Keep};
 use super::{Admission, Decision};
-use crate::Result;
 use crate::index::read::Match;
 use crate::index::read::candidate::Found;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::Snapshot;
 use crate::index::write::admit;
 use crate::index::write::batch::Operation;
-use crate::sketch::Overlap;
+use crate::{Overlap, Result};
 
 /// A document, and the evidence if it was compared with the newcomer.
 type Evident = (Found, Option<Overlap>);

@@ -7,6 +7,7 @@ use crate::storage::Storage;
 use crate::testing::planted::{Bug, Planted};
 use crate::testing::sim::Sim;
 use crate::{Durability, Index, Options, Reader, Signature};
+use nearkin_sketch::engine::signature_from_parts;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +59,7 @@ struct SceneWriter {
 fn of_change(change: u64) -> ([u8; 1], Signature) {
     let key = u8::try_from(change).expect("small");
     let lanes = vec![key; HASHES].into_boxed_slice();
-    ([key], Signature::from_parts(&params(), 3, lanes))
+    ([key], signature_from_parts(&params(), 3, lanes))
 }
 
 impl SceneWriter {

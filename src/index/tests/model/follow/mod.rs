@@ -19,6 +19,7 @@ use crate::{
     Batch, Durability, ErrorKind, Index, Maintained, Maintenance, Options, Params, Reader,
     Signature,
 };
+use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -158,7 +159,7 @@ impl FollowedWriter<'_> {
 fn signature(rng: &mut Rng) -> Signature {
     let mut lanes = vec![9; HASHES];
     lanes[rng.below(HASHES)] = u8::try_from(rng.below(4)).expect("small");
-    Signature::from_parts(&params(), 3, lanes.into_boxed_slice())
+    signature_from_parts(&params(), 3, lanes.into_boxed_slice())
 }
 
 /// Counts of what the readers did, and of the results.

@@ -1,0 +1,315 @@
+//! The error type of this crate and of `nearkin`, which builds on it. An error has a kind to act on,
+//! a message for people, and a cause.
+//!
+//! The code that creates an error says what failed, where, and what to do.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// The kind of an [`Error`]. Each kind calls for a different reaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument is out of range. Nothing was written. Fix the call.
+    Invalid,
+    /// The text is blank, or the set has no items, so there is nothing to compare. Nothing was
+    /// written; a stored document with the same key stays. Skip the text or set.
+    Empty,
+    /// There is no index at this path. Create one, or correct the path.
+    NotFound,
+    /// No document has this key. Insert it, or treat it as absent; the index is sound.
+    NoSuchKey,
+    /// There is already an index at this path. Open it, or choose another path.
+    Exists,
+    /// The parameters of the index differ from the requested ones, or from those of a signature;
+    /// the message lists the differences. Use the parameters of the index, or rebuild it. For a
+    /// reader: the path now leads to another index. Open it again.
+    Mismatch,
+    /// Another handle, in this process or another, is writing to this index, or a backup is being
+    /// written to this folder. Wait, or close the other handle.
+    Locked,
+    /// The index changed repeatedly while this reader opened it, or while a newcomer was compared
+    /// with documents like it. Nothing was written for that newcomer. Try again.
+    Unsettled,
+    /// A newer version wrote the files; they are intact: upgrade. Or the file system does not
+    /// support memory maps, and the message says so: use `ReadMode::Pread`.
+    Unsupported,
+    /// Stored data are damaged; the message names the file and the offset. Restore a backup, or
+    /// rebuild the index.
+    Corrupt,
+    /// The operating system reported an error. The change was certainly not written, and the handle
+    /// stays usable. Remove the cause (often a full disk) and try again.
+    Io,
+    /// The change was appended, but its sync failed: after a power cut, the index may or may not
+    /// contain it. Reopen the index and check.
+    Unknown,
+    /// An earlier sync failed, so this handle refuses all writes. This change was certainly not
+    /// written. Reads still work. Reopen the index.
+    Poisoned,
+    /// This handle refuses all writes because it is no longer the only writer: the folder or its
+    /// lock file was removed or replaced, or the process was forked after opening. The change was
+    /// certainly not written. Reads still work. Open the index again.
+    ///
+    /// After `Index::shutdown`, every call of the handle returns this kind, even reads.
+    Closed,
+    /// A callback of the caller cancelled the operation, which changed nothing.
+    Cancelled,
+    /// A closure of the caller returned [`Error::other`], or the caller's own I/O failed (`?` on a
+    /// [`std::io::Error`]). [`Error::get_ref`] returns the error that was wrapped.
+    Other,
+}
+
+impl ErrorKind {
+    /// The kind as one word, for logs, metrics and protocols. The word of a kind never changes.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// assert_eq!(nearkin::ErrorKind::NoSuchKey.as_str(), "no_such_key");
+    /// assert_eq!(nearkin::ErrorKind::Io.to_string(), "io");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Empty => "empty",
+            Self::NotFound => "not_found",
+            Self::NoSuchKey => "no_such_key",
+            Self::Exists => "exists",
+            Self::Mismatch => "mismatch",
+            Self::Locked => "locked",
+            Self::Unsettled => "unsettled",
+            Self::Unsupported => "unsupported",
+            Self::Corrupt => "corrupt",
+            Self::Io => "io",
+            Self::Unknown => "unknown",
+            Self::Poisoned => "poisoned",
+            Self::Closed => "closed",
+            Self::Cancelled => "cancelled",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The error of every fallible function. [`Error::kind`] says how to react.
+///
+/// `Display` prints one line that ends with the cause, so `{error}` is enough for a log. Therefore
+/// `source()` returns the source of the cause, as for [`std::io::Error`]: a report that prints the
+/// whole chain repeats nothing. [`Error::get_ref`] returns the cause itself.
+pub struct Error {
+    inner: Box<ErrorParts>,
+}
+
+struct ErrorParts {
+    kind: ErrorKind,
+    message: String,
+    cause: Option<Cause>,
+}
+
+// The cause is only read, so a panic cannot leave it inconsistent.
+impl std::panic::UnwindSafe for Error {}
+impl std::panic::RefUnwindSafe for Error {}
+
+/// The result of every fallible function.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// The kind, which says how to react.
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// The message with all causes, on one line: what `Display` prints, and then each
+    /// [`source`](std::error::Error::source). For programs that pass errors on as text.
+    pub fn full_message(&self) -> String {
+        let mut message = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(source) = cause {
+            message.push_str(": ");
+            message.push_str(&source.to_string());
+            cause = source.source();
+        }
+        message
+    }
+
+    /// Wraps an error of the caller's own closure, such as a `Fetch`. The call that
+    /// runs the closure returns the wrapped error, with the kind [`ErrorKind::Other`].
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// use nearkin::{Error, ErrorKind};
+    ///
+    /// let error = Error::other(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    /// assert_eq!(error.kind(), ErrorKind::Other);
+    /// assert_eq!(error.to_string(), "timed out");
+    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::TimedOut));
+    /// ```
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Other, "").caused_by(error)
+    }
+
+    /// The kind of the operating system's error, if one caused this error. A full disk is
+    /// [`StorageFull`](std::io::ErrorKind::StorageFull).
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    /// let error = nearkin::Error::other(full);
+    /// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::StorageFull));
+    /// assert_eq!(nearkin::Error::other("no such row").io_kind(), None);
+    /// ```
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> =
+            self.get_ref().map(|cause| cause as _);
+        while let Some(error) = cause {
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                return Some(error.kind());
+            }
+            if let Some(error) = error.downcast_ref::<Self>() {
+                return error.io_kind();
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    /// The cause, if there is one. If the kind is [`ErrorKind::Other`], the cause is the error that
+    /// the caller's closure wrapped.
+    pub fn get_ref(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.inner.cause.as_deref()
+    }
+
+    /// Returns the cause by value.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// let error = nearkin::Error::other("no such file in the archive");
+    /// assert_eq!(error.into_inner().unwrap().to_string(), "no such file in the archive");
+    /// ```
+    pub fn into_inner(self) -> Option<Box<dyn std::error::Error + Send + Sync>> {
+        self.inner.cause
+    }
+
+    /// An error of this kind, without a cause. The message says what failed, where, and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { inner: Box::new(ErrorParts { kind, message: message.into(), cause: None }) }
+    }
+
+    /// An error that concerns a file or folder.
+    pub fn about(kind: ErrorKind, path: &Path, what: impl fmt::Display) -> Self {
+        Self::new(kind, format!("{}: {what}", path.display()))
+    }
+
+    /// An error for an argument that is out of range.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// An error for damaged data: says `what` is wrong in `file` at `offset`.
+    pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Self {
+        Self::new(
+            ErrorKind::Corrupt,
+            format!("{}: {what}, at byte {offset}; restore a backup or rebuild", file.display()),
+        )
+    }
+
+    /// This error with a cause, which `Display` prints after the message.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+        self.inner.cause = Some(cause.into());
+        self
+    }
+}
+
+/// For `?` on the caller's own I/O, beside calls of this crate: wraps the error as
+/// [`Error::other`] does.
+///
+/// ```
+/// # use nearkin_sketch as nearkin;
+/// use nearkin::{ErrorKind, Sketcher, Signature};
+///
+/// fn sketch_file(sketch: &Sketcher, path: &str) -> nearkin::Result<Signature> {
+///     sketch.text(&std::fs::read_to_string(path)?)
+/// }
+/// # let sketch = Sketcher::new(&nearkin::Params::for_threshold(0.7).build().unwrap());
+/// let error = sketch_file(&sketch, "no/such/file").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Other);
+/// assert_eq!(error.io_kind(), Some(std::io::ErrorKind::NotFound));
+/// ```
+// Not for `nearkin` itself, whose errors name the file.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::other(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)?;
+        match &self.inner.cause {
+            Some(cause) if self.inner.message.is_empty() => write!(f, "{cause}"),
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.inner.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.cause.as_ref()?.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    fn not_allowed() -> io::Error {
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn an_error_is_one_line_and_its_chain_repeats_nothing() {
+        let error =
+            Error::new(ErrorKind::Io, "cannot read /x/catalog.redb").caused_by(not_allowed());
+        assert_eq!(error.to_string(), "cannot read /x/catalog.redb: permission denied");
+        assert_eq!(format!("{error:?}"), "Io: cannot read /x/catalog.redb: permission denied");
+        assert!(error.source().is_none(), "it was said");
+        assert_eq!(error.io_kind(), Some(io::ErrorKind::PermissionDenied));
+        let behind = Error::new(ErrorKind::Unsettled, "it changes too fast").caused_by(error);
+        let line = "it changes too fast: cannot read /x/catalog.redb: permission denied";
+        assert_eq!(behind.to_string(), line);
+        assert_eq!(behind.io_kind(), Some(io::ErrorKind::PermissionDenied));
+        let cause = behind.into_inner().expect("there is a cause");
+        assert_eq!(cause.downcast::<Error>().expect("one of ours").kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn an_error_of_the_caller_comes_back_as_it_was() {
+        let error = Error::other(io::Error::other(not_allowed()));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Other, "permission denied")
+        );
+        assert_eq!(error.io_kind(), Some(io::ErrorKind::Other));
+        assert!(error.get_ref().and_then(|cause| cause.downcast_ref::<io::Error>()).is_some());
+        let plain = Error::invalid("limit must be a number");
+        assert!(plain.io_kind().is_none() && plain.get_ref().is_none());
+        assert_eq!(plain.to_string(), "limit must be a number");
+    }
+}
