@@ -1,5 +1,5 @@
-//! The error type of this crate and of `nearkin`, which builds on it. An error has a kind to act on,
-//! a message for people, and a cause.
+//! The error type of this crate and of `nearkin`, which builds on it. An error has a kind to act
+//! on, a message for people, and a cause.
 //!
 //! The code that creates an error says what failed, where, and what to do.
 

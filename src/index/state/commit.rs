@@ -147,7 +147,7 @@ fn lead<'a>(core: &'a Core, mut shared: MutexGuard<'a, Shared>) -> Result<MutexG
             core.view.show(covered);
         }
         Err(error) => {
-            planted!(PoisonForgotten => return Err(crate::Error::new(crate::ErrorKind::Unknown, "")));
+            planted!(PoisonForgotten => return Err(crate::Error::invalid("")));
             group.stop(&mut shared, || Stopped::by(&error));
         }
     }

@@ -15,7 +15,6 @@ use crate::{
     Batch, Document, Durability, Error, ErrorKind, Index, Maintenance, Options, Params, ReadMode,
     Result, Signature, catalog,
 };
-use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,7 +63,7 @@ fn options(mode: ReadMode) -> Options {
 fn signature(number: u8) -> Signature {
     let lane = |row: u8| number % 3 * 40 + u8::from(row > number % 16);
     let bytes: Vec<u8> = (0..16).map(lane).collect();
-    signature_from_parts(&params(), u32::from(number), bytes.into())
+    nearkin_sketch::engine::signature_from_parts(&params(), u32::from(number), bytes.into())
 }
 
 fn insert(batch: Batch, number: u8) -> Batch {

@@ -16,7 +16,7 @@ use crate::rounds::{Eight, FEW_MAX};
 /// Finds the hashes that a round puts into open rows, for 128 rows, the usual number: see
 /// `Processor::pick_of_128`.
 ///
-/// The product p is that of `rounds::rehash`, and the row is the highest seven bits of hi(p) ^ lo(p),
+/// The product p is that of `rehash`, and the row is the highest seven bits of hi(p) ^ lo(p),
 /// the halves of p. The bits of lo(p) are computed exactly. hi(p) is the product of the high halves
 /// of both factors, plus a carry below 2^33 that is not computed. With 2^33 added instead, the
 /// highest seven bits are right unless the next 24 bits are all zeros. In that case all hashes of

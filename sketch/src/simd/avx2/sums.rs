@@ -7,8 +7,8 @@ use std::arch::x86_64::{_mm256_add_epi32, _mm256_add_epi64, _mm256_mul_epu32, _m
 use super::{constant, load, store, with_cross};
 use crate::hash::{BASE, sum_of};
 
-/// `windows::windows` for windows of three units. The parts of the two products are added before they
-/// are shifted.
+/// `windows::windows` for windows of three units. The parts of the two products are added before
+/// they are shifted.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 pub(crate) fn windows_of_3(units: &mut Vec<u64>) {
