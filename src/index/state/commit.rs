@@ -147,7 +147,9 @@ fn lead<'a>(core: &'a Core, mut shared: MutexGuard<'a, Shared>) -> Result<MutexG
             core.view.show(covered);
         }
         Err(error) => {
-            planted!(PoisonForgotten => return Err(crate::Error::invalid("")));
+            planted!(PoisonForgotten => {
+                return Err(crate::Error::new(crate::ErrorKind::Unknown, ""));
+            });
             group.stop(&mut shared, || Stopped::by(&error));
         }
     }
