@@ -39,7 +39,7 @@ impl Dedup<'_> {
         let alike = alike.into().check()?;
         let needed = alike.similarity_needed();
         let params = given.clone().threshold(needed.max(LOWEST)).build()?;
-        if has_bands(&given) { Ok(params) } else { Self::params(&params, alike) }
+        if has_bands(given) { Ok(params) } else { Self::params(&params, alike) }
     }
 
     /// Parameters for deduplication by this condition, with signatures of existing parameters: only

@@ -279,7 +279,7 @@ impl<'a> Tracer<'a> {
         let first = self.places.get(words.start).map_or(0, |place| place.0);
         let last = words.end.checked_sub(1).and_then(|last| self.places.get(last));
         let text = last.and_then(|last| self.text.get(first..last.1)).unwrap_or_default();
-        match text_with_units(&self.sketcher, text)? {
+        match text_with_units(self.sketcher, text)? {
             // The only word may be a whole text without words.
             None if self.places.len() == 1 && words == (0..1) => cut::whole(self.sketcher, text),
             signature => Ok(signature),
