@@ -4,47 +4,21 @@
 
 use pyo3::prelude::*;
 
-mod answers;
 mod arrow;
 mod columns;
-mod compared;
-mod condition;
-mod copies;
 mod datasketch;
 mod dedup;
-mod documents;
 mod error;
-mod estimate;
 mod events;
-mod fates;
-mod graph;
 mod index;
-mod integers;
-mod items;
-mod keys;
 mod lock;
 mod options;
-mod originals;
 mod parallel;
-mod params;
-mod passages;
 mod progress;
-mod queries;
-mod quotations;
-mod readable;
-mod reader;
-mod reader_state;
-mod reports;
-mod sealing;
-mod sharded;
+mod search;
 mod shards;
-mod sieve;
-mod signatures;
-mod sketcher;
-mod streams;
-mod table;
-mod verified;
-mod writing;
+mod sketch;
+mod tables;
 
 /// Panics, so that a test can check how panics are converted.
 #[pyfunction]
@@ -55,30 +29,68 @@ fn _panic(py: Python<'_>, message: String) -> PyResult<()> {
 /// Whether a row is without a value, for the columns that are put together in Python.
 #[pyfunction]
 fn _is_null(object: &Bound<'_, PyAny>) -> bool {
-    columns::is_null(object)
+    columns::column::is_null(object)
 }
 
 /// The extension module; import `nearkin` instead.
 #[pymodule]
-fn _nearkin(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_function(wrap_pyfunction!(_panic, module)?)?;
-    module.add_function(wrap_pyfunction!(_is_null, module)?)?;
-    params::register(module)?;
-    signatures::register(module)?;
-    sketcher::register(module)?;
-    answers::register(module)?;
-    table::register(module)?;
-    streams::register(module)?;
-    readable::register(module)?;
-    reader::register(module)?;
-    index::register(module)?;
-    copies::register(module)?;
-    passages::register(module)?;
-    quotations::register(module)?;
-    dedup::register(module)?;
-    sieve::register(module)?;
-    datasketch::register(module)?;
-    shards::register(module)?;
-    Ok(())
+mod _nearkin {
+    use pyo3::prelude::pymodule;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name in Python")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    use crate::_is_null;
+    #[pymodule_export]
+    use crate::_panic;
+    #[pymodule_export]
+    use crate::datasketch::{hasher::Hasher, tables::Tables};
+    #[pymodule_export]
+    use crate::dedup::rows::{decide_rows, dedup_params};
+    #[pymodule_export]
+    use crate::dedup::sieve::RowSieve;
+    #[pymodule_export]
+    use crate::index::copies::{rebuild, salvage};
+    #[pymodule_export]
+    use crate::index::passages::PassageIndex;
+    #[pymodule_export]
+    use crate::index::readable::{Readable, Snapshot};
+    #[pymodule_export]
+    use crate::index::reader::Reader;
+    #[pymodule_export]
+    use crate::index::writer::{Index, exists};
+    #[pymodule_export]
+    use crate::search::answers::{Answer, Document, Match};
+    #[pymodule_export]
+    use crate::search::quotations::{Passage, Passages, Text};
+    #[pymodule_export]
+    use crate::shards::compared::decide_in_order;
+    #[pymodule_export]
+    use crate::sketch::params::Params;
+    #[pymodule_export]
+    use crate::sketch::signatures::{Signature, Signatures};
+    #[pymodule_export]
+    use crate::sketch::sketcher::Sketcher;
+    #[pymodule_export]
+    use crate::tables::streams::KeysSource;
+    #[pymodule_export]
+    use crate::tables::table::{_table_of, Stream, Table};
+
+    /// What `nearkin.shards` exports.
+    #[pymodule]
+    mod shards {
+        #[pymodule_export]
+        use crate::shards::compared::{compare, shingles};
+        #[pymodule_export]
+        use crate::shards::graph::{are_stars, components, dropped, large_star, small_star};
+        #[pymodule_export]
+        use crate::shards::manifest::{Manifest, Shards};
+        #[pymodule_export]
+        use crate::shards::sealing::{Sealed, Ticket, seal};
+        #[pymodule_export]
+        use crate::shards::steps::{
+            band_entries, connect_buckets, shard_of, verify, verify_between, verify_buckets,
+        };
+    }
 }

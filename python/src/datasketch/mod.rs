@@ -4,16 +4,8 @@
 //! Arrays are passed as little-endian bytes, because the stable ABI of CPython 3.10 has no buffer
 //! protocol.
 
-use pyo3::prelude::*;
-
 mod buckets;
-mod hasher;
+pub(crate) mod hasher;
 mod kernels;
 mod random;
-mod tables;
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<hasher::Hasher>()?;
-    module.add_class::<tables::Tables>()?;
-    Ok(())
-}
+pub(crate) mod tables;

@@ -1,0 +1,303 @@
+//! Deduplication of a column: which rows are kept, and which row or document each dropped row
+//! duplicates.
+//!
+//! The rule is described in `docs/guide/DEDUP.md`: in order of preference, a row is dropped if it
+//! is similar to a kept row, or to a document of an index. The library decides.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use nearkin::{Against, Alike, Dedup, Index, Original, Sketcher, Snapshot};
+use pyo3::prelude::*;
+
+use crate::columns::documents::{Documents, Sketching};
+use crate::columns::keys::KeyType;
+use crate::dedup::estimate::{
+    Estimate, ROWS, Report, against_index, check_same, kept_index, of_kept,
+};
+use crate::dedup::fates::{Fate, Reason, fates_table};
+use crate::dedup::sieve::{Sieve, drop_blank};
+use crate::error::{InvalidError, engine, from_engine};
+use crate::index::originals::{Originals, not_empty};
+use crate::index::readable::Readable;
+use crate::options::Threads;
+use crate::parallel::in_parts;
+use crate::progress::report;
+use crate::search::queries::alike;
+use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
+use crate::tables::table::Table;
+
+/// Rows in order of preference.
+fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
+    let mut order: Vec<usize> = (0..signatures.len()).collect();
+    match keep {
+        "first" => {}
+        "newest" | "last" => order.reverse(),
+        // The sort is stable: equally long rows stay in input order.
+        "longest" => order.sort_by_key(|row| std::cmp::Reverse(signatures.count(*row))),
+        other => {
+            let message = format!("keep must be 'first', 'last' or 'longest', not {other:?}");
+            return Err(InvalidError::new_err(message));
+        }
+    }
+    Ok(order)
+}
+
+/// Decides by exact comparison, for which all texts or sets are held at once.
+fn decide_exactly(
+    py: Python<'_>,
+    documents: &Documents<'_>,
+    sketcher: &Sketcher,
+    work: &mut Work<'_>,
+) -> PyResult<()> {
+    match documents {
+        Documents::Texts(column) => {
+            let held = column.hold(0..column.len())?;
+            let texts = held.texts(0)?;
+            let make = |row: usize| match texts.get(row).copied().flatten() {
+                Some(text) => not_empty(sketcher.original_text(text)),
+                None => Ok(None),
+            };
+            work.run_exactly(py, &make)
+        }
+        Documents::Items(items) => {
+            let sets = items.read(0..items.len(), sketcher)?;
+            let make = |row: usize| {
+                let made = sets.members(row).map(|items| sketcher.original_items(items));
+                made.map_or(Ok(None), not_empty)
+            };
+            work.run_exactly(py, &make)
+        }
+        Documents::Signatures(_) => {
+            Err(InvalidError::new_err("exact needs the documents, not their signatures"))
+        }
+    }
+}
+
+/// Makes the document of a row.
+pub(crate) type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
+
+/// The input of an exact decision.
+pub(crate) struct Work<'a> {
+    pub(crate) kept: &'a Index,
+    /// Rows in order of preference.
+    pub(crate) order: &'a [usize],
+    pub(crate) alike: Alike,
+    pub(crate) threads: usize,
+    /// The index of `against`, and how its documents are fetched.
+    pub(crate) against: Option<(&'a Snapshot, &'a Originals)>,
+    pub(crate) fates: &'a mut [Fate],
+    pub(crate) done: Report<'a>,
+}
+
+impl Work<'_> {
+    /// Decides all rows by their shingles.
+    pub(crate) fn run_exactly(&mut self, py: Python<'_>, make: &Make<'_>) -> PyResult<()> {
+        let Self { kept, order, alike, threads, .. } = *self;
+        if let Some((snapshot, originals)) = self.against {
+            self.against_exactly(py, snapshot, originals, make)?;
+        }
+        let mut dedup = engine(py, || Dedup::new(kept, alike))?;
+        for begin in (0..order.len()).step_by(ROWS) {
+            let ranks = begin..order.len().min(begin + ROWS);
+            let fates = &mut *self.fates;
+            engine(py, || by_shingles(&mut dedup, make, threads, ranks.clone(), order, fates))?;
+            (self.done)(ranks.end)?;
+        }
+        Ok(())
+    }
+
+    /// Drops rows that duplicate a document of the index, by their shingles.
+    fn against_exactly(
+        &mut self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        originals: &Originals,
+        make: &Make<'_>,
+    ) -> PyResult<()> {
+        let alike = self.alike;
+        let against = engine(py, || Against::new(snapshot, alike))?;
+        let mut unread = 0;
+        for (row, fate) in self.fates.iter_mut().enumerate() {
+            let Some(document) = engine(py, || make(row))? else { continue };
+            // The caller's function is called with the interpreter attached, so nothing else here
+            // waits for it.
+            let mut raised = None;
+            let fetch = &mut |key: &[u8]| originals.fetch(py, key, &mut raised);
+            let verified = against.find_exactly(&document, fetch);
+            if let Some(raised) = raised {
+                return Err(raised);
+            }
+            let verified = verified.map_err(|error| from_engine(py, &error))?;
+            unread += verified.unread;
+            if let Some(found) = verified.duplicate {
+                let reason = Reason::from_duplicate(&found);
+                *fate = Fate::InIndex(found.of.into_vec(), reason);
+            }
+            if row % 256 == 0 {
+                py.check_signals()?;
+            }
+        }
+        if unread > 0 {
+            let message = format!(
+                "{unread} candidates of `against` could not be compared: fetch has no document, or \
+                 one that has changed since it was indexed; nothing was dropped for them"
+            );
+            py.import("warnings")?.call_method1("warn", (message,))?;
+        }
+        Ok(())
+    }
+}
+
+/// Decides the rows of a range of ranks by their shingles.
+fn by_shingles(
+    dedup: &mut Dedup<'_>,
+    make: &Make<'_>,
+    threads: usize,
+    ranks: Range<usize>,
+    order: &[usize],
+    fates: &mut [Fate],
+) -> nearkin::Result<()> {
+    let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
+    // Skips the rows that were dropped for a document of the index.
+    let stays = |rank: &usize| matches!(fates.get(row_of(*rank)), Some(Fate::Kept));
+    let ranks: Vec<usize> = ranks.filter(stays).collect();
+    let parts = in_parts(threads, ranks.len(), 64, |range| {
+        let some = ranks.get(range).unwrap_or_default();
+        some.iter().map(|rank| make(row_of(*rank))).collect::<nearkin::Result<Vec<_>>>()
+    });
+    let read = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+    let ranked = ranks.into_iter().zip(read.into_iter().flatten());
+    let documents: Vec<(u64, Original)> =
+        ranked.filter_map(|(rank, document)| Some((rank as u64, document?))).collect();
+    let places: Vec<usize> = documents.iter().map(|(rank, _)| row_at(order, *rank)).collect();
+    let decided = dedup.decide_exactly(documents, &mut |rank| make(row_at(order, rank)))?;
+    for (row, duplicate) in places.into_iter().zip(decided) {
+        if let (Some(one), Some(fate)) = (duplicate, fates.get_mut(row)) {
+            *fate = Fate::Of(row_at(order, one.of), Reason::from_duplicate(&one));
+        }
+    }
+    Ok(())
+}
+
+/// Maps a rank to a row.
+fn row_at(order: &[usize], rank: u64) -> usize {
+    let at = usize::try_from(rank).unwrap_or(usize::MAX);
+    order.get(at).copied().unwrap_or(usize::MAX)
+}
+
+/// Decides with the signatures of all rows in memory.
+fn decide_by_preference(
+    py: Python<'_>,
+    documents: &Documents<'_>,
+    sieve: &Sieve<'_>,
+    keep: &str,
+    originals: Option<&Originals>,
+    exact: bool,
+    mut done: Report<'_>,
+) -> PyResult<Vec<Fate>> {
+    let Sieve { params, kept, against, alike, threads, .. } = *sieve;
+    let sketcher = Sketcher::new(params);
+    let how = Sketching { sketcher: &sketcher, threads, progress: None };
+    let mut builder = SignaturesBuilder::new(params, documents.len());
+    documents.sketch::<Flat>(py, how, |_, parts| {
+        for part in &parts {
+            builder.append(part);
+        }
+        Ok(())
+    })?;
+    let signatures = builder.finish();
+    let order = preferred(keep, &signatures)?;
+    let mut fates = vec![Fate::Kept; signatures.len()];
+    if exact {
+        if let Some(snapshot) = against {
+            check_same(py, snapshot, params)?;
+        }
+        let (order, fates, done) = (&*order, &mut *fates, &mut done);
+        let against = against.zip(originals);
+        let mut work = Work { kept, order, alike, threads, against, fates, done };
+        decide_exactly(py, documents, &sketcher, &mut work)?;
+    } else {
+        if let Some(against) = against {
+            against_index(py, against, &signatures, alike, threads, &mut fates)?;
+        }
+        let row_of = |rank: usize| order.get(rank).copied().unwrap_or(usize::MAX);
+        let (signatures, order, row_of) = (&signatures, &*order, &row_of);
+        let first_rank = 0;
+        let estimate = Estimate { kept, signatures, order, first_rank, row_of, alike, threads };
+        estimate.decide(py, &mut fates, done)?;
+    }
+    if sieve.drop_blank {
+        drop_blank(&signatures, &mut fates);
+    }
+    Ok(fates)
+}
+
+/// Decides the rows of a column; called by `nearkin.dedup`.
+#[pyfunction]
+#[pyo3(signature = (documents, params, folder, threshold, contained, keep, exact, against, fetch,
+    drop_blank, threads, progress))]
+#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
+pub(crate) fn decide_rows<'py>(
+    py: Python<'py>,
+    documents: &Bound<'py, PyAny>,
+    params: &Bound<'py, crate::sketch::params::Params>,
+    folder: PathBuf,
+    threshold: Option<f64>,
+    contained: Option<f64>,
+    keep: &str,
+    exact: bool,
+    against: Option<&Bound<'py, Readable>>,
+    fetch: Option<Bound<'py, PyAny>>,
+    drop_blank: bool,
+    threads: Option<Threads>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Table> {
+    let given = params.get();
+    let alike = alike(given.inner.threshold(), threshold, contained);
+    let are_made = against.is_some() || documents.cast::<Signatures>().is_ok();
+    let params = engine(py, || of_kept(given, alike, exact, are_made))?;
+    let documents = Documents::new(documents, &params)?;
+    let threads = crate::parallel::threads(threads);
+    let keys = against.map_or(KeyType::Text, |against| against.get().keys);
+    let snapshot = against.map(|against| against.get().snapshot_now(py)).transpose()?;
+    let callback = crate::progress::callback(py, progress, "dedup")?;
+    let rows = documents.len();
+    let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
+    let kept = engine(py, || kept_index(&folder, &params))?;
+    let against = snapshot.as_ref();
+    let originals = fetch.map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let sieve = Sieve { params: &params, kept: &kept, against, alike, drop_blank, threads };
+    let fates = if keep == "first" && !exact {
+        sieve.decide(py, &documents, 0, &mut done)?
+    } else {
+        let originals = originals.as_ref();
+        decide_by_preference(py, &documents, &sieve, keep, originals, exact, &mut done)?
+    };
+    // The caller deletes the folder afterwards, so nothing needs to be flushed.
+    engine(py, || {
+        drop(kept);
+        Ok(())
+    })?;
+    for fate in &fates {
+        if let Fate::InIndex(key, _) = fate {
+            keys.check(py, key)?;
+        }
+    }
+    Ok(fates_table(&fates, keys, exact))
+}
+
+/// The parameters by which rows are deduplicated under this condition: see `of_kept`.
+#[pyfunction]
+pub(crate) fn dedup_params(
+    py: Python<'_>,
+    params: &Bound<'_, crate::sketch::params::Params>,
+    threshold: f64,
+    contained: Option<f64>,
+    exact: bool,
+    are_made: bool,
+) -> PyResult<crate::sketch::params::Params> {
+    let (params, alike) = (params.get(), alike(threshold, Some(threshold), contained));
+    engine(py, || of_kept(params, alike, exact, are_made))
+        .map(crate::sketch::params::Params::from_inner)
+}

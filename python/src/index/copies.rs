@@ -1,0 +1,55 @@
+//! Indexes made from other ones: rebuilt with other bands, or salvaged from a damaged index.
+
+use std::path::PathBuf;
+
+use nearkin::Options;
+use pyo3::prelude::*;
+
+use crate::error::engine;
+use crate::index::readable::Readable;
+use crate::sketch::params::Params;
+
+/// A snapshot of another index, given as an open object or as a path.
+pub(crate) fn snapshot_of(other: &Bound<'_, PyAny>) -> PyResult<nearkin::Snapshot> {
+    let py = other.py();
+    if let Ok(readable) = other.cast::<Readable>() {
+        return readable.get().snapshot_now(py);
+    }
+    let path: PathBuf = other.extract()?;
+    let reader = engine(py, || nearkin::Reader::open(&path, Options::default()))?;
+    Ok(reader.snapshot())
+}
+
+/// Makes a new index at ``path`` from the signatures of another one, with other bands or another
+/// threshold. Returns the number of documents. The texts are not needed.
+#[pyfunction]
+#[pyo3(signature = (source, path, params, *, progress=None))]
+pub(crate) fn rebuild(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    path: PathBuf,
+    params: &Bound<'_, Params>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let (from, params) = (snapshot_of(source)?, params.get().inner.clone());
+    let callback = crate::progress::callback(py, progress, "rebuild")?;
+    crate::progress::run(py, callback.as_ref(), |tick| {
+        nearkin::Index::rebuild_with(&from, &path, &params, Options::default(), tick)
+    })
+}
+
+/// Copies everything readable from a damaged index to a new index at ``out``. Returns a description
+/// of the losses. The damaged index is not changed.
+#[pyfunction]
+#[pyo3(signature = (path, out, params=None))]
+pub(crate) fn salvage(
+    py: Python<'_>,
+    path: PathBuf,
+    out: PathBuf,
+    params: Option<&Bound<'_, Params>>,
+) -> PyResult<String> {
+    let params = params.map(|params| params.get().inner.clone());
+    let done =
+        engine(py, || nearkin::Index::salvage(&path, &out, params.as_ref(), Options::default()))?;
+    Ok(format!("{done:#?}"))
+}

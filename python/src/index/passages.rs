@@ -1,0 +1,337 @@
+//! `nearkin.PassageIndex`: finds texts that share quotations.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nearkin::Outcome;
+use nearkin::passages::Prepared;
+use pyo3::prelude::*;
+
+use crate::columns::column::{Column, Role};
+use crate::columns::keys::{KeyType, key_bytes, key_type};
+use crate::error::{engine, raise, unlocked};
+use crate::index::reports::{self, Added};
+use crate::lock::lock;
+use crate::options::{Count, OptionArgs, Threads};
+use crate::parallel::in_parts;
+use crate::search::quotations::{Passages, ask};
+use crate::sketch::params::Params;
+
+/// Number of texts that are cut into passages at a time.
+const TEXTS_HELD: usize = 1_024;
+/// Maximum size of a batch in the log, in bytes.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Texts with keys, found by their quotations. A text is cut into passages (see
+/// :attr:`Params.passages`). A query finds the texts that contain parts of it, with the places and
+/// lengths of these parts.
+#[pyclass(frozen, module = "nearkin")]
+pub(crate) struct PassageIndex {
+    inner: Mutex<Option<Arc<nearkin::passages::PassageIndex>>>,
+    path: PathBuf,
+    params: nearkin::Params,
+    keys: KeyType,
+    threads: Option<Threads>,
+    process: u32,
+}
+
+impl Drop for PassageIndex {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // In a forked child, the index is leaked and not closed: the parent's threads do not
+            // exist here, and the lock of the index belongs to the parent.
+            std::mem::forget(lock(&self.inner).take());
+        }
+    }
+}
+
+impl PassageIndex {
+    fn open_one(&self, py: Python<'_>) -> PyResult<Arc<nearkin::passages::PassageIndex>> {
+        if self.process != std::process::id() {
+            return Err(raise(py, "ClosedError", "opened before a fork, by the parent"));
+        }
+        lock(&self.inner).clone().ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
+    }
+}
+
+#[pymethods]
+impl PassageIndex {
+    #[new]
+    #[pyo3(signature = (path, params=None, *, durability=None, read_mode=None,
+        memtable_bytes=None, keys="str", threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn new<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        params: Option<&Bound<'py, Params>>,
+        durability: Option<Bound<'py, PyAny>>,
+        read_mode: Option<String>,
+        memtable_bytes: Option<Count>,
+        keys: &str,
+        threads: Option<Threads>,
+    ) -> PyResult<Self> {
+        let given = OptionArgs { durability, ttl: None, read_mode, memtable_bytes };
+        let (options, keys) = (given.options(&path)?, key_type(keys)?);
+        let params = params.map(|params| params.get().inner.clone());
+        let inner = engine(py, || {
+            let index = match &params {
+                // Checks the parameters before any file is created.
+                Some(params) => nearkin::passages::PassageCutter::new(params)
+                    .and_then(|_| nearkin::Index::open_or_create(&path, params, options)),
+                None => nearkin::Index::open(&path, options),
+            };
+            nearkin::passages::PassageIndex::new(index?)
+        })?;
+        let params = inner.index().params().clone();
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let (inner, process) = (Mutex::new(Some(Arc::new(inner))), std::process::id());
+        Ok(Self { inner, path, params, keys, threads, process })
+    }
+
+    /// The folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self) -> Params {
+        Params::from_inner(self.params.clone())
+    }
+
+    /// Inserts a text with all its passages, or replaces the one with this key, as one change.
+    /// Returns ``True`` if something was written. Without a payload, the stored one is kept;
+    /// ``b""`` clears it.
+    #[pyo3(signature = (key, text, *, payload=None))]
+    fn insert(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        text: &str,
+        payload: Option<&[u8]>,
+    ) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        self.keys.check(py, &key)?;
+        let outcome = engine(py, || match payload {
+            Some(payload) => index.insert_with_payload(&key, text, payload),
+            None => index.insert(&key, text),
+        })?;
+        Ok(outcome != Outcome::Unchanged)
+    }
+
+    /// Sets the payload of the text with this key and leaves its passages unchanged. Returns
+    /// whether the text exists.
+    fn set_payload(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        payload: &[u8],
+    ) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        Ok(engine(py, || index.set_payload(key, payload))? != Outcome::Missing)
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, text: &str) -> PyResult<()> {
+        self.insert(py, key, text, None).map(|_| ())
+    }
+
+    /// Adds a column of texts with a column of keys, in batches. Where ``payloads`` is null or
+    /// missing, a stored payload is kept.
+    #[pyo3(signature = (keys, texts, *, payloads=None, progress=None, threads=None))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        texts: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        progress: Option<Bound<'py, PyAny>>,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let (keys, texts) = (Column::new(keys, Role::Keys)?, Column::new(texts, Role::Texts)?);
+        texts.check_length(keys.len(), "keys")?;
+        let payloads = payloads.map(|column| Column::new(&column, Role::Payloads)).transpose()?;
+        if let Some(payloads) = &payloads {
+            texts.check_length(payloads.len(), "payloads")?;
+        }
+        let callback = crate::progress::callback(py, progress, "add")?;
+        let threads = crate::parallel::threads(threads.or(self.threads));
+        let (count, mut added) = (texts.len(), Added::default());
+        for begin in (0..count).step_by(TEXTS_HELD) {
+            let rows = begin..count.min(begin + TEXTS_HELD);
+            let held = (keys.hold(rows.clone())?, texts.hold(rows.clone())?);
+            let (some_keys, some_texts) = (held.0.bytes(begin)?, held.1.texts(begin)?);
+            crate::index::writing::check_keys(py, self.keys, &some_keys, begin)?;
+            let payloads = payloads.as_ref().map(|column| column.hold(rows.clone())).transpose()?;
+            let payloads = payloads.as_ref().map(|held| held.bytes(begin)).transpose()?;
+            let prepare = |at: usize| {
+                let payload = payloads.as_ref().and_then(|all| *all.get(at)?);
+                let (Some(Some(key)), Some(Some(text))) = (some_keys.get(at), some_texts.get(at))
+                else {
+                    return Ok(None);
+                };
+                prepared(&index, key, text, payload)
+            };
+            let (empty, emptied) = (&mut added.empty, &mut added.emptied);
+            let outcomes = engine(py, || {
+                let parts = in_parts(threads, rows.len(), 8, |part| {
+                    part.map(prepare).collect::<nearkin::Result<Vec<_>>>()
+                });
+                let (mut ready, mut bytes, mut outcomes) = (Vec::new(), 0, Vec::new());
+                let all = parts.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
+                for (one, row) in all.into_iter().flatten().zip(rows.clone()) {
+                    let Some(one) = one else {
+                        empty.push(row);
+                        let at = row - begin;
+                        // A blank text removes the stored one; a null row does not.
+                        if let (Some(Some(key)), Some(Some(_))) =
+                            (some_keys.get(at), some_texts.get(at))
+                        {
+                            outcomes.extend(index.write(&std::mem::take(&mut ready))?);
+                            bytes = 0;
+                            *emptied += u64::from(index.remove(*key)? == Outcome::Removed);
+                        }
+                        continue;
+                    };
+                    bytes += one.wal_bytes();
+                    ready.push(one);
+                    if bytes >= BATCH_BYTES {
+                        outcomes.extend(index.write(&ready)?);
+                        (ready, bytes) = (Vec::new(), 0);
+                    }
+                }
+                outcomes.extend(index.write(&ready)?);
+                Ok(outcomes)
+            })?;
+            added.count(&outcomes, &vec![false; outcomes.len()]);
+            crate::progress::report(py, callback.as_ref(), rows.end as u64, count as u64)?;
+        }
+        added.into_py(py)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.discard(py, key)? {
+            return Ok(());
+        }
+        let message = format!("no text has the key {}", key.repr()?);
+        Err(raise(py, "MissingKeyError", &message))
+    }
+
+    /// Removes the text with this key. Returns whether it existed.
+    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        Ok(engine(py, || index.remove(key))? == Outcome::Removed)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        engine(py, || index.view().contains(key))
+    }
+
+    /// Number of texts. Reads every passage.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let index = self.open_one(py)?;
+        engine(py, || index.view().count_texts())
+    }
+
+    /// The texts that contain parts of this one. A passage counts if its similarity is at least
+    /// ``threshold`` (default: that of the index).
+    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        threshold: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+    ) -> PyResult<Passages> {
+        let view = self.open_one(py)?.view();
+        ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+    }
+
+    /// Merges everything into one segment without dead documents.
+    #[pyo3(signature = (*, progress=None))]
+    fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
+        let index = self.open_one(py)?;
+        let callback = crate::progress::callback(py, progress, "compact")?;
+        crate::progress::run(py, callback.as_ref(), |tick| index.index().compact_with(tick))
+    }
+
+    /// Copies the index to a new folder.
+    fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let index = self.open_one(py)?;
+        engine(py, || index.index().backup(&path))
+    }
+
+    /// Checks all files, and lists all damage.
+    #[pyo3(signature = (*, progress=None))]
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let callback = crate::progress::callback(py, progress, "verify")?;
+        let found =
+            crate::progress::run(py, callback.as_ref(), |tick| index.index().verify_with(tick))?;
+        reports::verification(py, &found)
+    }
+
+    /// The state of the index in numbers. Each passage counts as a document.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let index = self.open_one(py)?;
+        let stats = engine(py, || index.index().stats())?;
+        reports::stats(py, &stats)
+    }
+
+    /// Closes the index. Waits for the calls of other threads.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.process != std::process::id() {
+            self.open_one(py)?;
+        }
+        let Some(mut index) = lock(&self.inner).take() else { return Ok(()) };
+        loop {
+            match Arc::try_unwrap(index) {
+                Ok(index) => return engine(py, || index.close()),
+                Err(shared) => index = shared,
+            }
+            unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
+            if let Err(interrupted) = py.check_signals() {
+                *lock(&self.inner) = Some(index);
+                return Err(interrupted);
+            }
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = exception;
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if lock(&self.inner).is_some() { "open" } else { "closed" };
+        let windows = self.params.passages().map_or_else(String::new, |all| all.to_string());
+        format!("PassageIndex('{}', passages {windows}, {state})", self.path.display())
+    }
+}
+
+/// Cuts a text into passages; `None` if it is blank.
+fn prepared(
+    index: &nearkin::passages::PassageIndex,
+    key: &[u8],
+    text: &str,
+    payload: Option<&[u8]>,
+) -> nearkin::Result<Option<Prepared>> {
+    match index.cutter().prepare(key, text, payload) {
+        Ok(prepared) => Ok(Some(prepared)),
+        Err(error) if error.kind() == nearkin::ErrorKind::Empty => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,391 @@
+//! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::columns::documents::{Documents, Sketching};
+use crate::columns::keys::{KeyType, key_bytes};
+use crate::error::{engine, from_engine_by_key, raise, unlocked};
+use crate::index::reader_state::ReaderState;
+use crate::lock::lock;
+use crate::options::{Count, Threads};
+use crate::progress::callback;
+use crate::search::answers::{Answer, Document};
+use crate::search::queries::{QueryArgs, alike, query_many};
+use crate::sketch::params::Params;
+use crate::sketch::signatures::Signature;
+use crate::sketch::sketcher::{Sketcher, one_document};
+use crate::tables::streams::{ClustersSource, KeysSource, PairsSource};
+use crate::tables::table::{Stream, Table, converted};
+
+/// The object that provides snapshots.
+pub(crate) enum Source {
+    /// A writer; `None` once it is closed.
+    Writer(Mutex<Option<Arc<nearkin::Index>>>),
+    Reader(Box<ReaderState>),
+    Frozen(nearkin::Snapshot),
+}
+
+/// Read-only methods of :class:`Index`, :class:`Reader` and :class:`Snapshot`.
+#[pyclass(subclass, frozen, module = "nearkin")]
+pub(crate) struct Readable {
+    pub(crate) source: Source,
+    pub(crate) path: PathBuf,
+    pub(crate) params: nearkin::Params,
+    pub(crate) sketcher: nearkin::Sketcher,
+    pub(crate) keys: KeyType,
+    pub(crate) threads: Option<Threads>,
+    process: u32,
+}
+
+impl Drop for Readable {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            return;
+        }
+        // In a forked child, the objects are leaked and not closed: the parent's threads do not
+        // exist here, and the locks of the objects belong to the parent.
+        match &self.source {
+            Source::Writer(index) => std::mem::forget(lock(index).take()),
+            Source::Frozen(snapshot) => std::mem::forget(snapshot.clone()),
+            Source::Reader(_) => {}
+        }
+    }
+}
+
+impl Readable {
+    pub(crate) fn new(
+        source: Source,
+        path: PathBuf,
+        params: &nearkin::Params,
+        keys: KeyType,
+        threads: Option<Threads>,
+    ) -> Self {
+        let sketcher = nearkin::Sketcher::new(params);
+        let params = params.clone();
+        Self { source, path, params, sketcher, keys, threads, process: std::process::id() }
+    }
+
+    /// The writer. Fails with `ClosedError` if it was closed, or in a forked child.
+    pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
+        let Source::Writer(index) = &self.source else {
+            return Err(PyTypeError::new_err("opened for reading only"));
+        };
+        if self.process != std::process::id() {
+            let message = "opened before a fork, by the parent: open a nearkin.Reader in the child";
+            return Err(raise(py, "ClosedError", message));
+        }
+        let index = lock(index).clone();
+        index.ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
+    }
+
+    pub(crate) fn snapshot_now(&self, py: Python<'_>) -> PyResult<nearkin::Snapshot> {
+        match &self.source {
+            Source::Writer(_) => self.writer(py).map(|index| index.snapshot()),
+            Source::Reader(state) => state.snapshot(py, &self.path),
+            Source::Frozen(snapshot) => Ok(snapshot.clone()),
+        }
+    }
+
+    pub(crate) fn check_of_documents(&self, py: Python<'_>) -> PyResult<()> {
+        match self.params.passages() {
+            None => Ok(()),
+            Some(windows) => Err(raise(
+                py,
+                "InvalidError",
+                &format!("the index is of passages ({windows}): open it as PassageIndex"),
+            )),
+        }
+    }
+
+    /// The signature of one document that was passed to a query or a write.
+    pub(crate) fn sketched(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+    ) -> PyResult<nearkin::Signature> {
+        one_document(py, &self.sketcher, &self.params, document)
+    }
+}
+
+#[pymethods]
+impl Readable {
+    /// The folder of the index.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The parameters of the index.
+    #[getter]
+    fn params(&self) -> Params {
+        Params::from_inner(self.params.clone())
+    }
+
+    /// A sketcher with the parameters of this index.
+    #[getter]
+    fn sketcher(&self) -> Sketcher {
+        Sketcher {
+            params: self.params.clone(),
+            inner: self.sketcher.clone(),
+            threads: self.threads,
+        }
+    }
+
+    /// Number of the last visible change.
+    #[getter]
+    fn change(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.snapshot_now(py)?.change())
+    }
+
+    /// A frozen view: later writes do not change its answers. Cheap to take.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Py<Snapshot>> {
+        let snapshot = self.snapshot_now(py)?;
+        let source = Source::Frozen(snapshot);
+        let base = Self::new(source, self.path.clone(), &self.params, self.keys, self.threads);
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Snapshot {}))
+    }
+
+    /// Number of documents. Takes constant time.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let count = self.snapshot_now(py)?.len();
+        usize::try_from(count).map_err(|_| raise(py, "InvalidError", "more than len() can say"))
+    }
+
+    #[expect(clippy::unused_self, reason = "a method of Python")]
+    fn __bool__(&self) -> bool {
+        // An index is true even without documents, because `if index:` is a test for `None`.
+        true
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        engine(py, || snapshot.contains(key))
+    }
+
+    /// The document with this key, or ``default``.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (bytes, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        match engine(py, || snapshot.get(bytes))? {
+            Some(inner) => {
+                let (params, keys) = (self.params.clone(), self.keys);
+                Ok(Document { inner, params, keys }.into_pyobject(py)?.into_any())
+            }
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.get(py, key, None)?;
+        if found.is_none() {
+            let message = format!("no document has the key {}", key.repr()?);
+            return Err(raise(py, "MissingKeyError", &message));
+        }
+        Ok(found)
+    }
+
+    /// The signature of the document with this key, or ``None``.
+    fn signature(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Signature>> {
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        let found = engine(py, || snapshot.signature(key))?;
+        Ok(found.map(|inner| Signature { params: self.params.clone(), inner }))
+    }
+
+    /// Iterates over the keys that start with ``prefix``, in no particular order, in a snapshot of
+    /// the index. Scans all keys.
+    #[pyo3(signature = (prefix=None))]
+    fn keys(&self, py: Python<'_>, prefix: Option<Bound<'_, PyAny>>) -> PyResult<KeysSource> {
+        let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?.unwrap_or_default();
+        Ok(KeysSource::start(self.snapshot_now(py)?, prefix, self.keys))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<KeysSource> {
+        self.keys(py, None)
+    }
+
+    /// The documents similar to a text (or to a set of items, or a :class:`Signature`): at most
+    /// ``limit`` matches with a similarity of at least ``threshold`` (default: that of the index),
+    /// most similar first. With ``contained`` (0 to 1), a match must also satisfy this: the larger
+    /// of the two documents contains at least this fraction of the smaller one. ``threshold`` is
+    /// then 0 by default.
+    #[pyo3(signature = (document, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+    ) -> PyResult<Answer> {
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let signature = self.sketched(py, document)?;
+        let snapshot = self.snapshot_now(py)?;
+        let answer = engine(py, || args.apply(snapshot.query(&signature)).run())?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// The documents similar to the stored document with this key, without that document.
+    #[pyo3(signature = (key, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
+    fn query_key(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+    ) -> PyResult<Answer> {
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
+        let answer = unlocked(py, || args.apply(snapshot.query_key(&key)).run())?;
+        let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// The documents similar to any of the stored documents with these keys, without those
+    /// documents. A match has the highest of its similarities to them.
+    #[pyo3(signature = (keys, *, threshold=None, contained=None, limit=None,
+        max_candidates=None))]
+    fn query_keys(
+        &self,
+        py: Python<'_>,
+        keys: Vec<Bound<'_, PyAny>>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+    ) -> PyResult<Answer> {
+        let args =
+            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
+        let snapshot = self.snapshot_now(py)?;
+        let answer = unlocked(py, || args.apply(snapshot.query_keys(&keys)).run())?;
+        let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
+        Ok(Answer::new(answer, self.keys))
+    }
+
+    /// The documents similar to each document of a column. Returns a :class:`Table` with one row
+    /// per match: the number of the document, the key and the similarity. ``contained`` adds a
+    /// column with the containment, ``payloads`` one with the payload. ``for_verification``
+    /// searches from three standard errors below these minima, to compare the documents exactly
+    /// afterwards (:func:`nearkin.shards.compare`).
+    #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
+        max_candidates=None, payloads=false, for_verification=false, progress=None,
+        threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    fn query_many<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+        payloads: bool,
+        for_verification: bool,
+        progress: Option<Bound<'py, PyAny>>,
+        threads: Option<Threads>,
+    ) -> PyResult<Table> {
+        let args = QueryArgs { threshold, contained, limit, max_candidates, for_verification };
+        let documents = Documents::new(documents, &self.params)?;
+        let snapshot = self.snapshot_now(py)?;
+        let progress = callback(py, progress, "query_many")?;
+        let threads = crate::parallel::threads(threads.or(self.threads));
+        let progress = progress.as_ref();
+        let how = Sketching { sketcher: &self.sketcher, threads, progress };
+        query_many(py, self.keys, &snapshot, &documents, &args, payloads, how)
+    }
+
+    /// In a passage index: the texts that contain parts of this text. See
+    /// :meth:`PassageIndex.query`.
+    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    fn query_passages(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        threshold: Option<f64>,
+        limit: Option<Count>,
+        max_candidates: Option<Count>,
+    ) -> PyResult<crate::search::quotations::Passages> {
+        let snapshot = self.snapshot_now(py)?;
+        let view = engine(py, || nearkin::passages::PassageView::new(&snapshot))?;
+        crate::search::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+    }
+
+    /// All pairs whose similarity is at least ``threshold`` (default: that of the index). With
+    /// ``contained``, all pairs in which the larger document contains at least this fraction of the
+    /// smaller one; ``threshold`` is then 0 by default. Returns a :class:`Stream` with the columns
+    /// a, b and similarity, and contained if ``contained`` is given.
+    #[pyo3(signature = (threshold=None, *, contained=None))]
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+    ) -> PyResult<Stream> {
+        self.check_of_documents(py)?;
+        let snapshot = self.snapshot_now(py)?;
+        let alike = alike(self.params.threshold(), threshold, contained);
+        let pairs = engine(py, || snapshot.pairs(alike))?;
+        let is_contained = contained.is_some();
+        Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "readable_to_html")
+    }
+
+    /// The clusters of documents linked by pairs with a similarity of at least ``threshold``
+    /// (default: that of the index). With ``contained``, a pair must also have a containment of at
+    /// least ``contained``; ``threshold`` is then 0 by default. Returns a :class:`Stream` with one
+    /// row per member: cluster, key, size of the cluster, time.
+    #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        threshold: Option<f64>,
+        contained: Option<f64>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Stream> {
+        self.check_of_documents(py)?;
+        let snapshot = self.snapshot_now(py)?;
+        let alike = alike(self.params.threshold(), threshold, contained);
+        let callback = crate::progress::callback(py, progress, "clusters")?;
+        let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
+            snapshot.clusters_with(alike, tick)
+        })?;
+        Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
+    }
+}
+
+/// A frozen view of an index: later writes do not change its answers.
+#[pyclass(extends = Readable, frozen, module = "nearkin")]
+pub(crate) struct Snapshot {}
+
+#[pymethods]
+impl Snapshot {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let snapshot = base.snapshot_now(py)?;
+        let (count, change) = (snapshot.len(), snapshot.change());
+        Ok(format!("Snapshot('{}', {count} documents, change {change})", base.path.display()))
+    }
+}

@@ -1,0 +1,414 @@
+//! Writes columns to an index: adds, admits or removes their documents.
+
+use std::mem::take;
+use std::ops::Range;
+
+use nearkin::{
+    Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome,
+    Signature,
+};
+use pyo3::prelude::*;
+
+use crate::arrow::{Builder, Field, Kind};
+use crate::columns::column::{Column, Role};
+use crate::columns::documents::{Documents, NewState, Sketching};
+use crate::columns::keys::{KeyType, key_kind};
+use crate::error::{InvalidError, engine, raise};
+use crate::index::readable::Readable;
+use crate::index::reports::Added;
+use crate::index::verified::{Fetch, originals};
+use crate::progress::report;
+use crate::tables::table::Table;
+
+/// Maximum size of a batch in the log, in bytes. Each batch needs one sync.
+const BATCH_BYTES: usize = 4 << 20;
+/// Number of removes per batch.
+const REMOVES: usize = 10_000;
+/// Number of documents that are admitted per call.
+const NEWCOMERS: usize = 1_024;
+
+/// Converts a time to milliseconds since 1970 (UTC).
+pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
+    time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
+}
+
+/// The columns of documents to be written, all of the same length.
+pub(crate) struct Columns<'py> {
+    keys: Column<'py>,
+    documents: Documents<'py>,
+    payloads: Option<Column<'py>>,
+    times: Option<Vec<Option<u64>>>,
+}
+
+impl<'py> Columns<'py> {
+    pub(crate) fn new(
+        readable: &Readable,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        documents: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        times: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        readable.check_of_documents(py)?;
+        Self::with_params(py, &readable.params, keys, documents, payloads, times)
+    }
+
+    /// Like [`Columns::new`], but needs no open index, only its parameters.
+    pub(crate) fn with_params(
+        py: Python<'py>,
+        params: &nearkin::Params,
+        keys: &Bound<'py, PyAny>,
+        documents: &Bound<'py, PyAny>,
+        payloads: Option<Bound<'py, PyAny>>,
+        times: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let documents = Documents::new(documents, params)?;
+        let keys = Column::new(keys, Role::Keys)?;
+        documents.check_length(keys.len(), "keys")?;
+        let payloads = payloads.map(|column| Column::new(&column, Role::Payloads)).transpose()?;
+        if let Some(payloads) = &payloads {
+            documents.check_length(payloads.len(), "payloads")?;
+        }
+        let times = times.map(|times| -> PyResult<Vec<Option<u64>>> {
+            let module = py.import("nearkin._columns")?;
+            module.getattr("times")?.call1((times, documents.len()))?.extract()
+        });
+        let times = times.transpose()?;
+        if let Some(times) = &times {
+            documents.check_length(times.len(), "times")?;
+        }
+        Ok(Self { keys, documents, payloads, times })
+    }
+
+    /// All rows as documents, for a sealed file. A missing payload is empty, a missing time is 0. A
+    /// document without anything to compare is an error.
+    pub(crate) fn sealable(
+        &self,
+        py: Python<'py>,
+        params: &nearkin::Params,
+        threads: usize,
+    ) -> PyResult<Vec<Document>> {
+        let sketcher = nearkin::Sketcher::new(params);
+        let how = Sketching { sketcher: &sketcher, threads, progress: None };
+        let mut made = Vec::with_capacity(self.documents.len());
+        self.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
+            let keys = self.keys.hold(rows.clone())?;
+            let keys = keys.bytes(rows.start)?;
+            check_keys(py, KeyType::Bytes, &keys, rows.start)?;
+            let payloads = self.payloads.as_ref();
+            let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+            let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+            let signatures = parts.into_iter().flatten();
+            for ((row, key), signature) in rows.clone().zip(&keys).zip(signatures) {
+                let Some(signature) = signature else {
+                    let message = format!("documents[{row}] has nothing to compare: leave it out");
+                    return Err(raise(py, "EmptyError", &message));
+                };
+                let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
+                let time = time_of(self.times.as_deref(), row).unwrap_or(0);
+                let document = Document::new(key.unwrap_or_default(), signature);
+                made.push(document.with_payload(payload.unwrap_or_default()).with_time(time));
+            }
+            Ok(())
+        })?;
+        Ok(made)
+    }
+}
+
+fn time_of(times: Option<&[Option<u64>]>, row: usize) -> Option<u64> {
+    times.and_then(|times| times.get(row).copied().flatten())
+}
+
+/// Refuses null keys, and keys that an index of text keys could not show.
+pub(crate) fn check_keys(
+    py: Python<'_>,
+    key_type: KeyType,
+    keys: &[Option<&[u8]>],
+    first: usize,
+) -> PyResult<()> {
+    for (key, row) in keys.iter().zip(first..) {
+        let Some(key) = key else {
+            return Err(raise(py, "InvalidError", &format!("keys[{row}] is null")));
+        };
+        key_type.check(py, key)?;
+    }
+    Ok(())
+}
+
+/// An insert; without a payload, the stored one is kept. Without a signature, a remove: the
+/// document is blank now.
+pub(crate) fn put<'a>(
+    key: &'a [u8],
+    payload: Option<&'a [u8]>,
+    time: Option<u64>,
+    signature: Option<&'a Signature>,
+) -> Edit<'a> {
+    let mut edit = Edit::put(key, signature);
+    if let Some(payload) = payload {
+        edit = edit.payload(payload);
+    }
+    match time {
+        Some(time) => edit.time(time),
+        None => edit,
+    }
+}
+
+/// Adds documents, a batch at a time.
+pub(crate) fn add(
+    py: Python<'_>,
+    readable: &Readable,
+    columns: &Columns<'_>,
+    callback: Option<&Py<PyAny>>,
+    threads: usize,
+) -> PyResult<Added> {
+    let index = readable.writer(py)?;
+    let how = Sketching { sketcher: &readable.sketcher, threads, progress: callback };
+    let times = columns.times.as_deref();
+    let mut added = Added::default();
+    columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
+        let keys = columns.keys.hold(rows.clone())?;
+        let keys = keys.bytes(rows.start)?;
+        check_keys(py, readable.keys, &keys, rows.start)?;
+        let payloads = columns.payloads.as_ref();
+        let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+        let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+        let states = parts.into_iter().flatten();
+        let added = &mut added;
+        engine(py, || {
+            let (mut batch, mut blank) = (Batch::new(), Vec::new());
+            for ((row, key), state) in rows.clone().zip(&keys).zip(states) {
+                if !matches!(state, Some(Some(_))) {
+                    added.empty.push(row);
+                }
+                let Some(signature) = state else { continue };
+                let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
+                let (key, time) = (key.unwrap_or_default(), time_of(times, row));
+                batch.push(put(key, payload, time, signature.as_ref()));
+                blank.push(signature.is_none());
+                if batch.bytes() >= BATCH_BYTES {
+                    added.count(&index.write(take(&mut batch))?.outcomes, &take(&mut blank));
+                }
+            }
+            if !batch.is_empty() {
+                added.count(&index.write(batch)?.outcomes, &blank);
+            }
+            Ok(())
+        })
+    })?;
+    Ok(added)
+}
+
+/// Removes the documents of a column of keys.
+pub(crate) fn remove<'py>(
+    py: Python<'py>,
+    readable: &Readable,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<u64> {
+    let (index, keys) = (readable.writer(py)?, Column::new(keys, Role::Keys)?);
+    let (count, mut removed) = (keys.len(), 0);
+    for begin in (0..count).step_by(REMOVES) {
+        let held = keys.hold(begin..count.min(begin + REMOVES))?;
+        let some = held.bytes(begin)?;
+        check_keys(py, readable.keys, &some, begin)?;
+        let written = engine(py, || {
+            let batch = some.iter().flatten().fold(Batch::new(), Batch::remove);
+            index.write(batch)
+        })?;
+        removed += written.count(Outcome::Removed);
+        py.check_signals()?;
+    }
+    Ok(removed)
+}
+
+/// The conditions for admitting documents.
+pub(crate) struct Admitting {
+    admit: Admit<'static>,
+    /// Whether the table has a column of containments.
+    is_contained: bool,
+}
+
+impl Admitting {
+    pub(crate) fn new(
+        reject: Alike,
+        relate: Option<f64>,
+        keep: &str,
+        prefix: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let keep = match keep {
+            "first" => Keep::First,
+            "newest" => Keep::Newest,
+            "longest" => Keep::Longest,
+            other => {
+                let message = format!("keep must be 'first', 'newest' or 'longest', not {other:?}");
+                return Err(InvalidError::new_err(message));
+            }
+        };
+        // The table reports only the most similar document.
+        let mut admit = Admit::at(reject).keep(keep).limit(1);
+        if let Some(relate) = relate {
+            admit = admit.relate(relate);
+        }
+        if let Some(prefix) = prefix {
+            admit = admit.prefix(prefix);
+        }
+        Ok(Self { admit, is_contained: reject.asks_for_containment() })
+    }
+}
+
+/// Admits documents in their order. With `fetch`, decides by exact comparison.
+pub(crate) fn admit(
+    py: Python<'_>,
+    readable: &Readable,
+    columns: &Columns<'_>,
+    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
+    callback: Option<&Py<PyAny>>,
+    threads: usize,
+) -> PyResult<Table> {
+    let kind = key_kind(readable.keys);
+    let mut fields = vec![
+        Field::new("key", kind),
+        Field::new("decision", Kind::Text),
+        Field::nullable("of_key", kind),
+        Field::nullable("similarity", Kind::Float),
+    ];
+    if admitting.is_contained {
+        fields.push(Field::nullable("contained", Kind::Float));
+    }
+    if fetch.is_some() {
+        let evidence = ["shared", "shingles", "of_shingles"];
+        fields.extend(evidence.map(|name| Field::nullable(name, Kind::Integer)));
+        fields.push(Field::new("unverified", Kind::Integer));
+    }
+    let mut builder = Builder::new(&fields);
+    let count = columns.documents.len();
+    let how = Sketching { sketcher: &readable.sketcher, threads, progress: callback };
+    let admitting = (admitting, fetch);
+    if fetch.is_some() {
+        for begin in (0..count).step_by(NEWCOMERS) {
+            let rows = begin..count.min(begin + NEWCOMERS);
+            let made = originals(py, &columns.documents, how.sketcher, rows.clone())?;
+            let compared = |at: usize| made.get(at)?.as_ref().map(Compared::Original);
+            admit_rows(py, readable, columns, admitting, rows.clone(), &compared, &mut builder)?;
+            report(py, callback, rows.end as u64, count as u64)?;
+        }
+        return Ok(Table::new(&fields, builder.finish()));
+    }
+    columns.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
+        let signatures: Vec<Option<Signature>> = parts.into_iter().flatten().collect();
+        for begin in rows.clone().step_by(NEWCOMERS) {
+            let some = begin..rows.end.min(begin + NEWCOMERS);
+            let compared = |at: usize| {
+                signatures.get(begin - rows.start + at)?.as_ref().map(Compared::Signature)
+            };
+            admit_rows(py, readable, columns, admitting, some, &compared, &mut builder)?;
+        }
+        Ok(())
+    })?;
+    Ok(Table::new(&fields, builder.finish()))
+}
+
+/// What is compared of a newcomer.
+#[derive(Clone, Copy)]
+enum Compared<'s> {
+    Signature(&'s Signature),
+    Original(&'s Original),
+}
+
+/// Admits some rows. `compared` has the document at a place of the range; `None` if there is
+/// nothing to compare.
+fn admit_rows<'s>(
+    py: Python<'_>,
+    readable: &Readable,
+    columns: &Columns<'_>,
+    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
+    rows: Range<usize>,
+    compared: &dyn Fn(usize) -> Option<Compared<'s>>,
+    builder: &mut Builder,
+) -> PyResult<()> {
+    let (index, times) = (readable.writer(py)?, columns.times.as_deref());
+    let keys = columns.keys.hold(rows.clone())?;
+    let keys = keys.bytes(rows.start)?;
+    check_keys(py, readable.keys, &keys, rows.start)?;
+    let payloads = columns.payloads.as_ref();
+    let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+    let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+    let key_of = |at: usize| keys.get(at).copied().flatten().unwrap_or_default();
+    let newcomer = |at: usize| {
+        let mut newcomer = match compared(at)? {
+            Compared::Signature(signature) => Newcomer::new(key_of(at), signature),
+            Compared::Original(original) => Newcomer::original(key_of(at), original),
+        };
+        if let Some(payload) = payloads.as_ref().and_then(|all| *all.get(at)?) {
+            newcomer = newcomer.payload(payload);
+        }
+        match time_of(times, rows.start + at) {
+            Some(time) => Some(newcomer.time(time)),
+            None => Some(newcomer),
+        }
+    };
+    let newcomers: Vec<Newcomer<'_>> = (0..rows.len()).filter_map(newcomer).collect();
+    let admissions = match fetch {
+        None => engine(py, || index.admit_all(&newcomers, &admitting.admit))?,
+        Some(fetch) => fetch.admit(py, &index, &newcomers, &admitting.admit)?,
+    };
+    let mut admissions = admissions.into_iter();
+    for at in 0..rows.len() {
+        let admission = compared(at).and_then(|_| admissions.next());
+        push_decision(py, readable.keys, builder, key_of(at), admission.as_ref())?;
+    }
+    py.check_signals()
+}
+
+fn push_decision(
+    py: Python<'_>,
+    key_type: KeyType,
+    builder: &mut Builder,
+    key: &[u8],
+    admission: Option<&Admission>,
+) -> PyResult<()> {
+    let (decision, other) = match admission.map(|admission| &admission.decision) {
+        None => ("empty", None),
+        Some(Decision::Rejected { duplicates, .. }) => ("rejected", duplicates.first()),
+        Some(Decision::Admitted { related, removed, .. }) => match removed.first() {
+            Some(removed) => ("replaced", Some(removed)),
+            None => ("admitted", related.first()),
+        },
+    };
+    if let Some(other) = other {
+        key_type.check(py, &other.key)?;
+    }
+    let overlap = other.and_then(|other| other.overlap);
+    let similarity = other.map(|other| overlap.map_or(other.similarity, |it| it.similarity));
+    let contained = match (overlap, other) {
+        (Some(overlap), _) => Some(overlap.containment),
+        (None, other) => {
+            other.and_then(|other| other.containment).map(|containment| containment.estimate)
+        }
+    };
+    if let [keys, decisions, others, similarities, rest @ ..] = builder.columns.as_mut_slice() {
+        keys.bytes(Some(key));
+        decisions.bytes(Some(decision.as_bytes()));
+        others.bytes(other.map(|other| other.key.as_slice()));
+        similarities.float(similarity);
+        let evidence = match rest {
+            [column] => {
+                column.float(contained);
+                &mut []
+            }
+            [column, evidence @ ..] if evidence.len() == 4 => {
+                column.float(contained);
+                evidence
+            }
+            evidence => evidence,
+        };
+        if let [shared, own, of, unverified] = evidence {
+            shared.integer(overlap.map(|it| it.shared.into()));
+            own.integer(overlap.map(|it| it.counts.0.into()));
+            of.integer(overlap.map(|it| it.counts.1.into()));
+            let count = admission.map_or(0, |admission| admission.unverified.len());
+            unverified.integer(Some(i64::try_from(count).unwrap_or(i64::MAX)));
+        }
+    }
+    builder.row_ended();
+    Ok(())
+}

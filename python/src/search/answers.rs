@@ -1,0 +1,304 @@
+//! `nearkin.Match`, `nearkin.Answer` and `nearkin.Document`: results of queries and look-ups.
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PySlice, PyTuple};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::columns::keys::KeyType;
+use crate::error::raise;
+use crate::sketch::signatures::Signature;
+use crate::tables::table::converted;
+
+/// Converts milliseconds since 1970 (UTC) to a `datetime`.
+pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
+    py.import("nearkin._columns")?.getattr("datetime_of")?.call1((ms,))
+}
+
+/// The arguments of `_of_json`: a value of the engine as JSON, and whether its keys are bytes.
+type Pickled = (String, bool);
+
+fn pickled<T: Serialize>(py: Python<'_>, value: &T, keys: KeyType) -> PyResult<Pickled> {
+    let text = serde_json::to_string(value);
+    let text =
+        text.map_err(|error| raise(py, "BugError", &format!("cannot be pickled: {error}")))?;
+    Ok((text, keys == KeyType::Bytes))
+}
+
+fn unpickled<T: DeserializeOwned>(py: Python<'_>, pickled: &Pickled) -> PyResult<(T, KeyType)> {
+    let value = serde_json::from_str(&pickled.0);
+    let value =
+        value.map_err(|error| raise(py, "InvalidError", &format!("not such a pickle: {error}")))?;
+    Ok((value, if pickled.1 { KeyType::Bytes } else { KeyType::Text }))
+}
+
+/// A document similar to the query.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug, Clone)]
+pub(crate) struct Match {
+    inner: nearkin::Match,
+    keys: KeyType,
+}
+
+#[pymethods]
+impl Match {
+    /// The document's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// Estimated Jaccard similarity.
+    #[getter]
+    fn similarity(&self) -> f64 {
+        self.inner.similarity
+    }
+
+    /// Standard error of the estimate.
+    #[getter]
+    fn standard_error(&self) -> f64 {
+        self.inner.standard_error
+    }
+
+    /// Estimated fraction of the smaller document that the larger one contains; ``None`` unless the
+    /// query asked for containment.
+    #[getter]
+    fn contained(&self) -> Option<f64> {
+        self.inner.containment.map(|containment| containment.estimate)
+    }
+
+    /// Number of equal rows of the two signatures; matches are ordered by it.
+    #[getter]
+    fn equal_rows(&self) -> u32 {
+        self.inner.equal_rows
+    }
+
+    /// The payload: the caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// Time of insertion or last replacement, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.inner.time)
+    }
+
+    /// The time in milliseconds since 1970.
+    #[getter]
+    fn time_ms(&self) -> u64 {
+        self.inner.time
+    }
+
+    #[staticmethod]
+    fn _of_json(py: Python<'_>, text: String, bytes_keys: bool) -> PyResult<Self> {
+        let (inner, keys) = unpickled(py, &(text, bytes_keys))?;
+        Ok(Self { inner, keys })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+        let this = slf.get();
+        Ok((slf.getattr("_of_json")?, pickled(slf.py(), &this.inner, this.keys)?))
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.inner.key.iter().fold(self.inner.time, |hash, byte| {
+            hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(*byte)
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = KeyType::show(self.keys, py, &self.inner.key);
+        let key = key.unwrap_or_else(|_| PyBytes::new(py, &self.inner.key).into_any());
+        Ok(format!("Match({}, similarity={:.3})", key.repr()?, self.inner.similarity))
+    }
+}
+
+/// The matches of a query, a sequence: most similar first; matches with equal similarity are sorted
+/// by key.
+#[pyclass(frozen, sequence, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Answer {
+    inner: nearkin::Answer,
+    keys: KeyType,
+}
+
+impl Answer {
+    pub(crate) fn new(inner: nearkin::Answer, keys: KeyType) -> Self {
+        Self { inner, keys }
+    }
+
+    fn at(&self, row: isize) -> Option<Match> {
+        let found = self.inner.matches.get(usize::try_from(row).ok()?)?;
+        Some(Match { inner: found.clone(), keys: self.keys })
+    }
+}
+
+#[pymethods]
+impl Answer {
+    fn __len__(&self) -> usize {
+        self.inner.matches.len()
+    }
+
+    /// A match, or a list of matches for a slice.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        at: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let length = isize::try_from(self.inner.matches.len()).unwrap_or(isize::MAX);
+        let Ok(slice) = at.cast::<PySlice>() else {
+            let at = at.extract::<isize>()?;
+            let found = self.at(if at < 0 { at + length } else { at });
+            let found = found.ok_or_else(|| PyIndexError::new_err("no such match"))?;
+            return Ok(Bound::new(py, found)?.into_any());
+        };
+        let part = slice.indices(length)?;
+        let rows = (0..part.slicelength).map_while(|row| {
+            self.at(part.start + part.step * isize::try_from(row).unwrap_or(isize::MAX))
+        });
+        Ok(PyList::new(py, rows.collect::<Vec<_>>())?.into_any())
+    }
+
+    #[staticmethod]
+    fn _of_json(py: Python<'_>, text: String, bytes_keys: bool) -> PyResult<Self> {
+        let (inner, keys) = unpickled(py, &(text, bytes_keys))?;
+        Ok(Self { inner, keys })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
+        let this = slf.get();
+        Ok((slf.getattr("_of_json")?, pickled(slf.py(), &this.inner, this.keys)?))
+    }
+
+    /// The keys of the matches.
+    #[getter]
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.inner.matches.iter().map(|found| self.keys.show(py, &found.key)).collect()
+    }
+
+    /// Number of documents at or above the threshold. The limit does not reduce it.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.inner.found
+    }
+
+    /// The threshold of the query; by default, that of the index.
+    #[getter]
+    fn threshold(&self) -> f64 {
+        self.inner.threshold
+    }
+
+    /// Whether every candidate was compared: see ``max_candidates``.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    /// Number of the last change that the answer reflects.
+    #[getter]
+    fn change(&self) -> u64 {
+        self.inner.change
+    }
+
+    /// The matches as a pandas data frame: key, similarity, contained (if it was asked for), time
+    /// and payload.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "answer_to_pandas")
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "answer_to_html")
+    }
+
+    fn __repr__(&self) -> String {
+        let (count, threshold) = (self.inner.matches.len(), self.inner.threshold);
+        format!("Answer({count} of {} matches at {threshold})", self.inner.found)
+    }
+}
+
+/// A stored document.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) inner: nearkin::Document,
+    pub(crate) params: nearkin::Params,
+    pub(crate) keys: KeyType,
+}
+
+#[pymethods]
+impl Document {
+    /// The document's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The payload: the caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// Time of insertion or last replacement, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.inner.time)
+    }
+
+    /// The time in milliseconds since 1970.
+    #[getter]
+    fn time_ms(&self) -> u64 {
+        self.inner.time
+    }
+
+    /// The document's signature. (The text is not stored.)
+    #[getter]
+    fn signature(&self) -> Signature {
+        Signature { params: self.params.clone(), inner: self.inner.signature.clone() }
+    }
+
+    #[staticmethod]
+    fn _of_parts(
+        key: Vec<u8>,
+        bytes_keys: bool,
+        payload: Vec<u8>,
+        time_ms: u64,
+        signature: &Signature,
+    ) -> Self {
+        let mut inner = nearkin::Document::new(key, signature.inner.clone());
+        (inner.payload, inner.time) = (payload, time_ms);
+        let keys = if bytes_keys { KeyType::Bytes } else { KeyType::Text };
+        Self { inner, params: signature.params.clone(), keys }
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let key = PyBytes::new(py, &this.inner.key);
+        let is_bytes = this.keys == KeyType::Bytes;
+        let rest = (this.payload(py), this.inner.time, this.signature());
+        let arguments = (key, is_bytes, rest.0, rest.1, rest.2).into_pyobject(py)?;
+        Ok((slf.getattr("_of_parts")?, arguments))
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.inner == other.inner
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let count = self.inner.signature.shingle_count();
+        let payload = self.inner.payload.len();
+        Ok(format!(
+            "Document({}, {count} shingles, payload of {payload} bytes)",
+            self.key(py)?.repr()?
+        ))
+    }
+}

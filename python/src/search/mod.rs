@@ -1,0 +1,5 @@
+//! Queries: their conditions, and their answers.
+
+pub(crate) mod answers;
+pub(crate) mod queries;
+pub(crate) mod quotations;

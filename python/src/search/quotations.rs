@@ -1,0 +1,207 @@
+//! Results of passage queries: the quoted texts, and the places of the quotations.
+
+use std::sync::Arc;
+
+use nearkin::passages::{Contained, PassageAnswer, PassageMatch, PassageView};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::columns::keys::KeyType;
+use crate::error::engine;
+use crate::options::Count;
+
+/// Queries a snapshot by a text.
+pub(crate) fn ask(
+    py: Python<'_>,
+    view: &PassageView,
+    text: &str,
+    keys: KeyType,
+    threshold: Option<f64>,
+    limit: Option<Count>,
+    max_candidates: Option<Count>,
+) -> PyResult<Passages> {
+    let mut query = view.query(text);
+    if let Some(threshold) = threshold {
+        query = query.threshold(threshold);
+    }
+    if let Some(Count(limit)) = limit {
+        query = query.limit(limit);
+    }
+    if let Some(Count(candidates)) = max_candidates {
+        query = query.max_candidates(candidates);
+    }
+    let (inner, offsets) = engine(py, || {
+        let answer = query.run()?;
+        let offsets = Offsets::new(text);
+        Ok((answer, offsets))
+    })?;
+    Ok(Passages { inner, keys, offsets: Arc::new(offsets) })
+}
+
+/// Converts byte offsets in a text to Python's character offsets.
+#[derive(Debug)]
+struct Offsets {
+    /// For each character longer than one byte: the byte offset of its end, and how many more bytes
+    /// than characters there are up to that point. Empty for ASCII.
+    long: Vec<(usize, usize)>,
+}
+
+impl Offsets {
+    fn new(text: &str) -> Self {
+        let long = text.char_indices().filter(|(_, one)| one.len_utf8() > 1);
+        let mut surplus = 0;
+        let long = long.map(|(begin, one)| {
+            surplus += one.len_utf8() - 1;
+            (begin + one.len_utf8(), surplus)
+        });
+        Self { long: long.collect() }
+    }
+
+    fn characters(&self, bytes: u64) -> usize {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let before = self.long.partition_point(|(end, _)| *end <= bytes).checked_sub(1);
+        let surplus = before.and_then(|at| self.long.get(at)).map_or(0, |(_, surplus)| *surplus);
+        bytes - surplus
+    }
+}
+
+/// The texts that contain parts of the query, a sequence: largest share first.
+#[pyclass(frozen, sequence, module = "nearkin", name = "PassageAnswer")]
+pub(crate) struct Passages {
+    inner: PassageAnswer,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Passages {
+    fn __len__(&self) -> usize {
+        self.inner.texts.len()
+    }
+
+    fn __getitem__(&self, at: isize) -> PyResult<Text> {
+        let length = isize::try_from(self.inner.texts.len()).unwrap_or(isize::MAX);
+        let at = if at < 0 { at + length } else { at };
+        let found = usize::try_from(at).ok().and_then(|at| self.inner.texts.get(at));
+        let found = found.ok_or_else(|| PyIndexError::new_err("no such text"))?;
+        Ok(Text { inner: found.clone(), keys: self.keys, offsets: Arc::clone(&self.offsets) })
+    }
+
+    /// Number of texts that contain any part of the query. The limit does not reduce it.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.inner.found
+    }
+
+    /// Number of words of the query.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// Whether every candidate was compared: see ``max_candidates``.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.inner.complete
+    }
+
+    /// Number of the last change that the answer reflects.
+    #[getter]
+    fn change(&self) -> u64 {
+        self.inner.change
+    }
+
+    fn __repr__(&self) -> String {
+        format!("PassageAnswer({} of {} texts)", self.inner.texts.len(), self.inner.found)
+    }
+}
+
+/// A stored text that contains passages of the query.
+#[pyclass(frozen, module = "nearkin", name = "Contained")]
+pub(crate) struct Text {
+    inner: Contained,
+    keys: KeyType,
+    offsets: Arc<Offsets>,
+}
+
+#[pymethods]
+impl Text {
+    /// The text's key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys.show(py, &self.inner.key)
+    }
+
+    /// The payload: the caller's own bytes.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.payload)
+    }
+
+    /// Fraction of the query found in this text: matching words divided by all words.
+    #[getter]
+    fn share(&self) -> f64 {
+        self.inner.share
+    }
+
+    /// The matching passages, in the order of the stored text.
+    #[getter]
+    fn passages(&self) -> Vec<Passage> {
+        let one = |inner: &PassageMatch| Passage {
+            query: (
+                self.offsets.characters(inner.query.start),
+                self.offsets.characters(inner.query.end),
+            ),
+            inner: inner.clone(),
+        };
+        self.inner.passages.iter().map(one).collect()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = self.keys.show(py, &self.inner.key);
+        let key = key.unwrap_or_else(|_| PyString::new(py, "?").into_any());
+        Ok(format!("Contained({}, share={:.3})", key.repr()?, self.inner.share))
+    }
+}
+
+/// A passage of the query found in a stored text: a run of words.
+#[pyclass(frozen, module = "nearkin", name = "PassageMatch")]
+pub(crate) struct Passage {
+    inner: PassageMatch,
+    query: (usize, usize),
+}
+
+#[pymethods]
+impl Passage {
+    /// Place in the query: the passage is ``text[a:b]``.
+    #[getter]
+    fn query(&self) -> (usize, usize) {
+        self.query
+    }
+
+    /// Approximate place in the stored text, as UTF-8 byte offsets. They are only as precise as the
+    /// windows, because the text is not stored.
+    #[getter]
+    fn stored_bytes(&self) -> (u64, u64) {
+        (self.inner.stored.start, self.inner.stored.end)
+    }
+
+    /// Number of matching words of the query in this passage.
+    #[getter]
+    fn words(&self) -> u64 {
+        self.inner.words
+    }
+
+    /// The highest estimated Jaccard similarity between a window of the query and a window of this
+    /// passage.
+    #[getter]
+    fn similarity(&self) -> f64 {
+        self.inner.similarity
+    }
+
+    fn __repr__(&self) -> String {
+        let (begin, end) = self.query;
+        format!("PassageMatch([{begin}:{end}], similarity={:.3})", self.inner.similarity)
+    }
+}

@@ -1,0 +1,397 @@
+//! `nearkin.Table` and `nearkin.Stream`: results as columns, for pandas, polars, DuckDB and Arrow.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
+
+use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
+use crate::arrow::{ArrowColumn, Batch, Builder, Field, Kind, Values, schema_of};
+use crate::columns::keys::not_utf8;
+use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
+use crate::progress::{callback, report};
+
+/// Columns of equal length, in memory. Any library that supports the Arrow PyCapsule interface
+/// (pyarrow, polars, pandas, DuckDB) reads them without a copy; none of these libraries is
+/// required.
+#[pyclass(frozen, module = "nearkin")]
+#[derive(Debug)]
+pub(crate) struct Table {
+    fields: Vec<Field>,
+    batches: Vec<Batch>,
+}
+
+impl Table {
+    pub(crate) fn new(fields: &[Field], batches: Vec<Batch>) -> Self {
+        Self { fields: fields.to_vec(), batches }
+    }
+
+    fn rows(&self) -> usize {
+        self.batches.iter().map(|batch| batch.rows).sum()
+    }
+
+    fn column_list<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for batch in &self.batches {
+            let Some(column) = batch.columns.get(number) else { continue };
+            for row in 0..batch.rows {
+                list.append(value(py, column, row)?)?;
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// A value as a Python object.
+fn value<'py>(py: Python<'py>, column: &ArrowColumn, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if column.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    Ok(match &column.values {
+        Values::Integer(values) => {
+            values.get(row).copied().unwrap_or(0).into_pyobject(py)?.into_any()
+        }
+        Values::Float(values) => {
+            values.get(row).copied().unwrap_or(f64::NAN).into_pyobject(py)?.into_any()
+        }
+        Values::Bool(bits) => {
+            let is_set = bits.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1);
+            is_set.into_pyobject(py)?.to_owned().into_any()
+        }
+        Values::Strings(strings) if column.field.kind == Kind::Text => {
+            let text = str::from_utf8(strings.get(row));
+            PyString::new(py, text.unwrap_or("\u{fffd}")).into_any()
+        }
+        Values::Strings(strings) => PyBytes::new(py, strings.get(row)).into_any(),
+        Values::Fixed(_) => py.None().into_bound(py),
+    })
+}
+
+/// Batches in memory, returned one after the other.
+struct InMemory {
+    fields: Vec<Field>,
+    batches: std::vec::IntoIter<Batch>,
+}
+
+impl Producer for InMemory {
+    fn schema(&self) -> ArrowSchema {
+        schema_of(&self.fields)
+    }
+
+    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        Ok(self.batches.next().map(|batch| batch.export()))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.name).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows()
+    }
+
+    /// A column as a list.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let number = self.fields.iter().position(|field| field.name == name);
+        let number = number.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        self.column_list(py, number)
+    }
+
+    /// All columns as lists.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (number, field) in self.fields.iter().enumerate() {
+            all.set_item(&*field.name, self.column_list(py, number)?)?;
+        }
+        Ok(all)
+    }
+
+    /// The rows as tuples.
+    #[pyo3(name = "rows")]
+    fn rows_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.first(py, usize::MAX)
+    }
+
+    /// The first rows as tuples.
+    #[pyo3(name = "_first")]
+    fn first<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        let rows =
+            self.batches.iter().flat_map(|batch| (0..batch.rows).map(move |row| (batch, row)));
+        for (batch, row) in rows.take(count) {
+            let values = batch.columns.iter().map(|column| value(py, column, row));
+            list.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
+        }
+        Ok(list)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.rows_list(py)?.try_iter()?.into_any())
+    }
+
+    /// The Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+    }
+
+    /// The Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter();
+        let stream =
+            ArrowStream::export(Box::new(InMemory { fields: self.fields.clone(), batches }));
+        PyCapsule::new_with_value(py, stream, STREAM_NAME)
+    }
+
+    /// Converts the table to a ``pyarrow.Table``.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_arrow")
+    }
+
+    /// Converts the table to a ``pandas.DataFrame``.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_pandas")
+    }
+
+    /// Converts the table to a ``polars.DataFrame``.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_polars")
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledTable<'py>)> {
+        let make = py.import("nearkin._nearkin")?.getattr("_table_of")?;
+        let fields = self.fields.iter().map(|field| {
+            let Field { name, kind, nullable } = field;
+            (name.to_string(), kind.format(), *nullable)
+        });
+        let columns = (0..self.fields.len()).map(|number| self.column_list(py, number));
+        Ok((make, (fields.collect(), columns.collect::<PyResult<_>>()?)))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_text")
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        converted(slf, "to_html")
+    }
+}
+
+/// What a pickled table consists of: the name, type and nullability of each column, and its values.
+type PickledTable<'py> = (Vec<(String, String, bool)>, Vec<Bound<'py, PyList>>);
+
+/// Makes a table of what `__reduce__` returned.
+#[pyfunction]
+pub(crate) fn _table_of(
+    fields: Vec<(String, String, bool)>,
+    columns: Vec<Bound<'_, PyList>>,
+) -> PyResult<Table> {
+    let kinds = [Kind::Integer, Kind::Float, Kind::Time, Kind::Bool, Kind::Text, Kind::Bytes];
+    let rows = columns.first().map_or(0, PyListMethods::len);
+    if columns.len() != fields.len() || columns.iter().any(|column| column.len() != rows) {
+        return Err(InvalidError::new_err(
+            "not a pickled table: its columns are of unequal length",
+        ));
+    }
+    let fields = fields.into_iter().map(|(name, format, nullable)| {
+        let kind = kinds.into_iter().find(|kind| kind.format() == format);
+        let kind = kind.ok_or_else(|| {
+            InvalidError::new_err(format!("not a pickled table: a column of the type {format:?}"))
+        })?;
+        Ok(Field { name: name.into(), kind, nullable })
+    });
+    let fields = fields.collect::<PyResult<Vec<_>>>()?;
+    let mut builder = Builder::new(&fields);
+    for row in 0..rows {
+        for (column, values) in builder.columns.iter_mut().zip(&columns) {
+            let value = values.get_item(row)?;
+            match column.field.kind {
+                Kind::Integer | Kind::Time => column.integer(value.extract()?),
+                Kind::Float => column.float(value.extract()?),
+                Kind::Bool => column.bool(value.extract()?),
+                Kind::Text => column.bytes(value.extract::<Option<&str>>()?.map(str::as_bytes)),
+                Kind::Bytes | Kind::Fixed(_) => column.bytes(value.extract()?),
+            }
+        }
+        builder.row_ended();
+    }
+    Ok(Table::new(&fields, builder.finish()))
+}
+
+/// Converts the object with `nearkin._tables`.
+pub(crate) fn converted<'py, T: pyo3::PyTypeInfo>(
+    object: &Bound<'py, T>,
+    how: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    object.py().import("nearkin._tables")?.getattr(how)?.call1((object,))
+}
+
+/// The source of a stream's batches.
+pub(crate) trait BatchSource: Send + 'static {
+    fn fields(&self) -> Vec<Field>;
+    /// The next rows; `None` at the end. At most a few thousand, so that signals are handled in
+    /// time.
+    fn next(&mut self) -> Result<Option<Batch>, Failed>;
+}
+
+/// Why a source failed.
+pub(crate) enum Failed {
+    Engine(nearkin::Error),
+    /// This key is not UTF-8, but the column is text.
+    Key(Vec<u8>),
+    /// The thread of the source panicked.
+    Thread,
+}
+
+impl From<nearkin::Error> for Failed {
+    fn from(error: nearkin::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Failed {
+    fn text(&self) -> String {
+        match self {
+            Self::Engine(error) => message_of(error),
+            Self::Key(key) => not_utf8(key),
+            Self::Thread => "a thread of nearkin panicked: please report this bug".to_owned(),
+        }
+    }
+
+    pub(crate) fn into_py(self, py: Python<'_>) -> PyErr {
+        match &self {
+            Self::Engine(error) => from_engine(py, error),
+            Self::Key(_) => raise(py, "InvalidError", &self.text()),
+            Self::Thread => raise(py, "BugError", &self.text()),
+        }
+    }
+}
+
+/// Record batches, computed while they are read. They can be read only once. Iterate over a stream,
+/// or pass it to a library that supports the Arrow PyCapsule interface.
+#[pyclass(frozen, module = "nearkin")]
+pub(crate) struct Stream {
+    fields: Vec<Field>,
+    source: Mutex<Option<Box<dyn BatchSource>>>,
+}
+
+struct ExportedStream(Box<dyn BatchSource>);
+
+impl Producer for ExportedStream {
+    fn schema(&self) -> ArrowSchema {
+        schema_of(&self.0.fields())
+    }
+
+    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        let batch = self.0.next().map_err(|failed| failed.text())?;
+        Ok(batch.map(|batch| batch.export()))
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(source: Box<dyn BatchSource>) -> Self {
+        Self { fields: source.fields(), source: Mutex::new(Some(source)) }
+    }
+
+    /// Takes the source out; `None` once the stream has been read to its end or handed over. Waits
+    /// while another thread is reading.
+    fn take(&self, py: Python<'_>) -> PyResult<Option<Box<dyn BatchSource>>> {
+        unlocked(py, || self.source.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+
+    /// The next batch; `None` at the end.
+    fn pull(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        py.check_signals()?;
+        let next = unlocked(py, || {
+            let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = source.as_mut().map_or(Ok(None), |source| source.next());
+            if !matches!(next, Ok(Some(_))) {
+                *source = None;
+            }
+            next
+        })?;
+        next.map_err(|failed| failed.into_py(py))
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.name).collect()
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The next batch, as a :class:`Table`.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let batch = self.pull(py)?;
+        Ok(batch.map(|batch| Table::new(&self.fields, vec![batch])))
+    }
+
+    /// All remaining rows, in memory. ``progress`` is told the number of rows; the total is not
+    /// known.
+    #[pyo3(signature = (*, progress=None))]
+    fn read_all(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Table> {
+        let progress = callback(py, progress, "rows")?;
+        let (mut batches, mut rows) = (Vec::new(), 0);
+        while let Some(batch) = self.pull(py)? {
+            rows += batch.rows as u64;
+            batches.push(batch);
+            report(py, progress.as_ref(), rows, 0)?;
+        }
+        Ok(Table::new(&self.fields, batches))
+    }
+
+    /// The Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+    }
+
+    /// The Arrow PyCapsule interface: hands over the remaining batches.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let source = self.take(py)?;
+        let source = source.ok_or_else(|| InvalidError::new_err("the stream was read already"))?;
+        let stream = ArrowStream::export(Box::new(ExportedStream(source)));
+        PyCapsule::new_with_value(py, stream, STREAM_NAME)
+    }
+
+    /// Converts the remaining rows to a ``pyarrow.Table``.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_arrow")
+    }
+
+    /// Converts the remaining rows to a ``pandas.DataFrame``.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_pandas")
+    }
+
+    /// Converts the remaining rows to a ``polars.DataFrame``.
+    fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        converted(&Bound::new(py, self.read_all(py, None)?)?, "to_polars")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Stream({})", self.column_names().join(", "))
+    }
+}
