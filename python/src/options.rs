@@ -74,6 +74,12 @@ impl OptionArgs<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Count(pub(crate) usize);
 
+impl From<Count> for usize {
+    fn from(Count(count): Count) -> Self {
+        count
+    }
+}
+
 impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;
 

@@ -23,7 +23,7 @@ use crate::index::readable::Readable;
 use crate::options::Threads;
 use crate::parallel::in_parts;
 use crate::progress::report;
-use crate::search::queries::alike;
+use crate::search::conditions::alike;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 use crate::tables::table::Table;
 

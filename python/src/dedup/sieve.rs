@@ -125,7 +125,7 @@ impl RowSieve {
         threads: Option<Threads>,
     ) -> PyResult<Self> {
         let given = params.get();
-        let alike = crate::search::queries::alike(given.inner.threshold(), threshold, contained);
+        let alike = crate::search::conditions::alike(given.inner.threshold(), threshold, contained);
         let are_made = against.is_some();
         let params = engine(py, || of_kept(given, alike, false, are_made))?;
         let against = against.map(|against| against.get().snapshot_now(py)).transpose()?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use nearkin::Outcome;
 use nearkin::passages::Prepared;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::columns::column::{Column, Role};
 use crate::columns::keys::{KeyType, key_bytes, key_type};
@@ -15,6 +16,7 @@ use crate::index::reports::{self, Added};
 use crate::lock::lock;
 use crate::options::{Count, OptionArgs, Threads};
 use crate::parallel::in_parts;
+use crate::search::conditions::{Conditions, OF_PASSAGES};
 use crate::search::quotations::{Passages, ask};
 use crate::sketch::params::Params;
 
@@ -238,17 +240,17 @@ impl PassageIndex {
 
     /// The texts that contain parts of this one. A passage counts if its similarity is at least
     /// ``threshold`` (default: that of the index).
-    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    #[pyo3(signature = (text, **conditions), text_signature = "($self, text, *, threshold=None, \
+        limit=None, max_candidates=None)")]
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
-        threshold: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Passages> {
+        let conditions = Conditions::new("query", OF_PASSAGES, conditions)?;
         let view = self.open_one(py)?.view();
-        ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+        ask(py, &view, text, self.keys, conditions)
     }
 
     /// Merges everything into one segment without dead documents.

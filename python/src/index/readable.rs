@@ -5,16 +5,18 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
 use crate::index::reader_state::ReaderState;
 use crate::lock::lock;
-use crate::options::{Count, Threads};
+use crate::options::Threads;
 use crate::progress::callback;
 use crate::search::answers::{Answer, Document};
-use crate::search::queries::{QueryArgs, alike, query_many};
+use crate::search::conditions::{Conditions, OF_A_QUERY, OF_PAIRS, OF_PASSAGES, OF_QUERIES};
+use crate::search::queries::query_many;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signature;
 use crate::sketch::sketcher::{Sketcher, one_document};
@@ -221,63 +223,51 @@ impl Readable {
     /// most similar first. With ``contained`` (0 to 1), a match must also satisfy this: the larger
     /// of the two documents contains at least this fraction of the smaller one. ``threshold`` is
     /// then 0 by default.
-    #[pyo3(signature = (document, *, threshold=None, contained=None, limit=None,
-        max_candidates=None))]
+    #[pyo3(signature = (document, **conditions), text_signature = "($self, document, *, \
+        threshold=None, contained=None, limit=None, max_candidates=None)")]
     fn query(
         &self,
         py: Python<'_>,
         document: &Bound<'_, PyAny>,
-        threshold: Option<f64>,
-        contained: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let args =
-            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let conditions = Conditions::new("query", OF_A_QUERY, conditions)?;
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = engine(py, || args.apply(snapshot.query(&signature)).run())?;
+        let answer = engine(py, || conditions.of_query(snapshot.query(&signature)).run())?;
         Ok(Answer::new(answer, self.keys))
     }
 
     /// The documents similar to the stored document with this key, without that document.
-    #[pyo3(signature = (key, *, threshold=None, contained=None, limit=None,
-        max_candidates=None))]
+    #[pyo3(signature = (key, **conditions), text_signature = "($self, key, *, \
+        threshold=None, contained=None, limit=None, max_candidates=None)")]
     fn query_key(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
-        threshold: Option<f64>,
-        contained: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let args =
-            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let conditions = Conditions::new("query_key", OF_A_QUERY, conditions)?;
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
-        let answer = unlocked(py, || args.apply(snapshot.query_key(&key)).run())?;
+        let answer = unlocked(py, || conditions.of_query(snapshot.query_key(&key)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
 
     /// The documents similar to any of the stored documents with these keys, without those
     /// documents. A match has the highest of its similarities to them.
-    #[pyo3(signature = (keys, *, threshold=None, contained=None, limit=None,
-        max_candidates=None))]
+    #[pyo3(signature = (keys, **conditions), text_signature = "($self, keys, *, \
+        threshold=None, contained=None, limit=None, max_candidates=None)")]
     fn query_keys(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
-        threshold: Option<f64>,
-        contained: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let args =
-            QueryArgs { threshold, contained, limit, max_candidates, for_verification: false };
+        let conditions = Conditions::new("query_keys", OF_A_QUERY, conditions)?;
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = unlocked(py, || args.apply(snapshot.query_keys(&keys)).run())?;
+        let answer = unlocked(py, || conditions.of_query(snapshot.query_keys(&keys)).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
@@ -287,65 +277,63 @@ impl Readable {
     /// column with the containment, ``payloads`` one with the payload. ``for_verification``
     /// searches from three standard errors below these minima, to compare the documents exactly
     /// afterwards (:func:`nearkin.shards.compare`).
-    #[pyo3(signature = (documents, *, threshold=None, contained=None, limit=None,
-        max_candidates=None, payloads=false, for_verification=false, progress=None,
-        threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
+    #[pyo3(signature = (documents, *, payloads=false, progress=None, threads=None, **conditions),
+        text_signature = "($self, documents, *, threshold=None, contained=None, limit=None, \
+        max_candidates=None, payloads=False, for_verification=False, progress=None, \
+        threads=None)")]
     fn query_many<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
-        threshold: Option<f64>,
-        contained: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
         payloads: bool,
-        for_verification: bool,
         progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
+        conditions: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Table> {
-        let args = QueryArgs { threshold, contained, limit, max_candidates, for_verification };
+        let conditions = Conditions::new("query_many", OF_QUERIES, conditions)?;
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
         let progress = callback(py, progress, "query_many")?;
         let threads = crate::parallel::threads(threads.or(self.threads));
         let progress = progress.as_ref();
         let how = Sketching { sketcher: &self.sketcher, threads, progress };
-        query_many(py, self.keys, &snapshot, &documents, &args, payloads, how)
+        query_many(py, self.keys, &snapshot, &documents, conditions, payloads, how)
     }
 
     /// In a passage index: the texts that contain parts of this text. See
     /// :meth:`PassageIndex.query`.
-    #[pyo3(signature = (text, *, threshold=None, limit=None, max_candidates=None))]
+    #[pyo3(signature = (text, **conditions), text_signature = "($self, text, *, threshold=None, \
+        limit=None, max_candidates=None)")]
     fn query_passages(
         &self,
         py: Python<'_>,
         text: &str,
-        threshold: Option<f64>,
-        limit: Option<Count>,
-        max_candidates: Option<Count>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<crate::search::quotations::Passages> {
+        let conditions = Conditions::new("query_passages", OF_PASSAGES, conditions)?;
         let snapshot = self.snapshot_now(py)?;
         let view = engine(py, || nearkin::passages::PassageView::new(&snapshot))?;
-        crate::search::quotations::ask(py, &view, text, self.keys, threshold, limit, max_candidates)
+        crate::search::quotations::ask(py, &view, text, self.keys, conditions)
     }
 
     /// All pairs whose similarity is at least ``threshold`` (default: that of the index). With
     /// ``contained``, all pairs in which the larger document contains at least this fraction of the
     /// smaller one; ``threshold`` is then 0 by default. Returns a :class:`Stream` with the columns
     /// a, b and similarity, and contained if ``contained`` is given.
-    #[pyo3(signature = (threshold=None, *, contained=None))]
+    #[pyo3(signature = (threshold=None, **conditions),
+        text_signature = "($self, threshold=None, *, contained=None)")]
     fn pairs(
         &self,
         py: Python<'_>,
         threshold: Option<f64>,
-        contained: Option<f64>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
+        let conditions = Conditions::new("pairs", OF_PAIRS, conditions)?.with(threshold);
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let alike = alike(self.params.threshold(), threshold, contained);
+        let alike = conditions.alike(self.params.threshold());
         let pairs = engine(py, || snapshot.pairs(alike))?;
-        let is_contained = contained.is_some();
+        let is_contained = conditions.contained.is_some();
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
@@ -357,17 +345,19 @@ impl Readable {
     /// (default: that of the index). With ``contained``, a pair must also have a containment of at
     /// least ``contained``; ``threshold`` is then 0 by default. Returns a :class:`Stream` with one
     /// row per member: cluster, key, size of the cluster, time.
-    #[pyo3(signature = (threshold=None, *, contained=None, progress=None))]
+    #[pyo3(signature = (threshold=None, *, progress=None, **conditions),
+        text_signature = "($self, threshold=None, *, contained=None, progress=None)")]
     fn clusters(
         &self,
         py: Python<'_>,
         threshold: Option<f64>,
-        contained: Option<f64>,
         progress: Option<Bound<'_, PyAny>>,
+        conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
+        let conditions = Conditions::new("clusters", OF_PAIRS, conditions)?.with(threshold);
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let alike = alike(self.params.threshold(), threshold, contained);
+        let alike = conditions.alike(self.params.threshold());
         let callback = crate::progress::callback(py, progress, "clusters")?;
         let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
             snapshot.clusters_with(alike, tick)

@@ -275,7 +275,7 @@ impl Index {
     ) -> PyResult<crate::tables::table::Table> {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
-        let reject = crate::search::queries::alike(base.params.threshold(), reject, contained);
+        let reject = crate::search::conditions::alike(base.params.threshold(), reject, contained);
         let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?;
         let admitting = Admitting::new(reject, relate, keep, prefix.as_deref())?;
         let callback = crate::progress::callback(py, progress, "admit")?;

@@ -1,5 +1,6 @@
 //! Queries: their conditions, and their answers.
 
 pub(crate) mod answers;
+pub(crate) mod conditions;
 pub(crate) mod queries;
 pub(crate) mod quotations;

@@ -1,78 +1,16 @@
-//! Queries: keyword arguments, and queries of a whole column.
+//! Queries by a column of documents.
 
-use nearkin::{Alike, Signature, Snapshot};
+use nearkin::{Signature, Snapshot};
 use pyo3::prelude::*;
 
 use crate::arrow::{Batch, Builder, Field, Kind};
 use crate::columns::documents::{Documents, Sketching};
-use crate::error::{engine, raise, unlocked};
-
 use crate::columns::keys::{KeyType, key_kind, not_utf8};
-use crate::options::Count;
+use crate::error::{engine, raise, unlocked};
 use crate::parallel::in_parts;
+use crate::search::conditions::Conditions;
 use crate::sketch::signatures::Sink;
 use crate::tables::table::Table;
-
-/// The condition under which two documents match: their similarity is at least `threshold`
-/// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
-/// default of `threshold` is 0.
-pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) -> Alike {
-    match contained {
-        Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
-        None => Alike::similar(threshold.unwrap_or(own)),
-    }
-}
-
-/// Keyword arguments of a query.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct QueryArgs {
-    pub(crate) threshold: Option<f64>,
-    pub(crate) contained: Option<f64>,
-    pub(crate) limit: Option<Count>,
-    pub(crate) max_candidates: Option<Count>,
-    /// Whether the search goes three standard errors below the minimum.
-    pub(crate) for_verification: bool,
-}
-
-impl QueryArgs {
-    pub(crate) fn apply<'a>(&self, mut query: nearkin::Query<'a>) -> nearkin::Query<'a> {
-        if let Some(threshold) = self.threshold {
-            query = query.threshold(threshold);
-        }
-        if let Some(contained) = self.contained {
-            query = query.contained(contained);
-        }
-        if let Some(Count(limit)) = self.limit {
-            query = query.limit(limit);
-        }
-        if let Some(Count(candidates)) = self.max_candidates {
-            query = query.max_candidates(candidates);
-        }
-        if self.for_verification {
-            query = query.for_verification();
-        }
-        query
-    }
-
-    fn of_many<'a>(&self, mut queries: nearkin::Queries<'a>) -> nearkin::Queries<'a> {
-        if let Some(threshold) = self.threshold {
-            queries = queries.threshold(threshold);
-        }
-        if let Some(contained) = self.contained {
-            queries = queries.contained(contained);
-        }
-        if let Some(Count(limit)) = self.limit {
-            queries = queries.limit(limit);
-        }
-        if let Some(Count(candidates)) = self.max_candidates {
-            queries = queries.max_candidates(candidates);
-        }
-        if self.for_verification {
-            queries = queries.for_verification();
-        }
-        queries
-    }
-}
 
 /// Collects the rows that have a signature, with their numbers.
 #[derive(Debug, Default)]
@@ -102,7 +40,7 @@ pub(crate) fn query_many<'py>(
     keys: KeyType,
     snapshot: &Snapshot,
     documents: &Documents<'py>,
-    args: &QueryArgs,
+    conditions: Conditions,
     payloads: bool,
     how: Sketching<'_>,
 ) -> PyResult<Table> {
@@ -111,7 +49,7 @@ pub(crate) fn query_many<'py>(
         Field::new("key", key_kind(keys)),
         Field::new("similarity", Kind::Float),
     ];
-    if args.contained.is_some() {
+    if conditions.contained.is_some() {
         fields.push(Field::new("contained", Kind::Float));
     }
     if payloads {
@@ -132,7 +70,7 @@ pub(crate) fn query_many<'py>(
         let answers = engine(py, || {
             in_parts(threads, signatures.len().max(1), TOGETHER, |range| {
                 let some = signatures.get(range).unwrap_or_default();
-                args.of_many(snapshot.queries(some)).run()
+                conditions.of_queries(snapshot.queries(some)).run()
             })
             .into_iter()
             .collect::<nearkin::Result<Vec<_>>>()

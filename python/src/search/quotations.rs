@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::columns::keys::KeyType;
 use crate::error::engine;
-use crate::options::Count;
+use crate::search::conditions::Conditions;
 
 /// Queries a snapshot by a text.
 pub(crate) fn ask(
@@ -17,20 +17,9 @@ pub(crate) fn ask(
     view: &PassageView,
     text: &str,
     keys: KeyType,
-    threshold: Option<f64>,
-    limit: Option<Count>,
-    max_candidates: Option<Count>,
+    conditions: Conditions,
 ) -> PyResult<Passages> {
-    let mut query = view.query(text);
-    if let Some(threshold) = threshold {
-        query = query.threshold(threshold);
-    }
-    if let Some(Count(limit)) = limit {
-        query = query.limit(limit);
-    }
-    if let Some(Count(candidates)) = max_candidates {
-        query = query.max_candidates(candidates);
-    }
+    let query = conditions.of_passages(view.query(text));
     let (inner, offsets) = engine(py, || {
         let answer = query.run()?;
         let offsets = Offsets::new(text);

@@ -18,7 +18,7 @@ use crate::dedup::fates::{Fate, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
 use crate::index::verified::originals;
-use crate::search::queries::alike;
+use crate::search::conditions::alike;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
 use crate::tables::table::Table;

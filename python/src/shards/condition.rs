@@ -2,10 +2,11 @@
 
 use nearkin::Alike;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrow::{Field, Kind};
 use crate::error::InvalidError;
-use crate::search::queries::alike;
+use crate::search::conditions::{Conditions, OF_A_STEP};
 use crate::sketch::signatures::Signatures;
 
 /// The condition of a pair: a minimum similarity, and perhaps a minimum containment.
@@ -15,9 +16,14 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    pub(crate) fn new(threshold: f64, contained: Option<f64>, for_verification: bool) -> Self {
-        let alike = alike(threshold, Some(threshold), contained);
-        Self { alike: if for_verification { alike.for_verification() } else { alike } }
+    /// The condition of a step: this threshold, and those of the keyword arguments of `method`.
+    pub(crate) fn new(
+        method: &str,
+        threshold: f64,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let conditions = Conditions::new(method, OF_A_STEP, keywords)?;
+        Ok(Self { alike: conditions.with(Some(threshold)).alike(threshold) })
     }
 
     /// The counts of shingles that the condition needs: none, or one per signature.

@@ -6,6 +6,7 @@
 
 use nearkin::shards::{self, VerifiedPair, Verifier};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 
 use crate::arrow::{Builder, Field, Kind};
@@ -217,8 +218,9 @@ impl Buckets {
 /// in any order. All rows of a bucket must be in the batch. A pair counts only at the first band
 /// that it shares, so over all buckets each pair is found once.
 #[pyfunction]
-#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, *, contained=None,
-    for_verification=false))]
+#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, **conditions),
+    text_signature = "(params, bands, band_keys, documents, signatures, threshold, *, \
+        contained=None, for_verification=False)")]
 #[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 pub(crate) fn verify_buckets(
     py: Python<'_>,
@@ -228,11 +230,10 @@ pub(crate) fn verify_buckets(
     documents: &Bound<'_, PyAny>,
     signatures: &Bound<'_, PyAny>,
     threshold: f64,
-    contained: Option<f64>,
-    for_verification: bool,
+    conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let condition = Condition::new(threshold, contained, for_verification);
+    let condition = Condition::new("verify_buckets", threshold, conditions)?;
     let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
     let pairs = engine(py, || {
         let verifier = Verifier::new(params, condition.alike)?;
@@ -262,8 +263,9 @@ pub(crate) fn verify_buckets(
 /// >>> shards.connect_buckets(p, [0, 0, 0], [4, 4, 4], [10, 12, 11], s, 0.5).rows()
 /// [(10, 12), (10, 11)]
 #[pyfunction]
-#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, *, contained=None,
-    for_verification=false))]
+#[pyo3(signature = (params, bands, band_keys, documents, signatures, threshold, **conditions),
+    text_signature = "(params, bands, band_keys, documents, signatures, threshold, *, \
+        contained=None, for_verification=False)")]
 #[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 pub(crate) fn connect_buckets(
     py: Python<'_>,
@@ -273,11 +275,10 @@ pub(crate) fn connect_buckets(
     documents: &Bound<'_, PyAny>,
     signatures: &Bound<'_, PyAny>,
     threshold: f64,
-    contained: Option<f64>,
-    for_verification: bool,
+    conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
-    let condition = Condition::new(threshold, contained, for_verification);
+    let condition = Condition::new("connect_buckets", threshold, conditions)?;
     let buckets = Buckets::new(params, bands, band_keys, documents, signatures, condition)?;
     let edges = engine(py, || {
         let verifier = Verifier::new(params, condition.alike)?;
@@ -299,7 +300,9 @@ pub(crate) fn connect_buckets(
 /// document in common. (:func:`verify_buckets` returns the pairs within a part.)
 #[pyfunction]
 #[pyo3(signature = (params, band, documents, signatures, other_documents, other_signatures,
-    threshold, *, contained=None, for_verification=false))]
+    threshold, **conditions),
+    text_signature = "(params, band, documents, signatures, other_documents, other_signatures, \
+        threshold, *, contained=None, for_verification=False)")]
 #[expect(clippy::too_many_arguments, reason = "two parts of two columns each")]
 pub(crate) fn verify_between(
     py: Python<'_>,
@@ -310,12 +313,11 @@ pub(crate) fn verify_between(
     other_documents: &Bound<'_, PyAny>,
     other_signatures: &Bound<'_, PyAny>,
     threshold: f64,
-    contained: Option<f64>,
-    for_verification: bool,
+    conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
-    let condition = Condition::new(threshold, contained, for_verification);
+    let condition = Condition::new("verify_between", threshold, conditions)?;
     let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let left = integers(documents, "documents")?;
     let right = integers(other_documents, "other_documents")?;
@@ -341,8 +343,9 @@ pub(crate) fn verify_between(
 /// ``for_verification`` returns the candidates of :func:`compare`: those down to three standard
 /// errors below these minima. The functions of buckets have the same keywords.
 #[pyfunction]
-#[pyo3(signature = (params, bands, signatures, other_signatures, threshold, *, contained=None,
-    for_verification=false))]
+#[pyo3(signature = (params, bands, signatures, other_signatures, threshold, **conditions),
+    text_signature = "(params, bands, signatures, other_signatures, threshold, *, contained=None, \
+        for_verification=False)")]
 #[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 pub(crate) fn verify(
     py: Python<'_>,
@@ -351,12 +354,11 @@ pub(crate) fn verify(
     signatures: &Bound<'_, PyAny>,
     other_signatures: &Bound<'_, PyAny>,
     threshold: f64,
-    contained: Option<f64>,
-    for_verification: bool,
+    conditions: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
     let params = &params.get().inner;
     let bytes = params.signature_bytes();
-    let condition = Condition::new(threshold, contained, for_verification);
+    let condition = Condition::new("verify", threshold, conditions)?;
     let (own, others) = (condition.counts(signatures)?, condition.counts(other_signatures)?);
     let bands = bands_of(bands)?;
     let left = all_signatures(signatures, bytes, bands.len())?;
