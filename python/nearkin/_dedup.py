@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, overload
 
 from . import _containers as containers
 from ._containers import On, Row
 from ._errors import InvalidError
 from ._nearkin import Params, Readable, Signatures, Snapshot, _Sieve, decide_rows
+
+if TYPE_CHECKING:
+    # Not installed: the checkers of types bring it. Python 3.10 has no `typing.Unpack`.
+    from typing_extensions import Unpack
 
 __all__ = ["Row", "dedup"]
 
@@ -21,25 +25,31 @@ Keep = Literal["first", "last", "longest"]
 _ROWS_TOGETHER = 1_000
 
 
+class _Options(TypedDict, total=False):
+    """The keyword arguments of :func:`dedup` that do not change the type of its result."""
+
+    threshold: float | None
+    contained: float | None
+    keep: Keep
+    against: Readable | str | Path | None
+    exact: bool
+    fetch: Callable[[Any], Any] | None
+    drop_blank: bool
+    prefix: str
+    params: Params | None
+    threads: int | None
+    progress: Any
+    folder: str | Path | None
+
+
 @overload
 def dedup(
     data: object,
     on: None = None,
     *,
-    threshold: float | None = None,
-    contained: float | None = None,
-    keep: Keep = "first",
-    against: Readable | str | Path | None = None,
-    exact: bool = False,
-    fetch: Callable[[Any], Any] | None = None,
-    drop_blank: bool = False,
     annotate: Literal[True],
     key: None = None,
-    prefix: str = "",
-    params: Params | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-    folder: str | Path | None = None,
+    **options: Unpack[_Options],
 ) -> list[Row]: ...
 
 
@@ -48,20 +58,9 @@ def dedup(
     data: Signatures,
     on: None = None,
     *,
-    threshold: float | None = None,
-    contained: float | None = None,
-    keep: Keep = "first",
-    against: Readable | str | Path | None = None,
-    exact: bool = False,
-    fetch: Callable[[Any], Any] | None = None,
-    drop_blank: bool = False,
     annotate: Literal[False] = False,
     key: None = None,
-    prefix: str = "",
-    params: Params | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-    folder: str | Path | None = None,
+    **options: Unpack[_Options],
 ) -> list[int]: ...
 
 
@@ -70,20 +69,9 @@ def dedup(
     data: T,
     on: On | None = None,
     *,
-    threshold: float | None = None,
-    contained: float | None = None,
-    keep: Keep = "first",
-    against: Readable | str | Path | None = None,
-    exact: bool = False,
-    fetch: Callable[[Any], Any] | None = None,
-    drop_blank: bool = False,
     annotate: bool = False,
     key: str | None = None,
-    prefix: str = "",
-    params: Params | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-    folder: str | Path | None = None,
+    **options: Unpack[_Options],
 ) -> T: ...
 
 
@@ -165,7 +153,7 @@ def dedup(
             )
         if progress:
             raise InvalidError("a stream does not say how many rows come: leave progress out")
-        how = How(params, threshold, contained, asked, drop_blank, threads, folder)
+        how = How(params, threshold, contained, asked, drop_blank, threads, folder=folder)
         return _streamed(kind, rows, on, how)
     column = containers.column_of(rows, on)
     if key is not None and kind not in containers.TABLES:
@@ -173,21 +161,10 @@ def dedup(
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=folder) as scratch:
-        place = str(Path(scratch) / "kept")
-        told = decide_rows(
-            column,
-            params,
-            place,
-            threshold,
-            contained,
-            keep,
-            exact,
-            asked,
-            fetch,
-            drop_blank,
-            threads,
-            progress,
+        how = How(
+            params, threshold, contained, asked, drop_blank, threads, keep, exact, fetch, progress
         )
+        told = decide_rows(column, how, str(Path(scratch) / "kept"))
     kept = told["kept"]
     if not annotate:
         result = containers.selected(rows, on, kept)
@@ -205,15 +182,19 @@ def dedup(
 
 
 class How(NamedTuple):
-    """How the rows of a stream are decided."""
+    """How rows are decided."""
 
     params: Params
     threshold: float | None
     contained: float | None
     against: Readable | str | Path | None
-    drop_blank: bool
-    threads: int | None
-    folder: str | Path | None
+    drop_blank: bool = False
+    threads: int | None = None
+    keep: Keep = "first"
+    exact: bool = False
+    fetch: Callable[[Any], Any] | None = None
+    progress: Any = None
+    folder: str | Path | None = None
 
 
 def _streamed(kind: str, data: Any, on: On | None, how: How) -> Any:
@@ -299,15 +280,8 @@ def sieved(
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="nearkin-", dir=how.folder) as scratch:
-        sieve = _Sieve(
-            how.params,
-            str(Path(scratch) / "kept"),
-            how.threshold,
-            how.contained,
-            opened(how.against),
-            how.drop_blank,
-            how.threads,
-        )
+        against = opened(how.against)
+        sieve = _Sieve(how._replace(against=against), str(Path(scratch) / "kept"))
         try:
             for part in parts:
                 yield part, sieve.admit(column(part))

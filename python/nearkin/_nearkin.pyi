@@ -3,7 +3,9 @@
 import datetime
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
+
+from typing_extensions import Unpack
 
 from ._types import Added, Imported, Stats, Verification
 
@@ -36,6 +38,24 @@ class _Listed(Protocol):
 _Column: TypeAlias = Iterable[Any] | _ArrowStream | _ArrowArray | _Listed
 _Document: TypeAlias = str | Signature | _Set
 _Documents: TypeAlias = _Column | Signatures
+
+class _PassageConditions(TypedDict, total=False):
+    threshold: float | None
+    limit: int | None
+    max_candidates: int | None
+
+class _Conditions(_PassageConditions, total=False):
+    contained: float | None
+
+class _OpenOptions(TypedDict, total=False):
+    durability: _Durability | None
+    read_mode: Literal["mmap", "pread"] | None
+    memtable_bytes: int | None
+    keys: Literal["str", "bytes"]
+    threads: int | None
+
+class _IndexOptions(_OpenOptions, total=False):
+    ttl: float | datetime.timedelta | None
 
 class Params:
     def __new__(
@@ -272,53 +292,21 @@ class Readable:
     def signature(self, key: _Key) -> Signature | None: ...
     def keys(self, prefix: _Key | None = None) -> KeyIterator: ...
     def __iter__(self) -> KeyIterator: ...
-    def query(
-        self,
-        document: _Document,
-        *,
-        threshold: float | None = None,
-        contained: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
-    ) -> Answer: ...
-    def query_key(
-        self,
-        key: _Key,
-        *,
-        threshold: float | None = None,
-        contained: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
-    ) -> Answer: ...
-    def query_keys(
-        self,
-        keys: list[Any],
-        *,
-        threshold: float | None = None,
-        contained: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
-    ) -> Answer: ...
+    def query(self, document: _Document, **conditions: Unpack[_Conditions]) -> Answer: ...
+    def query_key(self, key: _Key, **conditions: Unpack[_Conditions]) -> Answer: ...
+    def query_keys(self, keys: list[Any], **conditions: Unpack[_Conditions]) -> Answer: ...
     def query_many(
         self,
         documents: _Documents,
         *,
-        threshold: float | None = None,
-        contained: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
         payloads: bool = False,
         for_verification: bool = False,
         progress: _Progress = None,
         threads: int | None = None,
+        **conditions: Unpack[_Conditions],
     ) -> Table: ...
     def query_passages(
-        self,
-        text: str,
-        *,
-        threshold: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
+        self, text: str, **conditions: Unpack[_PassageConditions]
     ) -> PassageAnswer: ...
     def pairs(
         self, threshold: float | None = None, *, contained: float | None = None
@@ -347,40 +335,12 @@ class Reader(Readable):
 
 class Index(Readable):
     def __new__(
-        cls,
-        path: _Path,
-        params: Params | None = None,
-        *,
-        durability: _Durability | None = None,
-        ttl: float | datetime.timedelta | None = None,
-        read_mode: Literal["mmap", "pread"] | None = None,
-        memtable_bytes: int | None = None,
-        keys: Literal["str", "bytes"] = "str",
-        threads: int | None = None,
+        cls, path: _Path, params: Params | None = None, **options: Unpack[_IndexOptions]
     ) -> Index: ...
     @staticmethod
-    def open(
-        path: _Path,
-        *,
-        durability: _Durability | None = None,
-        ttl: float | datetime.timedelta | None = None,
-        read_mode: Literal["mmap", "pread"] | None = None,
-        memtable_bytes: int | None = None,
-        keys: Literal["str", "bytes"] = "str",
-        threads: int | None = None,
-    ) -> Index: ...
+    def open(path: _Path, **options: Unpack[_IndexOptions]) -> Index: ...
     @staticmethod
-    def create(
-        path: _Path,
-        params: Params,
-        *,
-        durability: _Durability | None = None,
-        ttl: float | datetime.timedelta | None = None,
-        read_mode: Literal["mmap", "pread"] | None = None,
-        memtable_bytes: int | None = None,
-        keys: Literal["str", "bytes"] = "str",
-        threads: int | None = None,
-    ) -> Index: ...
+    def create(path: _Path, params: Params, **options: Unpack[_IndexOptions]) -> Index: ...
     def add(
         self,
         keys: _Column,
@@ -446,15 +406,7 @@ def salvage(path: _Path, out: _Path, params: Params | None = None) -> str: ...
 
 class PassageIndex:
     def __new__(
-        cls,
-        path: _Path,
-        params: Params | None = None,
-        *,
-        durability: _Durability | None = None,
-        read_mode: Literal["mmap", "pread"] | None = None,
-        memtable_bytes: int | None = None,
-        keys: Literal["str", "bytes"] = "str",
-        threads: int | None = None,
+        cls, path: _Path, params: Params | None = None, **options: Unpack[_OpenOptions]
     ) -> PassageIndex: ...
     @property
     def path(self) -> Any: ...
@@ -476,14 +428,7 @@ class PassageIndex:
     def discard(self, key: _Key) -> bool: ...
     def __contains__(self, key: _Key) -> bool: ...
     def count(self) -> int: ...
-    def query(
-        self,
-        text: str,
-        *,
-        threshold: float | None = None,
-        limit: int | None = None,
-        max_candidates: int | None = None,
-    ) -> PassageAnswer: ...
+    def query(self, text: str, **conditions: Unpack[_PassageConditions]) -> PassageAnswer: ...
     def compact(self, *, progress: _Progress = None) -> None: ...
     def backup(self, path: _Path) -> None: ...
     def verify(self, *, progress: _Progress = None) -> Verification: ...
@@ -525,21 +470,7 @@ class PassageMatch:
     @property
     def similarity(self) -> float: ...
 
-def decide_rows(
-    documents: Any,
-    params: Params,
-    folder: str,
-    threshold: float | None,
-    contained: float | None,
-    keep: str,
-    exact: bool,
-    against: Readable | None,
-    fetch: Callable[[Any], Any] | None,
-    drop_blank: bool,
-    threads: int | None,
-    progress: Any,
-) -> Table: ...
-
+def decide_rows(documents: Any, how: Any, folder: str) -> Table: ...
 def dedup_params(
     params: Params, threshold: float, contained: float | None, exact: bool, are_made: bool
 ) -> Params: ...
@@ -556,15 +487,6 @@ def decide_in_order(
 def _is_null(object: Any) -> bool: ...
 
 class _Sieve:
-    def __init__(
-        self,
-        params: Params,
-        folder: str,
-        threshold: float | None,
-        contained: float | None,
-        against: Readable | None,
-        drop_blank: bool,
-        threads: int | None,
-    ) -> None: ...
+    def __init__(self, how: Any, folder: str) -> None: ...
     def admit(self, documents: Any) -> bytes: ...
     def close(self) -> None: ...

@@ -17,20 +17,21 @@ it has committed until then stays. All others are short.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, update_wrapper
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from . import _nearkin
 from ._dedup import dedup as _dedup
 from ._progress import reporter
-from ._types import Added, Imported, Stats, Verification
 
 __all__ = ["Index", "Reader", "dedup"]
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
+_Sync = TypeVar("_Sync", bound=_nearkin.Readable)
 
 
 #: The methods that take ``progress``, by which they are stopped.
@@ -65,23 +66,29 @@ async def dedup(data: Any, on: str | None = None, **how: Any) -> Any:
     return await _run_long(None, "dedup", _dedup, data, on, **how)
 
 
-class _Readable:
+def _awaited(
+    method: Callable[Concatenate[Any, _P], _T],
+) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _T]]:
+    """A method of the underlying index, run on a thread of the pool."""
+
+    async def call(self: Any, /, *a: _P.args, **k: _P.kwargs) -> _T:
+        if method.__name__ in _LONG:
+            return await _run_long(self._pool, method.__name__, method, self._sync, *a, **k)
+        return await _run(self._pool, method, self._sync, *a, **k)
+
+    update_wrapper(call, method)
+    return call
+
+
+class _Readable(Generic[_Sync]):
     """Base class of :class:`Index` and :class:`Reader`."""
 
-    _sync: Any
-
-    def __init__(self, sync: Any, threads: int) -> None:
+    def __init__(self, sync: _Sync, threads: int) -> None:
         self._sync = sync
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nearkin")
 
-    async def _call(self, name: str, *arguments: Any, **keywords: Any) -> Any:
-        call = getattr(self._sync, name)
-        if name in _LONG:
-            return await _run_long(self._pool, name, call, *arguments, **keywords)
-        return await _run(self._pool, call, *arguments, **keywords)
-
     @property
-    def blocking(self) -> Any:
+    def blocking(self) -> _Sync:
         """The underlying index. Its calls block."""
         return self._sync
 
@@ -91,18 +98,15 @@ class _Readable:
 
     @property
     def change(self) -> int:
-        change: int = self._sync.change
-        return change
+        return self._sync.change
 
     @property
     def sketcher(self) -> _nearkin.Sketcher:
-        sketcher: _nearkin.Sketcher = self._sync.sketcher
-        return sketcher
+        return self._sync.sketcher
 
     @property
     def params(self) -> _nearkin.Params:
-        params: _nearkin.Params = self._sync.params
-        return params
+        return self._sync.params
 
     def __len__(self) -> int:
         return len(self._sync)
@@ -112,38 +116,16 @@ class _Readable:
 
     async def contains(self, key: Any) -> bool:
         """Whether a document has this key."""
-        found: bool = await self._call("__contains__", key)
-        return found
+        return await _run(self._pool, self._sync.__contains__, key)
 
-    async def get(self, key: Any, default: Any = None) -> Any:
-        return await self._call("get", key, default)
-
-    async def query(self, document: Any, **how: Any) -> _nearkin.Answer:
-        answer: _nearkin.Answer = await self._call("query", document, **how)
-        return answer
-
-    async def query_key(self, key: Any, **how: Any) -> _nearkin.Answer:
-        answer: _nearkin.Answer = await self._call("query_key", key, **how)
-        return answer
-
-    async def query_many(self, documents: Any, **how: Any) -> _nearkin.Table:
-        table: _nearkin.Table = await self._call("query_many", documents, **how)
-        return table
-
-    async def query_keys(self, keys: Any, **how: Any) -> _nearkin.Table:
-        table: _nearkin.Table = await self._call("query_keys", keys, **how)
-        return table
-
-    async def query_passages(self, documents: Any, **how: Any) -> Any:
-        return await self._call("query_passages", documents, **how)
-
-    async def signature(self, key: Any) -> _nearkin.Signature:
-        signature: _nearkin.Signature = await self._call("signature", key)
-        return signature
-
-    async def snapshot(self) -> _nearkin.Snapshot:
-        snapshot: _nearkin.Snapshot = await self._call("snapshot")
-        return snapshot
+    get = _awaited(_nearkin.Readable.get)
+    query = _awaited(_nearkin.Readable.query)
+    query_key = _awaited(_nearkin.Readable.query_key)
+    query_keys = _awaited(_nearkin.Readable.query_keys)
+    query_many = _awaited(_nearkin.Readable.query_many)
+    query_passages = _awaited(_nearkin.Readable.query_passages)
+    signature = _awaited(_nearkin.Readable.signature)
+    snapshot = _awaited(_nearkin.Readable.snapshot)
 
     async def keys(self, *a: Any, **how: Any) -> list[Any]:
         """All keys, in memory. If they do not fit, iterate over ``blocking.keys()`` on a thread."""
@@ -153,8 +135,7 @@ class _Readable:
         """All pairs, in memory. For more, iterate over ``blocking.pairs()`` on a thread."""
 
         def read(progress: Any, **how: Any) -> _nearkin.Table:
-            table: _nearkin.Table = self._sync.pairs(threshold, **how).read_all(progress=progress)
-            return table
+            return self._sync.pairs(threshold, **how).read_all(progress=progress)
 
         return await _run_long(self._pool, "pairs", read, **how)
 
@@ -162,32 +143,20 @@ class _Readable:
         """All clusters, in memory."""
 
         def read(progress: Any, **how: Any) -> _nearkin.Table:
-            stream = self._sync.clusters(threshold, progress=progress, **how)
-            table: _nearkin.Table = stream.read_all()
-            return table
+            return self._sync.clusters(threshold, progress=progress, **how).read_all()
 
         return await _run_long(self._pool, "clusters", read, **how)
 
-    async def stats(self) -> Stats:
-        stats: Stats = await self._call("stats")
-        return stats
-
-    async def verify(self, **how: Any) -> Verification:
-        found: Verification = await self._call("verify", **how)
-        return found
-
-    async def backup(self, path: Any) -> None:
-        await self._call("backup", path)
-
     async def close(self) -> None:
-        await self._call("close")
+        """Closes the index, and ends its threads."""
+        await _run(self._pool, getattr(self._sync, "close"))
         self._pool.shutdown(wait=False)
 
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
 
-class Index(_Readable):
+class Index(_Readable[_nearkin.Index]):
     """:class:`nearkin.Index` for asyncio. Create it with ``await Index.open(path, params)``."""
 
     @classmethod
@@ -211,61 +180,29 @@ class Index(_Readable):
     async def __aenter__(self) -> Index:
         return self
 
-    async def add(self, keys: Any, documents: Any, **how: Any) -> Added:
-        added: Added = await self._call("add", keys, documents, **how)
-        return added
-
-    async def insert(self, key: Any, document: Any, **how: Any) -> bool:
-        written: bool = await self._call("insert", key, document, **how)
-        return written
-
-    async def discard(self, key: Any) -> bool:
-        removed: bool = await self._call("discard", key)
-        return removed
-
-    async def remove(self, keys: Any) -> int:
-        removed: int = await self._call("remove", keys)
-        return removed
-
-    async def set_payload(self, key: Any, payload: bytes) -> bool:
-        there: bool = await self._call("set_payload", key, payload)
-        return there
-
-    async def remove_prefix(self, prefix: Any) -> int:
-        removed: int = await self._call("remove_prefix", prefix)
-        return removed
-
-    async def remove_before(self, time: Any) -> int:
-        removed: int = await self._call("remove_before", time)
-        return removed
-
-    async def admit(self, keys: Any, documents: Any, **how: Any) -> _nearkin.Table:
-        table: _nearkin.Table = await self._call("admit", keys, documents, **how)
-        return table
-
-    async def import_from(self, other: Any, **how: Any) -> Imported:
-        done: Imported = await self._call("import_from", other, **how)
-        return done
-
-    async def compact(self, **how: Any) -> None:
-        await self._call("compact", **how)
-
-    async def flush(self) -> None:
-        await self._call("flush")
-
-    async def sync(self) -> None:
-        await self._call("sync")
-
-    async def adopt(self, *a: Any, **how: Any) -> Any:
-        return await self._call("adopt", *a, **how)
+    add = _awaited(_nearkin.Index.add)
+    admit = _awaited(_nearkin.Index.admit)
+    adopt = _awaited(_nearkin.Index.adopt)
+    backup = _awaited(_nearkin.Index.backup)
+    compact = _awaited(_nearkin.Index.compact)
+    discard = _awaited(_nearkin.Index.discard)
+    flush = _awaited(_nearkin.Index.flush)
+    import_from = _awaited(_nearkin.Index.import_from)
+    insert = _awaited(_nearkin.Index.insert)
+    remove = _awaited(_nearkin.Index.remove)
+    remove_before = _awaited(_nearkin.Index.remove_before)
+    remove_prefix = _awaited(_nearkin.Index.remove_prefix)
+    set_payload = _awaited(_nearkin.Index.set_payload)
+    stats = _awaited(_nearkin.Index.stats)
+    sync = _awaited(_nearkin.Index.sync)
+    verify = _awaited(_nearkin.Index.verify)
 
     @property
     def closed(self) -> bool:
-        closed: bool = self._sync.closed
-        return closed
+        return self._sync.closed
 
 
-class Reader(_Readable):
+class Reader(_Readable[_nearkin.Reader]):
     """:class:`nearkin.Reader` for asyncio. Create it with ``await Reader.open(path)``."""
 
     @classmethod
@@ -276,18 +213,18 @@ class Reader(_Readable):
     async def __aenter__(self) -> Reader:
         return self
 
-    async def refresh(self) -> bool:
-        moved: bool = await self._call("refresh")
-        return moved
+    backup = _awaited(_nearkin.Reader.backup)
+    refresh = _awaited(_nearkin.Reader.refresh)
+    stats = _awaited(_nearkin.Reader.stats)
+    verify = _awaited(_nearkin.Reader.verify)
 
 
 def _document(kind: type, of: type) -> None:
-    """Gives the methods and properties the docstrings of what they call."""
+    """Gives the properties the docstrings of what they call."""
     for name, member in vars(kind).items():
         if not name.startswith("_") and member.__doc__ is None:
             member.__doc__ = getattr(of, name).__doc__
 
 
-_document(_Readable, _nearkin.Reader)
+_document(_Readable, _nearkin.Readable)
 _document(Index, _nearkin.Index)
-_document(Reader, _nearkin.Reader)

@@ -97,7 +97,7 @@ class DedupDecisions(PipelineStep):  # type: ignore[misc]
                 " of all tasks: give its executor tasks=1"
             )
         tasks, params = _checked(self.input_folder)
-        how = How(params, self.threshold, None, opened(self.against), False, None, self.scratch)
+        how = How(params, self.threshold, None, opened(self.against), folder=self.scratch)
         with self.track_time():
             read = (_signatures(self.input_folder, number, params) for number in range(tasks))
             decided = sieved(read, lambda signatures: signatures, how)

@@ -1,10 +1,16 @@
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
+
+from typing_extensions import Unpack
 
 from ._nearkin import Params, Table
 from ._remote import RemoteShards as RemoteShards
 from ._types import Imported
+
+class _Conditions(TypedDict, total=False):
+    contained: float | None
+    for_verification: bool
 
 class Manifest:
     def __new__(cls, data: bytes) -> Manifest: ...
@@ -95,9 +101,7 @@ def verify_buckets(
     documents: Any,
     signatures: Any,
     threshold: float,
-    *,
-    contained: float | None = None,
-    for_verification: bool = False,
+    **conditions: Unpack[_Conditions],
 ) -> Table: ...
 def connect_buckets(
     params: Params,
@@ -106,9 +110,7 @@ def connect_buckets(
     documents: Any,
     signatures: Any,
     threshold: float,
-    *,
-    contained: float | None = None,
-    for_verification: bool = False,
+    **conditions: Unpack[_Conditions],
 ) -> Table: ...
 def verify_between(
     params: Params,
@@ -118,9 +120,7 @@ def verify_between(
     other_documents: Any,
     other_signatures: Any,
     threshold: float,
-    *,
-    contained: float | None = None,
-    for_verification: bool = False,
+    **conditions: Unpack[_Conditions],
 ) -> Table: ...
 def verify(
     params: Params,
@@ -128,9 +128,7 @@ def verify(
     signatures: Any,
     other_signatures: Any,
     threshold: float,
-    *,
-    contained: float | None = None,
-    for_verification: bool = False,
+    **conditions: Unpack[_Conditions],
 ) -> Table: ...
 def shingles(params: Params, documents: Any) -> Table: ...
 def compare(

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nearkin::{Durability, Options, ReadMode};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
@@ -68,6 +69,20 @@ impl OptionArgs<'_> {
             ))),
         }
     }
+}
+
+/// An argument that is not a parameter of the function: its error names it, as PyO3 does.
+pub(crate) fn argument<'py, T: FromPyObjectOwned<'py>>(
+    value: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<T> {
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = Into::into(error);
+        if !error.is_instance_of::<PyTypeError>(value.py()) {
+            return error;
+        }
+        PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py())))
+    })
 }
 
 /// A number that Python gives: 0 or more.

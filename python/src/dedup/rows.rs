@@ -16,11 +16,9 @@ use crate::dedup::estimate::{
     Estimate, ROWS, Report, against_index, check_same, kept_index, of_kept,
 };
 use crate::dedup::fates::{Fate, Reason, fates_table};
-use crate::dedup::sieve::{Sieve, drop_blank};
+use crate::dedup::sieve::{How, Sieve, drop_blank};
 use crate::error::{InvalidError, engine, from_engine};
 use crate::index::originals::{Originals, not_empty};
-use crate::index::readable::Readable;
-use crate::options::Threads;
 use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::search::conditions::alike;
@@ -235,38 +233,27 @@ fn decide_by_preference(
 
 /// Decides the rows of a column; called by `nearkin.dedup`.
 #[pyfunction]
-#[pyo3(signature = (documents, params, folder, threshold, contained, keep, exact, against, fetch,
-    drop_blank, threads, progress))]
-#[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
 pub(crate) fn decide_rows<'py>(
     py: Python<'py>,
     documents: &Bound<'py, PyAny>,
-    params: &Bound<'py, crate::sketch::params::Params>,
+    how: &Bound<'py, PyAny>,
     folder: PathBuf,
-    threshold: Option<f64>,
-    contained: Option<f64>,
-    keep: &str,
-    exact: bool,
-    against: Option<&Bound<'py, Readable>>,
-    fetch: Option<Bound<'py, PyAny>>,
-    drop_blank: bool,
-    threads: Option<Threads>,
-    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
-    let given = params.get();
-    let alike = alike(given.inner.threshold(), threshold, contained);
-    let are_made = against.is_some() || documents.cast::<Signatures>().is_ok();
+    let how = How::new(how)?;
+    let (given, alike, exact, keep) = (how.params.get(), how.alike(), how.exact, &*how.keep);
+    let are_made = how.against.is_some() || documents.cast::<Signatures>().is_ok();
     let params = engine(py, || of_kept(given, alike, exact, are_made))?;
     let documents = Documents::new(documents, &params)?;
-    let threads = crate::parallel::threads(threads);
-    let keys = against.map_or(KeyType::Text, |against| against.get().keys);
-    let snapshot = against.map(|against| against.get().snapshot_now(py)).transpose()?;
-    let callback = crate::progress::callback(py, progress, "dedup")?;
+    let threads = crate::parallel::threads(how.threads);
+    let keys = how.against.as_ref().map_or(KeyType::Text, |against| against.get().keys);
+    let snapshot = how.snapshot(py)?;
+    let callback = crate::progress::callback(py, how.progress, "dedup")?;
     let rows = documents.len();
     let mut done = |done: usize| report(py, callback.as_ref(), done as u64, rows as u64);
     let kept = engine(py, || kept_index(&folder, &params))?;
     let against = snapshot.as_ref();
-    let originals = fetch.map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let originals = how.fetch.map(|fetch| Originals::new(fetch.unbind(), keys, &params));
+    let drop_blank = how.drop_blank;
     let sieve = Sieve { params: &params, kept: &kept, against, alike, drop_blank, threads };
     let fates = if keep == "first" && !exact {
         sieve.decide(py, &documents, 0, &mut done)?

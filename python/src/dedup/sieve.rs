@@ -14,7 +14,8 @@ use crate::dedup::fates::Fate;
 use crate::error::{InvalidError, engine};
 use crate::index::readable::Readable;
 use crate::lock::lock;
-use crate::options::Threads;
+use crate::options::{Threads, argument};
+use crate::search::conditions::alike;
 use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Decides rows in the order in which they arrive.
@@ -81,6 +82,48 @@ pub(crate) fn drop_blank(signatures: &Signatures, fates: &mut [Fate]) {
     }
 }
 
+/// How rows are decided: the fields of `nearkin._dedup.How`.
+pub(crate) struct How<'py> {
+    pub(crate) params: Bound<'py, crate::sketch::params::Params>,
+    threshold: Option<f64>,
+    contained: Option<f64>,
+    pub(crate) against: Option<Bound<'py, Readable>>,
+    pub(crate) drop_blank: bool,
+    pub(crate) threads: Option<Threads>,
+    pub(crate) keep: String,
+    pub(crate) exact: bool,
+    pub(crate) fetch: Option<Bound<'py, PyAny>>,
+    pub(crate) progress: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> How<'py> {
+    pub(crate) fn new(how: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let field = |name| how.getattr(name);
+        Ok(Self {
+            params: argument(&field("params")?, "params")?,
+            threshold: argument(&field("threshold")?, "threshold")?,
+            contained: argument(&field("contained")?, "contained")?,
+            against: argument(&field("against")?, "against")?,
+            drop_blank: argument(&field("drop_blank")?, "drop_blank")?,
+            threads: argument(&field("threads")?, "threads")?,
+            keep: argument(&field("keep")?, "keep")?,
+            exact: argument(&field("exact")?, "exact")?,
+            fetch: argument(&field("fetch")?, "fetch")?,
+            progress: argument(&field("progress")?, "progress")?,
+        })
+    }
+
+    /// The condition under which a row is dropped.
+    pub(crate) fn alike(&self) -> Alike {
+        alike(self.params.get().inner.threshold(), self.threshold, self.contained)
+    }
+
+    /// The state of the index of `against`.
+    pub(crate) fn snapshot(&self, py: Python<'py>) -> PyResult<Option<Snapshot>> {
+        self.against.as_ref().map(|against| against.get().snapshot_now(py)).transpose()
+    }
+}
+
 struct Open {
     kept: Index,
     /// Number of rows decided so far.
@@ -112,27 +155,14 @@ impl Drop for RowSieve {
 #[pymethods]
 impl RowSieve {
     #[new]
-    #[pyo3(signature = (params, folder, threshold, contained, against, drop_blank, threads))]
-    #[expect(clippy::too_many_arguments, reason = "called from one place, by position")]
-    fn new(
-        py: Python<'_>,
-        params: &Bound<'_, crate::sketch::params::Params>,
-        folder: PathBuf,
-        threshold: Option<f64>,
-        contained: Option<f64>,
-        against: Option<&Bound<'_, Readable>>,
-        drop_blank: bool,
-        threads: Option<Threads>,
-    ) -> PyResult<Self> {
-        let given = params.get();
-        let alike = crate::search::conditions::alike(given.inner.threshold(), threshold, contained);
-        let are_made = against.is_some();
-        let params = engine(py, || of_kept(given, alike, false, are_made))?;
-        let against = against.map(|against| against.get().snapshot_now(py)).transpose()?;
+    fn new(py: Python<'_>, how: &Bound<'_, PyAny>, folder: PathBuf) -> PyResult<Self> {
+        let how = How::new(how)?;
+        let (given, alike, against) = (how.params.get(), how.alike(), how.snapshot(py)?);
+        let params = engine(py, || of_kept(given, alike, false, against.is_some()))?;
         let kept = engine(py, || kept_index(&folder, &params))?;
         let open = Mutex::new(Some(Open { kept, rows: 0 }));
-        let (threads, process) = (crate::parallel::threads(threads), std::process::id());
-        Ok(Self { params, against, alike, drop_blank, threads, process, open })
+        let (threads, process) = (crate::parallel::threads(how.threads), std::process::id());
+        Ok(Self { params, against, alike, drop_blank: how.drop_blank, threads, process, open })
     }
 
     /// Decides the next rows. Returns one byte per row: 1 if the row is kept.

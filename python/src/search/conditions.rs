@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::options::Count;
+use crate::options::{Count, argument};
 
 /// The condition under which two documents match: their similarity is at least `threshold`
 /// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
@@ -55,25 +55,15 @@ impl Conditions {
                 let message = format!("{method}() got an unexpected keyword argument '{name}'");
                 return Err(PyTypeError::new_err(message));
             }
-            conditions.set(&name, &value).map_err(|error| {
-                if !error.is_instance_of::<PyTypeError>(value.py()) {
-                    return error;
-                }
-                PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py())))
-            })?;
+            match name.as_str() {
+                "threshold" => conditions.threshold = argument(&value, &name)?,
+                "contained" => conditions.contained = argument(&value, &name)?,
+                "limit" => conditions.limit = argument(&value, &name)?,
+                "max_candidates" => conditions.max_candidates = argument(&value, &name)?,
+                _ => conditions.for_verification = argument(&value, &name)?,
+            }
         }
         Ok(conditions)
-    }
-
-    fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        match name {
-            "threshold" => self.threshold = value.extract()?,
-            "contained" => self.contained = value.extract()?,
-            "limit" => self.limit = value.extract()?,
-            "max_candidates" => self.max_candidates = value.extract()?,
-            _ => self.for_verification = value.extract()?,
-        }
-        Ok(())
     }
 
     /// These conditions with this threshold.
