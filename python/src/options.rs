@@ -7,8 +7,9 @@ use nearkin::{Durability, Options, ReadMode};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 
+use crate::columns::keys::{KeyType, key_type};
 use crate::error::InvalidError;
 use crate::events;
 
@@ -39,35 +40,74 @@ fn durability(value: &Bound<'_, PyAny>) -> PyResult<Durability> {
     }
 }
 
-/// Options for opening an index, as given in Python.
-#[derive(Default)]
-pub(crate) struct OptionArgs<'py> {
-    pub(crate) durability: Option<Bound<'py, PyAny>>,
-    pub(crate) ttl: Option<Bound<'py, PyAny>>,
-    pub(crate) read_mode: Option<String>,
-    pub(crate) memtable_bytes: Option<Count>,
+/// Reads the keyword arguments of `method`, which takes those of `names`.
+pub(crate) fn keywords<'py>(
+    method: &str,
+    names: &[&str],
+    given: Option<&Bound<'py, PyDict>>,
+    mut set: impl FnMut(&str, &Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        if !names.contains(&name.as_str()) {
+            let message = format!("{method}() got an unexpected keyword argument '{name}'");
+            return Err(PyTypeError::new_err(message));
+        }
+        set(&name, &value)?;
+    }
+    Ok(())
 }
 
-impl OptionArgs<'_> {
-    /// The options for the index at `path`.
-    pub(crate) fn options(&self, path: &Path) -> PyResult<Options> {
-        let mut options = Options::default().on_event(events::listener(path));
-        if let Some(value) = &self.durability {
-            options = options.durability(durability(value)?);
+/// How an index is opened.
+pub(crate) struct Opening {
+    pub(crate) options: Options,
+    pub(crate) keys: KeyType,
+    pub(crate) threads: Option<Threads>,
+}
+
+/// The keyword arguments that open an index of passages.
+pub(crate) const PASSAGE_OPTIONS: &[&str] =
+    &["durability", "read_mode", "memtable_bytes", "keys", "threads"];
+/// Those that open an index.
+pub(crate) const INDEX_OPTIONS: &[&str] =
+    &["durability", "ttl", "read_mode", "memtable_bytes", "keys", "threads"];
+
+impl Opening {
+    /// Reads the keyword arguments for the index at `path`.
+    pub(crate) fn new(
+        method: &str,
+        names: &[&str],
+        given: Option<&Bound<'_, PyDict>>,
+        path: &Path,
+    ) -> PyResult<Self> {
+        let options = Options::default().on_event(events::listener(path));
+        let mut opening = Self { options, keys: KeyType::Text, threads: None };
+        keywords(method, names, given, |name, value| opening.set(name, value))?;
+        Ok(opening)
+    }
+
+    fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let options = self.options.clone();
+        match name {
+            "keys" => self.keys = key_type(&argument::<String>(value, name)?)?,
+            _ if value.is_none() => {}
+            "threads" => self.threads = argument(value, name)?,
+            "durability" => self.options = options.durability(durability(value)?),
+            "ttl" => self.options = options.ttl(duration(value, name)?),
+            "memtable_bytes" => {
+                let Count(bytes) = argument(value, name)?;
+                self.options = options.memtable_bytes_max(bytes);
+            }
+            _ => match argument::<String>(value, name)?.as_str() {
+                "mmap" => {}
+                "pread" => self.options = options.read_mode(ReadMode::Pread),
+                other => {
+                    let message = format!("read_mode must be 'mmap' or 'pread', not {other:?}");
+                    return Err(InvalidError::new_err(message));
+                }
+            },
         }
-        if let Some(value) = &self.ttl {
-            options = options.ttl(duration(value, "ttl")?);
-        }
-        if let Some(Count(bytes)) = self.memtable_bytes {
-            options = options.memtable_bytes_max(bytes);
-        }
-        match self.read_mode.as_deref() {
-            None | Some("mmap") => Ok(options),
-            Some("pread") => Ok(options.read_mode(ReadMode::Pread)),
-            Some(other) => Err(InvalidError::new_err(format!(
-                "read_mode must be 'mmap' or 'pread', not {other:?}"
-            ))),
-        }
+        Ok(())
     }
 }
 

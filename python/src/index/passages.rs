@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::columns::column::{Column, Role};
-use crate::columns::keys::{KeyType, key_bytes, key_type};
+use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, raise, unlocked};
 use crate::index::reports::{self, Added};
 use crate::lock::lock;
-use crate::options::{Count, OptionArgs, Threads};
+use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
 use crate::parallel::in_parts;
 use crate::search::conditions::{Conditions, OF_PASSAGES};
 use crate::search::quotations::{Passages, ask};
@@ -60,21 +60,16 @@ impl PassageIndex {
 #[pymethods]
 impl PassageIndex {
     #[new]
-    #[pyo3(signature = (path, params=None, *, durability=None, read_mode=None,
-        memtable_bytes=None, keys="str", threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
-    fn new<'py>(
-        py: Python<'py>,
+    #[pyo3(signature = (path, params=None, **options), text_signature = "(path, params=None, *, \
+        durability=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+    fn new(
+        py: Python<'_>,
         path: PathBuf,
-        params: Option<&Bound<'py, Params>>,
-        durability: Option<Bound<'py, PyAny>>,
-        read_mode: Option<String>,
-        memtable_bytes: Option<Count>,
-        keys: &str,
-        threads: Option<Threads>,
+        params: Option<&Bound<'_, Params>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let given = OptionArgs { durability, ttl: None, read_mode, memtable_bytes };
-        let (options, keys) = (given.options(&path)?, key_type(keys)?);
+        let opening = Opening::new("PassageIndex", PASSAGE_OPTIONS, options, &path)?;
+        let Opening { options, keys, threads } = opening;
         let params = params.map(|params| params.get().inner.clone());
         let inner = engine(py, || {
             let index = match &params {

@@ -7,15 +7,16 @@ use std::time::Duration;
 use nearkin::{ErrorKind, Outcome};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::columns::keys::{key_bytes, key_type};
+use crate::columns::keys::key_bytes;
 use crate::error::{engine, raise, unlocked};
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::verified::Fetch;
 use crate::index::writing::{Admitting, Columns, add, admit};
 use crate::lock::lock;
-use crate::options::{Count, OptionArgs, Threads};
+use crate::options::{INDEX_OPTIONS, Opening, Threads};
 use crate::sketch::params::Params;
 
 /// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any number
@@ -40,11 +41,9 @@ fn opened(
     how: How,
     path: PathBuf,
     params: Option<&Bound<'_, Params>>,
-    given: OptionArgs<'_>,
-    keys: &str,
-    threads: Option<Threads>,
+    opening: Opening,
 ) -> PyResult<PyClassInitializer<Index>> {
-    let (options, keys) = (given.options(&path)?, key_type(keys)?);
+    let Opening { options, keys, threads } = opening;
     let params = params.map(|params| params.get().inner.clone());
     let index = engine(py, || match (&params, how) {
         (Some(params), How::Create) => nearkin::Index::create(&path, params, options),
@@ -61,62 +60,44 @@ fn opened(
 #[pymethods]
 impl Index {
     #[new]
-    #[pyo3(signature = (path, params=None, *, durability=None, ttl=None, read_mode=None,
-        memtable_bytes=None, keys="str", threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
-    fn new<'py>(
-        py: Python<'py>,
+    #[pyo3(signature = (path, params=None, **options), text_signature = "(path, params=None, *, \
+        durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+    fn new(
+        py: Python<'_>,
         path: PathBuf,
-        params: Option<&Bound<'py, Params>>,
-        durability: Option<Bound<'py, PyAny>>,
-        ttl: Option<Bound<'py, PyAny>>,
-        read_mode: Option<String>,
-        memtable_bytes: Option<Count>,
-        keys: &str,
-        threads: Option<Threads>,
+        params: Option<&Bound<'_, Params>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
+        let opening = Opening::new("Index", INDEX_OPTIONS, options, &path)?;
         let how = if params.is_some() { How::Either } else { How::Open };
-        opened(py, how, path, params, given, keys, threads)
+        opened(py, how, path, params, opening)
     }
 
     /// Opens an existing index.
     #[staticmethod]
-    #[pyo3(signature = (path, *, durability=None, ttl=None, read_mode=None, memtable_bytes=None,
-        keys="str", threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
-    fn open<'py>(
-        py: Python<'py>,
+    #[pyo3(signature = (path, **options), text_signature = "(path, *, durability=None, ttl=None, \
+        read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+    fn open(
+        py: Python<'_>,
         path: PathBuf,
-        durability: Option<Bound<'py, PyAny>>,
-        ttl: Option<Bound<'py, PyAny>>,
-        read_mode: Option<String>,
-        memtable_bytes: Option<Count>,
-        keys: &str,
-        threads: Option<Threads>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
-        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
-        Py::new(py, opened(py, How::Open, path, None, given, keys, threads)?)
+        let opening = Opening::new("open", INDEX_OPTIONS, options, &path)?;
+        Py::new(py, opened(py, How::Open, path, None, opening)?)
     }
 
     /// Creates a new index.
     #[staticmethod]
-    #[pyo3(signature = (path, params, *, durability=None, ttl=None, read_mode=None,
-        memtable_bytes=None, keys="str", threads=None))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
-    fn create<'py>(
-        py: Python<'py>,
+    #[pyo3(signature = (path, params, **options), text_signature = "(path, params, *, \
+        durability=None, ttl=None, read_mode=None, memtable_bytes=None, keys='str', threads=None)")]
+    fn create(
+        py: Python<'_>,
         path: PathBuf,
-        params: &Bound<'py, Params>,
-        durability: Option<Bound<'py, PyAny>>,
-        ttl: Option<Bound<'py, PyAny>>,
-        read_mode: Option<String>,
-        memtable_bytes: Option<Count>,
-        keys: &str,
-        threads: Option<Threads>,
+        params: &Bound<'_, Params>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
-        let given = OptionArgs { durability, ttl, read_mode, memtable_bytes };
-        Py::new(py, opened(py, How::Create, path, Some(params), given, keys, threads)?)
+        let opening = Opening::new("create", INDEX_OPTIONS, options, &path)?;
+        Py::new(py, opened(py, How::Create, path, Some(params), opening)?)
     }
 
     /// Adds a column of documents with a column of keys. A stored document with one of these keys

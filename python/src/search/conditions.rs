@@ -2,11 +2,10 @@
 
 use nearkin::passages::PassageQuery;
 use nearkin::{Alike, Queries, Query};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::options::{Count, argument};
+use crate::options::{Count, argument, keywords};
 
 /// The condition under which two documents match: their similarity is at least `threshold`
 /// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
@@ -46,23 +45,19 @@ impl Conditions {
     pub(crate) fn new(
         method: &str,
         names: &[&str],
-        keywords: Option<&Bound<'_, PyDict>>,
+        given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let mut conditions = Self::default();
-        for (name, value) in keywords.into_iter().flatten() {
-            let name: String = name.extract()?;
-            if !names.contains(&name.as_str()) {
-                let message = format!("{method}() got an unexpected keyword argument '{name}'");
-                return Err(PyTypeError::new_err(message));
+        keywords(method, names, given, |name, value| {
+            match name {
+                "threshold" => conditions.threshold = argument(value, name)?,
+                "contained" => conditions.contained = argument(value, name)?,
+                "limit" => conditions.limit = argument(value, name)?,
+                "max_candidates" => conditions.max_candidates = argument(value, name)?,
+                _ => conditions.for_verification = argument(value, name)?,
             }
-            match name.as_str() {
-                "threshold" => conditions.threshold = argument(&value, &name)?,
-                "contained" => conditions.contained = argument(&value, &name)?,
-                "limit" => conditions.limit = argument(&value, &name)?,
-                "max_candidates" => conditions.max_candidates = argument(&value, &name)?,
-                _ => conditions.for_verification = argument(&value, &name)?,
-            }
-        }
+            Ok(())
+        })?;
         Ok(conditions)
     }
 
