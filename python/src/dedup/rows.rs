@@ -18,7 +18,7 @@ use crate::dedup::estimate::{
 use crate::dedup::fates::{Fate, Reason, fates_table};
 use crate::dedup::sieve::{How, Sieve, drop_blank};
 use crate::error::{InvalidError, engine, from_engine};
-use crate::index::originals::{Originals, not_empty};
+use crate::index::originals::{Make, Originals, with_originals};
 use crate::parallel::in_parts;
 use crate::progress::report;
 use crate::search::conditions::alike;
@@ -40,40 +40,6 @@ fn preferred(keep: &str, signatures: &Signatures) -> PyResult<Vec<usize>> {
     }
     Ok(order)
 }
-
-/// Decides by exact comparison, for which all texts or sets are held at once.
-fn decide_exactly(
-    py: Python<'_>,
-    documents: &Documents<'_>,
-    sketcher: &Sketcher,
-    work: &mut Work<'_>,
-) -> PyResult<()> {
-    match documents {
-        Documents::Texts(column) => {
-            let held = column.hold(0..column.len())?;
-            let texts = held.texts(0)?;
-            let make = |row: usize| match texts.get(row).copied().flatten() {
-                Some(text) => not_empty(sketcher.original_text(text)),
-                None => Ok(None),
-            };
-            work.run_exactly(py, &make)
-        }
-        Documents::Items(items) => {
-            let sets = items.read(0..items.len(), sketcher)?;
-            let make = |row: usize| {
-                let made = sets.members(row).map(|items| sketcher.original_items(items));
-                made.map_or(Ok(None), not_empty)
-            };
-            work.run_exactly(py, &make)
-        }
-        Documents::Signatures(_) => {
-            Err(InvalidError::new_err("exact needs the documents, not their signatures"))
-        }
-    }
-}
-
-/// Makes the document of a row.
-pub(crate) type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
 
 /// The input of an exact decision.
 pub(crate) struct Work<'a> {
@@ -214,7 +180,8 @@ fn decide_by_preference(
         let (order, fates, done) = (&*order, &mut *fates, &mut done);
         let against = against.zip(originals);
         let mut work = Work { kept, order, alike, threads, against, fates, done };
-        decide_exactly(py, documents, &sketcher, &mut work)?;
+        let rows = 0..documents.len();
+        with_originals(documents, &sketcher, rows, |make| work.run_exactly(py, make))?;
     } else {
         if let Some(against) = against {
             against_index(py, against, &signatures, alike, threads, &mut fates)?;

@@ -7,6 +7,5 @@ pub(crate) mod readable;
 pub(crate) mod reader;
 pub(crate) mod reader_state;
 pub(crate) mod reports;
-pub(crate) mod verified;
 pub(crate) mod writer;
 pub(crate) mod writing;

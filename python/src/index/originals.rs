@@ -1,12 +1,14 @@
-//! The documents of an index, which the caller's function `fetch` returns by their keys.
+//! The documents of an index, which a function of the caller returns by their keys.
 
-use nearkin::{Error, ErrorKind, Original, Params, Sketcher};
+use std::ops::Range;
+
+use nearkin::{Admission, Error, ErrorKind, Newcomer, Original, Params, Sketcher};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::columns::documents::Documents;
 use crate::columns::keys::KeyType;
-use crate::error::engine;
+use crate::error::{InvalidError, engine};
 
 /// The documents of an index, by key.
 pub(crate) struct Originals {
@@ -31,8 +33,24 @@ impl Originals {
     ) -> nearkin::Result<Option<Original>> {
         self.fetched(py, key).map_err(|error| {
             *raised = Some(error);
-            Error::other("fetch raised an exception")
+            Error::other("the function raised an exception")
         })
+    }
+
+    /// Admits newcomers by exact comparison. An exception of the function is raised again.
+    pub(crate) fn admit(
+        &self,
+        py: Python<'_>,
+        index: &nearkin::Index,
+        newcomers: &[Newcomer<'_>],
+        admit: &nearkin::Admit<'_>,
+    ) -> PyResult<Vec<Admission>> {
+        let mut raised = None;
+        let admitted = engine(py, || {
+            let mut fetch = |key: &[u8]| Python::attach(|py| self.fetch(py, key, &mut raised));
+            index.admit_verified(newcomers, &mut admit.clone().verify(&mut fetch))
+        });
+        raised.map_or(admitted, Err)
     }
 
     fn fetched(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Original>> {
@@ -43,30 +61,52 @@ impl Originals {
 
 /// The original of one document, a text or items as the parameters require; `None` if the document
 /// is null or has nothing to compare.
-pub(crate) fn original(
+fn original(
     py: Python<'_>,
     document: &Bound<'_, PyAny>,
     sketcher: &Sketcher,
     params: &Params,
 ) -> PyResult<Option<Original>> {
     let column = PyList::new(py, [document])?;
-    match Documents::new(column.as_any(), params)? {
+    let documents = Documents::new(column.as_any(), params)?;
+    with_originals(&documents, sketcher, 0..1, |make| engine(py, || make(0)))
+}
+
+/// Makes the document of a row for exact comparison; `None` if the row is null or has nothing to
+/// compare.
+pub(crate) type Make<'a> = dyn Fn(usize) -> nearkin::Result<Option<Original>> + Sync + 'a;
+
+/// Calls `work` with a function that makes the documents of `rows`; row 0 is the first of them.
+pub(crate) fn with_originals<R>(
+    documents: &Documents<'_>,
+    sketcher: &Sketcher,
+    rows: Range<usize>,
+    work: impl FnOnce(&Make<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    match documents {
         Documents::Texts(column) => {
-            let held = column.hold(0..1)?;
-            let text = held.texts(0)?.first().copied().flatten();
-            engine(py, || text.map_or(Ok(None), |text| not_empty(sketcher.original_text(text))))
+            let held = column.hold(rows.clone())?;
+            let texts = held.texts(rows.start)?;
+            work(&|row| match texts.get(row).copied().flatten() {
+                Some(text) => not_empty(sketcher.original_text(text)),
+                None => Ok(None),
+            })
         }
         Documents::Items(items) => {
-            let sets = items.read(0..1, sketcher)?;
-            let items = sets.members(0);
-            engine(py, || items.map_or(Ok(None), |set| not_empty(sketcher.original_items(set))))
+            let sets = items.read(rows, sketcher)?;
+            work(&|row| match sets.members(row) {
+                Some(set) => not_empty(sketcher.original_items(set)),
+                None => Ok(None),
+            })
         }
-        Documents::Signatures(_) => Ok(None),
+        Documents::Signatures(_) => {
+            Err(InvalidError::new_err("exact needs the documents, not their signatures"))
+        }
     }
 }
 
 /// `None` for a document with nothing to compare.
-pub(crate) fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
+fn not_empty(made: nearkin::Result<Original>) -> nearkin::Result<Option<Original>> {
     match made {
         Ok(original) => Ok(Some(original)),
         Err(error) if error.kind() == ErrorKind::Empty => Ok(None),

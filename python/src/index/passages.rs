@@ -13,6 +13,7 @@ use crate::columns::column::{Column, Role};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, raise, unlocked};
 use crate::index::reports::{self, Added};
+use crate::index::writing::HeldRows;
 use crate::lock::lock;
 use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
 use crate::parallel::in_parts;
@@ -158,13 +159,12 @@ impl PassageIndex {
         let (count, mut added) = (texts.len(), Added::default());
         for begin in (0..count).step_by(TEXTS_HELD) {
             let rows = begin..count.min(begin + TEXTS_HELD);
-            let held = (keys.hold(rows.clone())?, texts.hold(rows.clone())?);
-            let (some_keys, some_texts) = (held.0.bytes(begin)?, held.1.texts(begin)?);
-            crate::index::writing::check_keys(py, self.keys, &some_keys, begin)?;
-            let payloads = payloads.as_ref().map(|column| column.hold(rows.clone())).transpose()?;
-            let payloads = payloads.as_ref().map(|held| held.bytes(begin)).transpose()?;
+            let held = HeldRows::new(&keys, payloads.as_ref(), rows.clone())?;
+            let (some_keys, payloads) = held.read(py, self.keys)?;
+            let texts_held = texts.hold(rows.clone())?;
+            let some_texts = texts_held.texts(begin)?;
             let prepare = |at: usize| {
-                let payload = payloads.as_ref().and_then(|all| *all.get(at)?);
+                let payload = payloads.get(at).copied().flatten();
                 let (Some(Some(key)), Some(Some(text))) = (some_keys.get(at), some_texts.get(at))
                 else {
                     return Ok(None);

@@ -11,9 +11,9 @@ use pyo3::types::PyDict;
 
 use crate::columns::keys::key_bytes;
 use crate::error::{engine, raise, unlocked};
+use crate::index::originals::Originals;
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
-use crate::index::verified::Fetch;
 use crate::index::writing::{Admitting, Columns, add, admit};
 use crate::lock::lock;
 use crate::options::{INDEX_OPTIONS, Opening, Threads};
@@ -261,7 +261,7 @@ impl Index {
         let admitting = Admitting::new(reject, relate, keep, prefix.as_deref())?;
         let callback = crate::progress::callback(py, progress, "admit")?;
         let threads = crate::parallel::threads(threads.or(base.threads));
-        let fetch = exact.as_ref().map(|function| Fetch::new(base, function));
+        let fetch = exact.map(|function| Originals::new(function, base.keys, &base.params));
         admit(py, base, &columns, (&admitting, fetch.as_ref()), callback.as_ref(), threads)
     }
 

@@ -10,13 +10,13 @@ use nearkin::{
 use pyo3::prelude::*;
 
 use crate::arrow::{Builder, Field, Kind};
-use crate::columns::column::{Column, Role};
+use crate::columns::column::{Column, Held, Role};
 use crate::columns::documents::{Documents, NewState, Sketching};
 use crate::columns::keys::{KeyType, key_kind};
 use crate::error::{InvalidError, engine, raise};
+use crate::index::originals::{Originals, with_originals};
 use crate::index::readable::Readable;
 use crate::index::reports::Added;
-use crate::index::verified::{Fetch, originals};
 use crate::progress::report;
 use crate::tables::table::Table;
 
@@ -92,19 +92,15 @@ impl<'py> Columns<'py> {
         let how = Sketching { sketcher: &sketcher, threads, progress: None };
         let mut made = Vec::with_capacity(self.documents.len());
         self.documents.sketch::<Vec<Option<Signature>>>(py, how, |rows, parts| {
-            let keys = self.keys.hold(rows.clone())?;
-            let keys = keys.bytes(rows.start)?;
-            check_keys(py, KeyType::Bytes, &keys, rows.start)?;
-            let payloads = self.payloads.as_ref();
-            let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
-            let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+            let held = HeldRows::new(&self.keys, self.payloads.as_ref(), rows.clone())?;
+            let (keys, payloads) = held.read(py, KeyType::Bytes)?;
             let signatures = parts.into_iter().flatten();
             for ((row, key), signature) in rows.clone().zip(&keys).zip(signatures) {
                 let Some(signature) = signature else {
                     let message = format!("documents[{row}] has nothing to compare: leave it out");
                     return Err(raise(py, "EmptyError", &message));
                 };
-                let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
+                let payload = payloads.get(row - rows.start).copied().flatten();
                 let time = time_of(self.times.as_deref(), row).unwrap_or(0);
                 let document = Document::new(key.unwrap_or_default(), signature);
                 made.push(document.with_payload(payload.unwrap_or_default()).with_time(time));
@@ -119,8 +115,36 @@ fn time_of(times: Option<&[Option<u64>]>, row: usize) -> Option<u64> {
     times.and_then(|times| times.get(row).copied().flatten())
 }
 
+/// Rows of the columns of keys and payloads, kept alive while they are read.
+pub(crate) struct HeldRows<'a, 'py> {
+    keys: Held<'a, 'py>,
+    payloads: Option<Held<'a, 'py>>,
+    first: usize,
+}
+
+/// The keys of rows, none of them null, and their payloads: none at all without a column of them.
+type KeysAndPayloads<'a> = (Vec<Option<&'a [u8]>>, Vec<Option<&'a [u8]>>);
+
+impl<'a, 'py> HeldRows<'a, 'py> {
+    pub(crate) fn new(
+        keys: &'a Column<'py>,
+        payloads: Option<&'a Column<'py>>,
+        rows: Range<usize>,
+    ) -> PyResult<Self> {
+        let held = payloads.map(|column| column.hold(rows.clone())).transpose()?;
+        Ok(Self { keys: keys.hold(rows.clone())?, payloads: held, first: rows.start })
+    }
+
+    pub(crate) fn read(&self, py: Python<'_>, key_type: KeyType) -> PyResult<KeysAndPayloads<'_>> {
+        let keys = self.keys.bytes(self.first)?;
+        check_keys(py, key_type, &keys, self.first)?;
+        let payloads = self.payloads.as_ref().map(|held| held.bytes(self.first)).transpose()?;
+        Ok((keys, payloads.unwrap_or_default()))
+    }
+}
+
 /// Refuses null keys, and keys that an index of text keys could not show.
-pub(crate) fn check_keys(
+fn check_keys(
     py: Python<'_>,
     key_type: KeyType,
     keys: &[Option<&[u8]>],
@@ -166,12 +190,8 @@ pub(crate) fn add(
     let times = columns.times.as_deref();
     let mut added = Added::default();
     columns.documents.sketch::<Vec<NewState>>(py, how, |rows, parts| {
-        let keys = columns.keys.hold(rows.clone())?;
-        let keys = keys.bytes(rows.start)?;
-        check_keys(py, readable.keys, &keys, rows.start)?;
-        let payloads = columns.payloads.as_ref();
-        let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
-        let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+        let held = HeldRows::new(&columns.keys, columns.payloads.as_ref(), rows.clone())?;
+        let (keys, payloads) = held.read(py, readable.keys)?;
         let states = parts.into_iter().flatten();
         let added = &mut added;
         engine(py, || {
@@ -181,7 +201,7 @@ pub(crate) fn add(
                     added.empty.push(row);
                 }
                 let Some(signature) = state else { continue };
-                let payload = payloads.as_ref().and_then(|all| *all.get(row - rows.start)?);
+                let payload = payloads.get(row - rows.start).copied().flatten();
                 let (key, time) = (key.unwrap_or_default(), time_of(times, row));
                 batch.push(put(key, payload, time, signature.as_ref()));
                 blank.push(signature.is_none());
@@ -260,7 +280,7 @@ pub(crate) fn admit(
     py: Python<'_>,
     readable: &Readable,
     columns: &Columns<'_>,
-    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
+    (admitting, fetch): (&Admitting, Option<&Originals>),
     callback: Option<&Py<PyAny>>,
     threads: usize,
 ) -> PyResult<Table> {
@@ -286,7 +306,9 @@ pub(crate) fn admit(
     if fetch.is_some() {
         for begin in (0..count).step_by(NEWCOMERS) {
             let rows = begin..count.min(begin + NEWCOMERS);
-            let made = originals(py, &columns.documents, how.sketcher, rows.clone())?;
+            let made = with_originals(&columns.documents, how.sketcher, rows.clone(), |make| {
+                engine(py, || (0..rows.len()).map(make).collect::<nearkin::Result<Vec<_>>>())
+            })?;
             let compared = |at: usize| made.get(at)?.as_ref().map(Compared::Original);
             admit_rows(py, readable, columns, admitting, rows.clone(), &compared, &mut builder)?;
             report(py, callback, rows.end as u64, count as u64)?;
@@ -320,25 +342,21 @@ fn admit_rows<'s>(
     py: Python<'_>,
     readable: &Readable,
     columns: &Columns<'_>,
-    (admitting, fetch): (&Admitting, Option<&Fetch<'_>>),
+    (admitting, fetch): (&Admitting, Option<&Originals>),
     rows: Range<usize>,
     compared: &dyn Fn(usize) -> Option<Compared<'s>>,
     builder: &mut Builder,
 ) -> PyResult<()> {
     let (index, times) = (readable.writer(py)?, columns.times.as_deref());
-    let keys = columns.keys.hold(rows.clone())?;
-    let keys = keys.bytes(rows.start)?;
-    check_keys(py, readable.keys, &keys, rows.start)?;
-    let payloads = columns.payloads.as_ref();
-    let payloads = payloads.map(|column| column.hold(rows.clone())).transpose()?;
-    let payloads = payloads.as_ref().map(|held| held.bytes(rows.start)).transpose()?;
+    let held = HeldRows::new(&columns.keys, columns.payloads.as_ref(), rows.clone())?;
+    let (keys, payloads) = held.read(py, readable.keys)?;
     let key_of = |at: usize| keys.get(at).copied().flatten().unwrap_or_default();
     let newcomer = |at: usize| {
         let mut newcomer = match compared(at)? {
             Compared::Signature(signature) => Newcomer::new(key_of(at), signature),
             Compared::Original(original) => Newcomer::original(key_of(at), original),
         };
-        if let Some(payload) = payloads.as_ref().and_then(|all| *all.get(at)?) {
+        if let Some(payload) = payloads.get(at).copied().flatten() {
             newcomer = newcomer.payload(payload);
         }
         match time_of(times, rows.start + at) {

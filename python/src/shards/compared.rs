@@ -17,7 +17,7 @@ use crate::dedup::estimate::{Estimate, kept_index};
 use crate::dedup::fates::{Fate, fates_table};
 use crate::dedup::rows::Work;
 use crate::error::{InvalidError, engine};
-use crate::index::verified::originals;
+use crate::index::originals::with_originals;
 use crate::search::conditions::alike;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
@@ -61,7 +61,11 @@ pub(crate) fn shingles<'py>(
     let mut builder = Builder::new(&SHINGLES);
     for first in (0..documents.len()).step_by(ROWS) {
         let rows = first..documents.len().min(first + ROWS);
-        for made in originals(py, &documents, &sketcher, rows)? {
+        let count = rows.len();
+        let made = with_originals(&documents, &sketcher, rows, |make| {
+            engine(py, || (0..count).map(make).collect::<nearkin::Result<Vec<_>>>())
+        })?;
+        for made in made {
             if let [signature, shingles] = builder.columns.as_mut_slice() {
                 signature.bytes(made.as_ref().map(|made| made.signature().as_bytes()));
                 let bytes = made.as_ref().map(bytes_of);
