@@ -1,6 +1,7 @@
 //! Indexes opened for writing or reading, and the operations on them.
 
 pub(crate) mod copies;
+pub(crate) mod handle;
 pub(crate) mod originals;
 pub(crate) mod passages;
 pub(crate) mod readable;

@@ -1,8 +1,6 @@
 //! `nearkin.PassageIndex`: finds texts that share quotations.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use nearkin::Outcome;
 use nearkin::passages::Prepared;
@@ -11,10 +9,10 @@ use pyo3::types::PyDict;
 
 use crate::columns::column::{Column, Role};
 use crate::columns::keys::{KeyType, key_bytes};
-use crate::error::{engine, raise, unlocked};
+use crate::error::{engine, raise};
+use crate::index::handle::Handle;
 use crate::index::reports::{self, Added};
 use crate::index::writing::HeldRows;
-use crate::lock::lock;
 use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
 use crate::parallel::in_parts;
 use crate::search::conditions::{Conditions, OF_PASSAGES};
@@ -31,31 +29,11 @@ const BATCH_BYTES: usize = 4 << 20;
 /// lengths of these parts.
 #[pyclass(frozen, module = "nearkin")]
 pub(crate) struct PassageIndex {
-    inner: Mutex<Option<Arc<nearkin::passages::PassageIndex>>>,
+    inner: Handle<nearkin::passages::PassageIndex>,
     path: PathBuf,
     params: nearkin::Params,
     keys: KeyType,
     threads: Option<Threads>,
-    process: u32,
-}
-
-impl Drop for PassageIndex {
-    fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // In a forked child, the index is leaked and not closed: the parent's threads do not
-            // exist here, and the lock of the index belongs to the parent.
-            std::mem::forget(lock(&self.inner).take());
-        }
-    }
-}
-
-impl PassageIndex {
-    fn open_one(&self, py: Python<'_>) -> PyResult<Arc<nearkin::passages::PassageIndex>> {
-        if self.process != std::process::id() {
-            return Err(raise(py, "ClosedError", "opened before a fork, by the parent"));
-        }
-        lock(&self.inner).clone().ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
-    }
 }
 
 #[pymethods]
@@ -83,8 +61,7 @@ impl PassageIndex {
         })?;
         let params = inner.index().params().clone();
         let path = std::path::absolute(&path).unwrap_or(path);
-        let (inner, process) = (Mutex::new(Some(Arc::new(inner))), std::process::id());
-        Ok(Self { inner, path, params, keys, threads, process })
+        Ok(Self { inner: Handle::new(inner), path, params, keys, threads })
     }
 
     /// The folder of the index.
@@ -110,7 +87,7 @@ impl PassageIndex {
         text: &str,
         payload: Option<&[u8]>,
     ) -> PyResult<bool> {
-        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        let (key, index) = (key_bytes(key)?, self.inner.get(py)?);
         self.keys.check(py, &key)?;
         let outcome = engine(py, || match payload {
             Some(payload) => index.insert_with_payload(&key, text, payload),
@@ -127,7 +104,7 @@ impl PassageIndex {
         key: &Bound<'_, PyAny>,
         payload: &[u8],
     ) -> PyResult<bool> {
-        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        let (key, index) = (key_bytes(key)?, self.inner.get(py)?);
         Ok(engine(py, || index.set_payload(key, payload))? != Outcome::Missing)
     }
 
@@ -147,7 +124,7 @@ impl PassageIndex {
         progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         let (keys, texts) = (Column::new(keys, Role::Keys)?, Column::new(texts, Role::Texts)?);
         texts.check_length(keys.len(), "keys")?;
         let payloads = payloads.map(|column| Column::new(&column, Role::Payloads)).transpose()?;
@@ -218,18 +195,18 @@ impl PassageIndex {
 
     /// Removes the text with this key. Returns whether it existed.
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        let (key, index) = (key_bytes(key)?, self.inner.get(py)?);
         Ok(engine(py, || index.remove(key))? == Outcome::Removed)
     }
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let (key, index) = (key_bytes(key)?, self.open_one(py)?);
+        let (key, index) = (key_bytes(key)?, self.inner.get(py)?);
         engine(py, || index.view().contains(key))
     }
 
     /// Number of texts. Reads every passage.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         engine(py, || index.view().count_texts())
     }
 
@@ -244,21 +221,21 @@ impl PassageIndex {
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Passages> {
         let conditions = Conditions::new("query", OF_PASSAGES, conditions)?;
-        let view = self.open_one(py)?.view();
+        let view = self.inner.get(py)?.view();
         ask(py, &view, text, self.keys, conditions)
     }
 
     /// Merges everything into one segment without dead documents.
     #[pyo3(signature = (*, progress=None))]
     fn compact<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<()> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         let callback = crate::progress::callback(py, progress, "compact")?;
         crate::progress::run(py, callback.as_ref(), |tick| index.index().compact_with(tick))
     }
 
     /// Copies the index to a new folder.
     fn backup(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         engine(py, || index.index().backup(&path))
     }
 
@@ -269,7 +246,7 @@ impl PassageIndex {
         py: Python<'py>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         let callback = crate::progress::callback(py, progress, "verify")?;
         let found =
             crate::progress::run(py, callback.as_ref(), |tick| index.index().verify_with(tick))?;
@@ -278,28 +255,14 @@ impl PassageIndex {
 
     /// The state of the index in numbers. Each passage counts as a document.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let index = self.open_one(py)?;
+        let index = self.inner.get(py)?;
         let stats = engine(py, || index.index().stats())?;
         reports::stats(py, &stats)
     }
 
     /// Closes the index. Waits for the calls of other threads.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if self.process != std::process::id() {
-            self.open_one(py)?;
-        }
-        let Some(mut index) = lock(&self.inner).take() else { return Ok(()) };
-        loop {
-            match Arc::try_unwrap(index) {
-                Ok(index) => return engine(py, || index.close()),
-                Err(shared) => index = shared,
-            }
-            unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
-            if let Err(interrupted) = py.check_signals() {
-                *lock(&self.inner) = Some(index);
-                return Err(interrupted);
-            }
-        }
+        self.inner.close(py, nearkin::passages::PassageIndex::close)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -313,7 +276,7 @@ impl PassageIndex {
     }
 
     fn __repr__(&self) -> String {
-        let state = if lock(&self.inner).is_some() { "open" } else { "closed" };
+        let state = if self.inner.is_closed() { "closed" } else { "open" };
         let windows = self.params.passages().map_or_else(String::new, |all| all.to_string());
         format!("PassageIndex('{}', passages {windows}, {state})", self.path.display())
     }

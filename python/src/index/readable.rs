@@ -1,7 +1,7 @@
 //! `nearkin.Readable`: the read-only methods; the base class of Index, Reader and Snapshot.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,8 +10,8 @@ use pyo3::types::PyDict;
 use crate::columns::documents::{Documents, Sketching};
 use crate::columns::keys::{KeyType, key_bytes};
 use crate::error::{engine, from_engine_by_key, raise, unlocked};
+use crate::index::handle::Handle;
 use crate::index::reader_state::ReaderState;
-use crate::lock::lock;
 use crate::options::Threads;
 use crate::progress::callback;
 use crate::search::answers::{Answer, Document};
@@ -25,8 +25,7 @@ use crate::tables::table::{Stream, Table, converted};
 
 /// The object that provides snapshots.
 pub(crate) enum Source {
-    /// A writer; `None` once it is closed.
-    Writer(Mutex<Option<Arc<nearkin::Index>>>),
+    Writer(Handle<nearkin::Index>),
     Reader(Box<ReaderState>),
     Frozen(nearkin::Snapshot),
 }
@@ -48,12 +47,9 @@ impl Drop for Readable {
         if self.process == std::process::id() {
             return;
         }
-        // In a forked child, the objects are leaked and not closed: the parent's threads do not
-        // exist here, and the locks of the objects belong to the parent.
-        match &self.source {
-            Source::Writer(index) => std::mem::forget(lock(index).take()),
-            Source::Frozen(snapshot) => std::mem::forget(snapshot.clone()),
-            Source::Reader(_) => {}
+        // In a forked child, the snapshot is leaked and not closed: its locks belong to the parent.
+        if let Source::Frozen(snapshot) = &self.source {
+            std::mem::forget(snapshot.clone());
         }
     }
 }
@@ -73,15 +69,10 @@ impl Readable {
 
     /// The writer. Fails with `ClosedError` if it was closed, or in a forked child.
     pub(crate) fn writer(&self, py: Python<'_>) -> PyResult<Arc<nearkin::Index>> {
-        let Source::Writer(index) = &self.source else {
-            return Err(PyTypeError::new_err("opened for reading only"));
-        };
-        if self.process != std::process::id() {
-            let message = "opened before a fork, by the parent: open a nearkin.Reader in the child";
-            return Err(raise(py, "ClosedError", message));
+        match &self.source {
+            Source::Writer(index) => index.get(py),
+            _ => Err(PyTypeError::new_err("opened for reading only")),
         }
-        let index = lock(index).clone();
-        index.ok_or_else(|| raise(py, "ClosedError", "the index is closed"))
     }
 
     pub(crate) fn snapshot_now(&self, py: Python<'_>) -> PyResult<nearkin::Snapshot> {

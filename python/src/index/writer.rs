@@ -1,8 +1,6 @@
 //! `nearkin.Index`: the writer's handle.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use nearkin::{ErrorKind, Outcome};
 use pyo3::exceptions::PyTypeError;
@@ -10,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::columns::keys::key_bytes;
-use crate::error::{engine, raise, unlocked};
+use crate::error::{engine, raise};
+use crate::index::handle::Handle;
 use crate::index::originals::Originals;
 use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::writing::{Admitting, Columns, add, admit};
-use crate::lock::lock;
 use crate::options::{INDEX_OPTIONS, Opening, Threads};
 use crate::sketch::params::Params;
 
@@ -51,7 +49,7 @@ fn opened(
         _ => nearkin::Index::open(&path, options),
     })?;
     let params = index.params().clone();
-    let source = Source::Writer(Mutex::new(Some(Arc::new(index))));
+    let source = Source::Writer(Handle::new(index));
     let path = std::path::absolute(&path).unwrap_or(path);
     let base = Readable::new(source, path, &params, keys, threads);
     Ok(PyClassInitializer::from(base).add_subclass(Index {}))
@@ -347,32 +345,15 @@ impl Index {
     /// Whether the index is closed.
     #[getter]
     fn closed(slf: &Bound<'_, Self>) -> bool {
-        matches!(&slf.as_super().get().source, Source::Writer(index) if lock(index).is_none())
+        matches!(&slf.as_super().get().source, Source::Writer(index) if index.is_closed())
     }
 
     /// Closes the index, so that the next open has nothing to replay. Waits for running calls of
     /// other threads. Does nothing if the index is already closed.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, base) = (slf.py(), slf.as_super().get());
-        if Self::closed(slf) {
-            return Ok(());
-        }
-        // In a forked child this fails, because the index belongs to the parent.
-        base.writer(py)?;
-        let Source::Writer(place) = &base.source else { return Ok(()) };
-        let Some(mut index) = lock(place).take() else { return Ok(()) };
-        loop {
-            match Arc::try_unwrap(index) {
-                Ok(index) => return engine(py, || index.close()),
-                Err(shared) => index = shared,
-            }
-            // Other threads may still be inside calls: waits until these have ended. New calls
-            // already find the index closed.
-            unlocked(py, || std::thread::sleep(Duration::from_millis(1)))?;
-            if let Err(interrupted) = py.check_signals() {
-                *lock(place) = Some(index);
-                return Err(interrupted);
-            }
+        match &slf.as_super().get().source {
+            Source::Writer(index) => index.close(slf.py(), nearkin::Index::close),
+            _ => Ok(()),
         }
     }
 
