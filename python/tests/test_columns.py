@@ -65,7 +65,7 @@ def test_a_column_has_the_signatures_of_its_texts(row, expected):
     ],
     ids=lambda column: type(column).__name__,
 )
-def test_what_cannot_be_compared_is_null(column):
+def test_null_and_blank_texts_have_null_signatures(column):
     signatures = nk.Sketcher(PARAMS).texts(column)
     assert signatures.nulls == [1, 2] and len(signatures) == 4
     assert signatures[1] is None and signatures[3] == nk.Sketcher(PARAMS).text(TEXTS[1])

@@ -79,7 +79,7 @@ def test_an_lsh_on_disk_answers_as_datasketch_does_and_stays(tmp_path, scheme):
         at(tmp_path / "lsh", num_perm=32, params=(4, 8))
 
 
-def test_what_cannot_be_stored_is_refused(tmp_path):
+def test_a_stored_lsh_refuses_unsupported_settings(tmp_path):
     for bad in (
         {"hashfunc": sum},
         {"num_perm": 8, "params": (2, 2)},
@@ -163,7 +163,7 @@ def test_of_a_key_inserted_twice_the_newest_comes_over(tmp_path, package):
         assert ix.signature("a").rows == new.hashvalues[:48].tolist()
 
 
-def test_what_cannot_come_over_is_refused(tmp_path):
+def test_import_refuses_unsupported_keys(tmp_path):
     m = theirs.MinHash(num_perm=64)
     for keys in ((1, "1"), ((1, 2),), ("a", b"a")):
         lsh = theirs.MinHashLSH(num_perm=64, params=(8, 4))

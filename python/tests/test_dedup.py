@@ -145,7 +145,7 @@ def test_a_reader_against_an_index(tmp_path):
     assert kept["id"].to_pylist() == [1, 3, 5]
 
 
-def test_what_a_reader_cannot_do_is_refused():
+def test_dedup_of_a_reader_refuses_options_that_need_all_rows():
     for how in ({"keep": "last"}, {"exact": True}, {"annotate": True}, {"key": "id"}):
         with pytest.raises(ValueError, match="read_all"):
             nk.dedup(reader_of(TEXTS), on="text", **how)
@@ -287,7 +287,7 @@ def contained_texts():
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_what_is_contained_in_a_row_that_stays_is_dropped(exact):
+def test_dedup_drops_rows_contained_in_a_kept_row(exact):
     texts = contained_texts()
     params = nk.Params(0.7, hashes=256)
     assert nk.dedup(texts, params=params, exact=exact) == texts

@@ -17,7 +17,7 @@ def params(**more):
     return nk.Params(threshold=0.6, shingles="words:2", **more)
 
 
-def test_what_was_added_is_found(tmp_path):
+def test_a_query_finds_added_documents(tmp_path):
     with nk.Index(tmp_path / "a", params()) as ix:
         added = ix.add(["x", "y", "z"], TEXTS)
         assert added == nk.Added(3, 0, 0, 0, ())
@@ -51,7 +51,7 @@ def test_parameters_sketchers_and_signatures_are_pickled():
     assert pickle.loads(pickle.dumps(signatures[0])) == signatures[0]
 
 
-def test_what_contains_the_other_is_found_everywhere(tmp_path):
+def test_every_search_finds_documents_by_containment(tmp_path):
     part = TEXTS[0]
     whole = f"{part} {TEXTS[1]}"
     with nk.Index(tmp_path / "a", nk.Params(threshold=0.3, shingles="words:1")) as ix:

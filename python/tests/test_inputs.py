@@ -225,7 +225,7 @@ def test_lone_surrogates_compare_as_replacement_characters(tmp_path):
         assert len(index) == 0
 
 
-def test_what_is_unequal_to_itself_is_null():
+def test_values_unequal_to_themselves_are_null():
     nulls = [
         None,
         float("nan"),

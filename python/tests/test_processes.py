@@ -153,7 +153,7 @@ WRITER = """
 """
 
 
-def test_what_was_acknowledged_outlives_a_kill(tmp_path):
+def test_acknowledged_writes_survive_a_kill(tmp_path):
     for round_ in range(3):
         child = run(WRITER, tmp_path / f"a{round_}", os.path.dirname(__file__))
         said = [child.stdout.readline() for _ in range(50 + 40 * round_)]

@@ -258,7 +258,7 @@ def test_an_index_made_anew_is_not_mixed_with_the_old_one(memory, tmp_path):
     assert [key for key, _ in said_by(new, tmp_path / "new")[0]] == ["k70", "k71", "k72"]
 
 
-def test_what_is_not_in_the_store_is_not_listed(memory, tmp_path):
+def test_a_commit_lists_only_stored_segments(memory, tmp_path):
     lake = RemoteShards.create(MEMORY, PARAMS, 1)
     files = lake._store._files
 
@@ -288,7 +288,7 @@ def test_what_is_not_in_the_store_is_not_listed(memory, tmp_path):
     assert [key for key, _ in said_by(other, tmp_path / "fetched")[0]] == ["k1"]
 
 
-def test_who_may_not_delete_may_commit(memory, tmp_path):
+def test_a_client_without_delete_permission_commits(memory, tmp_path):
     lake = RemoteShards.create(MEMORY, PARAMS, 1)
 
     class Keeping(Failing):

@@ -153,7 +153,7 @@ def test_a_second_attempt_changes_nothing(tmp_path):
     assert list(nk.Reader(tmp_path / "lake")) == ["a"]
 
 
-def test_what_does_not_fit_is_refused(tmp_path):
+def test_seal_refuses_invalid_columns(tmp_path):
     ticket = shards.Ticket(bytes(16), 1)
 
     def seal(*columns, name="part", params=PARAMS, **how):

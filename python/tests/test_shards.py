@@ -162,7 +162,7 @@ def test_a_document_without_a_signature_has_no_rows():
         shards.verify(PARAMS, [0, 0], stored, stored, 0.5)
 
 
-def test_what_does_not_fit_is_refused():
+def test_the_steps_refuse_invalid_columns():
     one = nk.Sketcher(PARAMS).texts(["a b c"])
     with pytest.raises(ValueError, match="signatures must have one value per row: 2 rows, but 1 values"):
         shards.band_entries(PARAMS, one, [1, 2])

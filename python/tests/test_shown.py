@@ -50,7 +50,7 @@ def test_tables_of_more_than_one_batch_travel(index):
     assert pickle.loads(pickle.dumps(table)).rows() == table.rows()
 
 
-def test_what_an_index_is_shows_in_notebooks(index, tmp_path):
+def test_notebooks_show_an_index(index, tmp_path):
     params = nk.Params(threshold=0.7, shingles="words:3", stop_words=["the", "of"], seed=4711)
     page = params._repr_html_()
     for cell in ("threshold", "0.7", "&#x27;words:3&#x27;", "(17, 5)", "&lt;2 words&gt;"):

@@ -85,7 +85,7 @@ def test_equal_runs_write_equal_files(world, tmp_path):
     assert told[0] == told[1] and any(told[0].values())
 
 
-def test_what_an_index_has_is_dropped(tmp_path):
+def test_decisions_drop_documents_of_an_index(tmp_path):
     text = "the ferry to the islands was cancelled on monday"
     with nk.Index(tmp_path / "ix", nk.Params()) as index:
         index.add(["seen"], [text])

@@ -268,7 +268,7 @@ def test_keys_of_every_type_keep_it(spark, tmp_path, kind, keys):
     assert rows_of(found) == sorted(expected, key=str)
 
 
-def test_what_cannot_be_compared_is_refused_before_any_task(spark, lake, tmp_path):
+def test_exact_refuses_signatures_before_any_task(spark, lake, tmp_path):
     path, params, _, stored, _ = lake
     df = frame(spark, stored)
     # A task that runs would fail: the check of the executors is what a call does first.

@@ -38,7 +38,7 @@ def executor_of(pid):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 @pytest.mark.parametrize("whole_executor", [False, True], ids=["a task", "an executor"])
-def test_what_dies_is_done_again_with_the_same_rows(spark, tmp_path, whole_executor):
+def test_repeated_tasks_return_the_same_rows(spark, tmp_path, whole_executor):
     rng = random.Random(9)
     rows = []
     for at in range(300):

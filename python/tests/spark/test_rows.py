@@ -102,7 +102,7 @@ def test_keys_of_a_collation_are_compared_by_their_bytes(spark):
     assert sorted(row["id"] for row in nks.dedup(df, PARAMS).collect()) == ["A", "B"]
 
 
-def test_what_does_not_fit_is_refused(spark):
+def test_the_functions_refuse_invalid_arguments(spark):
     df = spark.createDataFrame([("a", "t", 0.5)], "id string, text string, x double")
     with pytest.raises(KeyError, match="'body'; there are 'id', 'text', 'x'"):
         nks.pairs(df, PARAMS, text="body")

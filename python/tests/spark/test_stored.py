@@ -151,7 +151,7 @@ def test_keys_payloads_times_and_signatures_arrive(spark, tmp_path, kind, keys):
     assert rows_of(matches) == sorted([(keys[0], least, 1.0), (keys[1], least, 1.0), (keys[2], keys[2], 1.0)])
 
 
-def test_what_does_not_fit_is_refused(spark, tmp_path):
+def test_build_and_append_refuse_invalid_rows(spark, tmp_path):
     params = nk.Params(0.7, shingles="words:1")
     twice = spark.createDataFrame([("a", "x y"), ("b", "x"), ("a", "z")], "id string, text string")
     lake = tmp_path / "lake"
