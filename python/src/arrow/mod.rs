@@ -9,4 +9,6 @@ mod read;
 mod write;
 
 pub(crate) use read::{Chunk, Item, chunks_of};
-pub(crate) use write::{ArrowColumn, Batch, Builder, Field, Kind, Values, column_array, schema_of};
+pub(crate) use write::{
+    ArrowColumn, Batch, Builder, Cell, Field, Kind, Values, column_array, schema_of,
+};

@@ -94,6 +94,42 @@ pub(crate) enum Values {
     Fixed(Arc<Vec<u8>>),
 }
 
+/// A value of a row; `None` is null.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cell<'a> {
+    Integer(Option<i64>),
+    Float(Option<f64>),
+    Bool(bool),
+    Bytes(Option<&'a [u8]>),
+}
+
+macro_rules! cell_from {
+    ($($from:ty => $kind:ident $make:expr),*) => {$(
+        impl<'a> From<$from> for Cell<'a> {
+            fn from(value: $from) -> Self {
+                Self::$kind($make(value))
+            }
+        }
+    )*};
+}
+
+cell_from! {
+    i64 => Integer Some,
+    u64 => Integer |value| i64::try_from(value).ok(),
+    u32 => Integer |value| Some(i64::from(value)),
+    usize => Integer |value| i64::try_from(value).ok(),
+    Option<i64> => Integer |value| value,
+    Option<u32> => Integer |value: Option<u32>| value.map(i64::from),
+    Option<usize> => Integer |value: Option<usize>| value.and_then(|value| value.try_into().ok()),
+    f64 => Float Some,
+    Option<f64> => Float |value| value,
+    bool => Bool |value| value,
+    &'a [u8] => Bytes Some,
+    &'a Vec<u8> => Bytes |value: &'a Vec<u8>| Some(value.as_slice()),
+    &'a str => Bytes |value: &'a str| Some(value.as_bytes()),
+    Option<&'a [u8]> => Bytes |value| value
+}
+
 /// A column of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrowColumn {
@@ -138,39 +174,31 @@ impl ArrowColumn {
         Self { field, values: Values::Fixed(values), length, nulls, validity }
     }
 
-    fn advance(&mut self, is_valid: bool) {
-        set_bit(&mut self.validity, self.length, is_valid);
+    fn push(&mut self, cell: Cell<'_>) {
+        let at = self.length;
+        let is_valid = match (&mut self.values, cell) {
+            (Values::Integer(values), Cell::Integer(value)) => {
+                values.push(value.unwrap_or(0));
+                value.is_some()
+            }
+            (Values::Float(values), Cell::Float(value)) => {
+                values.push(value.unwrap_or(f64::NAN));
+                value.is_some()
+            }
+            (Values::Bool(values), Cell::Bool(value)) => {
+                set_bit(values, at, value);
+                true
+            }
+            (Values::Strings(values), Cell::Bytes(value)) => {
+                values.push(value.unwrap_or_default());
+                value.is_some()
+            }
+            // A cell of another type than the column: no caller makes one.
+            _ => return,
+        };
+        set_bit(&mut self.validity, at, is_valid);
         self.nulls += usize::from(!is_valid);
         self.length += 1;
-    }
-
-    pub(crate) fn integer(&mut self, value: Option<i64>) {
-        if let Values::Integer(values) = &mut self.values {
-            values.push(value.unwrap_or(0));
-            self.advance(value.is_some());
-        }
-    }
-
-    pub(crate) fn float(&mut self, value: Option<f64>) {
-        if let Values::Float(values) = &mut self.values {
-            values.push(value.unwrap_or(f64::NAN));
-            self.advance(value.is_some());
-        }
-    }
-
-    pub(crate) fn bool(&mut self, value: bool) {
-        let at = self.length;
-        if let Values::Bool(values) = &mut self.values {
-            set_bit(values, at, value);
-            self.advance(true);
-        }
-    }
-
-    pub(crate) fn bytes(&mut self, value: Option<&[u8]>) {
-        if let Values::Strings(values) = &mut self.values {
-            values.push(value.unwrap_or_default());
-            self.advance(value.is_some());
-        }
     }
 
     pub(crate) fn is_null(&self, row: usize) -> bool {
@@ -202,7 +230,7 @@ const STRING_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Builder {
     fields: Vec<Field>,
-    pub(crate) columns: Vec<ArrowColumn>,
+    columns: Vec<ArrowColumn>,
     full: Vec<Batch>,
 }
 
@@ -216,10 +244,14 @@ impl Builder {
         self.columns.first().map_or(0, |column| column.length)
     }
 
-    /// Must be called after the values of each row were added. Ends the batch if it is full.
-    pub(crate) fn row_ended(&mut self) {
-        let long = self.columns.iter().any(|column| column.string_bytes() >= STRING_BYTES_MAX);
-        if long || self.rows() >= ROWS_MAX {
+    /// Adds a row: a cell for each column; further cells are ignored. Ends the batch if it is full.
+    pub(crate) fn row<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) {
+        let mut is_full = false;
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.push(cell);
+            is_full |= column.string_bytes() >= STRING_BYTES_MAX || column.length >= ROWS_MAX;
+        }
+        if is_full {
             self.cut();
         }
     }

@@ -2,7 +2,7 @@
 
 use nearkin::{Duplicate, Evidence};
 
-use crate::arrow::{Builder, Field, Kind};
+use crate::arrow::{Field, Kind};
 use crate::columns::keys::{KeyType, key_kind};
 use crate::tables::table::Table;
 
@@ -74,9 +74,7 @@ pub(crate) fn fates_table(fates: &[Fate], keys: KeyType, exact: bool) -> Table {
             *size += 1;
         }
     }
-    let number = |row: usize| i64::try_from(row).ok();
-    let mut builder = Builder::new(&fields);
-    for (row, fate) in fates.iter().enumerate() {
+    let rows = fates.iter().enumerate().map(|(row, fate)| {
         let (cluster, of, key) = match fate {
             Fate::Kept => (Some(row), None, None),
             Fate::Blank => (None, None, None),
@@ -84,25 +82,21 @@ pub(crate) fn fates_table(fates: &[Fate], keys: KeyType, exact: bool) -> Table {
             Fate::InIndex(key, _) => (None, None, Some(key.as_slice())),
         };
         let size = cluster.and_then(|cluster| sizes.get(cluster).copied());
-        if let [kept, clusters, cluster_sizes, others, similarities, index_keys, rest @ ..] =
-            builder.columns.as_mut_slice()
-        {
-            kept.bool(matches!(fate, Fate::Kept));
-            clusters.integer(cluster.and_then(number));
-            cluster_sizes.integer(size);
-            others.integer(of.and_then(number));
-            similarities.float(fate.reason().map(|reason| reason.similarity));
-            index_keys.bytes(key);
-            if let [contained, counts @ ..] = rest {
-                contained.float(fate.reason().and_then(|reason| reason.containment));
-                let numbers = fate.reason().and_then(|reason| reason.counts);
-                for (at, column) in counts.iter_mut().enumerate() {
-                    let count = numbers.and_then(|numbers| numbers.get(at).copied());
-                    column.integer(count.map(i64::from));
-                }
-            }
-        }
-        builder.row_ended();
-    }
-    Table::new(&fields, builder.finish())
+        let reason = fate.reason();
+        let counts = reason.and_then(|reason| reason.counts);
+        let [own, other, shared] = [0, 1, 2].map(|at| counts.and_then(|all| all.get(at).copied()));
+        [
+            matches!(fate, Fate::Kept).into(),
+            cluster.into(),
+            size.into(),
+            of.into(),
+            reason.map(|reason| reason.similarity).into(),
+            key.into(),
+            reason.and_then(|reason| reason.containment).into(),
+            own.into(),
+            other.into(),
+            shared.into(),
+        ]
+    });
+    Table::filled(&fields, rows)
 }

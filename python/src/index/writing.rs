@@ -9,7 +9,7 @@ use nearkin::{
 };
 use pyo3::prelude::*;
 
-use crate::arrow::{Builder, Field, Kind};
+use crate::arrow::{Builder, Cell, Field, Kind};
 use crate::columns::column::{Column, Held, Role};
 use crate::columns::documents::{Documents, NewState, Sketching};
 use crate::columns::keys::{KeyType, key_kind};
@@ -372,7 +372,8 @@ fn admit_rows<'s>(
     let mut admissions = admissions.into_iter();
     for at in 0..rows.len() {
         let admission = compared(at).and_then(|_| admissions.next());
-        push_decision(py, readable.keys, builder, key_of(at), admission.as_ref())?;
+        let (key, is_contained) = (key_of(at), admitting.is_contained);
+        push_decision(py, readable.keys, builder, key, is_contained, admission.as_ref())?;
     }
     py.check_signals()
 }
@@ -382,6 +383,7 @@ fn push_decision(
     key_type: KeyType,
     builder: &mut Builder,
     key: &[u8],
+    is_contained: bool,
     admission: Option<&Admission>,
 ) -> PyResult<()> {
     let (decision, other) = match admission.map(|admission| &admission.decision) {
@@ -403,30 +405,21 @@ fn push_decision(
             other.and_then(|other| other.containment).map(|containment| containment.estimate)
         }
     };
-    if let [keys, decisions, others, similarities, rest @ ..] = builder.columns.as_mut_slice() {
-        keys.bytes(Some(key));
-        decisions.bytes(Some(decision.as_bytes()));
-        others.bytes(other.map(|other| other.key.as_slice()));
-        similarities.float(similarity);
-        let evidence = match rest {
-            [column] => {
-                column.float(contained);
-                &mut []
-            }
-            [column, evidence @ ..] if evidence.len() == 4 => {
-                column.float(contained);
-                evidence
-            }
-            evidence => evidence,
-        };
-        if let [shared, own, of, unverified] = evidence {
-            shared.integer(overlap.map(|it| it.shared.into()));
-            own.integer(overlap.map(|it| it.counts.0.into()));
-            of.integer(overlap.map(|it| it.counts.1.into()));
-            let count = admission.map_or(0, |admission| admission.unverified.len());
-            unverified.integer(Some(i64::try_from(count).unwrap_or(i64::MAX)));
-        }
+    let mut cells = vec![
+        key.into(),
+        decision.into(),
+        other.map(|other| other.key.as_slice()).into(),
+        similarity.into(),
+    ];
+    if is_contained {
+        cells.push(contained.into());
     }
-    builder.row_ended();
+    let evidence: [Cell<'_>; 4] = [
+        overlap.map(|it| it.shared).into(),
+        overlap.map(|it| it.counts.0).into(),
+        overlap.map(|it| it.counts.1).into(),
+        admission.map_or(0, |admission| admission.unverified.len()).into(),
+    ];
+    builder.row(cells.into_iter().chain(evidence));
     Ok(())
 }

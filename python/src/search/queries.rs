@@ -49,7 +49,8 @@ pub(crate) fn query_many<'py>(
         Field::new("key", key_kind(keys)),
         Field::new("similarity", Kind::Float),
     ];
-    if conditions.contained.is_some() {
+    let is_contained = conditions.contained.is_some();
+    if is_contained {
         fields.push(Field::new("contained", Kind::Float));
     }
     if payloads {
@@ -79,7 +80,14 @@ pub(crate) fn query_many<'py>(
             let mut builder = Builder::new(&fields);
             for (row, answer) in numbers.iter().zip(answers.into_iter().flatten()) {
                 for found in answer.matches {
-                    push(&mut builder, keys, *row, &found)?;
+                    if keys == KeyType::Text && str::from_utf8(&found.key).is_err() {
+                        return Err(found.key);
+                    }
+                    let containment = found.containment.map(|containment| containment.estimate);
+                    let cells = [(*row).into(), (&found.key).into(), found.similarity.into()];
+                    let contained = is_contained.then_some(containment.into());
+                    let payload = payloads.then_some((&found.payload).into());
+                    builder.row(cells.into_iter().chain(contained).chain(payload));
                 }
             }
             Ok(builder.finish())
@@ -88,31 +96,4 @@ pub(crate) fn query_many<'py>(
         Ok(())
     })?;
     Ok(Table::new(&fields, batches))
-}
-
-/// Adds a match; a key that is not UTF-8 is an error.
-fn push(
-    builder: &mut Builder,
-    keys: KeyType,
-    row: usize,
-    found: &nearkin::Match,
-) -> Result<(), Vec<u8>> {
-    if keys == KeyType::Text && str::from_utf8(&found.key).is_err() {
-        return Err(found.key.clone());
-    }
-    if let [rows, keys, similarities, rest @ ..] = builder.columns.as_mut_slice() {
-        rows.integer(i64::try_from(row).ok());
-        keys.bytes(Some(&found.key));
-        similarities.float(Some(found.similarity));
-        for column in rest {
-            match column.field.kind {
-                Kind::Float => {
-                    column.float(found.containment.map(|containment| containment.estimate));
-                }
-                _ => column.bytes(Some(&found.payload)),
-            }
-        }
-    }
-    builder.row_ended();
-    Ok(())
 }

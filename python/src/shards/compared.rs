@@ -66,12 +66,9 @@ pub(crate) fn shingles<'py>(
             engine(py, || (0..count).map(make).collect::<nearkin::Result<Vec<_>>>())
         })?;
         for made in made {
-            if let [signature, shingles] = builder.columns.as_mut_slice() {
-                signature.bytes(made.as_ref().map(|made| made.signature().as_bytes()));
-                let bytes = made.as_ref().map(bytes_of);
-                shingles.bytes(bytes.as_deref());
-            }
-            builder.row_ended();
+            let bytes = made.as_ref().map(bytes_of);
+            let signature = made.as_ref().map(|made| made.signature().as_bytes());
+            builder.row([signature.into(), bytes.as_deref().into()]);
         }
         py.check_signals()?;
     }
@@ -136,20 +133,12 @@ pub(crate) fn compare(
     let (left, right) = (left.hold(0..left.len())?, right.hold(0..right.len())?);
     let (left, right) = (rows_of(&left, "shingles")?, rows_of(&right, "other_shingles")?);
     let found = engine(py, || compared(params, alike, &left, &right))?;
-    let mut builder = Builder::new(&COMPARED);
-    for (at, overlap) in found {
-        if let [row, similarity, contained, counts @ ..] = builder.columns.as_mut_slice() {
-            row.integer(Some(at));
-            similarity.float(Some(overlap.similarity));
-            contained.float(Some(overlap.containment));
-            let values = [overlap.counts.0, overlap.counts.1, overlap.shared];
-            for (column, count) in counts.iter_mut().zip(values) {
-                column.integer(Some(i64::from(count)));
-            }
-        }
-        builder.row_ended();
-    }
-    Ok(Table::new(&COMPARED, builder.finish()))
+    let rows = found.into_iter().map(|(row, overlap)| {
+        let Overlap { similarity, containment, counts, shared, .. } = overlap;
+        let values = [row.into(), similarity.into(), containment.into()];
+        values.into_iter().chain([counts.0.into(), counts.1.into(), shared.into()])
+    });
+    Ok(Table::filled(&COMPARED, rows))
 }
 
 fn compared(

@@ -4,7 +4,7 @@ use nearkin::shards;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::arrow::{Builder, Field, Kind};
+use crate::arrow::{Field, Kind};
 use crate::columns::column::{Column, Role, Rows};
 use crate::columns::integers::{check_rows, integers};
 use crate::columns::keys::{KeyType, key_kind};
@@ -69,7 +69,7 @@ impl Step {
                 check_rows(a.len(), b.len(), "b")?;
                 let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
                 let fields = names.map(|name| Field::new(name, Kind::Integer));
-                Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
+                Ok(Table::filled(&fields, edges.into_iter().map(|(a, b)| [a.into(), b.into()])))
             }
             (Nodes::Keys(a), Nodes::Keys(b)) => {
                 check_rows(a.len(), b.len(), "b")?;
@@ -78,28 +78,11 @@ impl Step {
                 }
                 let edges = unlocked(py, || self.apply(a.into_iter().zip(b)))?;
                 let fields = names.map(|name| Field::new(name, key_kind(keys)));
-                Ok(table(&fields, edges, |column, node| column.bytes(Some(node))))
+                Ok(Table::filled(&fields, edges.iter().map(|(a, b)| [a.into(), b.into()])))
             }
             _ => Err(PyTypeError::new_err("a and b must both be numbers, or both be keys")),
         }
     }
-}
-
-/// A table of pairs of nodes.
-pub(crate) fn table<N>(
-    fields: &[Field; 2],
-    edges: Vec<(N, N)>,
-    push: impl Fn(&mut crate::arrow::ArrowColumn, &N),
-) -> Table {
-    let mut builder = Builder::new(fields);
-    for (one, other) in edges {
-        if let [a, b] = builder.columns.as_mut_slice() {
-            push(a, &one);
-            push(b, &other);
-        }
-        builder.row_ended();
-    }
-    Table::new(fields, builder.finish())
 }
 
 /// The connected components of a graph of edges: a table of (node, component). The smallest node

@@ -243,12 +243,8 @@ impl Manifest {
     fn files(&self) -> Table {
         let mut builder = Builder::new(&FILES);
         for file in self.inner.files() {
-            if let [path, bytes, shard] = builder.columns.as_mut_slice() {
-                path.bytes(Some(file.path.to_string_lossy().as_bytes()));
-                bytes.integer(i64::try_from(file.bytes).ok());
-                shard.integer(Some(i64::from(file.shard)));
-            }
-            builder.row_ended();
+            let path = file.path.to_string_lossy();
+            builder.row([(&*path).into(), file.bytes.into(), file.shard.into()]);
         }
         Table::new(&FILES, builder.finish())
     }

@@ -9,12 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 
-use crate::arrow::{Builder, Field, Kind};
+use crate::arrow::{Field, Kind};
 use crate::columns::column::{Column, Role};
 use crate::columns::integers::{check_rows, integers};
 use crate::error::{InvalidError, engine, unlocked};
 use crate::shards::condition::Condition;
-use crate::shards::graph::table;
 use crate::sketch::params::Params;
 use crate::sketch::signatures::Signatures;
 use crate::tables::table::Table;
@@ -112,16 +111,11 @@ pub(crate) fn band_entries(
         let numbers: Vec<u64> = numbers.map(|(number, _)| number.cast_unsigned()).collect();
         shards::band_entries(params, &data, &numbers, bands)
     })?;
-    let mut builder = Builder::new(&ENTRIES);
-    for entry in entries {
-        if let [band, band_key, document] = builder.columns.as_mut_slice() {
-            band.integer(Some(i64::from(entry.band)));
-            band_key.integer(Some(entry.band_key.cast_signed()));
-            document.integer(Some(entry.document.cast_signed()));
-        }
-        builder.row_ended();
-    }
-    Ok(Table::new(&ENTRIES, builder.finish()))
+    let rows = entries.into_iter().map(|entry| {
+        let (band_key, document) = (entry.band_key.cast_signed(), entry.document.cast_signed());
+        [u32::from(entry.band).into(), band_key.into(), document.into()]
+    });
+    Ok(Table::filled(&ENTRIES, rows))
 }
 
 /// Two documents, their pair, and its containment (0 if none is asked for).
@@ -129,21 +123,11 @@ type FoundPair = (i64, i64, VerifiedPair, f64);
 
 /// A table of pairs, with the smaller document number first.
 fn table_of_pairs(pairs: Vec<FoundPair>, condition: Condition) -> Table {
-    let fields = condition.fields(&PAIRS);
-    let mut builder = Builder::new(&fields);
-    for (one, other, pair, containment) in pairs {
-        if let [a, b, equal_rows, similarity, rest @ ..] = builder.columns.as_mut_slice() {
-            a.integer(Some(one.min(other)));
-            b.integer(Some(one.max(other)));
-            equal_rows.integer(Some(i64::from(pair.equal_rows)));
-            similarity.float(Some(pair.similarity));
-            for contained in rest {
-                contained.float(Some(containment));
-            }
-        }
-        builder.row_ended();
-    }
-    Table::new(&fields, builder.finish())
+    let rows = pairs.into_iter().map(|(one, other, pair, containment)| {
+        let ends = [one.min(other).into(), one.max(other).into()];
+        ends.into_iter().chain([pair.equal_rows.into(), pair.similarity.into(), containment.into()])
+    });
+    Table::filled(&condition.fields(&PAIRS), rows)
 }
 
 /// The documents of complete buckets.
@@ -293,7 +277,7 @@ pub(crate) fn connect_buckets(
         Ok(edges)
     })?;
     let fields = ["a", "b"].map(|name| Field::new(name, Kind::Integer));
-    Ok(table(&fields, edges, |column, node| column.integer(Some(*node))))
+    Ok(Table::filled(&fields, edges.into_iter().map(|(a, b): (i64, i64)| [a.into(), b.into()])))
 }
 
 /// The pairs between two parts of a bucket that is too large for one task. The parts have no
@@ -376,20 +360,11 @@ pub(crate) fn verify(
         }
         Ok(found)
     })?;
-    let fields = condition.fields(&VERIFIED);
-    let mut builder = Builder::new(&fields);
-    for (at, rows, containment) in found {
-        if let [row, equal_rows, similarity, rest @ ..] = builder.columns.as_mut_slice() {
-            row.integer(i64::try_from(at).ok());
-            equal_rows.integer(Some(i64::from(rows)));
-            similarity.float(Some(params.similarity(rows)));
-            for contained in rest {
-                contained.float(Some(containment));
-            }
-        }
-        builder.row_ended();
-    }
-    Ok(Table::new(&fields, builder.finish()))
+    let rows = found.into_iter().map(|(row, equal_rows, containment)| {
+        let similarity = params.similarity(equal_rows);
+        [row.into(), equal_rows.into(), similarity.into(), containment.into()]
+    });
+    Ok(Table::filled(&condition.fields(&VERIFIED), rows))
 }
 
 /// The shard that each key belongs to, from 0 to ``shards - 1``: a table of one column.
@@ -403,12 +378,5 @@ pub(crate) fn shard_of(py: Python<'_>, keys: &Bound<'_, PyAny>, shards: u32) -> 
         let shard = |key: &[u8]| nearkin::shards::shard_of(key, shards);
         keys.iter().map(|key| key.map(shard)).collect::<Vec<_>>()
     })?;
-    let mut builder = Builder::new(&FIELDS);
-    for shard in found {
-        if let [column] = builder.columns.as_mut_slice() {
-            column.integer(shard.map(i64::from));
-        }
-        builder.row_ended();
-    }
-    Ok(Table::new(&FIELDS, builder.finish()))
+    Ok(Table::filled(&FIELDS, found.into_iter().map(|shard| [shard.into()])))
 }

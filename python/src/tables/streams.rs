@@ -51,15 +51,12 @@ impl BatchSource for PairsSource {
         let mut builder = Builder::new(&self.fields());
         for pair in self.pairs.by_ref().take(ROWS) {
             let pair = pair?;
-            if let [a, b, similarity, rest @ ..] = builder.columns.as_mut_slice() {
-                a.bytes(shown(self.keys, &pair.a)?);
-                b.bytes(shown(self.keys, &pair.b)?);
-                similarity.float(Some(pair.similarity));
-                for contained in rest {
-                    contained.float(pair.containment.map(|containment| containment.estimate));
-                }
-            }
-            builder.row_ended();
+            builder.row([
+                shown(self.keys, &pair.a)?.into(),
+                shown(self.keys, &pair.b)?.into(),
+                pair.similarity.into(),
+                pair.containment.map(|containment| containment.estimate).into(),
+            ]);
         }
         Ok(builder.finish().pop())
     }
@@ -99,15 +96,13 @@ impl BatchSource for ClustersSource {
         let mut rows = 0;
         while rows < ROWS {
             let Some(cluster) = self.clusters.next().transpose()? else { break };
-            let size = i64::try_from(cluster.size()).ok();
             for (key, time) in cluster.keys.iter().zip(&cluster.times) {
-                if let [number, keys, sizes, times] = builder.columns.as_mut_slice() {
-                    number.integer(Some(self.number));
-                    keys.bytes(shown(self.keys, key)?);
-                    sizes.integer(size);
-                    times.integer(i64::try_from(*time).ok());
-                }
-                builder.row_ended();
+                builder.row([
+                    self.number.into(),
+                    shown(self.keys, key)?.into(),
+                    cluster.size().into(),
+                    (*time).into(),
+                ]);
                 rows += 1;
             }
             self.number += 1;

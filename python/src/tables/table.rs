@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
-use crate::arrow::{ArrowColumn, Batch, Builder, Field, Kind, Values, schema_of};
+use crate::arrow::{ArrowColumn, Batch, Builder, Cell, Field, Kind, Values, schema_of};
 use crate::columns::keys::not_utf8;
 use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
 use crate::progress::{callback, report};
@@ -25,6 +25,16 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(fields: &[Field], batches: Vec<Batch>) -> Self {
         Self { fields: fields.to_vec(), batches }
+    }
+
+    /// A table of these rows.
+    pub(crate) fn filled<'a, R: IntoIterator<Item = Cell<'a>>>(
+        fields: &[Field],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let mut builder = Builder::new(fields);
+        rows.into_iter().for_each(|row| builder.row(row));
+        Self::new(fields, builder.finish())
     }
 
     fn rows(&self) -> usize {
@@ -214,17 +224,18 @@ pub(crate) fn _table_of(
     let fields = fields.collect::<PyResult<Vec<_>>>()?;
     let mut builder = Builder::new(&fields);
     for row in 0..rows {
-        for (column, values) in builder.columns.iter_mut().zip(&columns) {
-            let value = values.get_item(row)?;
-            match column.field.kind {
-                Kind::Integer | Kind::Time => column.integer(value.extract()?),
-                Kind::Float => column.float(value.extract()?),
-                Kind::Bool => column.bool(value.extract()?),
-                Kind::Text => column.bytes(value.extract::<Option<&str>>()?.map(str::as_bytes)),
-                Kind::Bytes | Kind::Fixed(_) => column.bytes(value.extract()?),
-            }
-        }
-        builder.row_ended();
+        let values = columns.iter().map(|column| column.get_item(row));
+        let values = values.collect::<PyResult<Vec<_>>>()?;
+        let cells = fields.iter().zip(&values).map(|(field, value)| {
+            Ok(match field.kind {
+                Kind::Integer | Kind::Time => Cell::Integer(value.extract()?),
+                Kind::Float => Cell::Float(value.extract()?),
+                Kind::Bool => Cell::Bool(value.extract()?),
+                Kind::Text => Cell::Bytes(value.extract::<Option<&str>>()?.map(str::as_bytes)),
+                Kind::Bytes | Kind::Fixed(_) => Cell::Bytes(value.extract()?),
+            })
+        });
+        builder.row(cells.collect::<PyResult<Vec<_>>>()?);
     }
     Ok(Table::new(&fields, builder.finish()))
 }
