@@ -13,26 +13,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import _errors
 from ._dedup import Row, dedup
-from ._errors import (
-    BugError,
-    CancelledError,
-    ClosedError,
-    CorruptError,
-    EmptyError,
-    Error,
-    ExistsError,
-    InvalidError,
-    LockedError,
-    MismatchError,
-    MissingKeyError,
-    NotFoundError,
-    PoisonedError,
-    StorageError,
-    UnknownOutcomeError,
-    UnsettledError,
-    UnsupportedError,
-)
+from ._errors import *
 from ._nearkin import (
     Answer,
     Contained,
@@ -61,28 +44,15 @@ from ._types import Added, Imported, Stats, Verification
 __all__ = [
     "Added",
     "Answer",
-    "BugError",
-    "CancelledError",
-    "ClosedError",
     "Contained",
-    "CorruptError",
     "Document",
-    "EmptyError",
-    "Error",
-    "ExistsError",
     "Imported",
     "Index",
-    "InvalidError",
-    "LockedError",
     "Match",
-    "MismatchError",
-    "MissingKeyError",
-    "NotFoundError",
     "Params",
     "PassageAnswer",
     "PassageIndex",
     "PassageMatch",
-    "PoisonedError",
     "Readable",
     "Reader",
     "Row",
@@ -91,12 +61,8 @@ __all__ = [
     "Sketcher",
     "Snapshot",
     "Stats",
-    "StorageError",
     "Stream",
     "Table",
-    "UnknownOutcomeError",
-    "UnsettledError",
-    "UnsupportedError",
     "Verification",
     "__version__",
     "aio",
@@ -106,6 +72,7 @@ __all__ = [
     "rebuild",
     "salvage",
 ]
+__all__ += _errors.__all__
 
 
 if TYPE_CHECKING:

@@ -36,25 +36,6 @@ from ._fetch import fetch
 from ._nearkin import shards as _shards
 from ._remote import RemoteShards
 
-Manifest = _shards.Manifest
-Sealed = _shards.Sealed
-Shards = _shards.Shards
-Ticket = _shards.Ticket
-are_stars = _shards.are_stars
-band_entries = _shards.band_entries
-compare = _shards.compare
-components = _shards.components
-connect_buckets = _shards.connect_buckets
-dropped = _shards.dropped
-large_star = _shards.large_star
-seal = _shards.seal
-shard_of = _shards.shard_of
-shingles = _shards.shingles
-small_star = _shards.small_star
-verify = _shards.verify
-verify_between = _shards.verify_between
-verify_buckets = _shards.verify_buckets
-
 __all__ = [
     "Manifest",
     "RemoteShards",
@@ -78,8 +59,9 @@ __all__ = [
     "verify_buckets",
 ]
 
-# Engines pickle functions by the name of their module; Rust calls it `shards`.
 for _name in __all__:
-    if globals()[_name].__module__ == "shards":
+    if _name in vars(_shards):
+        globals()[_name] = getattr(_shards, _name)
+        # Engines pickle functions by the name of their module; Rust calls it `shards`.
         globals()[_name].__module__ = __name__
 del _name

@@ -13,24 +13,15 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 /// Converts to a `nearkin.Stats`.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
-    fields.set_item("documents", stats.documents)?;
-    fields.set_item("dead", stats.dead)?;
-    fields.set_item("segments", stats.segments)?;
-    fields.set_item("memtable_documents", stats.memtable_documents)?;
-    fields.set_item("memtable_bytes", stats.memtable_bytes)?;
-    fields.set_item("own_bytes", stats.own_bytes)?;
-    fields.set_item("mapped_bytes", stats.mapped_bytes)?;
-    fields.set_item("bytes_on_disk", stats.bytes_on_disk)?;
-    fields.set_item("change", stats.change)?;
-    fields.set_item("durable_change", stats.durable_change)?;
-    fields.set_item("bytes_read", stats.bytes_read)?;
-    fields.set_item("bytes_written", stats.bytes_written)?;
-    fields.set_item("syncs", stats.syncs)?;
-    fields.set_item("snapshots_pinning", stats.snapshots_pinning)?;
+    macro_rules! set {
+        ($($name:ident),*) => {
+            $(fields.set_item(stringify!($name), &stats.$name)?;)*
+        };
+    }
+    set!(documents, dead, segments, memtable_documents, memtable_bytes, own_bytes, mapped_bytes);
+    set!(bytes_on_disk, change, durable_change, bytes_read, bytes_written, syncs);
+    set!(snapshots_pinning, unicode_created, unicode, maintenance_failure);
     fields.set_item("changes_replayed", stats.recovery.changes_replayed)?;
-    fields.set_item("unicode_created", &stats.unicode_created)?;
-    fields.set_item("unicode", &stats.unicode)?;
-    fields.set_item("maintenance_failure", &stats.maintenance_failure)?;
     class(py, "Stats")?.call((), Some(&fields))
 }
 
