@@ -69,7 +69,9 @@ mod _nearkin {
     #[pymodule_export]
     use crate::sketch::params::Params;
     #[pymodule_export]
-    use crate::sketch::signatures::{Signature, Signatures};
+    use crate::sketch::signature::Signature;
+    #[pymodule_export]
+    use crate::sketch::signatures::Signatures;
     #[pymodule_export]
     use crate::sketch::sketcher::Sketcher;
     #[pymodule_export]

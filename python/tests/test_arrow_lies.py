@@ -187,7 +187,7 @@ SETS = {
     "negative list": (offsets(pa.list_(pa.string()), [-1, 1]), "[0]", "offset -1"),
     "list without items": (changed(LISTS, n_children=0), "[0..]", "has 0 child arrays"),
     "list of two children": (changed(LISTS, n_children=2), "[0..]", "has 2 child arrays"),
-    "no children": (changed(LISTS, children=None), "[0..]", "items are missing"),
+    "no children": (changed(LISTS, children=None), "[0..]", "a pointer is missing"),
     "released items": (inside(LISTS, "items", release=None), "[0..]", "items are missing"),
     "fewer items": (inside(LISTS, "items", length=2), "[1]", "ends at item 3, but there are 2"),
     "negative items": (inside(LISTS, "items", length=-1), "[0..]", "in its items: its length"),

@@ -10,7 +10,9 @@
 //! length (rows and their offset, last offset, lengths of view buffers, number of pointers), and
 //! these bytes do not change. All reads stay within the derived lengths, whatever the bytes are.
 
-use super::node::{Bytes, Node};
+use arrow_buffer::Buffer;
+
+use super::ffi::Node;
 
 /// The memory layout of the rows of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,6 +94,11 @@ fn fault_at(row: usize, what: String) -> Fault {
     Fault { row: Some(row), what }
 }
 
+/// A number of the C interface, which `arrow-array` tells as unsigned.
+fn signed(number: usize) -> i64 {
+    i64::try_from(number.cast_signed()).unwrap_or(i64::MAX)
+}
+
 fn count(name: &str, value: i64) -> Result<usize, Fault> {
     usize::try_from(value).map_err(|_| fault(format!("its {name} is {value}")))
 }
@@ -126,25 +133,25 @@ pub(super) struct Checked {
     rows: usize,
     first: usize,
     /// One bit per row. `None` if no row is null.
-    validity: Option<Bytes>,
+    validity: Option<Buffer>,
     /// Offsets, views, integers or fixed-size bytes.
-    values: Bytes,
+    values: Buffer,
     /// The bytes that offsets or views lead to.
-    data: Vec<Bytes>,
+    data: Vec<Buffer>,
 }
 
 impl Checked {
     pub(super) fn new(node: Node<'_>, layout: Layout) -> Result<Self, Fault> {
-        let counts = node.counts();
-        let rows = count("length", counts.length)?;
-        let first = count("offset", counts.offset)?;
+        let rows = count("length", signed(node.array.len()))?;
+        let first = count("offset", signed(node.array.offset()))?;
         let too_long = || fault(format!("its length is {rows}, more than memory can hold"));
         let end = first.checked_add(rows).ok_or_else(too_long)?;
-        if !layout.has_buffers(counts.buffers) {
-            return Err(fault(format!("it has {} buffers", counts.buffers)));
+        let (buffers, children) = (node.array.num_buffers(), node.array.num_children());
+        if !layout.has_buffers(signed(buffers)) {
+            return Err(fault(format!("it has {} buffers", signed(buffers))));
         }
-        if counts.children != i64::from(layout.is_list()) {
-            return Err(fault(format!("it has {} child arrays", counts.children)));
+        if children != usize::from(layout.is_list()) {
+            return Err(fault(format!("it has {} child arrays", signed(children))));
         }
         // An array without rows may have no buffers.
         let bytes = if rows == 0 { 0 } else { layout.bytes(end).ok_or_else(too_long)? };
@@ -175,7 +182,7 @@ impl Checked {
     pub(super) fn is_valid(&self, row: usize) -> bool {
         let bit = self.first + row;
         let is_set =
-            |validity: &Bytes| validity.get(bit / 8).is_some_and(|byte| bit_of(*byte, bit));
+            |validity: &Buffer| validity.get(bit / 8).is_some_and(|byte| bit_of(*byte, bit));
         self.layout != Layout::Null && self.validity.as_ref().is_none_or(is_set)
     }
 
@@ -225,7 +232,9 @@ impl Checked {
     #[inline]
     pub(super) fn integer(&self, row: usize) -> Option<i128> {
         let (values, at) = (&*self.values, self.first + row);
-        let Layout::Integer(width) = self.layout else { return None };
+        let Layout::Integer(width) = self.layout else {
+            return None;
+        };
         Some(match width {
             Width::I8 => i8::read(values, at).into(),
             Width::U8 => u8::read(values, at).into(),
@@ -238,9 +247,9 @@ impl Checked {
         })
     }
 
-    fn validity_of(&self, node: Node<'_>, end: usize) -> Result<Option<Bytes>, Fault> {
+    fn validity_of(&self, node: Node<'_>, end: usize) -> Result<Option<Buffer>, Fault> {
         // The producer may leave the nulls uncounted, which is -1.
-        let declared = match node.counts().null_count {
+        let declared = match signed(node.array.null_count()) {
             -1 => None,
             declared => Some(count("null count", declared)?),
         };
@@ -269,7 +278,7 @@ impl Checked {
     }
 
     /// The buffers that offsets or views lead to.
-    fn data_of(&self, node: Node<'_>) -> Result<Vec<Bytes>, Fault> {
+    fn data_of(&self, node: Node<'_>) -> Result<Vec<Buffer>, Fault> {
         let missing = || fault("its data is missing");
         match self.layout {
             _ if self.rows == 0 => Ok(Vec::new()),
@@ -280,7 +289,7 @@ impl Checked {
                 Ok(vec![node.buffer(2, length).ok_or_else(missing)?])
             }
             Layout::View => {
-                let last = count("number of buffers", node.counts().buffers)? - 1;
+                let last = node.array.num_buffers() - 1;
                 let lengths = (last - 2).checked_mul(8).and_then(|bytes| node.buffer(last, bytes));
                 let lengths = lengths.ok_or_else(missing)?;
                 let data = (2..last).map(|number| {

@@ -1,17 +1,17 @@
 //! Reads Arrow columns: rows of text, bytes, integers, and lists of these.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::error::InvalidError;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+
+use crate::error::{InvalidError, panic_text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
 use super::checked::{Checked, Fault, Layout, Width, dictionary_of, items_of};
-use super::ffi::{ARRAY_NAME, ArrowArray, ArrowSchema, ArrowStream};
-use super::ffi::{SCHEMA_NAME, STREAM_NAME};
-use super::node::Node;
+use super::ffi::{Import, Node, take_array, take_schema};
 
 fn layout_of(format: &str) -> Option<Layout> {
     Some(match format {
@@ -62,8 +62,8 @@ struct ColumnType {
 
 impl ColumnType {
     /// Fails with the name of a type that this module does not read.
-    fn from_schema(schema: &ArrowSchema) -> Result<Self, String> {
-        let layout = |schema: &ArrowSchema| {
+    fn from_schema(schema: &FFI_ArrowSchema) -> Result<Self, String> {
+        let layout = |schema: &FFI_ArrowSchema| {
             layout_of(schema.format()).ok_or_else(|| name_of(schema.format()).to_owned())
         };
         let mut found = Self { rows: layout(schema)?, dictionary: None, items: None };
@@ -78,7 +78,7 @@ impl ColumnType {
             found.dictionary = Some(of_values);
         }
         if found.rows.is_list() {
-            let items = schema.child().ok_or("list without a type of items")?;
+            let items = schema.children().next().ok_or("list without a type of items")?;
             if items.dictionary().is_some() {
                 return Err("list of dictionary".to_owned());
             }
@@ -102,9 +102,9 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    fn new(array: ArrowArray, of: &ColumnType) -> Result<Self, Fault> {
+    fn new(array: FFI_ArrowArray, of: &ColumnType) -> Result<Self, Fault> {
         let root = Arc::new(array);
-        let node = Node::root(&root);
+        let node = Node { root: &root, array: &root };
         let rows = Checked::new(node, of.rows)?;
         let dictionary = of.dictionary.map(|layout| dictionary_of(&rows, node, layout));
         let (dictionary, items) = (dictionary.transpose()?, of.items);
@@ -123,7 +123,9 @@ impl Chunk {
         if !self.rows.is_valid(row) {
             return None;
         }
-        let Some(values) = &self.dictionary else { return Some((&self.rows, row)) };
+        let Some(values) = &self.dictionary else {
+            return Some((&self.rows, row));
+        };
         let index = usize::try_from(self.rows.integer(row)?).ok()?;
         values.is_valid(index).then_some((values, index))
     }
@@ -193,7 +195,7 @@ pub(crate) fn chunks_of(
     let py = object.py();
     if let Some(method) = object.getattr_opt("__arrow_c_stream__")? {
         let capsule = method.call0()?;
-        let mut stream = ArrowStream::take(capsule.cast::<PyCapsule>()?, STREAM_NAME)?;
+        let mut stream = Import::take(&capsule)?;
         let read = py.detach(|| {
             let schema = stream.schema()?;
             let mut arrays = Vec::new();
@@ -203,21 +205,23 @@ pub(crate) fn chunks_of(
             Ok::<_, String>((schema, arrays))
         });
         let (schema, arrays) = read.map_err(InvalidError::new_err)?;
-        return py.detach(|| numbered(&schema, arrays, name)).map(Some);
+        return py.detach(move || numbered(schema, arrays, name)).map(Some);
     }
-    let Some(method) = object.getattr_opt("__arrow_c_array__")? else { return Ok(None) };
+    let Some(method) = object.getattr_opt("__arrow_c_array__")? else {
+        return Ok(None);
+    };
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = method.call0()?.extract()?;
-    let schema = ArrowSchema::take(schema.cast::<PyCapsule>()?, SCHEMA_NAME)?;
-    let array = ArrowArray::take(array.cast::<PyCapsule>()?, ARRAY_NAME)?;
-    py.detach(|| numbered(&schema, vec![array], name)).map(Some)
+    let (schema, array) = (take_schema(&schema)?, take_array(&array)?);
+    py.detach(move || numbered(schema, vec![array], name)).map(Some)
 }
 
 fn numbered(
-    schema: &ArrowSchema,
-    arrays: Vec<ArrowArray>,
+    schema: FFI_ArrowSchema,
+    arrays: Vec<FFI_ArrowArray>,
     name: &str,
 ) -> PyResult<Vec<(usize, Chunk)>> {
-    let column = ColumnType::from_schema(schema);
+    let column = catch_unwind(AssertUnwindSafe(|| ColumnType::from_schema(&schema)));
+    let column = column.unwrap_or_else(|_| Err("without a name".to_owned()));
     let (mut chunks, mut first) = (Vec::with_capacity(arrays.len()), 0_usize);
     for array in arrays {
         let column = column.as_ref().map_err(|name| {
@@ -225,7 +229,12 @@ fn numbered(
                 "a column of Arrow type {name} is not read: cast it first"
             ))
         })?;
-        let chunk = Chunk::new(array, column).map_err(|fault| broken(name, first, &fault))?;
+        // A null pointer to pointers panics.
+        let chunk = catch_unwind(AssertUnwindSafe(|| Chunk::new(array, column)));
+        let chunk = chunk.unwrap_or_else(|panic| {
+            Err(Fault { row: None, what: format!("a pointer is missing: {}", panic_text(&*panic)) })
+        });
+        let chunk = chunk.map_err(|fault| broken(name, first, &fault))?;
         let rows = chunk.len();
         chunks.push((first, chunk));
         first = first.checked_add(rows).ok_or_else(|| {

@@ -7,8 +7,9 @@ use nearkin::{Against, Alike, Dedup, Index, Maintenance, Options, Params, Signat
 use pyo3::prelude::*;
 
 use crate::dedup::fates::{Fate, Reason};
-use crate::error::{engine, raise};
+use crate::error::engine;
 use crate::parallel::in_parts;
+use crate::sketch::signature;
 use crate::sketch::signatures::Signatures;
 
 /// Number of rows that are decided between two checks for signals.
@@ -33,12 +34,8 @@ pub(crate) fn of_kept(
 
 /// Fails if the documents of an index have other signatures than the rows.
 pub(crate) fn check_same(py: Python<'_>, snapshot: &Snapshot, params: &Params) -> PyResult<()> {
-    let differences = snapshot.params().signature_differences(params);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let message = format!("`against` has other parameters: {}", differences.join("; "));
-    Err(raise(py, "MismatchError", &message))
+    let what = "`against` has other parameters";
+    signature::check_same(py, snapshot.params(), params, what)
 }
 
 /// Drops rows that are similar to a document of an index, by the estimate.

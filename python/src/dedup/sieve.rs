@@ -42,11 +42,7 @@ impl Sieve<'_> {
         let how = Sketching { sketcher: &sketcher, threads: self.threads, progress: None };
         let mut fates = Vec::with_capacity(documents.len());
         documents.sketch::<Flat>(py, how, |rows, parts| {
-            let mut builder = SignaturesBuilder::new(self.params, rows.len());
-            for part in &parts {
-                builder.append(part);
-            }
-            let signatures = builder.finish();
+            let signatures = SignaturesBuilder::of_parts(self.params, &parts);
             let (begin, mut some) = (rows.start, vec![Fate::Kept; rows.len()]);
             if let Some(against) = self.against {
                 against_index(py, against, &signatures, self.alike, self.threads, &mut some)?;

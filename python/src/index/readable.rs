@@ -18,7 +18,7 @@ use crate::search::answers::{Answer, Document};
 use crate::search::conditions::{Conditions, OF_A_QUERY, OF_PAIRS, OF_PASSAGES, OF_QUERIES};
 use crate::search::queries::query_many;
 use crate::sketch::params::Params;
-use crate::sketch::signatures::Signature;
+use crate::sketch::signature::Signature;
 use crate::sketch::sketcher::{Sketcher, one_document};
 use crate::tables::streams::{ClustersSource, KeysSource, PairsSource};
 use crate::tables::table::{Stream, Table, converted};

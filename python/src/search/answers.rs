@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::columns::keys::KeyType;
 use crate::error::raise;
-use crate::sketch::signatures::Signature;
+use crate::sketch::signature::Signature;
 use crate::tables::table::converted;
 
 /// Converts milliseconds since 1970 (UTC) to a `datetime`.

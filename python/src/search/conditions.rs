@@ -83,7 +83,7 @@ impl Conditions {
 macro_rules! apply {
     ($name:ident, $query:ident, $($setter:ident),*) => {
         impl Conditions {
-            pub(crate) fn $name<'a>(self, mut query: $query<'a>) -> $query<'a> {
+            pub(crate) fn $name(self, mut query: $query<'_>) -> $query<'_> {
                 $(if let Some(value) = self.$setter {
                     query = query.$setter(value.into());
                 })*

@@ -330,7 +330,6 @@ pub(crate) fn verify_between(
 #[pyo3(signature = (params, bands, signatures, other_signatures, threshold, **conditions),
     text_signature = "(params, bands, signatures, other_signatures, threshold, *, contained=None, \
         for_verification=False)")]
-#[expect(clippy::too_many_arguments, reason = "columns, and keywords of Python")]
 pub(crate) fn verify(
     py: Python<'_>,
     params: &Bound<'_, Params>,

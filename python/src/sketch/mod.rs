@@ -1,5 +1,6 @@
 //! Parameters, signatures, and the sketcher that makes signatures.
 
 pub(crate) mod params;
+pub(crate) mod signature;
 pub(crate) mod signatures;
 pub(crate) mod sketcher;

@@ -1,152 +1,19 @@
-//! `nearkin.Signature` and `nearkin.Signatures`: one signature, and a column of them.
+//! `nearkin.Signatures`: a column of signatures.
 
 use std::sync::Arc;
 
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::{Array, FixedSizeBinaryArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{ArrowError, Field};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PySliceMethods, PyTuple};
 
-use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME};
-use crate::arrow::{ArrowColumn, Field, Kind, column_array};
+use crate::arrow::ffi::{ARRAY_NAME, SCHEMA_NAME, shared};
 use crate::error::{InvalidError, from_engine, raise};
 use crate::sketch::params::Params;
-
-/// The MinHash signature of one document.
-///
-/// >>> import nearkin as nk
-/// >>> s = nk.Sketcher(nk.Params(shingles="words:1"))
-/// >>> s.text("a b c").similarity(s.text("A, B, C!"))
-/// 1.0
-#[pyclass(frozen, module = "nearkin")]
-#[derive(Debug, Clone)]
-pub(crate) struct Signature {
-    pub(crate) params: nearkin::Params,
-    pub(crate) inner: nearkin::Signature,
-}
-
-/// Number of equal lanes of two signatures.
-pub(crate) fn equal_rows(params: &nearkin::Params, a: &[u8], b: &[u8]) -> u32 {
-    let lane = params.signature_bytes() / params.hashes();
-    let equal = a.chunks_exact(lane).zip(b.chunks_exact(lane)).filter(|(a, b)| a == b).count();
-    u32::try_from(equal).unwrap_or(u32::MAX)
-}
-
-fn check_same(py: Python<'_>, a: &nearkin::Params, b: &nearkin::Params) -> PyResult<()> {
-    let differences = a.signature_differences(b);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let message = format!("signatures of other parameters: {}", differences.join("; "));
-    Err(raise(py, "MismatchError", &message))
-}
-
-#[pymethods]
-impl Signature {
-    /// The signature with these bytes: see :meth:`to_bytes`.
-    #[staticmethod]
-    #[pyo3(signature = (params, data, shingle_count=0))]
-    fn from_bytes(
-        py: Python<'_>,
-        params: &Bound<'_, Params>,
-        data: &[u8],
-        shingle_count: u32,
-    ) -> PyResult<Self> {
-        let params = params.get().inner.clone();
-        let inner = nearkin::Signature::from_bytes(&params, data, shingle_count)
-            .map_err(|error| from_engine(py, &error))?;
-        Ok(Self { params, inner })
-    }
-
-    /// The signature with these rows, for rows computed by another program: the parameters have
-    /// ``scheme="external:NAME"``.
-    ///
-    /// >>> import nearkin as nk
-    /// >>> p = nk.Params(scheme="external:x", hashes=16, bands=(4, 4), lane_bits=64)
-    /// >>> a = nk.Signature.from_rows(p, range(16))
-    /// >>> a.union(nk.Signature.from_rows(p, [5] * 16)).rows[:8]
-    /// [0, 1, 2, 3, 4, 5, 5, 5]
-    #[staticmethod]
-    #[pyo3(signature = (params, rows, shingle_count=0))]
-    fn from_rows(
-        py: Python<'_>,
-        params: &Bound<'_, Params>,
-        rows: &Bound<'_, PyAny>,
-        shingle_count: u32,
-    ) -> PyResult<Self> {
-        let params = params.get().inner.clone();
-        let rows = rows.try_iter()?.map(|row| row?.extract::<u64>());
-        let rows = rows.collect::<PyResult<Vec<_>>>()?;
-        let inner = nearkin::Signature::from_rows(&params, &rows, shingle_count)
-            .map_err(|error| from_engine(py, &error))?;
-        Ok(Self { params, inner })
-    }
-
-    /// The rows as numbers: whole values if ``lane_bits`` is 32 or 64, otherwise the stored 8 or 16
-    /// bits.
-    #[getter]
-    fn rows(&self) -> Vec<u64> {
-        self.inner.rows().collect()
-    }
-
-    /// The signature of the union of two sets: the minimum of each row. ``InvalidError`` unless
-    /// rows are stored whole (``lane_bits`` of 32 or 64).
-    fn union(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<Self> {
-        check_same(py, &self.params, &other.params)?;
-        let inner = self.inner.union(&other.inner).map_err(|error| from_engine(py, &error))?;
-        Ok(Self { params: self.params.clone(), inner })
-    }
-
-    /// The rows as stored.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.inner.as_bytes())
-    }
-
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.to_bytes(py)
-    }
-
-    /// The parameters of the signature.
-    #[getter]
-    fn params(&self) -> Params {
-        Params::from_inner(self.params.clone())
-    }
-
-    /// Number of distinct shingles of the document.
-    #[getter]
-    fn shingle_count(&self) -> u32 {
-        self.inner.shingle_count()
-    }
-
-    /// Estimated Jaccard similarity to ``other``.
-    fn similarity(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<f64> {
-        check_same(py, &self.params, &other.params)?;
-        let equal = equal_rows(&self.params, self.inner.as_bytes(), other.inner.as_bytes());
-        Ok(self.params.similarity(equal))
-    }
-
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.inner == other.inner
-    }
-
-    fn __hash__(&self) -> u64 {
-        let bytes = self.inner.as_bytes();
-        let first = bytes.first_chunk::<8>().map_or(0, |first| u64::from_le_bytes(*first));
-        first ^ self.inner.id()
-    }
-
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let (py, this) = (slf.py(), slf.get());
-        let arguments = (this.params(), this.to_bytes(py), this.shingle_count());
-        Ok((slf.getattr("from_bytes")?, arguments.into_pyobject(py)?))
-    }
-
-    fn __repr__(&self) -> String {
-        let (hashes, count) = (self.params.hashes(), self.inner.shingle_count());
-        format!("Signature(hashes={hashes}, shingle_count={count})")
-    }
-}
+use crate::sketch::signature::{OTHER, Signature, check_same, equal_rows};
 
 /// The signatures of a column of documents, in one block of memory. A row is null if its document
 /// was null or had nothing to compare.
@@ -222,6 +89,16 @@ impl SignaturesBuilder {
         Self { params: params.clone(), data, counts, validity: Vec::with_capacity(rows / 8 + 1) }
     }
 
+    /// The signatures of these parts.
+    pub(crate) fn of_parts(params: &nearkin::Params, parts: &[Flat]) -> Signatures {
+        let rows = parts.iter().map(|part| part.counts.len()).sum();
+        let mut builder = Self::new(params, rows);
+        for part in parts {
+            builder.append(part);
+        }
+        builder.finish()
+    }
+
     pub(crate) fn append(&mut self, part: &Flat) {
         for (is_valid, count) in part.valid.iter().zip(&part.counts) {
             let at = self.counts.len();
@@ -283,16 +160,16 @@ impl Signatures {
         if !self.is_valid(row) {
             return Ok(None);
         }
-        let count = self.counts.get(row).copied().unwrap_or(0);
-        nearkin::Signature::from_bytes(&self.params, self.bytes(row), count)
+        nearkin::Signature::from_bytes(&self.params, self.bytes(row), self.count(row))
             .map(Some)
             .map_err(|error| from_engine(py, &error))
     }
 
-    fn column(&self) -> Arc<ArrowColumn> {
-        let field = Field::nullable("signature", Kind::Fixed(self.params.signature_bytes()));
-        let (data, validity) = (Arc::clone(&self.data), self.validity.to_vec());
-        Arc::new(ArrowColumn::of_fixed(field, data, self.len(), validity))
+    /// The rows as an Arrow array that shares them.
+    fn column(&self) -> Result<FixedSizeBinaryArray, ArrowError> {
+        let width = i32::try_from(self.params.signature_bytes()).unwrap_or(i32::MAX);
+        let validity = BooleanBuffer::new(shared(&self.validity), 0, self.len());
+        FixedSizeBinaryArray::try_new(width, shared(&self.data), Some(NullBuffer::new(validity)))
     }
 
     fn selected(&self, rows: impl ExactSizeIterator<Item = usize>) -> Self {
@@ -301,7 +178,7 @@ impl Signatures {
         for row in rows {
             let mut one = Flat { width, ..Flat::default() };
             one.data.extend_from_slice(self.bytes(row));
-            one.counts.push(self.counts.get(row).copied().unwrap_or(0));
+            one.counts.push(self.count(row));
             one.valid.push(self.is_valid(row));
             builder.append(&one);
         }
@@ -340,9 +217,8 @@ impl Signatures {
             let row = valid.get_mut(null);
             *row.ok_or_else(|| PyIndexError::new_err("a null row beyond the end"))? = false;
         }
-        let mut builder = SignaturesBuilder::new(&params, rows);
-        builder.append(&Flat { width, data: data.to_vec(), counts, valid });
-        Ok(builder.finish())
+        let flat = Flat { width, data: data.to_vec(), counts, valid };
+        Ok(SignaturesBuilder::of_parts(&params, &[flat]))
     }
 
     /// The stored bytes of all rows, concatenated; null rows are zeros.
@@ -378,16 +254,13 @@ impl Signatures {
     fn similarity(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         let other = match other.cast::<Signature>() {
             Ok(one) => {
-                let one = one.get();
-                let mut builder = SignaturesBuilder::new(&one.params, 1);
                 let mut flat = Flat::default();
-                flat.push(Some(one.inner.clone()));
-                builder.append(&flat);
-                builder.finish()
+                flat.push(Some(one.get().inner.clone()));
+                SignaturesBuilder::of_parts(&one.get().params, &[flat])
             }
             Err(_) => other.cast::<Self>()?.get().clone(),
         };
-        check_same(py, &self.params, &other.params)?;
+        check_same(py, &self.params, &other.params, OTHER)?;
         let rows = self.len();
         if other.len() != rows && other.len() != 1 {
             let message = format!("{rows} signatures, but {} others", other.len());
@@ -434,10 +307,13 @@ impl Signatures {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema);
-        let column = self.column();
-        let schema = PyCapsule::new_with_value(py, column.field.schema(), SCHEMA_NAME)?;
-        let array = PyCapsule::new_with_value(py, column_array(&column), ARRAY_NAME)?;
-        Ok((schema, array))
+        let exported = self.column().and_then(|column| {
+            let field = Field::new("signature", column.data_type().clone(), true);
+            Ok((FFI_ArrowSchema::try_from(&field)?, FFI_ArrowArray::new(&column.to_data())))
+        });
+        let (schema, array) = exported.map_err(|error| InvalidError::new_err(error.to_string()))?;
+        let schema = PyCapsule::new_with_value(py, schema, SCHEMA_NAME)?;
+        Ok((schema, PyCapsule::new_with_value(py, array, ARRAY_NAME)?))
     }
 
     fn __len__(&self) -> usize {

@@ -13,7 +13,8 @@ use crate::options::Threads;
 use crate::parallel::threads;
 use crate::progress::callback;
 use crate::sketch::params::Params;
-use crate::sketch::signatures::{Flat, Signature, Signatures, SignaturesBuilder};
+use crate::sketch::signature::Signature;
+use crate::sketch::signatures::{Flat, Signatures, SignaturesBuilder};
 
 /// Makes signatures: pure, thread-safe, picklable. ``threads`` is the number of threads that sketch
 /// a column (default: one per processor).

@@ -2,12 +2,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString, PyTuple};
 
-use crate::arrow::ffi::{ArrowArray, ArrowSchema, ArrowStream, Producer, SCHEMA_NAME, STREAM_NAME};
-use crate::arrow::{ArrowColumn, Batch, Builder, Cell, Field, Kind, Values, schema_of};
+use crate::arrow::ffi::{SCHEMA_NAME, STREAM_NAME, export};
+use crate::arrow::{Batch, Builder, Cell, Field, Kind, schema_of};
 use crate::columns::keys::not_utf8;
 use crate::error::{InvalidError, from_engine, message_of, raise, unlocked};
 use crate::progress::{callback, report};
@@ -38,15 +42,18 @@ impl Table {
     }
 
     fn rows(&self) -> usize {
-        self.batches.iter().map(|batch| batch.rows).sum()
+        self.batches.iter().map(Batch::num_rows).sum()
     }
 
     fn column_list<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for batch in &self.batches {
-            let Some(column) = batch.columns.get(number) else { continue };
-            for row in 0..batch.rows {
-                list.append(value(py, column, row)?)?;
+            let Some((column, field)) = batch.columns().get(number).zip(self.fields.get(number))
+            else {
+                continue;
+            };
+            for row in 0..batch.num_rows() {
+                list.append(value(py, field.kind, column, row)?)?;
             }
         }
         Ok(list)
@@ -54,44 +61,37 @@ impl Table {
 }
 
 /// A value as a Python object.
-fn value<'py>(py: Python<'py>, column: &ArrowColumn, row: usize) -> PyResult<Bound<'py, PyAny>> {
+fn value<'py>(
+    py: Python<'py>,
+    kind: Kind,
+    column: &ArrayRef,
+    row: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));
     }
-    Ok(match &column.values {
-        Values::Integer(values) => {
-            values.get(row).copied().unwrap_or(0).into_pyobject(py)?.into_any()
+    Ok(match kind {
+        Kind::Integer => {
+            column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any()
         }
-        Values::Float(values) => {
-            values.get(row).copied().unwrap_or(f64::NAN).into_pyobject(py)?.into_any()
+        Kind::Time => {
+            let times = column.as_primitive::<TimestampMillisecondType>();
+            times.value(row).into_pyobject(py)?.into_any()
         }
-        Values::Bool(bits) => {
-            let is_set = bits.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1);
-            is_set.into_pyobject(py)?.to_owned().into_any()
+        Kind::Float => {
+            column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any()
         }
-        Values::Strings(strings) if column.field.kind == Kind::Text => {
-            let text = str::from_utf8(strings.get(row));
-            PyString::new(py, text.unwrap_or("\u{fffd}")).into_any()
-        }
-        Values::Strings(strings) => PyBytes::new(py, strings.get(row)).into_any(),
-        Values::Fixed(_) => py.None().into_bound(py),
+        Kind::Bool => column.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
+        Kind::Text => PyString::new(py, column.as_string::<i32>().value(row)).into_any(),
+        Kind::Bytes => PyBytes::new(py, column.as_binary::<i32>().value(row)).into_any(),
     })
 }
 
-/// Batches in memory, returned one after the other.
-struct InMemory {
-    fields: Vec<Field>,
-    batches: std::vec::IntoIter<Batch>,
-}
-
-impl Producer for InMemory {
-    fn schema(&self) -> ArrowSchema {
-        schema_of(&self.fields)
-    }
-
-    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
-        Ok(self.batches.next().map(|batch| batch.export()))
-    }
+/// A capsule with the schema of a table.
+fn schema_capsule<'py>(py: Python<'py>, fields: &[Field]) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(&*schema_of(fields));
+    let schema = schema.map_err(|error| InvalidError::new_err(error.to_string()))?;
+    PyCapsule::new_with_value(py, schema, SCHEMA_NAME)
 }
 
 #[pymethods]
@@ -132,10 +132,13 @@ impl Table {
     #[pyo3(name = "_first")]
     fn first<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        let rows =
-            self.batches.iter().flat_map(|batch| (0..batch.rows).map(move |row| (batch, row)));
+        let rows = self
+            .batches
+            .iter()
+            .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
         for (batch, row) in rows.take(count) {
-            let values = batch.columns.iter().map(|column| value(py, column, row));
+            let columns = self.fields.iter().zip(batch.columns());
+            let values = columns.map(|(field, column)| value(py, field.kind, column, row));
             list.append(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?)?;
         }
         Ok(list)
@@ -147,7 +150,7 @@ impl Table {
 
     /// The Arrow PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+        schema_capsule(py, &self.fields)
     }
 
     /// The Arrow PyCapsule interface.
@@ -158,9 +161,8 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batches = self.batches.clone().into_iter();
-        let stream =
-            ArrowStream::export(Box::new(InMemory { fields: self.fields.clone(), batches }));
+        let mut batches = self.batches.clone().into_iter();
+        let stream = export(schema_of(&self.fields), Box::new(move || Ok(batches.next())));
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
@@ -183,7 +185,7 @@ impl Table {
         let make = py.import("nearkin._nearkin")?.getattr("_table_of")?;
         let fields = self.fields.iter().map(|field| {
             let Field { name, kind, nullable } = field;
-            (name.to_string(), kind.format(), *nullable)
+            (name.to_string(), kind.format().to_owned(), *nullable)
         });
         let columns = (0..self.fields.len()).map(|number| self.column_list(py, number));
         Ok((make, (fields.collect(), columns.collect::<PyResult<_>>()?)))
@@ -232,7 +234,7 @@ pub(crate) fn _table_of(
                 Kind::Float => Cell::Float(value.extract()?),
                 Kind::Bool => Cell::Bool(value.extract()?),
                 Kind::Text => Cell::Bytes(value.extract::<Option<&str>>()?.map(str::as_bytes)),
-                Kind::Bytes | Kind::Fixed(_) => Cell::Bytes(value.extract()?),
+                Kind::Bytes => Cell::Bytes(value.extract()?),
             })
         });
         builder.row(cells.collect::<PyResult<Vec<_>>>()?);
@@ -297,19 +299,6 @@ pub(crate) struct Stream {
     source: Mutex<Option<Box<dyn BatchSource>>>,
 }
 
-struct ExportedStream(Box<dyn BatchSource>);
-
-impl Producer for ExportedStream {
-    fn schema(&self) -> ArrowSchema {
-        schema_of(&self.0.fields())
-    }
-
-    fn next(&mut self) -> Result<Option<ArrowArray>, String> {
-        let batch = self.0.next().map_err(|failed| failed.text())?;
-        Ok(batch.map(|batch| batch.export()))
-    }
-}
-
 impl Stream {
     pub(crate) fn new(source: Box<dyn BatchSource>) -> Self {
         Self { fields: source.fields(), source: Mutex::new(Some(source)) }
@@ -361,7 +350,7 @@ impl Stream {
         let progress = callback(py, progress, "rows")?;
         let (mut batches, mut rows) = (Vec::new(), 0);
         while let Some(batch) = self.pull(py)? {
-            rows += batch.rows as u64;
+            rows += batch.num_rows() as u64;
             batches.push(batch);
             report(py, progress.as_ref(), rows, 0)?;
         }
@@ -370,7 +359,7 @@ impl Stream {
 
     /// The Arrow PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        PyCapsule::new_with_value(py, schema_of(&self.fields), SCHEMA_NAME)
+        schema_capsule(py, &self.fields)
     }
 
     /// The Arrow PyCapsule interface: hands over the remaining batches.
@@ -382,8 +371,10 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let source = self.take(py)?;
-        let source = source.ok_or_else(|| InvalidError::new_err("the stream was read already"))?;
-        let stream = ArrowStream::export(Box::new(ExportedStream(source)));
+        let mut source =
+            source.ok_or_else(|| InvalidError::new_err("the stream was read already"))?;
+        let next = move || source.next().map_err(|failed| failed.text());
+        let stream = export(schema_of(&self.fields), Box::new(next));
         PyCapsule::new_with_value(py, stream, STREAM_NAME)
     }
 
