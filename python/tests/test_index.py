@@ -121,3 +121,27 @@ def test_admit_decides_by_the_documents_themselves(tmp_path):
         with pytest.raises(TypeError):
             ix.admit(["e"], [texts["a"]], exact=lambda key: 5)
         assert "e" not in ix
+
+
+def test_keywords_of_searches_and_of_opening_are_checked(tmp_path):
+    with nk.Index(tmp_path / "ix", nk.Params(shingles="words:1"), durability="os") as index:
+        index.add(["a"], ["one two three"])
+        refused = [
+            (lambda: index.query("one", treshold=0.5), r"^query\(\) got .* 'treshold'"),
+            (lambda: index.query("one", for_verification=True), "'for_verification'"),
+            (lambda: index.query_passages("one", contained=0.5), "'contained'"),
+            (lambda: index.pairs(limit=3), "'limit'"),
+            (lambda: index.query("one", limit=True), "^argument 'limit': must be an int, not bool"),
+            (lambda: index.query("one", threshold="x"), "^argument 'threshold': "),
+            (lambda: nk.Index(tmp_path / "ix", ttls=3), r"^Index\(\) got .* 'ttls'"),
+            (lambda: nk.PassageIndex(tmp_path / "px", ttl=3), "'ttl'"),
+            (lambda: nk.Index(tmp_path / "ix", keys=3), "^argument 'keys': "),
+        ]
+        for call, message in refused:
+            with pytest.raises(TypeError, match=message):
+                call()
+        with pytest.raises(nk.InvalidError, match="0 or more"):
+            index.query("one", limit=-1)
+        assert index.query("one two three", threshold=None, limit=None).keys == ["a"]
+    with pytest.raises(nk.InvalidError, match="read_mode must be 'mmap' or 'pread'"):
+        nk.Index(tmp_path / "ix", read_mode="x")
