@@ -175,8 +175,8 @@ pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Veri
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
-    Comparisons, Decision, Document, DocumentView, Documents, Durability, Edit, Event, Exact,
-    Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer,
+    Comparisons, Conditions, Decision, Document, DocumentView, Documents, Durability, Edit, Event,
+    Exact, Fetch, Imported, Index, Keep, Key, Keys, Link, Maintained, Maintenance, Match, Newcomer,
     Options, Outcome, Pair, Pairs, Progress, Queries, Query, Reader, Recovery, Salvaged, Snapshot,
     Stats, Verification, VerifiedAdmit, Written,
 };

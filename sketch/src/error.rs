@@ -91,6 +91,34 @@ impl ErrorKind {
             Self::Other => "other",
         }
     }
+
+    /// What to do about an error of this kind, in one line. For programs that show errors to
+    /// people: the message says what happened, the advice what to do.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// assert_eq!(nearkin::ErrorKind::Poisoned.advice(), "reopen the index");
+    /// ```
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Invalid => "fix the arguments of the call",
+            Self::Empty => "skip this text or set",
+            Self::NotFound => "create the index, or correct the path",
+            Self::NoSuchKey => "insert the document, or treat it as absent",
+            Self::Exists => "open the index, or choose another path or key",
+            Self::Mismatch => "use the parameters of the index, or rebuild it",
+            Self::Locked => "wait, close the other handle, or open a reader",
+            Self::Unsettled => "try again",
+            Self::Unsupported => "upgrade, or set read_mode=pread if the message says so",
+            Self::Corrupt => "restore a backup, or rebuild the index",
+            Self::Io => "remove the cause, often a full disk, and try again",
+            Self::Unknown => "reopen the index and check the last change",
+            Self::Poisoned => "reopen the index",
+            Self::Closed => "open the index again",
+            Self::Cancelled => "try again with more time",
+            Self::Other => "see the message",
+        }
+    }
 }
 
 impl fmt::Display for ErrorKind {

@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::cut::{self, PassageCutter};
 use super::words::{Hit, QuotationRules, Tracer, WordRun};
 use crate::format::bytes::wide;
-use crate::{Key, Match, Result, Signature, Snapshot};
+use crate::index::setters;
+use crate::{Conditions, DocumentView, Key, Match, Result, Signature, Snapshot};
 
 /// Number of query windows per batch of queries, which bounds the memory.
 const BATCH_PIECES: usize = small!(query::BATCH_PIECES, 256);
@@ -65,23 +66,28 @@ pub struct PassageAnswer {
     pub found: u64,
     /// Number of words of the query. A text without words that is not blank counts as one word.
     pub words: u64,
-    /// Whether all candidates were compared: see
-    /// [`Query::max_candidates`](crate::Query::max_candidates).
+    /// Whether the query ran to its end: see [`Answer::complete`](crate::Answer::complete).
     pub complete: bool,
     /// Number of the last change that the answer reflects.
     pub change: u64,
 }
 
 /// A builder of a passage query: which stored texts quote this text?
+///
+/// Of its [`Conditions`], the threshold and the containment are those at which two windows match;
+/// `max_candidates` is the maximum compared with each window of the query. `limit`, prefix, times
+/// and filter are about texts: those with the largest share are returned, and a filter sees the
+/// text's own key and payload. The time of a text is that of its first passage, which stays if a
+/// new version of the text has the same first passage, payload and number of passages.
 #[derive(Clone)]
 #[must_use = "a query does nothing until it is run"]
 pub struct PassageQuery<'a> {
     view: &'a PassageView,
     text: &'a str,
-    threshold: f64,
-    limit: usize,
-    candidates_max: usize,
+    conditions: Conditions<'a>,
 }
+
+setters!(PassageQuery);
 
 impl PassageView {
     /// Wraps a snapshot of an index or of a reader.
@@ -96,13 +102,7 @@ impl PassageView {
 
     /// Starts a query for texts that quote `text`. See [`PassageQuery`].
     pub fn query<'a>(&'a self, text: &'a str) -> PassageQuery<'a> {
-        PassageQuery {
-            view: self,
-            text,
-            threshold: self.snapshot.params().threshold(),
-            limit: usize::MAX,
-            candidates_max: usize::MAX,
-        }
+        PassageQuery { view: self, text, conditions: Conditions::default() }
     }
 
     /// Whether a text with this key is stored.
@@ -133,7 +133,7 @@ impl PassageView {
 impl fmt::Debug for PassageQuery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut query = f.debug_struct("PassageQuery");
-        query.field("text_bytes", &self.text.len()).field("threshold", &self.threshold);
+        query.field("text_bytes", &self.text.len()).field("conditions", &self.conditions);
         query.field("change", &self.view.snapshot.change()).finish_non_exhaustive()
     }
 }
@@ -147,26 +147,6 @@ impl fmt::Debug for Contained {
 }
 
 impl PassageQuery<'_> {
-    /// Sets the minimum similarity, from 0 to 1, at which two windows match. Default: the threshold
-    /// of the index.
-    pub fn threshold(mut self, threshold: f64) -> Self {
-        self.threshold = threshold;
-        self
-    }
-
-    /// Sets the maximum number of texts returned; those with the largest share are returned.
-    /// Default: all.
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Sets the maximum number of candidates compared with each window of the query. Default: all.
-    pub fn max_candidates(mut self, candidates: usize) -> Self {
-        self.candidates_max = candidates;
-        self
-    }
-
     /// Runs the query. Costs one query of the index per query window, of which there is one per
     /// quarter of a stride. Parts that match also cost two signatures per word, and a look-up per
     /// matching passage. A blank text matches nothing.
@@ -175,16 +155,16 @@ impl PassageQuery<'_> {
     ///
     /// Those of [`Query::run`](crate::Query::run).
     pub fn run(&self) -> Result<PassageAnswer> {
-        let snapshot = &self.view.snapshot;
-        let cutter = &self.view.cutter;
+        let Self { view: PassageView { snapshot, cutter }, conditions, .. } = self;
         let (places, pieces) = cutter.of_query(self.text)?;
+        conditions.check(snapshot.params().threshold())?;
+        let windows = conditions.of_parts();
         let mut complete = true;
         let mut found: BTreeMap<Vec<u8>, FoundPassage> = BTreeMap::new();
         for together in pieces.chunks(BATCH_PIECES) {
             let signatures: Vec<Signature> =
                 together.iter().map(|piece| piece.signature.clone()).collect();
-            let queries = snapshot.queries(&signatures).threshold(self.threshold);
-            let answers = queries.max_candidates(self.candidates_max).run()?;
+            let answers = snapshot.queries(&signatures).conditions(windows.clone()).run()?;
             for (piece, answer) in together.iter().zip(answers) {
                 complete &= answer.complete;
                 for matched in answer.matches {
@@ -201,14 +181,18 @@ impl PassageQuery<'_> {
         let rules = QuotationRules::for_params(snapshot.params(), cutter.windows().window());
         let mut tracer = Tracer::new(self.text, &places, cutter.sketcher(), rules);
         let mut texts = Vec::new();
+        let query = QuotationQuery { view: self.view, places: &places, rules, conditions };
         for (key, text) in found {
-            let query = QuotationQuery { view: self.view, places: &places, rules };
+            if conditions.stop.is_due() {
+                complete = false;
+                break;
+            }
             texts.extend(query.contained(key, &text, &mut tracer)?);
         }
         let count = wide(texts.len());
         // The sort is stable: texts with equal shares stay sorted by key.
         texts.sort_by(|a, b| b.share.total_cmp(&a.share));
-        texts.truncate(self.limit);
+        texts.truncate(conditions.limit);
         let change = snapshot.change();
         Ok(PassageAnswer { texts, found: count, words: wide(words), complete, change })
     }
@@ -248,11 +232,12 @@ struct QuotationQuery<'a> {
     view: &'a PassageView,
     places: &'a [(usize, usize)],
     rules: QuotationRules,
+    conditions: &'a Conditions<'a>,
 }
 
 impl QuotationQuery<'_> {
-    /// The answer for one text. `None` if no word matches, or if the text is incomplete (as it may
-    /// be after a salvage).
+    /// The answer for one text. `None` if no word matches, if the text does not pass the conditions,
+    /// or if it is incomplete (as it may be after a salvage).
     fn contained(
         &self,
         key: Vec<u8>,
@@ -263,6 +248,10 @@ impl QuotationQuery<'_> {
             return Ok(None);
         };
         let (count, payload) = cut::split_first(&first.payload)?;
+        let seen = DocumentView { key: &key, payload, time: first.time };
+        if !self.conditions.pass(seen)? {
+            return Ok(None);
+        }
         let numbers: Vec<u32> = found.places.keys().copied().take_while(|n| *n < count).collect();
         let mut passages = Vec::new();
         let mut words = Vec::new();

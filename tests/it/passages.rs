@@ -2,10 +2,12 @@
 
 use crate::support::{Random, Scratch, assert_whole, inline, kind};
 use nearkin::passages::{PassageAnswer, PassageIndex, PassageMatch, PassageView};
-use nearkin::{Admit, Durability, ErrorKind, Index, Outcome, Params, Reader, Windows};
+use nearkin::{Admit, Conditions, Durability, ErrorKind, Index, Outcome, Params, Reader, Windows};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn params(window: u32, stride: u32) -> Params {
     let windows = Windows::new(window, stride).unwrap();
@@ -339,4 +341,50 @@ fn indexes_of_passages_and_of_documents_are_not_mixed_up() {
     assert_eq!(kind(opened), ErrorKind::Mismatch);
     let ttl = inline().ttl(std::time::Duration::from_secs(60));
     assert_eq!(kind(PassageIndex::open(scratch.dir(), ttl)), ErrorKind::Invalid);
+}
+
+/// The texts of an answer and their shares.
+fn shares(answer: PassageAnswer) -> Vec<(String, f64)> {
+    assert!(answer.complete && answer.found == answer.texts.len() as u64);
+    let share =
+        |text: nearkin::passages::Contained| (String::from_utf8(text.key).unwrap(), text.share);
+    answer.texts.into_iter().map(share).collect()
+}
+
+#[test]
+fn conditions_restrict_a_query_to_the_texts_that_pass() {
+    let scratch = Scratch::new();
+    let time = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&time);
+    let options = unsynced().clock(move || clock.load(Ordering::Relaxed));
+    let index = PassageIndex::create(scratch.dir(), &params(20, 10), options).unwrap();
+    // The last 20 words of each text are those of the query.
+    let asked = words(1_000, 20);
+    let keys = ["north/1", "north/2", "northern", "south/1"];
+    for (at, key) in (1_u8..).zip(keys) {
+        time.store(u64::from(at) * 1_000, Ordering::Relaxed);
+        let text = words(u32::from(at) * 100_000, 60) + &asked;
+        index.insert_with_payload(key, &text, [at]).unwrap();
+    }
+    let view = index.view();
+    let keys_of = |conditions: Conditions<'static>| {
+        let found = shares(view.query(&asked).conditions(conditions).run().unwrap());
+        found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    let all = Conditions::default();
+    assert_eq!(keys_of(all.clone()), keys);
+    assert_eq!(keys_of(all.clone().prefix("north/")), ["north/1", "north/2"]);
+    assert_eq!(keys_of(all.clone().prefix("north")), ["north/1", "north/2", "northern"]);
+    // Not a prefix of the key, but of the key with the number of a passage.
+    assert_eq!(keys_of(all.clone().prefix("south/1\0")), [""; 0]);
+    assert_eq!(keys_of(all.clone().after(2_000).before(4_000)), ["north/2", "northern"]);
+    let payloads = all.clone().filter(|key, payload| key.starts_with(b"n") && payload != [2]);
+    assert_eq!(keys_of(payloads.clone()), ["north/1", "northern"]);
+    assert_eq!(keys_of(payloads.prefix("north/")), ["north/1"]);
+    let first = view.query(&asked).after(2_000).limit(1).run().unwrap();
+    assert_eq!((first.found, first.texts[0].key.as_slice()), (3, &b"north/2"[..]));
+    let stopped = view.query(&asked).cancel_if(|| true).run().unwrap();
+    assert!(!stopped.complete && stopped.texts.is_empty());
+    let refused = view.query(&asked).conditions(all.after(5).before(5)).run();
+    assert_eq!(kind(refused), ErrorKind::Invalid);
 }

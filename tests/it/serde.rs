@@ -39,7 +39,37 @@ fn answers_come_back_as_they_were() {
     assert_eq!((&json["matches"][0]["similarity"], &json["complete"]), (&json!(1.0), &json!(true)));
     let stats = index.stats().unwrap();
     assert_eq!(again::<Stats>(&stats), stats);
-    assert_eq!(to_value(&stats).unwrap()["recovery"]["changes_replayed"], 0);
+    let json = to_value(&stats).unwrap();
+    assert_eq!(json["recovery"]["changes_replayed"], 0);
+    let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "bytes_cut",
+            "bytes_on_disk",
+            "bytes_read",
+            "bytes_written",
+            "change",
+            "changes_replayed",
+            "dead",
+            "documents",
+            "durable_change",
+            "files_swept",
+            "floor",
+            "maintenance_failure",
+            "mapped_bytes",
+            "memtable_bytes",
+            "memtable_documents",
+            "own_bytes",
+            "recovery",
+            "segments",
+            "snapshots_pinning",
+            "syncs",
+            "unicode",
+            "unicode_created",
+        ],
+        "programs read these names"
+    );
     for pair in index.pairs(0.5).unwrap() {
         let pair = pair.unwrap();
         assert_eq!(again::<Pair>(&pair), pair);

@@ -2,7 +2,7 @@
 
 use super::handle::Index;
 use super::reader::Reader;
-use crate::index::read::{Alike, Clusters, Document, Documents, Keys, Pairs, Progress};
+use crate::index::read::{Clusters, Conditions, Document, Documents, Keys, Pairs, Progress};
 use crate::index::read::{Queries, Query};
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
@@ -186,7 +186,8 @@ macro_rules! reading_face {
                 self.snapshot().keys_page(prefix, after, limit)
             }
 
-            /// All pairs of documents that reach a threshold ([`Alike`]). See [`Snapshot::pairs`].
+            /// All pairs of documents that reach a threshold ([`Alike`](crate::Alike)) and pass the other
+            /// [`Conditions`]. See [`Snapshot::pairs`].
             ///
             /// # Errors
             ///
@@ -210,11 +211,12 @@ macro_rules! reading_face {
             /// # Ok(())
             /// # }
             /// ```
-            pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
-                self.snapshot().pairs(alike)
+            pub fn pairs(&self, conditions: impl Into<Conditions<'static>>) -> Result<Pairs> {
+                self.snapshot().pairs(conditions)
             }
 
-            /// The clusters of documents linked by pairs that reach a threshold ([`Alike`]). See
+            /// The clusters of documents linked by pairs that reach a threshold
+            /// ([`Alike`](crate::Alike)), of the documents that pass the other [`Conditions`]. See
             /// [`Snapshot::clusters_with`].
             ///
             /// # Errors
@@ -237,8 +239,8 @@ macro_rules! reading_face {
             /// # Ok(())
             /// # }
             /// ```
-            pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
-                self.snapshot().clusters(alike)
+            pub fn clusters<'c>(&self, conditions: impl Into<Conditions<'c>>) -> Result<Clusters> {
+                self.snapshot().clusters(conditions)
             }
 
             /// The clusters, like [`Snapshot::clusters`]. Reports the progress in documents to
@@ -251,12 +253,12 @@ macro_rules! reading_face {
             ///
             /// `Cancelled` if `progress` returns `Break`. Also the errors of
             /// [`Snapshot::clusters`].
-            pub fn clusters_with(
+            pub fn clusters_with<'c>(
                 &self,
-                alike: impl Into<Alike>,
+                conditions: impl Into<Conditions<'c>>,
                 progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
             ) -> Result<Clusters> {
-                self.snapshot().clusters_with(alike, progress)
+                self.snapshot().clusters_with(conditions, progress)
             }
         }
     };

@@ -277,6 +277,9 @@ pub enum Maintained {
 }
 
 /// The state of an index in numbers.
+///
+/// With the feature `serde`, an object of fields with these names, which do not change. The fields
+/// `changes_replayed`, `bytes_cut` and `files_swept` of [`Stats::recovery`] stand in the object, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -325,10 +328,44 @@ pub struct Stats {
     /// between may get different signatures; nothing else changes.
     pub unicode: String,
     /// The findings of opening.
+    #[cfg_attr(feature = "serde", serde(flatten, with = "recovery"))]
     pub recovery: Recovery,
     /// The error of the last maintenance after a write, if it failed. It is retried, but needs
     /// attention: often the disk is full.
     pub maintenance_failure: Option<String>,
+}
+
+/// The findings of opening as fields of [`Stats`]: whole, and its numbers by their own names.
+#[cfg(feature = "serde")]
+mod recovery {
+    use super::Recovery;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Fields {
+        recovery: Recovery,
+        #[serde(skip_deserializing)]
+        changes_replayed: u64,
+        #[serde(skip_deserializing)]
+        bytes_cut: u64,
+        #[serde(skip_deserializing)]
+        files_swept: u64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        recovery: &Recovery,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let recovery = *recovery;
+        let Recovery { changes_replayed, bytes_cut, files_swept, .. } = recovery;
+        Fields { recovery, changes_replayed, bytes_cut, files_swept }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Recovery, D::Error> {
+        Ok(Fields::deserialize(deserializer)?.recovery)
+    }
 }
 
 /// What [`Index::verify`](crate::Index::verify) found.

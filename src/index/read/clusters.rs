@@ -7,6 +7,7 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Cluster, Progress};
+use crate::index::read::conditions::Conditions;
 use crate::index::read::connect::{cancelled, connect};
 use crate::index::read::exact::{Exact, Fetch};
 use crate::index::read::forest::{Forest, Numbers};
@@ -36,32 +37,41 @@ impl Snapshot {
     /// # Errors
     ///
     /// Those of [`Snapshot::clusters_with`], without `Cancelled`.
-    pub fn clusters(&self, alike: impl Into<Alike>) -> Result<Clusters> {
-        self.clusters_with(alike, &mut |_| ControlFlow::Continue(()))
+    pub fn clusters<'c>(&self, conditions: impl Into<Conditions<'c>>) -> Result<Clusters> {
+        self.clusters_with(conditions, &mut |_| ControlFlow::Continue(()))
     }
 
     /// The clusters: documents connected by pairs that satisfy [`Alike`]. Reports the progress in
     /// documents to `progress`, which may cancel the search.
+    ///
+    /// [`Conditions`] restrict them: the clusters are those of the documents that pass prefix,
+    /// times and filter, so a hidden document connects nothing. `limit` keeps the clusters with
+    /// the smallest keys. `deadline` and `cancel_if` end the search with `Cancelled`.
     ///
     /// Takes as long as [`Snapshot::pairs`], and needs memory of 4 bytes per document, 16 bytes per
     /// member of a cluster, and one key per cluster.
     ///
     /// # Errors
     ///
-    /// `Invalid` (threshold not from 0 to 1), `Cancelled` (`progress` broke off), `Corrupt`, `Io`.
-    pub fn clusters_with(
+    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled` (`progress` broke
+    /// off), `Corrupt`, `Io`.
+    pub fn clusters_with<'c>(
         &self,
-        alike: impl Into<Alike>,
+        conditions: impl Into<Conditions<'c>>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
         self.refuse_if_closed()?;
-        let alike = alike.into().check()?;
+        let conditions = conditions.into();
+        let alike = conditions.check_of_pairs(self.params())?;
+        let progress = &mut conditions.stopping(progress);
+        let sweep = Sweep::by_conditions(self, alike, &conditions, progress)?;
         let numbers = Numbers::for_snapshot(self)?;
         let mut forest = Forest::new(numbers.count);
-        let twins = unite_twins(self, (alike, Twins::Connected), &numbers, &mut forest, progress)?;
+        let first = sweep.restarted();
+        let twins = unite_twins(first, Twins::Connected, &numbers, &mut forest, progress)?;
         let is_twin = |place| twins.is_set(numbers.number(place));
-        connect(Sweep::new(self, alike), &numbers, &mut forest, &is_twin, progress)?;
-        Clusters::new(self, &numbers, forest)
+        connect(sweep, &numbers, &mut forest, &is_twin, progress)?;
+        Clusters::new(self, &numbers, forest, conditions.limit)
     }
 
     /// The clusters by exact comparison: documents connected by pairs whose shingles satisfy
@@ -76,17 +86,20 @@ impl Snapshot {
     /// # Errors
     ///
     /// Those of [`Snapshot::clusters_with`] and of `fetch`.
-    pub fn exact_clusters(
+    pub fn exact_clusters<'c>(
         &self,
-        alike: impl Into<Alike>,
+        conditions: impl Into<Conditions<'c>>,
         fetch: &mut Fetch<'_>,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Clusters> {
         self.refuse_if_closed()?;
-        let alike = alike.into().check()?;
+        let conditions = conditions.into();
+        let alike = conditions.check_of_pairs(self.params())?;
+        let progress = &mut conditions.stopping(progress);
+        let lowered = alike.for_verification();
+        let mut sweep = Sweep::by_conditions(self, lowered, &conditions, progress)?;
         let numbers = Numbers::for_snapshot(self)?;
         let mut forest = Forest::new(numbers.count);
-        let mut sweep = Sweep::new(self, alike.for_verification());
         while let Some(pair) = sweep.next(&|_| false, progress)? {
             let (a, b) = (numbers.number(pair.a), numbers.number(pair.b));
             if forest.root(a) == forest.root(b) {
@@ -98,13 +111,13 @@ impl Snapshot {
                 Exact::Below | Exact::Stale | Exact::Missing => {}
             }
         }
-        Clusters::new(self, &numbers, forest)
+        Clusters::new(self, &numbers, forest, conditions.limit)
     }
 }
 
 impl Clusters {
     /// Costs reading the key of every member.
-    fn new(snapshot: &Snapshot, numbers: &Numbers, forest: Forest) -> Result<Self> {
+    fn new(snapshot: &Snapshot, numbers: &Numbers, forest: Forest, limit: usize) -> Result<Self> {
         let numbered = forest.members();
         let mut members = Vec::with_capacity(numbered.len());
         let mut left = Vec::new();
@@ -123,6 +136,7 @@ impl Clusters {
             left.extend(least.map(|least| (least, begin..members.len())));
         }
         left.sort_unstable_by(|one, next| one.0.cmp(&next.0));
+        left.truncate(limit);
         Ok(Self { snapshot: snapshot.clone(), members, left: left.into_iter() })
     }
 }
@@ -251,14 +265,14 @@ pub(super) enum Twins {
 /// does. (If counts of shingles are part of the condition, only documents with equal counts are
 /// skipped.)
 pub(super) fn unite_twins(
-    snapshot: &Snapshot,
-    (alike, which): (Alike, Twins),
+    mut sweep: Sweep,
+    which: Twins,
     numbers: &Numbers,
     forest: &mut Forest,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Bits> {
     let mut twins = Bits::new(numbers.count);
-    let mut sweep = Sweep::new(snapshot, alike);
+    let (snapshot, alike) = (&sweep.snapshot.clone(), sweep.alike);
     while sweep.in_first_band() && sweep.collect(&|_| false)? {
         let signature = |place| snapshot.signature_bytes(place);
         let hashed = sweep.neighbours().map(|place| {

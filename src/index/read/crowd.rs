@@ -6,7 +6,7 @@
 //! window, and then the marked signatures are read sequentially.
 
 use super::candidate::{Found, SearchTerms};
-use super::terms::Stop;
+use super::stop::Stop;
 use crate::Result;
 use crate::format::bytes::index;
 use crate::index::state::versions::Place;

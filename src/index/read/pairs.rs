@@ -1,40 +1,39 @@
 //! All pairs of similar documents, as a stream.
 
 use crate::Result;
-use crate::index::read::alike::Alike;
 use crate::index::read::answer::{Collapsed, Pair, Progress};
 use crate::index::read::clusters::{Twins, unite_twins};
+use crate::index::read::conditions::Conditions;
 use crate::index::read::forest::{Forest, Numbers};
+use crate::index::read::stop::Stop;
 use crate::index::read::sweep::{PlacePair, Sweep};
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Bits;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 /// The stream of all pairs. Its memory does not grow with their number.
 pub struct Pairs {
     sweep: Sweep,
     cancel: Cancel,
+    /// How many pairs the stream may still return.
+    left: usize,
 }
 
-/// The caller's condition to end a stream.
+/// The condition to end a stream early.
 #[derive(Default)]
 struct Cancel {
-    is_due: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    stop: Stop<'static>,
     /// Whether the stream ended by the condition.
     has_come: bool,
 }
 
-// A closure that panics leaves the stream as it was: the search calls it between two steps.
-impl UnwindSafe for Cancel {}
-impl RefUnwindSafe for Cancel {}
-
 impl Cancel {
     /// Checks the condition. Once it was true, the stream has ended.
     fn check(&mut self) -> ControlFlow<()> {
-        self.has_come |= self.is_due.as_ref().is_some_and(|is_due| is_due());
+        self.has_come |= self.stop.is_due();
         if self.has_come { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -43,6 +42,28 @@ impl Snapshot {
     /// All pairs of documents that are [`Alike`] enough (a number is a similarity) and share a
     /// band, each once, in no particular order.
     ///
+    /// [`Conditions`] restrict them: both documents of a pair must pass prefix, times and filter,
+    /// and `limit` ends the stream after so many pairs. Such a search first asks for each live
+    /// document whether it passes, and then compares only those. `deadline` and `cancel_if` end it
+    /// with `Cancelled`.
+    ///
+    /// ```
+    /// # fn main() -> nearkin::Result<()> {
+    /// # use nearkin::{Index, Options, Params};
+    /// use nearkin::Conditions;
+    ///
+    /// # let params = Params::for_threshold(0.7).build()?;
+    /// # let index = Index::temporary(&params, Options::default())?;
+    /// let text = index.sketcher().text("the annual report of the harbour authority")?;
+    /// for key in ["north/1", "north/2", "south/1"] {
+    ///     index.insert(key, &text)?;
+    /// }
+    /// assert_eq!(index.pairs(0.8)?.count(), 3);
+    /// assert_eq!(index.pairs(Conditions::from(0.8).prefix("north/"))?.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// A stream that walks the bucket tables once. It uses some MiB of memory, and 32 bytes for
     /// each document of the largest crowd that shares one band. Its cost is linear in the number of
     /// documents and of pairs that share a band: a crowd of n similar documents costs n^2 / 2
@@ -50,10 +71,15 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `Invalid` (threshold not from 0 to 1). Later, the stream may return `Corrupt` and `Io`.
-    pub fn pairs(&self, alike: impl Into<Alike>) -> Result<Pairs> {
+    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled`. Later, the stream
+    /// may also return `Corrupt` and `Io`.
+    pub fn pairs(&self, conditions: impl Into<Conditions<'static>>) -> Result<Pairs> {
         self.refuse_if_closed()?;
-        Ok(Pairs { sweep: Sweep::new(self, alike.into().check()?), cancel: Cancel::default() })
+        let conditions = conditions.into();
+        let alike = conditions.check_of_pairs(self.params())?;
+        let mut cancel = Cancel { stop: conditions.stop.clone(), has_come: false };
+        let sweep = Sweep::by_conditions(self, alike, &conditions, &mut |_| cancel.check())?;
+        Ok(Pairs { sweep, cancel, left: conditions.limit })
     }
 }
 
@@ -91,7 +117,7 @@ impl Pairs {
     /// ```
     #[must_use]
     pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.cancel.is_due = Some(Box::new(cancel));
+        self.cancel.stop.cancel = Some(Arc::new(cancel));
         self
     }
 
@@ -107,7 +133,7 @@ impl Pairs {
     ///
     /// `Cancelled` ([`Pairs::cancel_if`], which applies to the new stream, too), `Corrupt`, `Io`.
     pub fn collapse(self) -> Result<CollapsedPairs> {
-        CollapsedPairs::new(&self.sweep.snapshot, self.sweep.alike, self.cancel)
+        CollapsedPairs::new(&self.sweep, self.cancel, self.left)
     }
 
     fn complete(&self, pair: PlacePair) -> Result<Pair> {
@@ -144,15 +170,18 @@ pub struct CollapsedPairs {
     /// The numbers of the crowds that the stream has not returned yet.
     untold: std::vec::IntoIter<u32>,
     cancel: Cancel,
+    /// How many crowds and pairs the stream may still return.
+    left: usize,
 }
 
 impl CollapsedPairs {
-    fn new(snapshot: &Snapshot, alike: Alike, mut cancel: Cancel) -> Result<Self> {
+    fn new(sweep: &Sweep, mut cancel: Cancel, left: usize) -> Result<Self> {
+        let snapshot = &sweep.snapshot;
         let numbers = Numbers::for_snapshot(snapshot)?;
         let mut forest = Forest::new(numbers.count);
         let go_on = &mut |_| cancel.check();
-        let which = (alike, Twins::Interchangeable);
-        let twins = unite_twins(snapshot, which, &numbers, &mut forest, go_on)?;
+        let which = Twins::Interchangeable;
+        let twins = unite_twins(sweep.restarted(), which, &numbers, &mut forest, go_on)?;
         let mut crowds: HashMap<_, (Vec<u8>, u64), _> = HashMap::default();
         let mut untold = Vec::new();
         for (root, number) in forest.members() {
@@ -166,8 +195,8 @@ impl CollapsedPairs {
                 *smallest = key;
             }
         }
-        let (sweep, untold) = (Sweep::new(snapshot, alike), untold.into_iter());
-        Ok(Self { sweep, numbers, twins, crowds, untold, cancel })
+        let (sweep, untold) = (sweep.restarted(), untold.into_iter());
+        Ok(Self { sweep, numbers, twins, crowds, untold, cancel, left })
     }
 
     /// The progress of the stream, in documents.
@@ -205,6 +234,7 @@ impl Iterator for CollapsedPairs {
     type Item = Result<Collapsed>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
         let crowd = self.untold.next().and_then(|number| self.crowds.get(&number));
         if let Some((key, count)) = crowd {
             return Some(Ok(Collapsed::Crowd { key: key.clone(), count: *count }));
@@ -217,10 +247,11 @@ impl Iterator for Pairs {
     type Item = Result<Pair>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Self { sweep, cancel } = self;
+        let Self { sweep, cancel, left } = self;
         if cancel.has_come {
             return None;
         }
+        *left = left.checked_sub(1)?;
         let pair = sweep.next(&|_| false, &mut |_| cancel.check()).transpose()?;
         Some(pair.and_then(|pair| self.complete(pair)))
     }

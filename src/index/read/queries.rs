@@ -3,9 +3,10 @@
 #[cfg(doc)]
 use crate::Query;
 use crate::format::bytes::index;
+use crate::index::read::conditions::Conditions;
 use crate::index::read::query::{BATCH_SIGNATURES, CheckedTerms};
 use crate::index::read::scratch::SearchScratch;
-use crate::index::read::terms::Terms;
+use crate::index::read::setters::setters;
 use crate::index::state::versions::Snapshot;
 use crate::{Answer, Result, Signature};
 use std::fmt;
@@ -19,13 +20,15 @@ use std::fmt;
 pub struct Queries<'a> {
     snapshot: Snapshot,
     signatures: &'a [Signature],
-    pub(super) terms: Terms<'a>,
+    conditions: Conditions<'a>,
 }
+
+setters!(Queries);
 
 impl Snapshot {
     /// Queries for documents similar to each of these signatures. See [`Queries`].
     pub fn queries<'a>(&self, signatures: &'a [Signature]) -> Queries<'a> {
-        Queries { snapshot: self.clone(), signatures, terms: Terms::new() }
+        Queries { snapshot: self.clone(), signatures, conditions: Conditions::default() }
     }
 }
 
@@ -40,7 +43,7 @@ impl Queries<'_> {
     /// Those of [`Query::run`].
     pub fn run(&self) -> Result<Vec<Answer>> {
         let snapshot = &self.snapshot;
-        let checked = CheckedTerms::new(snapshot, &self.terms)?;
+        let checked = CheckedTerms::new(snapshot, &self.conditions)?;
         for signature in self.signatures {
             snapshot.check_signature(signature)?;
         }
@@ -72,7 +75,7 @@ impl Queries<'_> {
 impl fmt::Debug for Queries<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut queries = f.debug_struct("Queries");
-        queries.field("signatures", &self.signatures.len()).field("terms", &self.terms);
+        queries.field("signatures", &self.signatures.len()).field("conditions", &self.conditions);
         queries.field("change", &self.snapshot.visible).finish()
     }
 }

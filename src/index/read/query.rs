@@ -7,9 +7,10 @@
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
 use crate::index::read::candidate::Found;
+use crate::index::read::conditions::Conditions;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
-use crate::index::read::terms::Terms;
+use crate::index::read::setters::setters;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Snapshot;
 use crate::{Answer, Error, ErrorKind, Result, Signature};
@@ -24,8 +25,10 @@ use std::fmt;
 pub struct Query<'a> {
     snapshot: Snapshot,
     target: QueryTarget<'a>,
-    pub(super) terms: Terms<'a>,
+    conditions: Conditions<'a>,
 }
+
+setters!(Query);
 
 #[derive(Clone)]
 enum QueryTarget<'a> {
@@ -78,7 +81,7 @@ impl Snapshot {
 
 impl<'a> Query<'a> {
     fn new(snapshot: &Snapshot, target: QueryTarget<'a>) -> Self {
-        Self { snapshot: snapshot.clone(), target, terms: Terms::new() }
+        Self { snapshot: snapshot.clone(), target, conditions: Conditions::default() }
     }
 
     /// Runs the query.
@@ -91,7 +94,7 @@ impl<'a> Query<'a> {
     /// `NoSuchKey` (no document has the key), `Corrupt`, `Io`.
     pub fn run(&self) -> Result<Answer> {
         let snapshot = &self.snapshot;
-        let checked = CheckedTerms::new(snapshot, &self.terms)?;
+        let checked = CheckedTerms::new(snapshot, &self.conditions)?;
         let signature = match &self.target {
             QueryTarget::Signature(signature) => signature,
             QueryTarget::Keys(keys) => return snapshot.answer_by_keys(keys, &checked),
@@ -140,7 +143,7 @@ impl Snapshot {
         found.retain(|candidate| themselves.binary_search(&candidate.place).is_err());
         if keys.len() > 1 {
             if checked.alike.asks_for_containment() {
-                let stop = &checked.terms.stop;
+                let stop = &checked.conditions.stop;
                 let (kept, is_whole) =
                     self.keep_contained(&mut found, checked.alike, &counts, stop)?;
                 found.truncate(kept);
@@ -158,17 +161,18 @@ fn keep_best(found: &mut Vec<Found>) {
     found.dedup_by_key(|found| found.place);
 }
 
-/// The validated terms of a query in an index.
+/// The checked conditions of a query in an index.
 pub(super) struct CheckedTerms<'a> {
-    terms: &'a Terms<'a>,
+    conditions: &'a Conditions<'a>,
     alike: Alike,
     pub(super) equal_rows_min: u32,
 }
 
 impl<'a> CheckedTerms<'a> {
-    pub(super) fn new(snapshot: &Snapshot, terms: &'a Terms<'a>) -> Result<Self> {
-        let alike = terms.alike_in(snapshot)?;
-        Ok(Self { terms, alike, equal_rows_min: alike.equal_rows_min(snapshot.params()) })
+    pub(super) fn new(snapshot: &Snapshot, conditions: &'a Conditions<'a>) -> Result<Self> {
+        snapshot.refuse_if_closed()?;
+        let alike = conditions.check(snapshot.params().threshold())?;
+        Ok(Self { conditions, alike, equal_rows_min: alike.equal_rows_min(snapshot.params()) })
     }
 
     pub(super) fn search<'s>(
@@ -179,8 +183,8 @@ impl<'a> CheckedTerms<'a> {
     where
         'a: 's,
     {
-        let search = Search::new(snapshot, scratch).bounded(self.terms.candidates_max);
-        search.until(&self.terms.stop)
+        let search = Search::new(snapshot, scratch).bounded(self.conditions.candidates_max);
+        search.until(&self.conditions.stop)
     }
 }
 
@@ -197,7 +201,7 @@ impl Snapshot {
         counts: &[u32],
         complete: bool,
     ) -> Result<Answer> {
-        let Terms { filter, stop, limit, .. } = checked.terms;
+        let Conditions { selection, stop, limit, .. } = checked.conditions;
         let (mut passing, mut complete) = (found.len(), complete);
         let by_counts = checked.alike.asks_for_containment();
         if by_counts {
@@ -205,8 +209,8 @@ impl Snapshot {
             (passing, complete) = (count, complete && is_whole);
         }
         let found = &mut found[..passing];
-        if let Some(filter) = filter {
-            let (count, is_whole) = self.keep_passing(found, &**filter, stop)?;
+        if let Some(selection) = selection {
+            let (count, is_whole) = self.keep_passing(found, selection, stop)?;
             (passing, complete) = (count, complete && is_whole);
         }
         let counts = by_counts.then_some(counts);
@@ -231,6 +235,6 @@ impl fmt::Debug for Query<'_> {
                 keys => query.field("like", &format_args!("{} keys", keys.len())),
             },
         };
-        query.field("terms", &self.terms).field("change", &self.snapshot.visible).finish()
+        query.field("conditions", &self.conditions).field("change", &self.snapshot.visible).finish()
     }
 }

@@ -6,7 +6,8 @@
 
 use super::alike::Alike;
 use super::candidate::Found;
-use super::terms::{DocumentView, Filter, Stop};
+use super::selection::Selection;
+use super::stop::Stop;
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::{Containment, Match, Result};
@@ -52,12 +53,12 @@ impl Snapshot {
         Ok(self.params().containment(found.equal_rows, own, other))
     }
 
-    /// Moves the findings that pass the caller's filter to the front. Returns their number, and
+    /// Moves the findings whose documents pass to the front. Returns their number, and
     /// whether all findings were checked before the query had to stop.
     pub(super) fn keep_passing(
         &self,
         found: &mut [Found],
-        filter: &Filter<'_>,
+        selection: &Selection<'_>,
         stop: &Stop<'_>,
     ) -> Result<(usize, bool)> {
         let mut kept = 0;
@@ -68,37 +69,13 @@ impl Snapshot {
             }
             for at in begin..found.len().min(begin + BLOCK) {
                 self.ask_ahead(found, at);
-                if self.passes(found[at].place, filter, &mut copied)? {
+                if self.passes(found[at].place, selection, &mut copied)? {
                     found.swap(kept, at);
                     kept += 1;
                 }
             }
         }
         Ok((kept, true))
-    }
-
-    /// Calls the filter. It is the caller's code and may query the index or write to it. So no lock
-    /// is held during the call, and for a document in the memtable the filter gets a copy.
-    fn passes(
-        &self,
-        Place { source, ordinal }: Place,
-        filter: &Filter<'_>,
-        copied: &mut Vec<u8>,
-    ) -> Result<bool> {
-        if let Some(live) = self.state.segments.get(source) {
-            let stored = live.segment.document(ordinal)?;
-            let (key, payload) = (&*stored.key, &*stored.payload);
-            return Ok(filter(DocumentView { key, payload, time: live.segment.time(ordinal)? }));
-        }
-        copied.clear();
-        let content = self.state.memtable.read();
-        copied.extend_from_slice(content.key(ordinal));
-        let key_end = copied.len();
-        copied.extend_from_slice(content.payload(ordinal));
-        let time = content.time(ordinal);
-        drop(content);
-        let (key, payload) = copied.split_at(key_end);
-        Ok(filter(DocumentView { key, payload, time }))
     }
 
     /// The first `limit` matches by equal rows, then by key. Keys are read only for documents that

@@ -9,7 +9,7 @@ use crate::format::bytes::index;
 use crate::index::read::candidate::{Candidate, Found, SearchTerms};
 use crate::index::read::crowd::{CROWD_MIN, Crowd};
 use crate::index::read::scratch::SearchScratch;
-use crate::index::read::terms::Stop;
+use crate::index::read::stop::Stop;
 use crate::index::state::versions::{LiveSegment, Place, Snapshot, band_keys};
 use crate::segment::{Entries, LookUp, Segment, Tables};
 use crate::sync::Arc;

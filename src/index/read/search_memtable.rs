@@ -8,7 +8,7 @@ use super::crowd::{CROWD_MIN, Crowd};
 use super::narrow::Part;
 use super::scratch::SearchScratch;
 use super::search::{Search, small};
-use super::terms::Stop;
+use super::stop::Stop;
 use crate::format::bytes::index;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::memtable::Content;

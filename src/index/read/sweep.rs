@@ -8,11 +8,14 @@
 
 use crate::format::bytes::wide;
 use crate::index::read::alike::Alike;
-use crate::index::read::answer::Progress;
+use crate::index::read::answer::{Progress, ProgressReport};
+use crate::index::read::conditions::Conditions;
+use crate::index::read::selection::Hidden;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::{Error, ErrorKind, Result};
 use nearkin_sketch::engine::{Agreement, band_key, first_shared_band};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Approximate number of entries that are collected at once.
 const ENTRIES: u64 = small!(sweep::ENTRIES, 1 << 16);
@@ -38,6 +41,8 @@ pub(super) struct PlacePair {
 pub(super) struct Sweep {
     pub(super) snapshot: Snapshot,
     pub(super) alike: Alike,
+    /// The documents that take no part; `None`: all take part.
+    hidden: Option<Arc<Hidden>>,
     equal_rows_min: u32,
     pub(super) band: usize,
     /// The BandKeys are divided into 2^`cut` ranges of equal width; this is the number of the next
@@ -64,6 +69,10 @@ pub(super) struct Sweep {
     total: u64,
 }
 
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the search for pairs was cancelled")
+}
+
 impl Sweep {
     pub(super) fn new(snapshot: &Snapshot, alike: Alike) -> Self {
         let places = snapshot.place_count();
@@ -71,6 +80,7 @@ impl Sweep {
         let widest = segments.iter().map(|live| live.segment.key_width()).max();
         Self {
             alike,
+            hidden: None,
             equal_rows_min: alike.equal_rows_min(snapshot.params()),
             band: 0,
             range: 0,
@@ -88,6 +98,31 @@ impl Sweep {
             total: places,
             snapshot: snapshot.clone(),
         }
+    }
+
+    /// A sweep over the documents that pass the conditions. `alike` is their condition of a pair.
+    pub(super) fn by_conditions(
+        snapshot: &Snapshot,
+        alike: Alike,
+        conditions: &Conditions<'_>,
+        report: ProgressReport<'_>,
+    ) -> Result<Self> {
+        let mut sweep = Self::new(snapshot, alike);
+        if let Some(selection) = &conditions.selection {
+            let progress = sweep.progress();
+            let hidden = Hidden::by_selection(snapshot, selection, &mut || report(progress))?;
+            sweep.hidden = Some(Arc::new(hidden.ok_or_else(cancelled)?));
+        }
+        Ok(sweep)
+    }
+
+    /// The same sweep, from its beginning.
+    pub(super) fn restarted(&self) -> Self {
+        Self { hidden: self.hidden.clone(), ..Self::new(&self.snapshot, self.alike) }
+    }
+
+    fn is_hidden(&self, place: Place) -> bool {
+        self.hidden.as_ref().is_some_and(|hidden| hidden.is_set(place))
     }
 
     /// The progress in documents.
@@ -114,7 +149,7 @@ impl Sweep {
                 return Ok(None);
             }
             if report(self.progress()).is_break() {
-                return Err(Error::new(ErrorKind::Cancelled, "the search for pairs was cancelled"));
+                return Err(cancelled());
             }
         }
     }
@@ -151,7 +186,7 @@ impl Sweep {
         {
             let place = Place { source: memtable, ordinal };
             self.collected += 1;
-            if !skipped(place) {
+            if !skipped(place) && !self.is_hidden(place) {
                 self.entries.push(RangeEntry { key_first: key, key_last: key, place });
             }
         }
@@ -172,13 +207,15 @@ impl Sweep {
         end: Option<u64>,
         skipped: &dyn Fn(Place) -> bool,
     ) -> Result<()> {
-        let Self { snapshot, groups, entries, collected, band, .. } = self;
+        let Self { snapshot, groups, entries, collected, band, hidden, .. } = self;
+        let is_hidden = |place| hidden.as_ref().is_some_and(|hidden| hidden.is_set(place));
         for (source, (live, next)) in snapshot.state.segments.iter().zip(groups).enumerate() {
             let deaths = live.dead.is_some() || snapshot.has_segment_deaths();
             live.segment.walk(*band, next, end, &mut |entry| {
                 let place = Place { source, ordinal: entry.ordinal };
                 *collected += 1;
-                if !skipped(place) && (!deaths || snapshot.is_live(place)?) {
+                let takes_part = !skipped(place) && !is_hidden(place);
+                if takes_part && (!deaths || snapshot.is_live(place)?) {
                     let crate::segment::TableEntry { key_first, key_last, .. } = entry;
                     entries.push(RangeEntry { key_first, key_last, place });
                 }

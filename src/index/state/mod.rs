@@ -15,7 +15,7 @@ pub(super) mod merging;
 pub(super) mod options;
 pub(super) mod recovery;
 pub(super) mod running;
-mod settings;
+pub(crate) mod settings;
 pub(super) mod versions;
 pub(super) mod view;
 pub(super) mod wakeup;

@@ -11,7 +11,7 @@ use std::time::Duration;
 const KNOWN: &str = "durability, maintenance, read_mode, memtable_bytes, batch_bytes, merge_bytes, \
                      ttl_ms, merge_when_idle, keep_mapped";
 
-fn milliseconds(name: &str, text: &str) -> Result<Duration> {
+pub(crate) fn milliseconds(name: &str, text: &str) -> Result<Duration> {
     let seconds = value::<f64>(name, text)? / 1_000.0;
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| Error::invalid(format!("{name}={text}: no milliseconds: {error}")))

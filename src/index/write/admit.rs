@@ -9,7 +9,7 @@ use crate::index::read::Match;
 use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
-use crate::index::read::terms::Stop;
+use crate::index::read::stop::Stop;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::excerpt::Excerpt;
@@ -158,7 +158,7 @@ pub(crate) fn admit_all(
     admit: &Admit<'_>,
 ) -> Result<Vec<Admission>> {
     let terms = admit.in_rows(&core.snapshot())?;
-    let operations = operations_of(core, newcomers, &admit.prefix)?;
+    let operations = operations_of(core, newcomers, admit)?;
     let mut admissions = Vec::with_capacity(operations.len());
     let mut last = None;
     if admit.calls_back() {
@@ -191,9 +191,10 @@ pub(crate) fn admit_all(
 fn operations_of<'n>(
     core: &Core,
     newcomers: &'n [Newcomer<'_>],
-    prefix: &[u8],
+    admit: &Admit<'_>,
 ) -> Result<Vec<Operation<'n>>> {
     let now = (core.options.clock)();
+    let prefix = admit.conditions.selection.as_ref().map_or(&[][..], |of| &of.prefix);
     let mut operations = Vec::with_capacity(newcomers.len());
     for newcomer in newcomers {
         let operation = newcomer.operation(now);

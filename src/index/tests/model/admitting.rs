@@ -4,7 +4,8 @@
 use super::bench::Bench;
 use super::model::put;
 use super::model::{Act, Law, Like, Model};
-use super::script::Admitting;
+use super::script::{Admitting, Rng};
+use super::shown::Shown;
 use crate::{Admission, Admit, Decision, ErrorKind, Keep, Match, Newcomer, Outcome, Result};
 use std::sync::atomic::Ordering;
 
@@ -23,17 +24,24 @@ pub(super) enum Decided {
 
 impl Model {
     /// Decides on a newcomer and applies the decision.
-    pub(super) fn admit(&mut self, law: &Law, key: &[u8], new: Act, how: &Admitting) -> Decided {
+    pub(super) fn admit(
+        &mut self,
+        law: &Law,
+        key: &[u8],
+        new: Act,
+        how: &Admitting,
+        shown: &Shown,
+    ) -> Decided {
         let Act::Put { doc, .. } = &new else { panic!("a newcomer is inserted: {new:?}") };
         let reject = law.threshold_of(how.reject);
         let relate = law.threshold_of(how.relate);
         let mut duplicates = self.query(law, &doc.signature, reject, Some(key));
         let mut related = self.query(law, &doc.signature, relate, Some(key));
-        if self.get(key).is_some_and(|own| !how.passes(key, &own.payload)) {
+        if self.get(key).is_some_and(|own| !shown.passes(key, &own.payload, own.time)) {
             return Decided::Refused;
         }
-        duplicates.retain(|(key, payload, ..)| how.passes(key, payload));
-        related.retain(|(key, payload, ..)| how.passes(key, payload));
+        duplicates.retain(|like| shown.passes_like(like));
+        related.retain(|like| shown.passes_like(like));
         related.retain(|like| !duplicates.contains(like));
         related.truncate(how.limit);
         let shingles = |like: &Like| self.get(&like.0).expect("it is stored").shingle_count;
@@ -67,13 +75,26 @@ fn decided(admission: Admission) -> Decided {
     }
 }
 
-pub(super) fn terms<'a>(law: &Law, how: &'a Admitting) -> Admit<'a> {
-    let terms = Admit::at(law.threshold_of(how.reject)).relate(law.threshold_of(how.relate));
-    let terms = terms.keep(how.keep).limit(how.limit);
-    match how.shown {
-        0 => terms,
-        _ => terms.filter(|key, payload| how.passes(key, payload)),
+pub(super) fn terms(law: &Law, how: &Admitting, shown: &Shown) -> Admit<'static> {
+    let reject = shown.conditions().threshold(law.threshold_of(how.reject));
+    let terms = Admit::at(reject).relate(law.threshold_of(how.relate));
+    terms.keep(how.keep).limit(how.limit)
+}
+
+/// Which documents count for an admission: often with the longest prefix of all newcomers.
+fn shown(model: &Model, how: &Admitting, time: u64) -> Shown {
+    let mut rng = Rng::new(time);
+    if !rng.percent(50) {
+        return Shown { filter: how.shown, ..Shown::default() };
     }
+    let mut keys = how.newcomers.iter().map(|(key, ..)| key);
+    let first = keys.next().cloned().unwrap_or_default();
+    let prefix = keys.fold(first, |prefix, key| {
+        let equal = prefix.iter().zip(key).take_while(|(one, other)| one == other);
+        prefix[..equal.count()].to_vec()
+    });
+    let prefix = if rng.percent(50) { prefix } else { Vec::new() };
+    Shown { prefix, filter: how.shown, ..Shown::draw(&mut rng, model) }
 }
 
 impl Bench {
@@ -83,6 +104,7 @@ impl Bench {
         let mut signatures = Vec::new();
         let mut after = vec![self.model.clone()];
         let (mut expected, mut is_refused) = (Vec::new(), false);
+        let shown = shown(&self.model, how, time);
         // Every second newcomer gets a time of its own, in the past.
         let given = |at: usize| (at % 2 == 1).then(|| time.saturating_sub(at as u64 + 1));
         for (at, (key, lanes, payload)) in how.newcomers.iter().enumerate() {
@@ -94,7 +116,7 @@ impl Bench {
             if is_refused {
                 continue;
             }
-            let decided = model.admit(&self.law, key, new, how);
+            let decided = model.admit(&self.law, key, new, how, &shown);
             is_refused = decided == Decided::Refused;
             if !is_refused {
                 expected.push((decided, before));
@@ -114,7 +136,7 @@ impl Bench {
                 }
             })
             .collect();
-        let admissions = self.index().admit_all(&newcomers, &terms(&self.law, how));
+        let admissions = self.index().admit_all(&newcomers, &terms(&self.law, how, &shown));
         let last = after.pop().expect("the model itself at least");
         // Each admission is a change of its own: an unclean end may keep any prefix of them.
         self.history.extend(after.into_iter().map(|model| (model.change, model)));

@@ -28,6 +28,7 @@ mod model;
 mod power;
 mod reading;
 mod script;
+mod shown;
 #[cfg(test)]
 mod texts;
 

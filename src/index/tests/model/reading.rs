@@ -3,9 +3,11 @@
 
 use super::bench::Bench;
 use super::model::{Doc, Like, Model};
-use super::script::{Ask, Op};
+use super::script::{Ask, Op, Rng};
+use super::shown::Shown;
 use crate::{
-    Answer, Batch, Cluster, Collapsed, Document, ErrorKind, Query, Result, Signature, Snapshot,
+    Admit, Answer, Batch, Cluster, Collapsed, Conditions, Document, ErrorKind, Query, Result,
+    Signature, Snapshot,
 };
 use nearkin_sketch::engine::signature_from_parts;
 use std::collections::BTreeSet;
@@ -22,7 +24,7 @@ impl Bench {
                 let threshold = self.law.threshold_of(ask.rows);
                 let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
                 self.ask(snapshot.query(&signature), model, &expected, *ask)?;
-                self.ask_together(snapshot, lanes, *ask)?;
+                self.ask_together(snapshot, model, lanes, *ask)?;
             }
             Op::QueryKey { key, ask } => match model.get(key) {
                 Some(doc) => {
@@ -61,6 +63,7 @@ impl Bench {
                 let collapsed = snapshot.pairs(threshold)?.collapse()?;
                 let collapsed = collapsed.collect::<Result<Vec<_>>>()?;
                 check_collapsed(&collapsed, model, &expected, self.law.hashes);
+                self.ask_for_shown_pairs(snapshot, model, threshold)?;
             }
             Op::Clusters { rows } => {
                 let threshold = self.law.threshold_of(*rows);
@@ -76,6 +79,7 @@ impl Bench {
                 assert_eq!(count, found.len(), "each cluster once");
                 assert_eq!(found, model.clusters(&self.law, threshold));
                 self.note(|| format!("{found:?}"));
+                self.ask_for_shown_clusters(snapshot, model, threshold)?;
             }
             Op::Refused(which) => self.refuse(*which)?,
             _ => unreachable!("{op:?} is no question"),
@@ -92,7 +96,7 @@ impl Bench {
         let limit = ask.limit.min(expected.len());
         assert_eq!(likes, expected[..limit]);
         self.note(|| format!("{likes:?}"));
-        self.ask_filtered(&query, expected, ask)?;
+        self.ask_filtered(&query, model, expected, ask)?;
         // With few candidates, or stopped early, a query returns a part of the answer.
         let bound = ask.rows % 4;
         let all = query.limit(usize::MAX);
@@ -104,16 +108,19 @@ impl Bench {
         self.ask_for_part(&all.deadline(Instant::now()), expected, 0)
     }
 
-    /// Expects the documents that pass the filter; the limit applies after the filter.
-    fn ask_filtered(&self, query: &Query<'_>, expected: &[Like], ask: Ask) -> Result<()> {
-        let divisor = ask.rows as usize % 3 + 2;
-        let passes = |key: &[u8], payload: &[u8]| {
-            let sum = key.iter().map(|byte| usize::from(*byte)).sum::<usize>() + payload.len();
-            !sum.is_multiple_of(divisor)
-        };
-        let answer = query.clone().filter(passes).run()?;
+    /// Expects the documents that pass random conditions; the limit applies after them.
+    fn ask_filtered(
+        &self,
+        query: &Query<'_>,
+        model: &Model,
+        expected: &[Like],
+        ask: Ask,
+    ) -> Result<()> {
+        let shown = Shown::draw(&mut rng(model, ask.rows), model);
+        let conditions = shown.conditions().threshold(self.law.threshold_of(ask.rows));
+        let answer = query.clone().conditions(conditions.limit(ask.limit)).run()?;
         let expected: Vec<Like> =
-            expected.iter().filter(|like| passes(&like.0, &like.1)).cloned().collect();
+            expected.iter().filter(|like| shown.passes_like(like)).cloned().collect();
         assert_eq!((answer.found, answer.complete), (expected.len() as u64, true));
         assert_eq!(self.likes(answer), expected[..ask.limit.min(expected.len())]);
         Ok(())
@@ -125,7 +132,7 @@ impl Bench {
         let (threshold, ask) = (self.law.threshold_of(0), Ask { rows: 0, limit: usize::MAX });
         let expected = model.query(&self.law, signature.as_bytes(), threshold, None);
         let query = snapshot.query(&signature).threshold(threshold).limit(ask.limit);
-        self.ask_filtered(&query, &expected, ask)
+        self.ask_filtered(&query, model, &expected, ask)
     }
 
     /// Expects a part of the full answer. If something is missing, `complete` must be false; if
@@ -148,7 +155,13 @@ impl Bench {
 
     /// A query of several signatures must return the same answers as single queries, also with
     /// limited candidates.
-    fn ask_together(&self, snapshot: &Snapshot, lanes: &[u8], ask: Ask) -> Result<()> {
+    fn ask_together(
+        &self,
+        snapshot: &Snapshot,
+        model: &Model,
+        lanes: &[u8],
+        ask: Ask,
+    ) -> Result<()> {
         let mut lanes = lanes.to_vec();
         let mut next = || {
             lanes.rotate_left(1);
@@ -164,6 +177,61 @@ impl Bench {
                 assert_eq!(answer, &query.max_candidates(bound).run()?, "queried alone");
             }
             assert_eq!(together.len(), signatures.len());
+        }
+        let shown = Shown::draw(&mut rng(model, ask.rows + 1), model);
+        let threshold = self.law.threshold_of(ask.rows);
+        let conditions = shown.conditions().threshold(threshold);
+        let together = snapshot.queries(&signatures).conditions(conditions).run()?;
+        let part = model.restricted_to(&shown);
+        for (signature, answer) in signatures.iter().zip(together) {
+            let expected = part.query(&self.law, signature.as_bytes(), threshold, None);
+            assert_eq!((answer.found, answer.complete), (expected.len() as u64, true));
+            assert_eq!(self.likes(answer), expected, "{shown:?}");
+        }
+        Ok(())
+    }
+
+    /// Pairs under random conditions are all pairs of an index that holds what passes.
+    fn ask_for_shown_pairs(
+        &self,
+        snapshot: &Snapshot,
+        model: &Model,
+        threshold: f64,
+    ) -> Result<()> {
+        let shown = Shown::draw(&mut rng(model, 2), model);
+        let part = model.restricted_to(&shown);
+        let expected = part.pairs(&self.law, threshold);
+        let pairs = || snapshot.pairs(shown.conditions().threshold(threshold));
+        let found = pairs()?.collect::<Result<Vec<_>>>()?;
+        assert_eq!(found.len(), expected.len(), "each pair once");
+        let found = found.into_iter().map(|pair| (pair.a, pair.b, pair.equal_rows));
+        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{shown:?}");
+        let collapsed = pairs()?.collapse()?.collect::<Result<Vec<_>>>()?;
+        check_collapsed(&collapsed, &part, &expected, self.law.hashes);
+        for limit in [0, 1, expected.len(), usize::MAX] {
+            let conditions = shown.conditions().threshold(threshold).limit(limit);
+            let some = snapshot.pairs(conditions)?;
+            let (count, all) = (some.count(), expected.len());
+            assert_eq!(count, limit.min(all), "limit {limit}");
+        }
+        Ok(())
+    }
+
+    /// Clusters under random conditions are the clusters of an index that holds what passes.
+    fn ask_for_shown_clusters(
+        &self,
+        snapshot: &Snapshot,
+        model: &Model,
+        threshold: f64,
+    ) -> Result<()> {
+        let shown = Shown::draw(&mut rng(model, 3), model);
+        let part = model.restricted_to(&shown);
+        let expected: Vec<_> = part.clusters(&self.law, threshold).into_iter().collect();
+        for limit in [usize::MAX, 1] {
+            let conditions = shown.conditions().threshold(threshold).limit(limit);
+            let clusters = snapshot.clusters(conditions)?.collect::<Result<Vec<_>>>()?;
+            let found: Vec<_> = clusters.into_iter().map(|cluster| cluster.keys).collect();
+            assert_eq!(found, expected[..limit.min(expected.len())], "{shown:?}");
         }
         Ok(())
     }
@@ -190,7 +258,17 @@ impl Bench {
             1 => refused(index.remove(vec![b'k'; 4_097]), ErrorKind::Invalid),
             2 => refused(index.insert(b"k", &foreign), ErrorKind::Mismatch),
             3 => refused(index.query(&foreign).run(), ErrorKind::Mismatch),
-            4 => refused(index.query(&good).threshold(1.1).run(), ErrorKind::Invalid),
+            4 => {
+                let nothing = Conditions::default().after(5).before(5);
+                refused(index.query(&good).threshold(1.1).run(), ErrorKind::Invalid)?;
+                refused(index.query(&good).conditions(nothing.clone()).run(), ErrorKind::Invalid)?;
+                refused(index.pairs(nothing.clone()), ErrorKind::Invalid)?;
+                refused(
+                    index.clusters(Conditions::from(0.5).max_candidates(9)),
+                    ErrorKind::Invalid,
+                )?;
+                refused(index.admit("k", &good, &Admit::at(nothing)), ErrorKind::Invalid)
+            }
             _ => {
                 let long = vec![0; 65_537];
                 let batch = Batch::new().remove(b"1").insert_with_payload(b"0", &good, &long);
@@ -198,6 +276,11 @@ impl Bench {
             }
         }
     }
+}
+
+/// Random numbers that follow from the state and the question.
+fn rng(model: &Model, salt: u32) -> Rng {
+    Rng::new(model.change << 32 | u64::from(salt))
 }
 
 /// Checks that collapsed pairs, when expanded, are all the pairs.

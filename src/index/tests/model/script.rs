@@ -87,14 +87,6 @@ pub(super) struct Admitting {
     pub(super) shown: usize,
 }
 
-impl Admitting {
-    /// Whether the filter lets a document pass.
-    pub(super) fn passes(&self, key: &[u8], payload: &[u8]) -> bool {
-        let sum: usize = key.iter().chain(payload).map(|byte| usize::from(*byte)).sum();
-        self.shown == 0 || (sum + payload.len()) % 3 < self.shown
-    }
-}
-
 /// Segments to seal and adopt.
 #[derive(Debug, Clone)]
 pub(super) struct Adopting {

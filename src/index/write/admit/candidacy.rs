@@ -8,7 +8,7 @@ use super::Admission;
 use super::conditions::{Admit, AdmitTerms};
 use super::judged::Judged;
 use crate::index::read::candidate::Found;
-use crate::index::read::terms::{DocumentView, Stop};
+use crate::index::read::stop::Stop;
 use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 struct SeenDocument {
     signature: Vec<u8>,
     shingle_count: u32,
-    /// What only a filter looks at; empty and 0 if there is none.
+    /// What only the selection looks at; empty and 0 if there is none.
     payload: Vec<u8>,
     time: u64,
     verdict: Verdict,
@@ -91,9 +91,9 @@ impl<'a> Candidacy<'a> {
         compare: &mut Compare<'_>,
     ) -> Result<(Admission, u64)> {
         let mut before = core.applied(&core.writer());
-        let mut candidates = self.candidates(&before, &self.admit.stop)?;
+        let mut candidates = self.candidates(&before, &self.admit.conditions.stop)?;
         // Under the lock only the clock is looked at: the other condition is the caller's code.
-        let by_clock = Stop { deadline: self.admit.stop.deadline, cancel: None };
+        let by_clock = Stop { deadline: self.admit.conditions.stop.deadline, cancel: None };
         for _ in 0..ATTEMPTS {
             self.look_at_all(&before, &candidates, compare)?;
             let mut writer = core.writer();
@@ -121,7 +121,8 @@ impl<'a> Candidacy<'a> {
         let (duplicates, related) = self.terms.part(before, &mut found, self.newcomer)?;
         let (duplicates, count) = (duplicates.len(), duplicates.len() + related.len());
         found.truncate(count);
-        let own = if self.admit.is_filtered() { before.locate(self.newcomer.key())? } else { None };
+        let is_filtered = self.admit.conditions.selection.is_some();
+        let own = if is_filtered { before.locate(self.newcomer.key())? } else { None };
         Ok(Candidates { found, duplicates, complete, own })
     }
 
@@ -138,7 +139,7 @@ impl<'a> Candidacy<'a> {
             self.look_at(before, own, &mut |_, _, _| Ok(Verdict::Unlike))?;
         }
         for found in &candidates.found {
-            if self.admit.stop.is_due() {
+            if self.admit.conditions.stop.is_due() {
                 return Err(stopped());
             }
             self.look_at(before, *found, compare)?;
@@ -159,20 +160,27 @@ impl<'a> Candidacy<'a> {
         let signature = before.signature_bytes(found.place)?.into_owned();
         let shingle_count = before.shingle_count(found.place)?;
         let (payload, time) = self.filtered(before, found.place)?;
-        let passes = self.admit.passes(DocumentView { key: &key, payload: &payload, time });
+        let passes = match &self.admit.conditions.selection {
+            Some(selection) => before.passes(found.place, selection, &mut Vec::new())?,
+            None => true,
+        };
         let verdict = if passes { compare(before, found, &key)? } else { Verdict::Hidden };
         self.looks.insert(key, SeenDocument { signature, shingle_count, payload, time, verdict });
         Ok(())
     }
 
-    /// What only a filter looks at: the payload and the time of a document.
+    /// What only the selection looks at: the payload and the time of a document.
     fn filtered(&self, before: &Snapshot, place: Place) -> Result<(Vec<u8>, u64)> {
-        let mut payload = Vec::new();
-        if self.admit.filter.is_none() {
-            return Ok((payload, 0));
+        let (mut payload, mut time) = (Vec::new(), 0);
+        if let Some(selection) = &self.admit.conditions.selection {
+            if selection.filter.is_some() {
+                before.payload_onto(place, &mut payload)?;
+            }
+            if selection.filter.is_some() || selection.has_times() {
+                time = before.time(place)?;
+            }
         }
-        before.payload_onto(place, &mut payload)?;
-        Ok((payload, before.time(place)?))
+        Ok((payload, time))
     }
 
     /// Whether this version of each candidate was looked at.

@@ -2,13 +2,13 @@
 
 use crate::index::read::Alike;
 use crate::index::read::candidate::Found;
-use crate::index::read::terms::{DocumentView, Filter, Stop};
+use crate::index::read::conditions::Conditions;
+use crate::index::read::setters::setters;
+use crate::index::read::stop::Stop;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::batch::Operation;
 use crate::{Error, Result};
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
 
 /// The conditions under which newcomers are admitted.
 ///
@@ -41,19 +41,61 @@ use std::time::Instant;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Which documents count
+///
+/// Prefix, times and filter of the [`Conditions`] say which stored documents may reject a newcomer,
+/// be related to it, or be replaced by it: separate tenants that share an index. To all others the
+/// decision, and what it returns, are as if they were not stored.
+///
+/// With a prefix, a newcomer with another key is refused as `Invalid` before anything is written.
+/// A document under the newcomer's own key that does not pass is not replaced: the call fails with
+/// [`ErrorKind::Exists`](crate::ErrorKind::Exists). Give each tenant keys of its own, such as
+/// `acme/17`.
+///
+/// ```
+/// # fn main() -> nearkin::Result<()> {
+/// use nearkin::{Admit, ErrorKind, Index, Options, Params};
+///
+/// let index = Index::temporary(&Params::for_threshold(0.7).build()?, Options::default())?;
+/// let text = index.sketcher().text("the annual report of the harbour authority")?;
+/// for tenant in ["north/", "south/"] {
+///     let admit = Admit::at(0.9).prefix(tenant);
+///     assert!(index.admit(format!("{tenant}1"), &text, &admit)?.is_admitted());
+///     assert!(!index.admit(format!("{tenant}2"), &text, &admit)?.is_admitted());
+/// }
+/// let refused = index.admit("north/3", &text, &Admit::at(0.9).prefix("south/")).unwrap_err();
+/// assert_eq!(refused.kind(), ErrorKind::Invalid);
+/// let west = Admit::at(0.9).filter(|key, _payload| key.starts_with(b"west/"));
+/// assert!(index.admit("west/1", &text, &west)?.is_admitted());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The filter runs without a lock and may use the index. It is called once for each version of a
+/// document that may count. If other threads write similar documents meanwhile, those are looked
+/// at, too; after 16 attempts the call fails with `Unsettled`. A panic of the filter propagates,
+/// and the newcomer is not written.
+///
+/// # Bounds
+///
+/// `limit` bounds the matches returned, most similar first: duplicates for a rejected newcomer,
+/// related documents for an admitted one. The list of removed duplicates is always complete. With
+/// `max_candidates`, a duplicate may be missed: [`Admission::complete`](crate::Admission::complete)
+/// is false then. If `deadline` or `cancel_if` stops the call, it fails with
+/// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the newcomer is not written; those of
+/// the same call that were decided before are.
 #[derive(Clone)]
+#[must_use = "the conditions of an admission do nothing by themselves"]
 pub struct Admit<'a> {
-    pub(super) reject: Alike,
+    /// Of a duplicate; all but the threshold also of a related document.
+    pub(super) conditions: Conditions<'a>,
     /// Minimum similarity of related documents; `None`: none are requested.
     pub(super) relate: Option<f64>,
     pub(super) keep: Keep,
-    pub(super) limit: usize,
-    pub(super) candidates_max: usize,
-    pub(super) filter: Option<Arc<Filter<'a>>>,
-    /// What the keys of newcomers must begin with.
-    pub(super) prefix: Vec<u8>,
-    pub(super) stop: Stop<'a>,
 }
+
+setters!(Admit);
 
 /// Which of a newcomer and its duplicates stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,9 +114,10 @@ pub enum Keep {
 
 impl<'a> Admit<'a> {
     /// Rejects newcomers with a duplicate: a stored document, under another key, that reaches this
-    /// threshold. A plain number is a minimum similarity, from 0 to 1. With [`Alike::contained`],
-    /// the threshold is the share of the smaller document contained in the larger one, whichever of
-    /// the two is stored.
+    /// threshold. A plain number is a minimum similarity, from 0 to 1; an [`Alike`] or whole
+    /// [`Conditions`] can be given in its place (without a threshold: that of the index). With
+    /// [`Alike::contained`], the threshold is the share of the smaller document contained in the
+    /// larger one, whichever of the two is stored.
     ///
     /// Duplicates are found as by a query at that threshold: choose the bands of the index so that
     /// [`Params::candidate_probability`](crate::Params::candidate_probability) is high there
@@ -98,167 +141,35 @@ impl<'a> Admit<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
-    pub fn at(reject: impl Into<Alike>) -> Self {
-        Self {
-            reject: reject.into(),
-            relate: None,
-            keep: Keep::First,
-            limit: usize::MAX,
-            candidates_max: usize::MAX,
-            filter: None,
-            prefix: Vec::new(),
-            stop: Stop::default(),
-        }
+    pub fn at(reject: impl Into<Conditions<'a>>) -> Self {
+        Self { conditions: reject.into(), relate: None, keep: Keep::First }
     }
 
     /// For an admitted newcomer, also returns the related documents: those of at least this
     /// similarity that are not duplicates. Must be at least 0 and at most the similarity of a
     /// duplicate. Default: no related documents.
-    #[must_use]
     pub fn relate(mut self, relate: f64) -> Self {
         self.relate = Some(relate);
         self
     }
 
     /// Which of a newcomer and its duplicates stays. Default: [`Keep::First`].
-    #[must_use]
     pub fn keep(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
     }
 
-    /// Maximum number of matches returned, most similar first: duplicates for a rejected newcomer,
-    /// related documents for an admitted one. Default: all. The list of removed duplicates is
-    /// always complete.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Only documents whose key and payload pass the filter may reject a newcomer, be related to
-    /// it, or be replaced by it: separate tenants that share an index. To all others the decision,
-    /// and what it returns, are as if they were not stored.
-    ///
-    /// A document under the newcomer's own key that does not pass the filter is not replaced
-    /// either: the call fails with [`ErrorKind::Exists`](crate::ErrorKind::Exists). Give each
-    /// tenant keys of its own, such as `acme/17`, and the key of a newcomer a prefix that the
-    /// filter lets pass.
-    ///
-    /// The filter runs without a lock and may use the index. It is called once for each version of
-    /// a document that may count. If other threads write similar documents meanwhile, those are
-    /// looked at, too; after 16 attempts the call fails with `Unsettled`. A panic of the filter
-    /// propagates, and the newcomer is not written.
-    ///
-    /// ```
-    /// # fn main() -> nearkin::Result<()> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let dir = folder.path().join("papers.nearkin");
-    /// use nearkin::{Admit, Index, Options, Params};
-    ///
-    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
-    /// let text = index.sketcher().text("the annual report of the harbour authority")?;
-    /// index.insert("north/1", &text)?;
-    /// let south = Admit::at(0.9).filter(|key, _payload| key.starts_with(b"south/"));
-    /// assert!(index.admit("south/1", &text, &south)?.is_admitted());
-    /// assert!(!index.admit("south/2", &text, &south)?.is_admitted());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn filter(self, filter: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'a) -> Self {
-        self.filter_document(move |seen| filter(seen.key, seen.payload))
-    }
-
-    /// Same as [`Admit::filter`], for a filter that also sees the time of stored documents, as
-    /// [`Query::filter_document`](crate::Query::filter_document) does: only documents of the last
-    /// week may reject a newcomer. Replaces the other filter.
-    #[must_use]
-    pub fn filter_document(
-        mut self,
-        filter: impl Fn(DocumentView<'_>) -> bool + Send + Sync + 'a,
-    ) -> Self {
-        self.filter = Some(Arc::new(filter));
-        self
-    }
-
-    /// A tenant's part of the index: the documents whose keys begin with this prefix. Only they may
-    /// reject a newcomer, be related to it, or be replaced by it, as with [`Admit::filter`]; and a
-    /// newcomer with another key is refused as `Invalid` before anything is written. End the prefix
-    /// with a byte that no tenant's name has: `acme/` is no part of `acme-2/`. Together with a
-    /// filter, a document counts if both let it pass.
-    ///
-    /// ```
-    /// # fn main() -> nearkin::Result<()> {
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let dir = folder.path().join("papers.nearkin");
-    /// use nearkin::{Admit, ErrorKind, Index, Options, Params};
-    ///
-    /// let index = Index::create(&dir, &Params::for_threshold(0.7).build()?, Options::default())?;
-    /// let text = index.sketcher().text("the annual report of the harbour authority")?;
-    /// for tenant in ["north/", "south/"] {
-    ///     let admit = Admit::at(0.9).prefix(tenant);
-    ///     assert!(index.admit(format!("{tenant}1"), &text, &admit)?.is_admitted());
-    ///     assert!(!index.admit(format!("{tenant}2"), &text, &admit)?.is_admitted());
-    /// }
-    /// let refused = index.admit("north/3", &text, &Admit::at(0.9).prefix("south/")).unwrap_err();
-    /// assert_eq!(refused.kind(), ErrorKind::Invalid);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
-        self.prefix = prefix.as_ref().to_vec();
-        self
-    }
-
-    /// Whether a document counts.
-    pub(super) fn passes(&self, seen: DocumentView<'_>) -> bool {
-        let Self { filter, prefix, .. } = self;
-        seen.key.starts_with(prefix) && filter.as_ref().is_none_or(|filter| filter(seen))
-    }
-
-    /// Whether some documents may not count.
-    pub(super) fn is_filtered(&self) -> bool {
-        self.filter.is_some() || !self.prefix.is_empty()
-    }
-
-    /// Gives up at this time: the call fails with
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the newcomer is not written.
-    /// Newcomers of the same call that were decided before are. The clock is read between blocks of
-    /// some hundred candidates, and before each document is compared. Default: never.
-    #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.stop.deadline = Some(deadline);
-        self
-    }
-
-    /// Gives up when this returns true, like [`Admit::deadline`]. `cancel` runs without a lock.
-    #[must_use]
-    pub fn cancel_if(mut self, cancel: impl Fn() -> bool + Send + Sync + 'a) -> Self {
-        self.stop.cancel = Some(Arc::new(cancel));
-        self
-    }
-
-    /// Maximum number of candidates that a newcomer is compared with; one that shares several bands
-    /// counts several times. With fewer comparisons a duplicate may be missed:
-    /// [`Admission::complete`](crate::Admission::complete) is false then. Default: all.
-    #[must_use]
-    pub fn max_candidates(mut self, candidates: usize) -> Self {
-        self.candidates_max = candidates;
-        self
-    }
-
     /// Whether the caller's code takes part in the decision. It must not run under the write lock.
     pub(super) fn calls_back(&self) -> bool {
-        self.is_filtered() || self.stop.may_come()
+        self.conditions.selection.is_some() || self.conditions.stop.may_come()
     }
 
     /// Checks the thresholds, and converts them to numbers of equal rows.
     pub(super) fn in_rows(&self, applied: &Snapshot) -> Result<AdmitTerms> {
-        let Self { reject, relate, keep, limit, candidates_max, .. } = *self;
-        let reject = reject.check()?;
+        let Self { conditions, relate, keep } = self;
+        let (relate, keep) = (*relate, *keep);
+        let Conditions { limit, candidates_max, .. } = *conditions;
+        let reject = conditions.check(applied.params().threshold())?;
         let reject_min = reject.equal_rows_min(applied.params());
         applied.refuse_if_closed()?;
         let related = |relate| -> Result<u32> {
@@ -322,21 +233,10 @@ impl AdmitTerms {
     }
 }
 
-/// The conditions, on one line; of the caller's code only that it is set.
 impl fmt::Debug for Admit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut admit = f.debug_struct("Admit");
-        admit.field("reject", &self.reject).field("relate", &self.relate);
-        admit.field("keep", &self.keep).field("limit", &self.limit);
-        let is_set = [
-            ("filter", self.filter.is_some()),
-            ("prefix", !self.prefix.is_empty()),
-            ("deadline", self.stop.deadline.is_some()),
-            ("cancel_if", self.stop.cancel.is_some()),
-        ];
-        for (name, _) in is_set.into_iter().filter(|(_, is_set)| *is_set) {
-            admit.field(name, &format_args!("set"));
-        }
-        admit.finish_non_exhaustive()
+        admit.field("conditions", &self.conditions).field("relate", &self.relate);
+        admit.field("keep", &self.keep).finish()
     }
 }

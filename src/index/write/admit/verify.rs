@@ -83,9 +83,8 @@ pub(crate) fn admit_verified(
     admit: &mut VerifiedAdmit<'_, '_>,
 ) -> Result<Vec<Admission>> {
     let VerifiedAdmit { admit, fetch } = admit;
-    let lowered = Admit { reject: admit.reject.for_verification(), ..admit.clone() };
-    let terms = lowered.in_rows(&core.snapshot())?;
-    let operations = admit::operations_of(core, newcomers, &admit.prefix)?;
+    let terms = admit.clone().for_verification().in_rows(&core.snapshot())?;
+    let operations = admit::operations_of(core, newcomers, admit)?;
     let mut originals = Vec::with_capacity(newcomers.len());
     for newcomer in newcomers {
         originals.push(newcomer.original.ok_or_else(|| {
@@ -98,7 +97,7 @@ pub(crate) fn admit_verified(
         let mut documents = LentDocuments { fresh: &fresh, fetch };
         let mut newcomer = Candidacy::new(operation, admit, terms);
         let (admission, change) = newcomer.decide(core, &mut |before, found, key| {
-            documents.verdict(original, admit, before, found, key)
+            documents.verdict(original, (terms.reject, admit.relate), before, found, key)
         })?;
         last = Some(change);
         if admission.is_admitted() {
@@ -122,7 +121,7 @@ impl LentDocuments<'_, '_> {
     fn verdict(
         &mut self,
         newcomer: &Original,
-        admit: &Admit<'_>,
+        thresholds: (Alike, Option<f64>),
         before: &Snapshot,
         found: Found,
         key: &[u8],
@@ -130,23 +129,27 @@ impl LentDocuments<'_, '_> {
         if let Some(other) = self.fresh.get(key)
             && before.is_stored_at(found.place, other)?
         {
-            return Ok(compare(newcomer, other, admit));
+            return Ok(compare(newcomer, other, thresholds));
         }
         match (self.fetch)(key)? {
             Some(other) if before.is_stored_at(found.place, &other)? => {
-                Ok(compare(newcomer, &other, admit))
+                Ok(compare(newcomer, &other, thresholds))
             }
             _ => Ok(Verdict::Unverified),
         }
     }
 }
 
-fn compare(newcomer: &Original, other: &Original, admit: &Admit<'_>) -> Verdict {
+fn compare(
+    newcomer: &Original,
+    other: &Original,
+    (reject, relate): (Alike, Option<f64>),
+) -> Verdict {
     let of = |alike: Alike| alike.overlap(newcomer, other);
-    if let Some(overlap) = of(admit.reject) {
+    if let Some(overlap) = of(reject) {
         return Verdict::Duplicate(overlap);
     }
-    match admit.relate.and_then(|relate| of(Alike::similar(relate))) {
+    match relate.and_then(|relate| of(Alike::similar(relate))) {
         Some(overlap) => Verdict::Related(overlap),
         None => Verdict::Unlike,
     }

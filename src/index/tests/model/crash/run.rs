@@ -5,6 +5,7 @@ use super::super::bench::{Backup, Bench, End};
 use super::super::model::Model;
 use super::super::model::put;
 use super::super::script::{ModelEdit, Op};
+use super::super::shown::Shown;
 use super::script::{CrashStep, HASHES, Script, Second};
 use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
 use crate::index::state::core::Core;
@@ -204,7 +205,7 @@ impl CrashRun {
                     if let Some(payload) = &payload {
                         newcomer = newcomer.payload(payload);
                     }
-                    let terms = terms(&law, &how);
+                    let terms = terms(&law, &how, &Shown::default());
                     admit::admit_all(core, &[newcomer], &terms)
                         .map(|admissions| admissions[0].change)
                 };
@@ -264,7 +265,7 @@ impl CrashRun {
             Second::Admit(how) => {
                 let (key, lanes, payload) = &how.newcomers[0];
                 let new = put(&self.bench.signature(lanes), payload.as_deref(), time);
-                model.admit(&self.bench.law, key, new, how);
+                model.admit(&self.bench.law, key, new, how, &Shown::default());
             }
         }
         model
