@@ -4,18 +4,13 @@
 //! later would need a call to C. So the program executes itself again, in the same process, with
 //! the option set.
 
-/// Name and value of the environment variable: milliseconds until freed memory is given back. The
-/// default is one second. With the default, a command that reads file after file takes more than
-/// twice the memory, because it allocates again before the freed memory is given back.
-pub(crate) const OPTION: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
-
 /// Makes the allocator give freed memory back at once. Restarts the program, so it must be called
 /// before anything else is done. If the restart fails, or if the user has set the option, the
 /// program continues unchanged.
 #[cfg(unix)]
 pub(crate) fn give_back_at_once() {
     use std::os::unix::process::CommandExt as _;
-    let (name, value) = OPTION;
+    let (name, value) = nearkin_input::formats::PURGE_OPTION;
     if std::env::var_os(name).is_some() {
         return;
     }

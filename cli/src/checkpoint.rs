@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::failure::Failure;
-use crate::on_disk;
-use crate::raw::STDIN;
 use crate::scratch;
+use nearkin_input::on_disk;
+use nearkin_input::raw::STDIN;
 
 /// Bytes hashed at the beginning of an input file.
 const HEAD_BYTES: u64 = 64 << 10;

@@ -39,13 +39,7 @@ impl Failure {
 
     /// An I/O error while reading a path that the user gave.
     pub(crate) fn reading(name: &Path, error: &io::Error) -> Self {
-        let advice = match error.kind() {
-            io::ErrorKind::NotFound => "check the path and the current directory",
-            io::ErrorKind::PermissionDenied => "check its permissions",
-            io::ErrorKind::IsADirectory => "name a file in it",
-            _ => "",
-        };
-        Self::new(format!("cannot read {}: {error}", name.display()), advice)
+        nearkin_input::Error::reading(name, error).into()
     }
 
     /// An I/O error while writing a path that the user gave.
@@ -126,6 +120,15 @@ impl Failure {
             format!("{reached}\n{}", self.advice)
         };
         self
+    }
+}
+
+impl From<nearkin_input::Error> for Failure {
+    fn from(error: nearkin_input::Error) -> Self {
+        let is_of_wrong_input = error.is_of_wrong_input();
+        let (message, advice) = error.into_parts();
+        let failure = Self::new(message, advice);
+        if is_of_wrong_input { failure.of_wrong_input() } else { failure }
     }
 }
 

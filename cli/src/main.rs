@@ -9,12 +9,9 @@ mod checkpoint;
 mod commands;
 mod ended;
 mod failure;
-mod formats;
 mod input;
 mod interrupt;
-mod on_disk;
 mod output;
-mod raw;
 mod scratch;
 mod threads;
 mod time;
@@ -26,8 +23,8 @@ use clap::Parser;
 use args::{Args, Command};
 use ended::Ended;
 use failure::Failure;
-use formats::decode;
 use input::doubts;
+use nearkin_input::formats::{self, decode};
 use output::Output;
 
 #[global_allocator]

@@ -51,9 +51,5 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
 
 /// The error if the system refuses a thread.
 pub(crate) fn refused(error: impl Display) -> Failure {
-    Failure::new(
-        format!("cannot start a thread: {error}"),
-        "raise the limits of threads and memory (`ulimit -u`, `ulimit -v`), or use \
-         --threads 1",
-    )
+    nearkin_input::Error::no_thread(error).into()
 }

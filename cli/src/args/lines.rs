@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::rows::RowsGiven;
-use crate::input::source::RowOptions;
+use nearkin_input::source::RowOptions;
 
 /// Options for exact similarity
 #[derive(Debug, clap::Args)]

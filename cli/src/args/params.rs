@@ -8,7 +8,7 @@ use std::path::Path;
 use nearkin::{Normalise, Params, ParamsBuilder, Preset, Scheme, Shingles, Windows};
 
 use crate::failure::Failure;
-use crate::input::files;
+use nearkin_input::files;
 
 /// Default threshold of a new index; the same as the library's.
 pub(crate) const THRESHOLD_DEFAULT: f64 = 0.7;

@@ -1,6 +1,6 @@
 //! Options for the rows of tables.
 
-use crate::input::source::{Mark, RowOptions};
+use nearkin_input::source::{Mark, RowOptions};
 
 /// Rows of tables
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use encoding_rs::Encoding;
 use nearkin::Keep;
 
-use crate::formats::decode;
+use nearkin_input::formats::decode;
 
 /// Parses a similarity: 0 to 1, or in percent.
 pub(crate) fn similarity(text: &str) -> Result<f64, String> {

@@ -2,7 +2,8 @@
 
 use std::env;
 
-use super::{Args, values};
+use super::Args;
+use super::values;
 use crate::failure::Failure;
 
 impl Args {

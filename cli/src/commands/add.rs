@@ -17,19 +17,19 @@ use crate::input::content::{Reading, Sketched};
 use crate::input::documents as input;
 use crate::input::documents::Input;
 use crate::input::doubts;
-use crate::input::fields::Fields;
-use crate::input::files::Files;
 use crate::input::opened;
 use crate::input::opened::Load;
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
-use crate::input::skips::Skips;
-use crate::input::sniff;
+use crate::input::skips::{self, Skips};
 use crate::input::table_file;
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{self, Output};
-use crate::raw::{self, Skipped};
+use nearkin_input::fields::Fields;
+use nearkin_input::files::Files;
+use nearkin_input::raw::Skipped;
+use nearkin_input::sniff;
 
 /// Maximum size of a batch. Well below the library's default maximum of 16 MiB, because the library
 /// adds bytes of its own per document.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
         &progress,
         |raw| reading.sketch(raw),
         |chunk, position| {
-            let (chunk, ended) = raw::strictly(safe.strict, chunk);
+            let (chunk, ended) = skips::strictly(safe.strict, chunk);
             let judged = skips.count(&chunk, &reading);
             write(&index, chunk, (&mut counts, &mut skips), &progress).and(ended)?;
             safe.reached(position, &index);

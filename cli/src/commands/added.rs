@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::documents::Position;
 use crate::input::doubts::Doubts;
 use crate::output::{counted, grouped};
-use crate::raw::{Reason, Skipped};
+use nearkin_input::raw::{Reason, Skipped};
 
 /// The checkpoint of a run, and whether skipped documents are errors.
 pub(crate) struct Safe<'a> {
@@ -140,7 +140,7 @@ impl fmt::Display for AddCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::Origin;
+    use nearkin_input::raw::Origin;
 
     #[test]
     fn the_summary_says_what_was_skipped_and_why() {

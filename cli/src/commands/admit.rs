@@ -16,19 +16,19 @@ use crate::failure::Failure;
 use crate::input::content::{Reading, Sketched};
 use crate::input::documents as input;
 use crate::input::documents::Input;
-use crate::input::files::Files;
 use crate::input::opened;
 use crate::input::opened::Load;
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
 use crate::input::repetitive;
 use crate::input::repetitive::Repetitive;
-use crate::input::skips::Skips;
-use crate::input::sniff;
+use crate::input::skips::{self, Skips};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
-use crate::raw::{self, Skipped};
+use nearkin_input::files::Files;
+use nearkin_input::raw::Skipped;
+use nearkin_input::sniff;
 
 /// Default of `--reject`. With `--contained` the default is 0, so that only containment decides.
 const REJECT_DEFAULT: f64 = 0.9;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
             Ok((sketched, variety.filter(|variety| variety.is_too_small(least))))
         },
         |chunk| {
-            let (chunk, ended) = raw::strictly(args.lines.strict, chunk);
+            let (chunk, ended) = skips::strictly(args.lines.strict, chunk);
             let judged = skips.count(&chunk, &reading);
             let counting = (&mut counts, &mut skips, &mut repetitive);
             admit(&index, &terms, chunk, counting, &progress, output).and(ended).and(judged)

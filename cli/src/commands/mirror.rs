@@ -35,16 +35,16 @@ use super::add;
 use crate::args::Mirror;
 use crate::ended::Ended;
 use crate::failure::Failure;
-use crate::input::fields::Fields;
 use crate::input::opened;
 use crate::input::opened::Load;
 use crate::interrupt;
 use crate::output::{self, Output};
-use crate::raw::{self, SkippedFiles};
 use carry_out::Run;
 use folder::Folder;
 use mounts::Mounts;
 use near::NearDuplicates;
+use nearkin_input::fields::Fields;
+use nearkin_input::raw::{self, SkippedFiles};
 use pass::{Mirroring, carry_out, check_not_empty, summarise, tell_absent};
 use plan::{check_folder, plan};
 use report::FileCounts;
@@ -160,7 +160,7 @@ pub(crate) fn follow(
         }
         for (kind, names) in counts.names {
             for name in &names {
-                raw::add_name(&mut skipped.names, kind, name);
+                raw::add_name(&mut skipped.names, kind, name, output::is_verbose());
             }
         }
         // This is only a cache: if it cannot be written, the next run reads the skipped files

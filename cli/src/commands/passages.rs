@@ -19,12 +19,12 @@ use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
-use crate::input::skips::Skips;
-use crate::input::sniff;
+use crate::input::skips::{self, Skips};
 use crate::output::progress::Progress;
 use crate::output::quoted;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
-use crate::raw::{self, Raw, Skipped};
+use nearkin_input::raw::{Raw, Skipped};
+use nearkin_input::sniff;
 
 /// Maximum size of a batch of several texts, well below the library's default maximum of 16 MiB. A
 /// single long text may exceed it.
@@ -54,7 +54,7 @@ pub(crate) fn add(
         progress,
         |raw| reading.prepare(raw, cutter),
         |chunk, position| {
-            let (chunk, ended) = raw::strictly(safe.strict, chunk);
+            let (chunk, ended) = skips::strictly(safe.strict, chunk);
             let judged = skips.count(&chunk, reading);
             write(&index, chunk, (counts, skips), progress).and(ended)?;
             safe.reached(position, index.index());

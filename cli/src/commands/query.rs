@@ -21,12 +21,12 @@ use crate::input::originals;
 use crate::input::originals::{ExactFields, Originals};
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
-use crate::input::skips::Skips;
-use crate::input::sniff;
+use crate::input::skips::{self, Skips};
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Table};
 use crate::output::{self, Output, lossy, visible};
-use crate::raw::{self, Raw, Skipped};
+use nearkin_input::raw::{Raw, Skipped};
+use nearkin_input::sniff;
 
 mod tally;
 
@@ -317,7 +317,7 @@ fn by_content(
                 }
                 Err(one) if context.strict => {
                     output.flush()?;
-                    return Err(raw::stopped_at(&one));
+                    return Err(skips::stopped_at(&one));
                 }
                 Err(one) => {
                     tally.skip(&one);

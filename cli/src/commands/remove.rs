@@ -12,13 +12,13 @@ use serde::Serialize;
 use crate::args::Remove;
 use crate::ended::Ended;
 use crate::failure::Failure;
-use crate::input::files;
-use crate::input::lines::Lines;
 use crate::input::opened;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{Output, counted, grouped, visible};
-use crate::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
+use nearkin_input::files;
+use nearkin_input::lines::Lines;
+use nearkin_input::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
 
 /// Keys per batch; with keys of maximum length a batch is about 4 MiB.
 const BATCH_KEYS: usize = 1_000;

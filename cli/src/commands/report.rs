@@ -27,11 +27,11 @@ use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
 use crate::input::documents as input;
-use crate::input::files;
 use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::interrupt;
 use crate::output::{self, Output, bytes, counted, grouped, visible};
+use nearkin_input::files;
 
 use data::Data;
 pub(crate) use links::Links;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{self, Identity, InputFile, NoteFolder};
 use crate::failure::Failure;
 use crate::input::documents::{Input, Position};
-use crate::input::fields::Fields;
-use crate::input::source::RowOptions;
 use crate::output::{self, grouped};
+use nearkin_input::fields::Fields;
+use nearkin_input::source::RowOptions;
 
 /// Name of the checkpoint in the index folder.
 const NAME: &str = "adding";

@@ -45,13 +45,13 @@ use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::input::content::Reading;
 use crate::input::documents as input;
-use crate::input::inside::Inside;
 use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::output::{self, Output, counted, grouped};
 use access::Access;
 use access_log::AccessLog;
 use listener::LimitedListener;
+use nearkin_input::inside::Inside;
 use served::Served;
 use shared::{Limits, Shared};
 

@@ -12,18 +12,18 @@ use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use super::doubts;
-use super::fields::{Content, Fields};
-use super::guess::Guess;
-use super::sets;
-use super::sniff;
-use super::source::Wanted;
 use crate::failure;
-use crate::formats;
-use crate::formats::decode::Decoded;
 use crate::output;
-use crate::raw::{
+use nearkin_input::fields::{Content, Fields};
+use nearkin_input::formats;
+use nearkin_input::formats::decode::Decoded;
+use nearkin_input::guess::Guess;
+use nearkin_input::raw::{
     DOCUMENT_BYTES_MAX, KEY_BYTES_MAX, Origin, PASSAGE_KEY_BYTES_MAX, Raw, Reason, Skipped,
 };
+use nearkin_input::sets;
+use nearkin_input::sniff;
+use nearkin_input::source::Wanted;
 
 /// Maximum size of a text's passages, which must fit into one batch of the library.
 const PREPARED_BYTES_MAX: usize = 15 << 20;

@@ -10,20 +10,20 @@ use bytes::Bytes;
 use nearkin::{Params, Scheme, Shingles};
 use serde::{Deserialize, Serialize};
 
-use super::fields::Fields;
-use super::files;
-use super::files::Files;
-#[cfg(test)]
-use super::lines::Lines;
-use super::records::Records;
-use super::sets::Sets;
 use super::shards;
-use super::source::{RowOptions, Wanted};
 use crate::args::{ExactGiven, LinesGiven};
 use crate::failure::Failure;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{self, counted};
-use crate::raw::{self, Origin, Raw};
+use nearkin_input::fields::Fields;
+use nearkin_input::files;
+use nearkin_input::files::Files;
+#[cfg(test)]
+use nearkin_input::lines::Lines;
+use nearkin_input::raw::{self, Origin, Raw};
+use nearkin_input::records::Records;
+use nearkin_input::sets::Sets;
+use nearkin_input::source::{RowOptions, Wanted};
 
 /// A sequence of documents from one of several kinds of input.
 pub(crate) enum Input {

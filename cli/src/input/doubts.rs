@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use crate::formats::decode::How;
 use crate::output::{self, counted, grouped, visible};
+use nearkin_input::formats::decode::How;
 
 /// Maximum number of files with many documents to name without `--verbose`.
 const NAMED_MAX: usize = 5;

@@ -15,11 +15,13 @@ use nearkin::{
 use crate::args::params::Given;
 use crate::args::{ContainedGiven, ExactGiven, Likeness};
 use crate::failure::Failure;
-#[cfg(windows)]
-use crate::input::files;
 use crate::output;
 #[cfg(windows)]
-use crate::{raw, scratch};
+use crate::scratch;
+#[cfg(windows)]
+use nearkin_input::files;
+#[cfg(windows)]
+use nearkin_input::raw;
 
 /// Warn if a match is found with a lower probability than this.
 const FOUND_MIN: f64 = 0.9;

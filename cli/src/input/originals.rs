@@ -15,19 +15,19 @@ use bytes::Bytes;
 use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 
 use super::content::Reading;
-use super::files;
-use super::guess::Spelling;
-use super::inside::Inside;
-use super::lines::Lines;
-use super::records::Records;
 use super::shards;
 use super::skips;
-use super::source;
 use crate::args::{ExactGiven, RowsGiven};
 use crate::failure::Failure;
-use crate::on_disk;
-use crate::raw::{self, Origin, Raw};
 use crate::scratch::{self, ReadAt};
+use nearkin_input::files;
+use nearkin_input::guess::Spelling;
+use nearkin_input::inside::Inside;
+use nearkin_input::lines::Lines;
+use nearkin_input::on_disk;
+use nearkin_input::raw::{self, Origin, Raw};
+use nearkin_input::records::Records;
+use nearkin_input::source;
 
 /// Maximum number of cached documents. The cache helps because pairs name the same documents
 /// repeatedly.
@@ -248,7 +248,7 @@ impl Originals {
             return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
         }
         let LinePlace { file, at, .. } = self.lines.get(key)?;
-        self.files.get(*file as usize)?.open(*at).and_then(|mut lines| lines.next()).ok()?
+        self.files.get(*file as usize)?.open(*at).ok()?.next().ok()?
     }
 
     /// The path of a document, and the metadata of its file; `None` if it is not a file.

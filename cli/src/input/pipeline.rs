@@ -13,8 +13,8 @@ use super::window::{Closing, Permit, Window};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::progress::Progress;
-use crate::raw::{Origin, Raw};
 use crate::threads;
+use nearkin_input::raw::{Origin, Raw};
 
 /// A chunk ends when it reaches one of these limits. At most five chunks exist at a time: one each
 /// in the reader, the workers and the sink, and one in each queue. [`Window`] allows fewer if
@@ -173,8 +173,8 @@ fn end<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::lines::Lines;
     use crate::output::progress::Unit;
+    use nearkin_input::lines::Lines;
     use std::io::{self, Cursor, Read};
 
     fn numbers(count: usize) -> Input {

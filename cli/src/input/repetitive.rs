@@ -7,7 +7,7 @@ use nearkin::{Params, Shingles, Variety};
 
 use crate::output::progress::Progress;
 use crate::output::{self, counted, grouped, visible};
-use crate::raw::Origin;
+use nearkin_input::raw::Origin;
 
 /// Maximum number of repetitive texts to name without `--verbose`.
 const NAMED_MAX: u64 = 5;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::source;
 use crate::failure::Failure;
 use crate::output::{self, counted};
-use crate::raw;
+use nearkin_input::raw;
+use nearkin_input::source;
 
 /// Replaces each folder by the files of rows in it: JSON lines, tables and Parquet, also
 /// compressed. Files and folders whose names begin with a dot or an underscore are left out, as

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use super::content::Reading;
-use super::guess::Spelling;
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use crate::output::{self, counted, grouped};
-use crate::raw::{self, Origin, Reason, Skipped};
+use nearkin_input::guess::Spelling;
+use nearkin_input::raw::{self, Origin, Reason, Skipped};
 
 /// The run stops after this many lines if all of them are malformed.
 const GIVE_UP: u64 = 1_000;
@@ -176,4 +176,24 @@ pub(crate) fn judge(
         Spelling::From => "give the same files that the documents were added from",
     });
     Err(Failure::new(message, advice).of_wrong_input())
+}
+
+/// For `--strict`: returns the documents before the first skipped one, and an error for that one.
+pub(crate) fn strictly<T>(
+    strict: bool,
+    mut chunk: Vec<Result<T, Skipped>>,
+) -> (Vec<Result<T, Skipped>>, Result<(), Failure>) {
+    let Some(first) = chunk.iter().position(Result::is_err).filter(|_| strict) else {
+        return (chunk, Ok(()));
+    };
+    let skipped = chunk.drain(first..).next().and_then(Result::err);
+    (chunk, skipped.map_or(Ok(()), |one| Err(stopped_at(&one))))
+}
+
+/// The error of `--strict` for a skipped document.
+pub(crate) fn stopped_at(skipped: &Skipped) -> Failure {
+    Failure::new(
+        skipped.to_string().replacen("skipped", "--strict: stopped at", 1),
+        "fix or remove the line, or drop --strict to skip such lines",
+    )
 }

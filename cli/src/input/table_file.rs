@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::files;
-use super::sets::{Grouping, Sets};
-use super::source;
-use super::source::{Cells, CsvTable, Row, RowOptions, Wrong};
 use crate::args::{Columns, TableGiven};
 use crate::failure::Failure;
 use crate::output;
 use crate::output::progress::{Progress, Unit};
+use nearkin_input::files;
+use nearkin_input::sets::{Grouping, Sets};
+use nearkin_input::source;
+use nearkin_input::source::{Cells, CsvTable, Row, RowOptions, Wrong};
 
 /// Groups the rows of a table into sets; also returns the number of unusable rows. A row that
 /// cannot be read is an error, unless lenient. So is a table of which more than half of the rows
@@ -61,7 +61,9 @@ pub(crate) fn read(
             Err(wrong) => Some(wrong),
         };
         match wrong {
-            Some(wrong) if !options.lenient => return Err(source::wrong_row(&name, &wrong)),
+            Some(wrong) if !options.lenient => {
+                return Err(source::wrong_row(&name, &wrong).into());
+            }
             Some(wrong) => counts.unfit(wrong.line),
             None => {}
         }

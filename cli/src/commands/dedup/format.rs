@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::input::source;
-use crate::input::source::{RowOptions, SourceKind};
-use crate::raw::STDIN;
+use nearkin_input::raw::STDIN;
+use nearkin_input::source;
+use nearkin_input::source::{RowOptions, SourceKind};
 
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

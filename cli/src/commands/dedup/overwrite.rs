@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 
 use super::request::Request;
 use crate::failure::Failure;
-use crate::input::files;
-use crate::input::source;
 use crate::scratch;
+use nearkin_input::files;
+use nearkin_input::source;
 
 /// Maximum length of the first line of DROPPED to inspect.
 const LINE_BYTES_MAX: u64 = 1 << 20;

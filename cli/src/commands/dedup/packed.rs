@@ -15,8 +15,8 @@ use rayon::prelude::*;
 
 use crate::checkpoint;
 use crate::failure::Failure;
-use crate::input::files;
 use crate::scratch;
+use nearkin_input::files;
 
 /// A block ends after the line with which it reaches this size. This is large enough for good
 /// compression.

@@ -14,19 +14,18 @@ use super::work::{Stage, Work};
 use crate::failure::Failure;
 use crate::input::content::{Reading, Sketched};
 use crate::input::documents::{Input, LineFiles, Position};
-use crate::input::guess::Spelling;
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
 use crate::input::repetitive::Repetitive;
 use crate::input::skips;
 use crate::input::skips::{LineCounts, Skips};
-use crate::input::source;
-use crate::input::source::Wanted;
 use crate::interrupt;
 use crate::output::progress::Progress;
-use crate::raw::STDIN;
-use crate::raw::{self, Origin, Raw, Reason, Skipped};
 use crate::scratch;
+use nearkin_input::guess::Spelling;
+use nearkin_input::raw::STDIN;
+use nearkin_input::raw::{Origin, Raw, Reason, Skipped};
+use nearkin_input::source;
 
 /// A line that is not skipped.
 enum ReadLine {
@@ -76,7 +75,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
         |raw| read(request, &reading, raw),
         |chunk, position| {
             let chunk = chunk.into_iter().collect::<nearkin::Result<Vec<_>>>()?;
-            let (chunk, ended) = raw::strictly(request.args.strict, chunk);
+            let (chunk, ended) = skips::strictly(request.args.strict, chunk);
             let judged = skips.count(&chunk, &reading);
             let found: Vec<_> = chunk.iter().flatten().filter_map(ReadLine::repetitive).collect();
             repetitive.add_lines(found.into_iter(), &progress);
@@ -111,7 +110,9 @@ pub(super) fn input(request: &Request<'_>, work: &Work, only: bool) -> Result<Li
         interrupt::check()?;
     }
     let lines = LineFiles::new(request.files, request.rows.clone())?.with_stdin_in(copy);
-    Ok(lines.with_columns(Wanted { only, ..request.fields.wanted() }))
+    let mut wanted = request.fields.wanted();
+    wanted.only = only;
+    Ok(lines.with_columns(wanted))
 }
 
 /// Sketches a line and looks it up in the archive.

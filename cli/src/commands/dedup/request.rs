@@ -14,14 +14,14 @@ use crate::args::{Dedup, LinesGiven};
 use crate::failure::Failure;
 use crate::input::content::Reading;
 use crate::input::documents as input;
-use crate::input::fields::Fields;
-use crate::input::files;
 use crate::input::opened;
 use crate::input::originals::Originals;
 use crate::input::shards;
-use crate::input::source::RowOptions;
-use crate::raw;
 use crate::scratch::Scratch;
+use nearkin_input::fields::Fields;
+use nearkin_input::files;
+use nearkin_input::raw;
+use nearkin_input::source::RowOptions;
 
 /// The checked request of a run.
 pub(super) struct Request<'a> {

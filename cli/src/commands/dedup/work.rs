@@ -26,13 +26,13 @@ use super::request::Request;
 use crate::checkpoint::{self, InputFile};
 use crate::failure::Failure;
 use crate::input::documents::Position;
-use crate::input::fields::Fields;
 use crate::input::opened;
-use crate::input::source::RowOptions;
-use crate::on_disk;
 use crate::output;
-use crate::raw::STDIN;
 use crate::scratch;
+use nearkin_input::fields::Fields;
+use nearkin_input::on_disk;
+use nearkin_input::raw::STDIN;
+use nearkin_input::source::RowOptions;
 
 /// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);

@@ -14,11 +14,11 @@ use super::request::Request;
 use super::work::{RunPlan, Stage, Work};
 use crate::failure::Failure;
 use crate::input::documents::{LineFiles, Position};
-use crate::input::records::Records;
 use crate::interrupt;
 use crate::output::lossy;
 use crate::output::progress::{Progress, Unit};
-use crate::raw::Reason;
+use nearkin_input::raw::Reason;
+use nearkin_input::records::Records;
 
 /// A checkpoint is written after this many bytes of input, at the end of a line; processing them
 /// takes about a quarter of a second. The positions of checkpoints depend only on the input, so

@@ -13,13 +13,13 @@ use super::request::Request;
 use super::work::Work;
 use super::write::{self, OriginalLine, changed};
 use crate::failure::Failure;
-use crate::input::files;
-use crate::input::source;
-use crate::input::source::{Row, RowCopy};
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
-use crate::raw::STDIN;
 use crate::scratch;
+use nearkin_input::files;
+use nearkin_input::raw::STDIN;
+use nearkin_input::source;
+use nearkin_input::source::{Row, RowCopy};
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
 pub(super) fn parquet(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {

@@ -19,8 +19,8 @@ use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::input::opened;
 use crate::output;
-use crate::raw::SkippedFiles;
 use crate::scratch::Scratch;
+use nearkin_input::raw::SkippedFiles;
 
 /// An index that was not used for this long is deleted.
 const UNUSED_MAX: Duration = Duration::from_secs(30 * 86_400);

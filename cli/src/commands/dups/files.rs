@@ -14,8 +14,8 @@ use crate::commands::mirror;
 use crate::commands::mirror::Selection;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::on_disk::{self, FileId};
-use crate::raw::{SkippedFiles, key_of};
+use nearkin_input::on_disk::{self, FileId};
+use nearkin_input::raw::{SkippedFiles, key_of};
 
 /// A path to a file.
 #[derive(Debug)]

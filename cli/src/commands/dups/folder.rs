@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::args::Dups;
 use crate::failure::Failure;
-use crate::on_disk;
-use crate::raw;
+use nearkin_input::on_disk;
+use nearkin_input::raw;
 
 /// A folder to search.
 pub(super) struct SearchedFolder {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::doubts;
 use crate::input::doubts::Doubts;
 use crate::output::{self, JsonBytes, Output, counted, grouped, visible};
-use crate::raw::{self, Reasons, SkippedFiles};
+use nearkin_input::raw::{self, Reasons, SkippedFiles};
 
 /// Maximum number of reasons to print without `--verbose`.
 const ADVICE_MAX: usize = 5;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::header::Header;
 use super::target::{Target, writing};
 use crate::failure::{self, Failure};
-use crate::input::files;
-use crate::input::lines::Lines;
-use crate::raw::Origin;
+use nearkin_input::files;
+use nearkin_input::lines::Lines;
+use nearkin_input::raw::Origin;
 
 /// A document as stored on a line.
 #[derive(Serialize, Deserialize)]

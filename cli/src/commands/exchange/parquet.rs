@@ -26,10 +26,10 @@ use nearkin::{Document, Params, Signature};
 use super::header::Header;
 use super::target::Target;
 use crate::failure::{self, Failure};
-use crate::input::files;
-use crate::input::source;
-use crate::input::source::{BoundedColumn, PagesBytes};
 use crate::output::counted;
+use nearkin_input::files;
+use nearkin_input::source;
+use nearkin_input::source::{BoundedColumn, PagesBytes};
 
 /// Key under which the header is stored in the file metadata.
 const HEADER: &str = "nearkin";

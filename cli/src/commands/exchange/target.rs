@@ -11,8 +11,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::input::files;
 use crate::scratch;
+use nearkin_input::files;
 
 /// Fails if there is a file that this command did not write: it is not replaced.
 pub(crate) fn keep_foreign(

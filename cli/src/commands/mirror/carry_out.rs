@@ -19,18 +19,18 @@ use super::report::{self, FileCounts};
 use super::skip_cache::{self, SkipCache};
 use super::store::Store;
 use crate::failure::Failure;
-use crate::formats;
 use crate::input::content::{Reading, Sketched};
 use crate::input::documents::Input;
-use crate::input::fields::Fields;
-use crate::input::files;
 use crate::input::pipeline;
 use crate::input::pipeline::Pace;
 use crate::input::skips::Skips;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{self, Output, grouped, visible};
-use crate::raw::{self, Names, Origin, Raw, Reason, Skipped};
+use nearkin_input::fields::Fields;
+use nearkin_input::files;
+use nearkin_input::formats;
+use nearkin_input::raw::{self, Names, Origin, Raw, Reason, Skipped};
 
 /// Maximum size of a batch, well below the library's default maximum of 16 MiB.
 const BATCH_BYTES_MAX: usize = 8 << 20;
@@ -277,7 +277,7 @@ impl Run<'_> {
                 if output::is_verbose() {
                     progress.note(format!("skipped {}: {kind} (as before)", visible(&name)));
                 } else {
-                    raw::add_name(&mut self.counts.names, kind, &name);
+                    raw::add_name(&mut self.counts.names, kind, &name, output::is_verbose());
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::failure::Failure;
-use crate::raw::{key_of, native};
+use nearkin_input::raw::{key_of, native};
 
 /// A folder as the user spelled it.
 #[derive(Debug, Clone)]

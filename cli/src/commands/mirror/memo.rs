@@ -88,7 +88,7 @@ pub(crate) struct Memo {
     /// Whether every later change to the file would show in `stat`. If not, the next run reads the
     /// file again.
     pub(crate) settled: bool,
-    /// Version of the text extraction: see [`crate::formats::maker`].
+    /// Version of the text extraction: see [`nearkin_input::formats::maker`].
     pub(crate) maker: u16,
     /// Hash of the file's resolved path: see [`super::folder::Folder::place`].
     pub(crate) place: u64,

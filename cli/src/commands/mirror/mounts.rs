@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use crate::checkpoint::{self, NoteFolder};
 use crate::failure::Failure;
-use crate::raw::{key_of, path_of};
+use nearkin_input::raw::{key_of, path_of};
 
 /// Name of the file with the mount points of all folders that an index follows.
 const NAME: &str = "mirror.mounts";

@@ -15,11 +15,11 @@ use super::mounts::{Absent, Mounts};
 use super::skip_cache::{self, Before, SkipCache};
 use super::walk::{Rules, Scope, WalkItem, lies_below, walk};
 use crate::failure::Failure;
-use crate::formats;
 use crate::interrupt;
 use crate::output::progress::{Progress, Unit};
-use crate::output::{counted, visible};
-use crate::raw::{self, Names, Origin, Reason, Reasons, Skipped, key_of, path_of};
+use crate::output::{self, counted, visible};
+use nearkin_input::formats;
+use nearkin_input::raw::{self, Names, Origin, Reason, Reasons, Skipped, key_of, path_of};
 
 /// What the index holds under the key of a file.
 #[derive(Debug, Clone, Copy)]
@@ -327,7 +327,7 @@ impl Planning<'_> {
         let before = self.skip_cache.before(mark, self.now)?;
         if let Before::Answer(kind, detail) | Before::Waits(kind, detail) = &before {
             *self.plan.skipped_before.entry((*kind, detail.clone())).or_default() += 1;
-            raw::add_name(&mut self.plan.names_before, kind, key);
+            raw::add_name(&mut self.plan.names_before, kind, key, output::is_verbose());
             self.plan.waiting += u64::from(matches!(before, Before::Waits(..)));
         }
         Some(before)

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::input::doubts::Doubts;
 use crate::output::{self, Output, counted, grouped, lossy, visible};
-use crate::raw::{self, Names, Reasons, Skipped};
+use nearkin_input::raw::{self, Names, Reasons, Skipped};
 
 /// Counts of files and documents by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -51,7 +51,7 @@ impl FileCounts {
     pub(crate) fn skip(&mut self, skipped: &Skipped) {
         self.skip_all((skipped.reason.kind(), skipped.reason.advice()), 1);
         if let Some(name) = skipped.key.as_deref().filter(|_| !output::is_verbose()) {
-            raw::add_name(&mut self.names, skipped.reason.kind(), name);
+            raw::add_name(&mut self.names, skipped.reason.kind(), name, output::is_verbose());
         }
     }
 

@@ -18,9 +18,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::memo::Stat;
 use crate::checkpoint::NoteFolder;
-use crate::formats;
-use crate::raw::Reason;
 use crate::scratch;
+use nearkin_input::formats;
+use nearkin_input::raw::Reason;
 
 /// Name of the cache file.
 const NAME: &str = "mirror.skipped";
@@ -40,7 +40,7 @@ const KINDS: [&str; 8] = [
     "unparsable",
 ];
 
-/// The kind of [`crate::raw::Reason::Failed`]: the file is read again after a while.
+/// The kind of [`nearkin_input::raw::Reason::Failed`]: the file is read again after a while.
 const FAILED: &str = "parser failed";
 
 /// Back-off after failures. The first retry is made by the next run, without waiting. Then the wait

@@ -14,9 +14,9 @@ use ignore::overrides::Override;
 
 use super::folder::Folder;
 use super::memo::Stat;
-use crate::input::files;
 use crate::output;
-use crate::raw::{Reason, key_of};
+use nearkin_input::files;
+use nearkin_input::raw::{Reason, key_of};
 
 /// The tool's own ignore file, with the syntax of .gitignore.
 const IGNORE_FILE: &str = ".nearkinignore";

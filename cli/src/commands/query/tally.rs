@@ -6,7 +6,7 @@ use nearkin::Answer;
 
 use crate::failure::Failure;
 use crate::output::{self, Output, counted, grouped};
-use crate::raw::{Origin, Reason, Skipped};
+use nearkin_input::raw::{Origin, Reason, Skipped};
 
 fn queries(count: u64) -> String {
     if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }

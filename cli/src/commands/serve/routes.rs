@@ -14,10 +14,19 @@ use super::description::AnswerContent::{Json, Lines, Media, OneOf};
 use super::description::{
     ANY, BODY, CHANGED, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
+use super::documents;
 use super::error_response::ErrorResponse;
+use super::guard;
+use super::lines;
+use super::listing;
+use super::page;
 use super::paths::{DOCUMENT, DOCUMENTS, TEXT};
+use super::query_handlers;
+use super::report;
+use super::search;
 use super::shared::Shared;
-use super::{documents, guard, lines, listing, page, query_handlers, report, search, state, texts};
+use super::state;
+use super::texts;
 
 /// A route: its path, its handler and, in tests, its description.
 struct Route {

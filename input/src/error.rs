@@ -1,0 +1,63 @@
+//! The error of reading, as a person reads it: what happened, and what to do.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why input cannot be read.
+#[derive(Debug)]
+pub struct Error {
+    message: String,
+    /// Advice on what to do next; empty if the message is enough.
+    advice: String,
+    is_of_wrong_input: bool,
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { message: message.into(), advice: advice.into(), is_of_wrong_input: false }
+    }
+
+    /// An I/O error while reading a path that the user gave.
+    pub fn reading(name: &Path, error: &io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => "check the path and the current directory",
+            io::ErrorKind::PermissionDenied => "check its permissions",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "",
+        };
+        Self::new(format!("cannot read {}: {error}", name.display()), advice)
+    }
+
+    /// The error if the system refuses a thread.
+    pub fn no_thread(error: impl fmt::Display) -> Self {
+        Self::new(
+            format!("cannot start a thread: {error}"),
+            "raise the limits of threads and memory (`ulimit -u`, `ulimit -v`), or use \
+             --threads 1",
+        )
+    }
+
+    /// Marks the error as caused by input in another format than the options say.
+    pub fn of_wrong_input(self) -> Self {
+        Self { is_of_wrong_input: true, ..self }
+    }
+
+    /// Whether the input is in another format than the options say, so that a retry fails again.
+    pub fn is_of_wrong_input(&self) -> bool {
+        self.is_of_wrong_input
+    }
+
+    /// The message and the advice on what to do next, which may be empty.
+    pub fn into_parts(self) -> (String, String) {
+        (self.message, self.advice)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

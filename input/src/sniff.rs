@@ -1,0 +1,200 @@
+//! Detects files that hold many documents (JSON lines, tables, Parquet) but were given as texts.
+//! Indexed as one text, such a file would be useless, and the command would seem to succeed. A file
+//! within a folder is indexed, but named.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::fields::Fields;
+use super::guess::{Guess, Spelling};
+use super::source;
+use crate::Error;
+
+/// Bytes inspected at the beginning of a file.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// If the file name does not end in .csv, .tsv or .tab, a table must have at least this many rows,
+/// and [`COLUMNS_MIN`] columns.
+const ROWS_MIN: usize = 5;
+const COLUMNS_MIN: usize = 3;
+
+/// The content of a file that holds many documents.
+enum Seen {
+    JsonLines(Guess),
+    Table(String),
+    Parquet,
+}
+
+/// Fails for files that hold many documents, unless `as_text` is set. Files found inside folders
+/// are named after they were read: see [`many_by_name`].
+pub fn check_are_texts(paths: &[PathBuf], as_text: bool) -> Result<(), Error> {
+    if as_text {
+        return Ok(());
+    }
+    for path in paths {
+        let name = path.display();
+        let (what, more) = match look(path) {
+            None => continue,
+            Some(Seen::Parquet) => ("a Parquet file", String::new()),
+            Some(Seen::Table(columns)) => (
+                "a table",
+                format!(
+                    " --key-field COLUMN --text-field COLUMN (columns: {columns}), as \
+                     --transactions {name} if each row is an item of a set"
+                ),
+            ),
+            Some(Seen::JsonLines(guess)) => {
+                let options = guess.options(Spelling::Lines);
+                ("lines of JSON", if options.is_empty() { options } else { format!(" {options}") })
+            }
+        };
+        return Err(Error::new(
+            format!("{name} holds many documents, not one text: it is {what}"),
+            format!("give it as --jsonl {name}{more}, or add --as-text to index it as one text"),
+        ));
+    }
+    Ok(())
+}
+
+/// What a file holds by its name and its text, and the option that reads it, if it holds many
+/// documents. For files in folders, which are read as texts.
+pub fn many_by_name(path: &Path, text: &str) -> Option<(&'static str, &'static str)> {
+    let name = path.file_name()?.to_str().unwrap_or_default().to_ascii_lowercase();
+    if !ends_in(&name, &[".jsonl", ".ndjson", ".ldjson", ".json", ".csv", ".tsv", ".tab"]) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let head = bytes.get(..usize::try_from(HEAD_BYTES).unwrap_or(0)).unwrap_or(bytes);
+    let whole = memchr::memrchr(b'\n', head).filter(|_| head.len() < bytes.len());
+    let head = &head[..whole.map_or(head.len(), |end| end + 1)];
+    match json_lines(head, &name).or_else(|| table(head, &name))? {
+        Seen::JsonLines(_) => Some(("many documents (lines of JSON)", "--jsonl")),
+        Seen::Table(_) => Some(("a table", "--jsonl")),
+        Seen::Parquet => None,
+    }
+}
+
+/// Detects the content of a file; returns `None` for a text. Also returns `None` for a file that
+/// cannot be read: the error is reported later, when the file is read as a document.
+fn look(path: &Path) -> Option<Seen> {
+    // A pipe can be read only once.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut magic = [0; 4];
+    File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    if magic == *b"PAR1" {
+        return Some(Seen::Parquet);
+    }
+    let mut head = Vec::new();
+    let reader = source::open(path, None).ok()?.reader;
+    reader.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    if head.len() as u64 == HEAD_BYTES {
+        let end = head.iter().rposition(|byte| *byte == b'\n')?;
+        head.truncate(end + 1);
+    }
+    let name = path.file_name()?.to_str().unwrap_or_default().to_ascii_lowercase();
+    json_lines(&head, &name).or_else(|| table(&head, &name))
+}
+
+fn ends_in(name: &str, endings: &[&str]) -> bool {
+    let plain = [".gz", ".zst", ".zstd"].iter().find_map(|packed| name.strip_suffix(packed));
+    endings.iter().any(|ending| plain.unwrap_or(name).ends_with(ending))
+}
+
+/// Detects JSON lines: the first two lines that are not blank are objects. A single line is enough
+/// if the file name says JSON lines.
+fn json_lines(head: &[u8], name: &str) -> Option<Seen> {
+    let fields = Fields::text("id", "text");
+    let lines = || head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let guess = Guess::from_line(&fields, lines().next()?)?;
+    let second = lines().nth(1).map(|line| Guess::from_line(&fields, line).is_some());
+    let is_named = ends_in(name, &[".jsonl", ".ndjson", ".ldjson"]);
+    second.unwrap_or(is_named).then_some(Seen::JsonLines(guess))
+}
+
+/// Detects a table: all rows have as many cells as the first row. Unless the file name is that of a
+/// table, the cells of the first row must also look like column names.
+fn table(head: &[u8], name: &str) -> Option<Seen> {
+    let is_named = ends_in(name, &[".csv", ".tsv", ".tab"]);
+    let delimiters: &[u8] = match is_named {
+        true if ends_in(name, &[".csv"]) => b",;",
+        true => b"\t",
+        false => b",;\t",
+    };
+    let (rows_min, columns_min) = if is_named { (2, 2) } else { (ROWS_MIN, COLUMNS_MIN) };
+    delimiters.iter().find_map(|delimiter| {
+        let mut reader = csv::ReaderBuilder::new();
+        let reader = reader.delimiter(*delimiter).has_headers(false).flexible(true);
+        let records: Vec<_> =
+            reader.from_reader(head).into_records().take(20).collect::<Result<_, _>>().ok()?;
+        let columns = records.first()?;
+        let fits = records.iter().all(|record| record.len() == columns.len())
+            && (is_named || columns.iter().all(is_a_name));
+        let enough = records.len() >= rows_min && columns.len() >= columns_min;
+        let names: Vec<_> = columns.iter().collect();
+        (fits && enough).then(|| Seen::Table(names.join(", ")))
+    })
+}
+
+fn is_a_name(cell: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
+    cell.len() <= 40 && cell.starts_with(char::is_alphabetic) && cell.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "scratch files are no index")]
+
+    use super::*;
+
+    fn seen(name: &str, content: &[u8]) -> &'static str {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        fs::write(&path, content).unwrap();
+        match look(&path) {
+            None => "text",
+            Some(Seen::JsonLines(_)) => "lines",
+            Some(Seen::Table(_)) => "table",
+            Some(Seen::Parquet) => "Parquet",
+        }
+    }
+
+    #[test]
+    fn what_a_file_holds_is_told_by_its_content() {
+        let lines = "{\"id\":1}\n\n{\"id\":2}\n";
+        for (name, content, expected) in [
+            ("a", lines, "lines"),
+            ("a.json", "{\"id\":1}\n", "text"),
+            ("a.jsonl", "{\"id\":1}\n", "lines"),
+            ("a.json", "{\n \"id\": 1\n}\n", "text"),
+            ("a.csv", "id,text\n1,a\n", "table"),
+            ("a.tsv", "id\ttext\n1\ta\n", "table"),
+            ("a.csv", "one, word\nand another line", "text"),
+            ("a.txt", "id;name;text\n1;2;3\n1;2;3\n1;2;3\n1;2;3\n", "table"),
+            (
+                "a.txt",
+                "One, two, three\nA, b, c\nHere, it, ends\nYes, it, does\nno, no, no",
+                "text",
+            ),
+            (
+                "a.txt",
+                "One, two: three\nA, b, c\nHere, it, ends\nYes, it, does\nno, no, no",
+                "text",
+            ),
+            ("a.txt", "a,b,c\n1,2,3\n", "text"),
+            ("a", "PAR1xxxx", "Parquet"),
+            ("a", "PAR", "text"),
+            ("a", "plain text\nof two lines", "text"),
+            ("a", "", "text"),
+        ] {
+            assert_eq!(seen(name, content.as_bytes()), expected, "{name}: {content}");
+        }
+        let long = [b"{\"id\":1}\n{\"id\":\"", &vec![b'x'; 70_000][..], b"\"}\n"].concat();
+        assert_eq!(seen("a", &long), "text", "the second line is not whole");
+        assert_eq!(seen("a.jsonl", &long), "lines");
+    }
+}

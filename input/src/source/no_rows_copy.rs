@@ -1,0 +1,54 @@
+//! Placeholder for copying Parquet rows in builds without Parquet support.
+
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// A row group; never constructed in this build.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceGroup {
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// A copy of Parquet rows; never constructed in this build.
+pub struct RowCopy<W: Write + Send>(PhantomData<W>);
+
+fn not_built(path: &Path) -> Error {
+    Error::new(
+        format!("{}: this build of nearkin has no Parquet support", path.display()),
+        "give a .jsonl file, or build nearkin with `--features full`",
+    )
+}
+
+/// Fails: this build reads no Parquet.
+pub fn check_same_columns(files: &[PathBuf]) -> Result<(), Error> {
+    Err(not_built(files.first().map_or(Path::new("the file"), PathBuf::as_path)))
+}
+
+impl<W: Write + Send> RowCopy<W> {
+    /// Fails: this build writes no Parquet.
+    pub fn new(_: &[PathBuf], out: &Path, _: W) -> Result<Self, Error> {
+        Err(not_built(out))
+    }
+
+    /// The row groups of all files.
+    #[expect(clippy::unused_self, reason = "other builds use it")]
+    pub fn groups(&self) -> Vec<SourceGroup> {
+        Vec::new()
+    }
+
+    /// Takes the next row group.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other builds use it")]
+    pub fn keep(&mut self, _: SourceGroup, _: Vec<bool>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Closes the file.
+    #[expect(clippy::unused_self, reason = "other builds use it")]
+    pub fn finish(self) -> Result<W, Error> {
+        Err(not_built(Path::new("the file")))
+    }
+}

@@ -1,0 +1,493 @@
+//! Reads the rows of a Parquet file as JSON lines: one object per row, with the selected columns.
+//!
+//! Row groups are read one by one, a few rows at a time. Memory use: the pages of the columns,
+//! which `bounded.rs` limits, plus about [`TEXT_BYTES`] of text: a large value is encoded in parts.
+
+#![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ::parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, DataType};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use serde::{Serialize, Serializer};
+use serde_json::Number;
+
+use super::bounded::{self, PagesBytes};
+use super::wanted::Wanted;
+use crate::Error as Failure;
+
+/// Encoded text is returned when it reaches this size. It is also the size of the parts in which a
+/// larger value is encoded.
+const TEXT_BYTES: usize = 1 << 20;
+
+/// Iterator state over the rows of a file.
+pub(crate) struct Rows {
+    file: SerializedFileReader<File>,
+    path: PathBuf,
+    columns: Vec<JsonColumn>,
+    /// The next row group to read.
+    group_next: usize,
+    /// The columns of the current row group, in the order of `columns`; empty between row groups.
+    readers: Vec<bounded::BoundedColumn>,
+    pages_bytes: PagesBytes,
+    /// Values that were read and are not yet encoded, of each column.
+    values: Vec<VecDeque<ColumnValue>>,
+    /// The next column to encode of the current row.
+    column_next: usize,
+    /// The value that is being encoded in parts.
+    large: Option<LargeText>,
+    /// Encoded text. The first `given` bytes have already been returned.
+    text: Vec<u8>,
+    given: usize,
+    taken: Arc<AtomicU64>,
+}
+
+/// A column that JSON lines can hold.
+#[derive(Debug)]
+struct JsonColumn {
+    name: String,
+    place: usize,
+    unsigned: bool,
+    /// The column's maximum definition level. A value is present at this level, and missing at all
+    /// lower ones.
+    present: i16,
+    /// For a list: the lowest definition level at which an item exists; the item may be null.
+    item: Option<i16>,
+}
+
+impl JsonColumn {
+    /// Returns `None` if the column is not text, numbers, booleans, or a list of these.
+    fn from_leaf(leaf: &ColumnDescriptor, place: usize) -> Option<Self> {
+        let parts = leaf.path().parts();
+        let (levels, present) = (leaf.max_rep_level(), leaf.max_def_level());
+        let decimal = matches!(leaf.logical_type_ref(), Some(LogicalType::Decimal { .. }))
+            || leaf.converted_type() == ConvertedType::DECIMAL;
+        let structure = levels > 1 || (levels == 1 && parts.len() > 3);
+        if structure || decimal || leaf.physical_type() == Physical::INT96 {
+            return None;
+        }
+        let optional = leaf.self_type().get_basic_info().repetition() == Repetition::OPTIONAL;
+        let unsigned = [
+            ConvertedType::UINT_8,
+            ConvertedType::UINT_16,
+            ConvertedType::UINT_32,
+            ConvertedType::UINT_64,
+        ];
+        Some(Self {
+            name: parts.first()?.clone(),
+            place,
+            unsigned: unsigned.contains(&leaf.converted_type()),
+            present,
+            item: (levels == 1).then_some(present - i16::from(optional)),
+        })
+    }
+}
+
+/// The name that selects a column: the path to it with dots, for a list the name of the list.
+fn name_of(leaf: &ColumnDescriptor, leaves: &BTreeMap<&str, usize>) -> String {
+    let parts = leaf.path().parts();
+    let root = parts[0].as_str();
+    if leaf.max_rep_level() > 0 && leaves[root] == 1 { root.to_owned() } else { parts.join(".") }
+}
+
+/// The number of leaves below each field.
+fn leaves_of(schema: &SchemaDescriptor) -> BTreeMap<&str, usize> {
+    let mut leaves = BTreeMap::new();
+    for leaf in schema.columns() {
+        *leaves.entry(leaf.path().parts()[0].as_str()).or_default() += 1;
+    }
+    leaves
+}
+
+/// The selected columns that JSON can hold, in the order of the file.
+fn columns(
+    schema: &SchemaDescriptor,
+    wanted: Option<&Wanted>,
+    path: &Path,
+) -> Result<Vec<JsonColumn>, Failure> {
+    let leaves = leaves_of(schema);
+    let all = schema.columns().iter().enumerate();
+    let unsupported = |name: &str| {
+        Failure::new(
+            format!("the column {name:?} of {} has an unsupported type", path.display()),
+            "use a column of text, numbers or lists of these",
+        )
+        .of_wrong_input()
+    };
+    let names: Vec<String> = schema.columns().iter().map(|leaf| name_of(leaf, &leaves)).collect();
+    let mut places = None;
+    if let Some(wanted) = wanted {
+        let is_group =
+            |name: &&String| !names.contains(*name) && leaves.contains_key(name.as_str());
+        if let Some(group) = [&wanted.key, &wanted.content].into_iter().find(is_group) {
+            return Err(unsupported(group));
+        }
+        places = wanted.places(path, &names)?;
+    }
+    let Some(places) = places else {
+        // A field with several leaves is a struct or a map.
+        let single = all.filter(|(_, leaf)| {
+            let parts = leaf.path().parts();
+            leaves[parts[0].as_str()] == 1 && (parts.len() == 1 || leaf.max_rep_level() > 0)
+        });
+        return Ok(single.filter_map(|(place, leaf)| JsonColumn::from_leaf(leaf, place)).collect());
+    };
+    let column = |place: usize| {
+        let column = JsonColumn::from_leaf(&schema.columns()[place], place);
+        let column = column.map(|column| JsonColumn { name: names[place].clone(), ..column });
+        column.ok_or_else(|| unsupported(&names[place]))
+    };
+    places.into_iter().map(column).collect()
+}
+
+/// The columns that JSON cannot represent faithfully: structs, maps, nested lists, and logical
+/// types beyond text, numbers and booleans, such as timestamps and decimals.
+pub fn not_for_json(path: &Path) -> Result<Vec<String>, Failure> {
+    let file = bounded::open(path)?;
+    let schema = file.metadata().file_metadata().schema_descr();
+    let mut found: Vec<String> = Vec::new();
+    let leaves = leaves_of(schema);
+    for (place, leaf) in schema.columns().iter().enumerate() {
+        let name = &leaf.path().parts()[0];
+        let is_flat = leaf.path().parts().len() == 1 || leaf.max_rep_level() > 0;
+        let survives = leaves[name.as_str()] == 1
+            && is_flat
+            && JsonColumn::from_leaf(leaf, place).is_some_and(|column| column.is_of_json(leaf));
+        if !survives && !found.contains(name) {
+            found.push(name.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Describes a Parquet error, and says what to do.
+pub(crate) fn explained(error: &ParquetError) -> String {
+    match error.to_string() {
+        said if said.contains("Disabled feature") => format!(
+            "its columns are compressed with {}; rewrite it with Snappy, Zstandard, gzip or none",
+            said.rsplit(' ').next().unwrap_or_default()
+        ),
+        said => said,
+    }
+}
+
+impl Rows {
+    pub(crate) fn open(
+        path: &Path,
+        wanted: Option<&Wanted>,
+        taken: Arc<AtomicU64>,
+    ) -> Result<Self, Failure> {
+        let file = bounded::open(path)?;
+        let schema = file.metadata().file_metadata().schema_descr();
+        let columns = columns(schema, wanted, path)?;
+        let (path, pages_bytes) = (path.to_owned(), PagesBytes::default());
+        let (readers, values, text) = (Vec::new(), Vec::new(), Vec::new());
+        let (group_next, column_next, given) = (0, 0, 0);
+        Ok(Self {
+            file,
+            path,
+            columns,
+            group_next,
+            readers,
+            pages_bytes,
+            values,
+            column_next,
+            large: None,
+            text,
+            given,
+            taken,
+        })
+    }
+
+    /// Encodes the next rows as lines. Returns false at the end of the file.
+    fn fill(&mut self) -> Result<bool, ParquetError> {
+        self.text.clear();
+        self.given = 0;
+        while self.text.len() < TEXT_BYTES {
+            if self.large.is_some() || self.column_next > 0 {
+                self.encode()?;
+            } else if self.values.iter().all(|values| !values.is_empty()) && !self.values.is_empty()
+            {
+                self.text.push(b'{');
+                self.encode()?;
+            } else if !self.read()? {
+                break;
+            }
+        }
+        Ok(!self.text.is_empty())
+    }
+
+    /// Reads the next rows, if necessary from the next row group. Returns false at the end of the
+    /// file.
+    fn read(&mut self) -> Result<bool, ParquetError> {
+        if self.readers.is_empty() {
+            if self.group_next >= self.file.num_row_groups() || self.columns.is_empty() {
+                return Ok(false);
+            }
+            let group = self.group_next;
+            self.group_next += 1;
+            let open = |column: &JsonColumn| {
+                let place = (group, column.place);
+                bounded::BoundedColumn::open(&self.file, &self.path, place, &self.pages_bytes)
+            };
+            self.readers = self.columns.iter().map(open).collect::<Result<_, _>>()?;
+            self.values = self.columns.iter().map(|_| VecDeque::new()).collect();
+            let bytes = self.file.metadata().row_group(group).compressed_size();
+            self.taken.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+        }
+        for ((column, reader), values) in
+            self.columns.iter().zip(&mut self.readers).zip(&mut self.values)
+        {
+            if values.is_empty() {
+                column.read_rows(reader, values)?;
+            }
+        }
+        if self.values.iter().any(VecDeque::is_empty) {
+            if self.values.iter().any(|values| !values.is_empty()) {
+                return Err(ParquetError::General("columns differ in length".to_owned()));
+            }
+            self.readers.clear();
+        }
+        Ok(true)
+    }
+
+    /// Encodes the next value of the current row, or the next part of a large one.
+    fn encode(&mut self) -> Result<(), ParquetError> {
+        let failed = |error: serde_json::Error| ParquetError::General(error.to_string());
+        if let Some(large) = &mut self.large {
+            if large.encode(&mut self.text).map_err(failed)? {
+                return Ok(());
+            }
+            self.large = None;
+        } else {
+            let at = self.column_next;
+            if at > 0 {
+                self.text.push(b',');
+            }
+            serde_json::to_writer(&mut self.text, &self.columns[at].name).map_err(failed)?;
+            self.text.push(b':');
+            let cell = self.values[at].pop_front().unwrap_or(ColumnValue::Null);
+            self.column_next += 1;
+            if let Some(large) = LargeText::from_cell(&cell) {
+                self.text.push(b'"');
+                self.large = Some(large);
+                return Ok(());
+            }
+            serde_json::to_writer(&mut self.text, &cell).map_err(failed)?;
+        }
+        if self.column_next == self.columns.len() {
+            self.text.extend_from_slice(b"}\n");
+            self.column_next = 0;
+        }
+        Ok(())
+    }
+}
+
+/// A text that is encoded in parts: as JSON it would be in memory a second time.
+struct LargeText {
+    bytes: ByteArray,
+    /// Number of bytes that are encoded.
+    done: usize,
+}
+
+impl LargeText {
+    /// Returns `None` if the value is small, or not a text.
+    fn from_cell(cell: &ColumnValue) -> Option<Self> {
+        let ColumnValue::Bytes(bytes) = cell else { return None };
+        let is_large = bytes.len() > TEXT_BYTES && std::str::from_utf8(bytes.data()).is_ok();
+        is_large.then(|| Self { bytes: bytes.clone(), done: 0 })
+    }
+
+    /// Appends the next part; at the end the quotation mark. Returns false at the end.
+    fn encode(&mut self, text: &mut Vec<u8>) -> Result<bool, serde_json::Error> {
+        let rest = &self.bytes.data()[self.done..];
+        if rest.is_empty() {
+            text.push(b'"');
+            return Ok(false);
+        }
+        let part = rest.get(..TEXT_BYTES).unwrap_or(rest);
+        // The whole value is UTF-8: only the last character of a part can be incomplete.
+        let part = match std::str::from_utf8(part) {
+            Ok(part) => part,
+            Err(error) => std::str::from_utf8(&part[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        self.done += part.len();
+        let encoded = serde_json::to_string(part)?;
+        // Without the quotation marks around it.
+        text.extend_from_slice(&encoded.as_bytes()[1..encoded.len() - 1]);
+        Ok(true)
+    }
+}
+
+/// A value that is not yet encoded. Bytes are not copied: many rows may have the same large value
+/// of a dictionary.
+#[derive(Debug)]
+enum ColumnValue {
+    Null,
+    Bytes(ByteArray),
+    Number(Number),
+    Bool(bool),
+    List(Vec<ColumnValue>),
+}
+
+impl Serialize for ColumnValue {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => to.serialize_none(),
+            Self::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
+                Ok(text) => to.serialize_str(text),
+                Err(_) => to.serialize_none(),
+            },
+            Self::Number(number) => number.serialize(to),
+            Self::Bool(value) => to.serialize_bool(*value),
+            Self::List(items) => to.collect_seq(items),
+        }
+    }
+}
+
+impl<T: Into<Number>> From<T> for ColumnValue {
+    fn from(number: T) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+fn float(value: f64) -> ColumnValue {
+    Number::from_f64(value).map_or(ColumnValue::Null, ColumnValue::Number)
+}
+
+impl JsonColumn {
+    /// Whether JSON represents this column faithfully.
+    fn is_of_json(&self, leaf: &ColumnDescriptor) -> bool {
+        let converted = leaf.converted_type();
+        let number = matches!(
+            leaf.physical_type(),
+            Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE
+        );
+        let signed = [
+            ConvertedType::INT_8,
+            ConvertedType::INT_16,
+            ConvertedType::INT_32,
+            ConvertedType::INT_64,
+        ];
+        let plain = converted == ConvertedType::NONE && leaf.logical_type_ref().is_none();
+        match leaf.physical_type() {
+            Physical::BOOLEAN => true,
+            Physical::BYTE_ARRAY => {
+                [ConvertedType::UTF8, ConvertedType::ENUM, ConvertedType::JSON].contains(&converted)
+            }
+            _ => number && (plain || self.unsigned || signed.contains(&converted)),
+        }
+    }
+
+    /// Reads the next rows; a missing value is null.
+    fn read_rows(
+        &self,
+        column: &mut bounded::BoundedColumn,
+        cells: &mut VecDeque<ColumnValue>,
+    ) -> Result<(), ParquetError> {
+        column.values.begin();
+        let rows = column.rows;
+        match &mut column.reader {
+            ColumnReader::ByteArrayColumnReader(column) => {
+                self.read(column, rows, cells, |value| ColumnValue::Bytes(value.clone()))
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(column) => {
+                self.read(column, rows, cells, |value| ColumnValue::Bytes((**value).clone()))
+            }
+            ColumnReader::Int32ColumnReader(column) if self.unsigned => {
+                self.read(column, rows, cells, |value| value.cast_unsigned().into())
+            }
+            ColumnReader::Int32ColumnReader(column) => {
+                self.read(column, rows, cells, |value| (*value).into())
+            }
+            ColumnReader::Int64ColumnReader(column) if self.unsigned => {
+                self.read(column, rows, cells, |value| value.cast_unsigned().into())
+            }
+            ColumnReader::Int64ColumnReader(column) => {
+                self.read(column, rows, cells, |value| (*value).into())
+            }
+            ColumnReader::BoolColumnReader(column) => {
+                self.read(column, rows, cells, |value| ColumnValue::Bool(*value))
+            }
+            ColumnReader::FloatColumnReader(column) => {
+                self.read(column, rows, cells, |value| float(f64::from(*value)))
+            }
+            ColumnReader::DoubleColumnReader(column) => {
+                self.read(column, rows, cells, |value| float(*value))
+            }
+            ColumnReader::Int96ColumnReader(_) => Err(ParquetError::General(format!(
+                "the column {:?} has an unsupported type",
+                self.name
+            ))),
+        }
+    }
+
+    fn read<T: DataType>(
+        &self,
+        column: &mut ColumnReaderImpl<T>,
+        rows: usize,
+        cells: &mut VecDeque<ColumnValue>,
+        cell: impl Fn(&T::T) -> ColumnValue,
+    ) -> Result<(), ParquetError> {
+        let (mut values, mut present, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        column.read_records(rows, Some(&mut present), Some(&mut repeated), &mut values)?;
+        let mut values = values.iter().map(cell);
+        if self.present == 0 {
+            cells.extend(values);
+            return Ok(());
+        }
+        for (at, level) in present.iter().enumerate() {
+            let found = (*level == self.present).then(|| values.next()).flatten();
+            let found = found.unwrap_or(ColumnValue::Null);
+            let Some(item) = self.item else {
+                cells.push_back(found);
+                continue;
+            };
+            if repeated.get(at).is_none_or(|again| *again == 0) {
+                // The level just below `item` means an empty list; lower levels mean that there is
+                // no list.
+                let is_there = *level >= item - 1;
+                cells.push_back(if is_there {
+                    ColumnValue::List(Vec::new())
+                } else {
+                    ColumnValue::Null
+                });
+            }
+            if *level >= item
+                && let Some(ColumnValue::List(items)) = cells.back_mut()
+            {
+                items.push(found);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Rows {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.text.len() {
+            let filled = self.fill().map_err(|error| io::Error::other(explained(&error)))?;
+            if !filled {
+                return Ok(0);
+            }
+        }
+        let rest = &self.text[self.given..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;
