@@ -8,47 +8,35 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
 
-use self::params::Given;
+use nearkin_folders::args::dups::Dups;
+use nearkin_folders::args::mirror::Mirror;
+use nearkin_kit::args::contained::ContainedGiven;
+use nearkin_kit::args::lines::{ExactGiven, LinesGiven};
+use nearkin_kit::args::params::Given;
+use nearkin_kit::args::rows::RowsGiven;
+use nearkin_kit::args::table::TableGiven;
+use nearkin_kit::args::ttl::TtlGiven;
+use nearkin_kit::args::values::{self, ClusterOrder, PairColumn, column, order, similarity};
+use nearkin_server::args::report::Report;
+use nearkin_server::args::serve::Serve;
 
 mod admit;
-mod contained;
 mod dedup;
-mod dups;
-mod lines;
 mod list;
 mod manual;
-mod mirror;
 mod remove;
-mod report;
-mod rows;
-mod serve;
-mod table;
 mod transfer;
-mod ttl;
 mod tune;
-pub(crate) mod values;
 mod variables;
 mod version;
 
 pub(crate) use admit::Admit;
-pub(crate) use contained::{ContainedGiven, Likeness};
 pub(crate) use dedup::Dedup;
-pub(crate) use dups::Dups;
-pub(crate) use lines::{ExactGiven, LinesGiven};
 pub(crate) use list::{Get, List};
 pub(crate) use manual::{Completions, Man};
-pub(crate) use mirror::Mirror;
 pub(crate) use remove::Remove;
-pub(crate) use report::Report;
-pub(crate) use rows::RowsGiven;
-pub(crate) use serve::{LogFormat, Serve};
-pub(crate) use table::{Columns, TableGiven};
 pub(crate) use transfer::{Export, Import, Rebuild};
-pub(crate) use ttl::TtlGiven;
 pub(crate) use tune::Tune;
-
-pub(crate) use values::{ClusterOrder, PairColumn, Stays};
-use values::{column, order, similarity};
 
 /// Heading of the options of all commands; they follow those of the command.
 const EVERYWHERE: &str = "Options of every command";
@@ -465,5 +453,3 @@ mod tests {
         assert!(refused("nearkin add i a --bands 4").contains("--rows-per-band"));
     }
 }
-
-pub(crate) mod params;

@@ -4,28 +4,19 @@
 
 mod allocator;
 mod args;
-mod base64;
-mod checkpoint;
 mod commands;
-mod ended;
-mod failure;
-mod input;
-mod interrupt;
-mod output;
-mod scratch;
-mod threads;
-mod time;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Args, Command};
-use ended::Ended;
-use failure::Failure;
-use input::doubts;
 use nearkin_input::formats::{self, decode};
-use output::Output;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::doubts;
+use nearkin_kit::output::{self, Output};
+use nearkin_kit::{interrupt, threads};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

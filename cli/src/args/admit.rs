@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
-use super::lines::LinesGiven;
-use super::params::Given;
-use super::ttl::TtlGiven;
-use super::values::{keep, similarity};
+use nearkin_kit::args::lines::LinesGiven;
+use nearkin_kit::args::params::Given;
+use nearkin_kit::args::ttl::TtlGiven;
+use nearkin_kit::args::values::{keep, similarity};
 
 /// Add documents, but reject duplicates of stored ones
 ///

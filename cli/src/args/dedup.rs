@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
-use super::lines::ExactGiven;
-use super::params::Given;
-use super::rows::RowsGiven;
-use super::values::{keep, similarity};
+use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::params::Given;
+use nearkin_kit::args::rows::RowsGiven;
+use nearkin_kit::args::values::{keep, similarity};
 
 /// Copy JSON lines or table rows, without near-duplicates of each other or of documents in an index
 ///

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::time;
+use nearkin_kit::time;
 
 /// Remove documents by key, by key prefix, or by age
 ///
@@ -32,7 +32,7 @@ pub(crate) struct Remove {
 
     /// Remove a document only if another one of similarity T or more stays, 0 to 1 or in percent;
     /// one that is named itself does not count. For a list made earlier, such as that of `report`
-    #[arg(long, value_name = "T", value_parser = super::values::similarity)]
+    #[arg(long, value_name = "T", value_parser = nearkin_kit::args::values::similarity)]
     #[arg(conflicts_with_all = ["prefix", "before"])]
     pub(crate) if_similar: Option<f64>,
 

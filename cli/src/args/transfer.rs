@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::params::Given;
+use nearkin_kit::args::params::Given;
 
 /// Write all documents of an index to a file: JSON lines, or Parquet
 ///

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::lines::LinesGiven;
-use super::params::Given;
+use nearkin_kit::args::lines::LinesGiven;
+use nearkin_kit::args::params::Given;
 
 /// Show the cost and recall of band settings, for a threshold or on your own documents
 ///

@@ -3,8 +3,8 @@
 use std::env;
 
 use super::Args;
-use super::values;
-use crate::failure::Failure;
+use nearkin_kit::args::values;
+use nearkin_kit::failure::Failure;
 
 impl Args {
     /// Fills the options that were not given from their variables.

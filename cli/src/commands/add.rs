@@ -2,34 +2,31 @@
 //!
 //! This module counts and reports. Reading documents is the task of `input` and `lines`.
 
-use std::path::Path;
-
-use nearkin::{Batch, Edit, Index, Params, Shingles};
+use nearkin::{Batch, Edit, Index, Params};
 
 use super::added::{AddCounts, Safe};
 use super::passages;
 use super::resume::Resume;
 use crate::args::Add;
-use crate::args::params::Given;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::{Reading, Sketched};
-use crate::input::documents as input;
-use crate::input::documents::Input;
-use crate::input::doubts;
-use crate::input::opened;
-use crate::input::opened::Load;
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::skips::{self, Skips};
-use crate::input::table_file;
-use crate::interrupt;
-use crate::output::progress::Progress;
-use crate::output::{self, Output};
 use nearkin_input::fields::Fields;
 use nearkin_input::files::Files;
 use nearkin_input::raw::Skipped;
 use nearkin_input::sniff;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::{Reading, Sketched};
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::documents::Input;
+use nearkin_kit::input::doubts;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::opened::Load;
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::skips::{self, Skips};
+use nearkin_kit::input::table_file;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::output::{self, Output};
 
 /// Maximum size of a batch. Well below the library's default maximum of 16 MiB, because the library
 /// adds bytes of its own per document.
@@ -52,7 +49,9 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     let load = Load::expiring(args.ttl.ttl);
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =
-        open(&args.index, &args.given, &load, sets, |params| fields(args, params))?;
+        opened::open_or_create(&args.index, &args.given, &load, sets, |params| {
+            fields(args, params)
+        })?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others.of_fields(&fields),
@@ -116,34 +115,6 @@ fn report(
         output.line(counts)?;
     }
     Ok(())
-}
-
-/// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
-/// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
-/// the fields to read in each line, or an error if the index does not accept such input.
-pub(crate) fn open(
-    dir: &Path,
-    given: &Given,
-    load: &Load,
-    sets: bool,
-    fields: impl Fn(&Params) -> Result<Fields, Failure>,
-) -> Result<(Index, Fields), Failure> {
-    if opened::exists(dir)? {
-        let index = opened::to_add(dir, given, load)?;
-        let fields = fields(index.params())?;
-        return Ok((index, fields));
-    }
-    let mut given = given.clone();
-    if sets {
-        // With sets as input, only the shingles `items` are possible.
-        given = given.or_shingles(Shingles::Items);
-    }
-    let params = given.params()?;
-    // Checked before the index is created: input that does not fit must not leave an empty index.
-    let fields = fields(&params)?;
-    let index = opened::create(dir, &params, load)?;
-    output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
-    Ok((index, fields))
 }
 
 /// The fields to read in each line; an error if the index does not accept this kind of input.

@@ -7,11 +7,11 @@ use nearkin::{Batch, Index, Outcome};
 use serde::Serialize;
 
 use super::resume::Resume;
-use crate::failure::Failure;
-use crate::input::documents::Position;
-use crate::input::doubts::Doubts;
-use crate::output::{counted, grouped};
 use nearkin_input::raw::{Reason, Skipped};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::documents::Position;
+use nearkin_kit::input::doubts::Doubts;
+use nearkin_kit::output::{counted, grouped};
 
 /// The checkpoint of a run, and whether skipped documents are errors.
 pub(crate) struct Safe<'a> {

@@ -7,28 +7,27 @@ use std::fmt;
 use nearkin::{Admission, Alike, Decision, Index, Match, Newcomer, Outcome, Params, Variety};
 use serde::Serialize;
 
-use super::add;
-use super::pairs::contained;
-use super::query::MatchObject;
+use super::match_object::MatchObject;
 use crate::args::Admit;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::{Reading, Sketched};
-use crate::input::documents as input;
-use crate::input::documents::Input;
-use crate::input::opened;
-use crate::input::opened::Load;
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::repetitive;
-use crate::input::repetitive::Repetitive;
-use crate::input::skips::{self, Skips};
-use crate::interrupt;
-use crate::output::progress::Progress;
-use crate::output::{self, Output, counted, grouped, lossy, visible};
 use nearkin_input::files::Files;
 use nearkin_input::raw::Skipped;
 use nearkin_input::sniff;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::{Reading, Sketched};
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::documents::Input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::opened::Load;
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::repetitive;
+use nearkin_kit::input::repetitive::Repetitive;
+use nearkin_kit::input::skips::{self, Skips};
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::output::table;
+use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
 
 /// Default of `--reject`. With `--contained` the default is 0, so that only containment decides.
 const REJECT_DEFAULT: f64 = 0.9;
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
         input::fields(&args.lines, params)
     };
     let load = Load::expiring(args.ttl.ttl);
-    let (index, fields) = add::open(&args.index, &given, &load, sets, fields)?;
+    let (index, fields) = opened::open_or_create(&args.index, &given, &load, sets, fields)?;
     let params = index.params().clone();
     match args.contained {
         Some(contained) => opened::warn_if_contained_are_missed(&params, contained),
@@ -219,7 +218,7 @@ fn print(
     {
         let one = |found: &Match| {
             let contained = match found.containment {
-                Some(_) => format!(", contained {}", contained(found.containment)),
+                Some(_) => format!(", contained {}", table::contained(found.containment)),
                 None => String::new(),
             };
             format!("{} ({:.3}{contained})", visible(&found.key), found.similarity)

@@ -8,18 +8,18 @@ use std::collections::HashSet;
 use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
 
-use super::pairs::unfinished;
-use crate::args::{ClusterOrder, Clusters};
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::Reading;
-use crate::input::documents as input;
-use crate::input::opened;
-use crate::input::originals::Originals;
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
-use crate::output::{self, Output, counted, grouped, lossy, visible};
-use crate::time::{DAY_MS, day};
+use crate::args::Clusters;
+use nearkin_kit::args::values::ClusterOrder;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::originals::Originals;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::time::{DAY_MS, day};
 
 /// Maximum number of days listed per cluster. If documents were added on more days, a summary is
 /// printed instead.
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
             index.snapshot().exact_clusters(alike, fetch, &mut progress.callback())
         }
     };
-    let clusters = clusters.map_err(|error| unfinished(error.into()))?;
+    let clusters = clusters.map_err(|error| Failure::on_results(error.into()))?;
     drop(progress);
     let snapshot = index.snapshot();
     let originals = originals.as_ref();
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     let limit = args.limit.unwrap_or(usize::MAX) as u64;
     for cluster in clusters {
         let cluster = cluster?;
-        interrupt::check().map_err(unfinished)?;
+        interrupt::check().map_err(Failure::on_results)?;
         count += 1;
         documents += cluster.size();
         if args.sort.is_some() {
@@ -183,7 +183,7 @@ fn in_order(
     }
     let measured = clusters.into_iter().filter_map(|cluster| {
         let measure = || {
-            interrupt::check().map_err(unfinished)?;
+            interrupt::check().map_err(Failure::on_results)?;
             measuring.measure(cluster)
         };
         measure().transpose()

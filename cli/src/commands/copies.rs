@@ -8,11 +8,11 @@ use nearkin::{Error, ErrorKind, Index, Options};
 use serde::Serialize;
 
 use crate::args::{Backup, Salvage};
-use crate::ended::Ended;
-use crate::failure::{self, Failure};
-use crate::input::opened;
-use crate::interrupt;
-use crate::output::{self, Output, counted};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::input::opened;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::{self, Output, counted};
 
 /// Advice on what to do with an unfinished copy.
 fn again(folder: &Path) -> String {

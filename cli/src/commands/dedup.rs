@@ -33,13 +33,13 @@ use std::io::{self, Read as _};
 use serde::Serialize;
 
 use crate::args::Dedup;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::repetitive;
-use crate::input::shards;
-use crate::input::skips;
-use crate::interrupt;
-use crate::output::{self, Output, counted, grouped};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::repetitive;
+use nearkin_kit::input::shards;
+use nearkin_kit::input::skips;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::{self, Output, counted, grouped};
 
 use counts::DedupCounts;
 use format::OutputFormat;
@@ -48,7 +48,7 @@ use work::{Stage, Work};
 
 pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
-    crate::threads::start_pool()?;
+    nearkin_kit::threads::start_pool()?;
     let files = shards::expand(&args.files)?;
     let request = Request::new(args, &files)?;
     let mut work = Work::open(&request)?;

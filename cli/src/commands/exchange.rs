@@ -10,16 +10,14 @@ mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "exchange/no_parquet.rs"]
 mod parquet;
-mod target;
 
 pub(crate) use header::Header;
-pub(crate) use target::{Target, keep_foreign, writing};
 
 use std::path::Path;
 
 use nearkin::{Document, Params};
 
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// The format of an export, from the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

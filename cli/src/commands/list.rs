@@ -6,13 +6,13 @@ use nearkin::Document;
 use serde::Serialize;
 
 use crate::args::{Get, List};
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::opened;
-use crate::interrupt;
-use crate::output::table::{Align, Table};
-use crate::output::{self, Output, counted, grouped, lossy, visible};
-use crate::time;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::opened;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::table::{Align, Table};
+use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
+use nearkin_kit::time;
 
 #[derive(Serialize)]
 struct KeyObject<'a> {

@@ -11,11 +11,10 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man as Page;
 use serde::Serialize;
 
-use super::exchange::writing;
 use crate::args::{Args, Completions, Man};
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::output::{Output, counted};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::output::{Output, counted};
 
 /// The name of the command to complete.
 const NAME: &str = "nearkin";
@@ -39,11 +38,11 @@ pub(crate) fn man(args: &Man, output: &mut Output) -> Result<Ended, Failure> {
         output.bytes(&page(&command)?)?;
         return Ok(Ended::Well);
     };
-    fs::create_dir_all(out).map_err(|error| writing(out, &error))?;
+    fs::create_dir_all(out).map_err(|error| Failure::writing(out, &error))?;
     let mut pages = 0;
     for one in std::iter::once(&command).chain(command.get_subcommands()) {
         let path = out.join(format!("{}.1", name_of(one)));
-        fs::write(&path, page(one)?).map_err(|error| writing(&path, &error))?;
+        fs::write(&path, page(one)?).map_err(|error| Failure::writing(&path, &error))?;
         pages += 1;
     }
     let out = &out.display().to_string();

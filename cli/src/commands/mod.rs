@@ -1,7 +1,7 @@
 //! The commands, one file or folder each, and which of them runs.
 //!
-//! A command parses what it was given, calls the library, and prints. The only wing that knows the
-//! others; no file of another wing names a command.
+//! A command parses what it was given, calls the library, and prints. Those that are large have
+//! packages of their own: `nearkin-folders` and `nearkin-server`.
 
 mod add;
 mod added;
@@ -9,31 +9,26 @@ mod admit;
 mod clusters;
 mod copies;
 mod dedup;
-mod dups;
 mod exchange;
 mod list;
 mod maintain;
 mod manual;
-mod mirror;
+mod match_object;
 mod pairs;
 mod passages;
 mod query;
 mod remove;
-mod report;
 mod resume;
-#[cfg(feature = "serve")]
-mod serve;
-#[cfg(not(feature = "serve"))]
-#[path = "serve/no_serve.rs"]
-mod serve;
 mod transfer;
 mod tune;
 
 use crate::args::Command;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::opened::leaving_nothing;
-use crate::output::Output;
+use nearkin_folders::{dups, mirror};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::opened::leaving_nothing;
+use nearkin_kit::output::Output;
+use nearkin_server::{report, serve};
 
 /// Runs a command. `Ok` is the status of a command that did what it was asked to.
 pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failure> {

@@ -4,21 +4,23 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use nearkin::{Alike, Collapsed, Containment, Exact, Overlap, Pair, Reader};
+use nearkin::{Alike, Collapsed, Exact, Overlap, Pair, Reader};
 use serde::Serialize;
 
-use crate::args::{Likeness, PairColumn, Pairs};
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::Reading;
-use crate::input::documents as input;
-use crate::input::opened;
-use crate::input::originals;
-use crate::input::originals::{ExactFields, Originals};
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
-use crate::output::table::{Align, Table};
-use crate::output::{self, Output, counted, grouped, lossy, visible};
+use crate::args::Pairs;
+use nearkin_kit::args::contained::Likeness;
+use nearkin_kit::args::values::PairColumn;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::originals;
+use nearkin_kit::input::originals::{ExactFields, Originals};
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::table::{self, Align, Table};
+use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
 
 #[derive(Serialize)]
 struct PairObject<'a> {
@@ -60,7 +62,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let limit = args.limit.unwrap_or(u64::MAX);
     while let Some(pair) = found.next() {
         progress.reached(found.progress().done);
-        interrupt::check().map_err(unfinished)?;
+        interrupt::check().map_err(Failure::on_results)?;
         if let Some(by) = args.sort {
             sorted.extend(printer.ranked(pair?, by)?);
         } else if printer.count < limit {
@@ -99,12 +101,6 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     Ok(Ended::Well)
 }
 
-/// Adds the advice for an interruption: pairs are only printed and not stored, so the next run
-/// starts from the beginning.
-pub(crate) fn unfinished(failure: Failure) -> Failure {
-    failure.advise_if_interrupted("the results are incomplete; run the command again")
-}
-
 #[derive(Serialize)]
 struct CrowdObject<'a> {
     crowd: &'a str,
@@ -131,14 +127,14 @@ fn collapsed(
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let found = index.pairs(alike)?.cancel_if(interrupt::came).collapse();
-    interrupt::check().map_err(unfinished)?;
+    interrupt::check().map_err(Failure::on_results)?;
     let mut found = found?;
     let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];
     let mut table = (!output.json()).then(|| Table::new(columns));
     let (mut sorted, mut crowds, mut pairs) = (Vec::new(), 0, 0);
     while let Some(one) = found.next() {
         progress.reached(found.progress().done);
-        interrupt::check().map_err(unfinished)?;
+        interrupt::check().map_err(Failure::on_results)?;
         let one = one?;
         match one {
             Collapsed::Crowd { .. } => crowds += 1,
@@ -204,13 +200,6 @@ fn print_collapsed(
             b_count: *b_count,
         }),
     }
-}
-
-/// The estimated containment, as a table cell.
-pub(crate) fn contained(containment: Option<Containment>) -> String {
-    containment.map_or_else(String::new, |containment| {
-        format!("{:.2}+-{:.2}", containment.estimate, containment.standard_error)
-    })
 }
 
 /// The value of a pair in a column. If the documents were compared, -1 where that was not possible.
@@ -315,7 +304,7 @@ impl<'a> Printer<'a> {
         };
         let contained = match exact {
             Some(_) => originals::contained_cell(exact),
-            None => contained(pair.containment),
+            None => table::contained(pair.containment),
         };
         let exact = exact.map_or_else(String::new, originals::cell);
         let (a, b) = (visible(&pair.a), visible(&pair.b));

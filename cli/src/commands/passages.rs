@@ -10,21 +10,21 @@ use serde::Serialize;
 
 use super::added::{AddCounts, Safe};
 use crate::args::Query;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::Reading;
-use crate::input::documents as input;
-use crate::input::documents::Input;
-use crate::input::opened;
-use crate::input::originals::Originals;
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::skips::{self, Skips};
-use crate::output::progress::Progress;
-use crate::output::quoted;
-use crate::output::{self, Output, counted, grouped, lossy, visible};
 use nearkin_input::raw::{Raw, Skipped};
 use nearkin_input::sniff;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::documents::Input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::originals::Originals;
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::skips::{self, Skips};
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::output::quoted;
+use nearkin_kit::output::{self, Output, counted, grouped, lossy, visible};
 
 /// Maximum size of a batch of several texts, well below the library's default maximum of 16 MiB. A
 /// single long text may exceed it.

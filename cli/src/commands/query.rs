@@ -3,30 +3,29 @@
 //!
 //! This module prints answers. Reading documents is the task of `input`.
 
-use std::borrow::Cow;
-
 use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
-use super::pairs::contained;
+use super::match_object::MatchObject;
 use super::passages;
-use crate::args::{Likeness, Query};
-use crate::ended::Ended;
-use crate::failure::{self, Failure};
-use crate::input::content::Reading;
-use crate::input::documents as input;
-use crate::input::documents::Input;
-use crate::input::opened;
-use crate::input::originals;
-use crate::input::originals::{ExactFields, Originals};
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::skips::{self, Skips};
-use crate::output::progress::Progress;
-use crate::output::table::{Align, Table};
-use crate::output::{self, Output, lossy, visible};
+use crate::args::Query;
 use nearkin_input::raw::{Raw, Skipped};
 use nearkin_input::sniff;
+use nearkin_kit::args::contained::Likeness;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::documents::Input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::originals;
+use nearkin_kit::input::originals::{ExactFields, Originals};
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::skips::{self, Skips};
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::output::table::{self, Align, Table};
+use nearkin_kit::output::{self, Output, lossy, visible};
 
 mod tally;
 
@@ -269,7 +268,7 @@ fn print_table(
         let [similarity, error, key] = cells(found);
         let contained = match context.originals {
             Some(_) => originals::contained_cell(exact),
-            None => contained(found.containment),
+            None => table::contained(found.containment),
         };
         let exact = exact.map_or_else(String::new, originals::cell);
         table.row([contained, exact, similarity, error, key], output)?;
@@ -406,27 +405,6 @@ fn not_asked(skipped: &Skipped) -> Failure {
     )
 }
 
-/// A match as JSON.
-#[derive(Serialize)]
-pub(crate) struct MatchObject<'a> {
-    key: Cow<'a, str>,
-    similarity: f64,
-    standard_error: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contained: Option<f64>,
-}
-
-impl<'a> MatchObject<'a> {
-    pub(crate) fn new(found: &'a Match) -> Self {
-        Self {
-            key: lossy(&found.key),
-            similarity: found.similarity,
-            standard_error: found.standard_error,
-            contained: found.containment.map(|containment| containment.estimate),
-        }
-    }
-}
-
 /// A match of a query as JSON.
 #[derive(Serialize)]
 struct AnswerObject<'a> {
@@ -464,7 +442,7 @@ fn print_block(name: &[u8], answer: &Verified, output: &mut Output) -> Result<()
     for (found, exact) in answer.matches() {
         let contained = match (found.containment, exact) {
             (Some(_), Some(_)) => format!("{:>5}  ", originals::contained_cell(exact)),
-            (Some(_), None) => format!("{}  ", contained(found.containment)),
+            (Some(_), None) => format!("{}  ", table::contained(found.containment)),
             (None, _) => String::new(),
         };
         let exact = exact.map(|exact| format!("{:>7}  ", originals::cell(exact)));

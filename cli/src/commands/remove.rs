@@ -10,15 +10,15 @@ use nearkin::{Batch, Index, Outcome};
 use serde::Serialize;
 
 use crate::args::Remove;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::opened;
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
-use crate::output::{Output, counted, grouped, visible};
 use nearkin_input::files;
 use nearkin_input::lines::Lines;
 use nearkin_input::raw::{KEY_BYTES_MAX, PASSAGE_KEY_BYTES_MAX, key_of};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::opened;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::{Output, counted, grouped, visible};
 
 /// Keys per batch; with keys of maximum length a batch is about 4 MiB.
 const BATCH_KEYS: usize = 1_000;

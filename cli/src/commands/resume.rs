@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use nearkin::Index;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{self, Identity, InputFile, NoteFolder};
-use crate::failure::Failure;
-use crate::input::documents::{Input, Position};
-use crate::output::{self, grouped};
 use nearkin_input::fields::Fields;
 use nearkin_input::source::RowOptions;
+use nearkin_kit::checkpoint::{self, Identity, InputFile, NoteFolder};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::documents::{Input, Position};
+use nearkin_kit::output::{self, grouped};
 
 /// Name of the checkpoint in the index folder.
 const NAME: &str = "adding";

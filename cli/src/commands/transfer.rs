@@ -7,14 +7,15 @@ use std::path::Path;
 use nearkin::{Batch, Error, ErrorKind, Index, Options, Outcome, Params};
 use serde::Serialize;
 
-use super::exchange::{Header, Reader, Writer, keep_foreign};
+use super::exchange::{Header, Reader, Writer};
 use crate::args::{Export, Import, Rebuild};
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::opened;
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
-use crate::output::{self, Output, counted, grouped};
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::opened;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::{self, Output, counted, grouped};
+use nearkin_kit::target::keep_foreign;
 
 /// Maximum size of a batch, well below the library's default maximum of 16 MiB.
 const BATCH_BYTES_MAX: usize = 4 << 20;

@@ -16,23 +16,23 @@ use std::path::Path;
 use nearkin::{Comparisons, Params, Sketcher};
 use serde::Serialize;
 
-use super::exchange::{Target, writing};
 use crate::args::Tune;
-use crate::ended::Ended;
-use crate::failure::Failure;
-use crate::input::content::{Reading, Sketched};
-use crate::input::documents as input;
-use crate::input::documents::Input;
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::skips::Skips;
-use crate::output::progress::Progress;
-use crate::output::table::{Align, Table};
-use crate::output::{self, Output, counted, grouped};
 use nearkin_input::files;
 use nearkin_input::files::Files;
 use nearkin_input::lines::Lines;
 use nearkin_input::sniff;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::{Reading, Sketched};
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::documents::Input;
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::skips::Skips;
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::output::table::{Align, Table};
+use nearkin_kit::output::{self, Output, counted, grouped};
+use nearkin_kit::target::Target;
 
 use advice::{Looks, Measured};
 use choices::Choice;
@@ -44,7 +44,7 @@ const BELOW: usize = 5;
 
 pub(crate) fn run(args: &Tune, output: &mut Output) -> Result<Ended, Failure> {
     let mut params = args.given.params()?;
-    crate::input::opened::check_of_documents(&params, "tune")?;
+    nearkin_kit::input::opened::check_of_documents(&params, "tune")?;
     let input = input_of(args)?;
     if args.known.is_some() && input.is_none() {
         return Err(Failure::new(
@@ -480,6 +480,6 @@ fn write_svg(path: &Path, findings: &Findings, recommended: usize) -> Result<(),
     let curves: Vec<_> = curves.collect();
     let picture = plot::svg("Chance that two documents are compared", &curves, threshold);
     let mut target = Target::create(path)?;
-    target.write_all(picture.as_bytes()).map_err(|error| writing(path, &error))?;
+    target.write_all(picture.as_bytes()).map_err(|error| Failure::writing(path, &error))?;
     target.finish()
 }

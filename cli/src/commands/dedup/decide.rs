@@ -15,9 +15,9 @@ use super::ledger::{Entry, Kind, Verdict, Verdicts};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::request::Request;
 use super::work::{Stage, Work};
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
 
 /// Number of documents that a core looks up at a time.
 const BATCH_SIGNATURES: usize = 128;

@@ -8,7 +8,7 @@ use nearkin::{Dedup, Error, Original, Signature};
 use super::ledger::{Entry, Kind, Ledger, Verdict};
 use super::order::{self, CHUNK, DecidedRanks, Order};
 use super::work::Work;
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// Number of shingles at which no further document is added to those that are decided together.
 /// Bounds the memory.

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source;
 use nearkin_input::source::{RowOptions, SourceKind};
+use nearkin_kit::failure::Failure;
 
 /// The format of OUT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use crate::scratch;
+use nearkin_kit::scratch;
 
 /// Size of an entry without its signature.
 const HEAD_BYTES: usize = 40;

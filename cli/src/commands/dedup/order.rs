@@ -5,7 +5,7 @@ use nearkin::{Duplicate, Evidence, Keep};
 
 use super::ledger::{Kind, Verdict};
 use super::work::Work;
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// Number of documents decided together.
 pub(super) const CHUNK: u64 = 4_096;

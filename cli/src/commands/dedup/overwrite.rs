@@ -13,10 +13,10 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::request::Request;
-use crate::failure::Failure;
-use crate::scratch;
 use nearkin_input::files;
 use nearkin_input::source;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::scratch;
 
 /// Maximum length of the first line of DROPPED to inspect.
 const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::checkpoint;
-use crate::failure::Failure;
-use crate::scratch;
 use nearkin_input::files;
+use nearkin_kit::checkpoint;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::scratch;
 
 /// A block ends after the line with which it reaches this size. This is large enough for good
 /// compression.

@@ -11,21 +11,21 @@ use super::ledger::{Entry, Kind, Text};
 use super::order;
 use super::request::Request;
 use super::work::{Stage, Work};
-use crate::failure::Failure;
-use crate::input::content::{Reading, Sketched};
-use crate::input::documents::{Input, LineFiles, Position};
-use crate::input::pipeline;
-use crate::input::pipeline::Pace;
-use crate::input::repetitive::Repetitive;
-use crate::input::skips;
-use crate::input::skips::{LineCounts, Skips};
-use crate::interrupt;
-use crate::output::progress::Progress;
-use crate::scratch;
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;
 use nearkin_input::raw::{Origin, Raw, Reason, Skipped};
 use nearkin_input::source;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::{Reading, Sketched};
+use nearkin_kit::input::documents::{Input, LineFiles, Position};
+use nearkin_kit::input::pipeline;
+use nearkin_kit::input::pipeline::Pace;
+use nearkin_kit::input::repetitive::Repetitive;
+use nearkin_kit::input::skips;
+use nearkin_kit::input::skips::{LineCounts, Skips};
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::Progress;
+use nearkin_kit::scratch;
 
 /// A line that is not skipped.
 enum ReadLine {

@@ -9,19 +9,20 @@ use nearkin::{
 };
 
 use super::format::{self, OutputFormat};
-use crate::args::params::THRESHOLD_DEFAULT;
-use crate::args::{Dedup, LinesGiven};
-use crate::failure::Failure;
-use crate::input::content::Reading;
-use crate::input::documents as input;
-use crate::input::opened;
-use crate::input::originals::Originals;
-use crate::input::shards;
-use crate::scratch::Scratch;
+use crate::args::Dedup;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
 use nearkin_input::raw;
 use nearkin_input::source::RowOptions;
+use nearkin_kit::args::lines::LinesGiven;
+use nearkin_kit::args::params::THRESHOLD_DEFAULT;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::content::Reading;
+use nearkin_kit::input::documents as input;
+use nearkin_kit::input::opened;
+use nearkin_kit::input::originals::Originals;
+use nearkin_kit::input::shards;
+use nearkin_kit::scratch::Scratch;
 
 /// The checked request of a run.
 pub(super) struct Request<'a> {

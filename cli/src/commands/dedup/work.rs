@@ -23,16 +23,16 @@ use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
 use super::request::Request;
-use crate::checkpoint::{self, InputFile};
-use crate::failure::Failure;
-use crate::input::documents::Position;
-use crate::input::opened;
-use crate::output;
-use crate::scratch;
 use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source::RowOptions;
+use nearkin_kit::checkpoint::{self, InputFile};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::documents::Position;
+use nearkin_kit::input::opened;
+use nearkin_kit::output;
+use nearkin_kit::scratch;
 
 /// Time between checkpoints. An interruption loses at most this much work, plus the time of a sync.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(500);

@@ -12,13 +12,13 @@ use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
 use super::work::{RunPlan, Stage, Work};
-use crate::failure::Failure;
-use crate::input::documents::{LineFiles, Position};
-use crate::interrupt;
-use crate::output::lossy;
-use crate::output::progress::{Progress, Unit};
 use nearkin_input::raw::Reason;
 use nearkin_input::records::Records;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::documents::{LineFiles, Position};
+use nearkin_kit::interrupt;
+use nearkin_kit::output::lossy;
+use nearkin_kit::output::progress::{Progress, Unit};
 
 /// A checkpoint is written after this many bytes of input, at the end of a line; processing them
 /// takes about a quarter of a second. The positions of checkpoints depend only on the input, so

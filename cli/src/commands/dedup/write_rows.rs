@@ -12,14 +12,14 @@ use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
 use super::write::{self, OriginalLine, changed};
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::output::progress::{Progress, Unit};
-use crate::scratch;
 use nearkin_input::files;
 use nearkin_input::raw::STDIN;
 use nearkin_input::source;
 use nearkin_input::source::{Row, RowCopy};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::scratch;
 
 /// Copies the kept rows to a Parquet file, and writes the reasons for the other rows to DROPPED.
 pub(super) fn parquet(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nearkin::{Normalise, Params};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// First field of the header; identifies an export.
 const MAGIC: &str = "export";

@@ -9,11 +9,11 @@ use nearkin::{Document, Params, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::header::Header;
-use super::target::{Target, writing};
-use crate::failure::{self, Failure};
 use nearkin_input::files;
 use nearkin_input::lines::Lines;
 use nearkin_input::raw::Origin;
+use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::target::Target;
 
 /// A document as stored on a line.
 #[derive(Serialize, Deserialize)]
@@ -127,7 +127,7 @@ impl Write for Out {
 impl Out {
     fn failed(&self, error: &io::Error) -> Failure {
         match self {
-            Self::File(file) => writing(file.path(), error),
+            Self::File(file) => Failure::writing(file.path(), error),
             Self::Stdout(_) => Failure::printing(error),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use nearkin::{Document, Params};
 
 use super::header::Header;
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// Uninhabited: this build cannot write Parquet.
 pub(crate) enum ParquetWriter {}

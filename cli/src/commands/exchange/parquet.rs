@@ -24,12 +24,12 @@ use ::parquet::schema::types::ColumnPath;
 use nearkin::{Document, Params, Signature};
 
 use super::header::Header;
-use super::target::Target;
-use crate::failure::{self, Failure};
-use crate::output::counted;
 use nearkin_input::files;
 use nearkin_input::source;
 use nearkin_input::source::{BoundedColumn, PagesBytes};
+use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::output::counted;
+use nearkin_kit::target::Target;
 
 /// Key under which the header is stored in the file metadata.
 const HEADER: &str = "nearkin";

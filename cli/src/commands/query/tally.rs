@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use nearkin::Answer;
 
-use crate::failure::Failure;
-use crate::output::{self, Output, counted, grouped};
 use nearkin_input::raw::{Origin, Reason, Skipped};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::output::{self, Output, counted, grouped};
 
 fn queries(count: u64) -> String {
     if count == 1 { "1 query".to_owned() } else { grouped(count) + " queries" }

@@ -4,9 +4,9 @@ use nearkin::{Params, Preset, Shingles};
 use serde::Serialize;
 
 use super::advice::Measured;
-use crate::args::params::Given;
-use crate::failure::Failure;
-use crate::output::{Output, grouped};
+use nearkin_kit::args::params::Given;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::output::{Output, grouped};
 
 #[derive(Serialize)]
 struct AdviceObject<'a> {

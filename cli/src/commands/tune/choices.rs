@@ -3,7 +3,7 @@
 
 use nearkin::Params;
 
-use crate::failure::Failure;
+use nearkin_kit::failure::Failure;
 
 /// Maximum difference of the rows per band from the default.
 const ROWS_AROUND: usize = 2;

@@ -1,0 +1,101 @@
+//! Arguments of `nearkin dups`.
+
+use std::path::PathBuf;
+
+use nearkin_kit::args::values::{Stays, bytes, similarity, stays};
+
+/// The examples, with the ending of scripts for the system.
+macro_rules! examples {
+    ($ending:literal) => {
+        concat!(
+            "Examples:\n  nearkin dups docs\n  nearkin dups docs --threshold 90% --limit 5\n  ",
+            "nearkin dups docs --exact --script remove-copies.",
+            $ending,
+            "\n  nearkin dups docs --exclude '*.bak' --min-size 10K --keep oldest\n  ",
+            "nearkin dups docs --against man1 --json"
+        )
+    };
+}
+
+const EXAMPLES: &str = if cfg!(windows) { examples!("ps1") } else { examples!("sh") };
+
+/// Find copies and near-copies of files in folders: no index to manage
+///
+/// Prints exact copies (of any files, also pictures and archives) and near-copies (of files with
+/// text: plain, HTML, PDF, e-mail) separately, largest groups first, with the bytes freed by
+/// keeping one file per group. The first file of a group is the one to keep; --keep chooses it. A
+/// near-copy is as similar to the kept file as --threshold says. Names that begin with a dot are
+/// skipped, symbolic links are not followed, empty files are ignored. Several paths to one file
+/// (hard links, two mounts) are one file. Files are never removed.
+///
+/// Signatures of texts are kept in an index in the user's cache folder ($XDG_CACHE_HOME, or
+/// ~/.cache/nearkin), so that the next run reads only changed files; --no-cache keeps nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one option of the command line")]
+pub struct Dups {
+    /// Folders to search
+    #[arg(value_name = "FOLDER", required = true)]
+    pub folders: Vec<PathBuf>,
+
+    /// Reference folder, whose files are always kept: find files of the searched folders that also
+    /// exist here; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    pub against: Vec<PathBuf>,
+
+    /// Minimum similarity of near-copies, 0 to 1 or in percent
+    #[arg(long, short, value_name = "T", default_value = "0.8", value_parser = similarity)]
+    pub threshold: f64,
+
+    /// Find only exact copies: reads only files of equal size
+    #[arg(long, conflicts_with = "threshold")]
+    pub exact: bool,
+
+    /// Which file of a group stays: the oldest or newest by time of modification, the one with the
+    /// shortest name, or the first by folder and path [default: of the first FOLDER given, there
+    /// the oldest, then the one with the shortest name]
+    #[arg(long, value_name = "RULE", value_parser = stays())]
+    pub keep: Option<Stays>,
+
+    /// Leave out files and folders that match, in the syntax of .gitignore: '*.bak',
+    /// node_modules, /tmp; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Leave out smaller files: bytes, or with K, M, G or T
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = bytes)]
+    pub(crate) min_size: u64,
+
+    /// Leave out folders on another file system than the FOLDER that they are in
+    #[arg(long)]
+    pub(crate) one_file_system: bool,
+
+    /// Maximum groups of each kind to print, and to write to the script [default: all]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub limit: Option<usize>,
+
+    /// Write a shell script (PowerShell if FILE ends in .ps1, as it must on Windows) that removes
+    /// the exact copies, each after looking at both files again; commands for near-copies are in
+    /// it, but switched off. Read it, then run it yourself
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+
+    /// Let the script replace copies by hard links instead of removing them; only files of one file
+    /// system, with the same owner and mode
+    #[arg(long, requires = "script")]
+    pub link: bool,
+
+    /// With --link: also link files of another owner, group or mode, which then get those of the
+    /// kept file
+    #[arg(long, requires = "link")]
+    pub(crate) any_owner: bool,
+
+    /// Include files and folders whose names begin with a dot (never .git)
+    #[arg(long)]
+    pub hidden: bool,
+
+    /// Keep no index in the cache folder
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+}

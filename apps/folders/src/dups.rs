@@ -1,0 +1,79 @@
+//! `nearkin dups`: finds copies and near-copies in folders, with an index that needs no managing.
+//!
+//! This module is the sequence of steps: find the files, compare files of equal size, index the
+//! texts, form groups, print them.
+
+mod cache;
+mod cksum;
+mod exact;
+mod files;
+mod folder;
+mod groups;
+mod language;
+mod mount;
+mod near;
+mod script;
+mod show;
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::args::dups::Dups;
+use crate::follow::selection::Selection;
+use nearkin_kit::ended::Ended;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::{self, Output};
+
+use files::ExaminedFiles;
+use folder::folders;
+use groups::Groups;
+
+/// Runs the command.
+pub fn run(args: &Dups, output: &mut Output) -> Result<Ended, Failure> {
+    interrupt::listen();
+    nearkin_kit::threads::start_pool()?;
+    let folders = folders(args)?;
+    args.script.as_deref().map_or(Ok(()), script::check)?;
+    let selection = Selection {
+        hidden: args.hidden,
+        exclude: args.exclude.clone(),
+        bytes_min: args.min_size,
+        one_file_system: args.one_file_system,
+    };
+    let mut files = ExaminedFiles::find(&folders, &selection, &preferred(args)?, args.keep)?;
+    let exact = exact::groups(&files)?;
+    let mut groups = Groups::default();
+    if !args.exact {
+        let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
+        let wanted = cache::WantedIndex { args, folders: &paths, selection: &selection };
+        let near = cache::with_index(&wanted, |index| {
+            near::groups(index, &files, &exact, args.threshold, !args.against.is_empty())
+        });
+        (groups.near, files.skipped) = near?;
+        files.skipped.names.values_mut().flatten().for_each(|name| folder::spell(name, &folders));
+    }
+    groups.of_exact(&exact);
+    if !args.against.is_empty() {
+        groups.across(&files);
+    }
+    if args.link {
+        groups.linkable(&files, args.any_owner);
+    }
+    groups.measure(&files);
+    if let Some(path) = &args.script {
+        script::write(path, args, &groups, &files)?;
+    }
+    show::show(&groups, &files, args, output)?;
+    if let Some(path) = &args.script {
+        output::note(format!("wrote {}; read the script before you run it", path.display()));
+    }
+    Ok(Ended::Well)
+}
+
+/// The folders in the order in which their files are kept, with all links resolved.
+fn preferred(args: &Dups) -> Result<Vec<PathBuf>, Failure> {
+    let resolved =
+        |given: &PathBuf| fs::canonicalize(given).map_err(|error| Failure::reading(given, &error));
+    args.against.iter().chain(&args.folders).map(resolved).collect()
+}

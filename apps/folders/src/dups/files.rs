@@ -1,0 +1,225 @@
+//! The files that were found, in the order in which they are kept.
+
+#![expect(clippy::disallowed_types, reason = "looks at the user's files, never the index's")]
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder::SearchedFolder;
+use crate::follow;
+use crate::follow::selection::Selection;
+use nearkin_input::on_disk::{self, FileId};
+use nearkin_input::raw::{SkippedFiles, key_of};
+use nearkin_kit::args::values::Stays;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::interrupt;
+
+/// A path to a file.
+#[derive(Debug)]
+pub(super) struct Name {
+    pub(super) path: PathBuf,
+    /// The path, in the user's spelling of its folder.
+    pub(super) shown: PathBuf,
+    /// Whether this is a hard link of its own, and not another way to one of the other names.
+    pub(super) is_link: bool,
+}
+
+/// The state of a file, to recognise a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileState {
+    pub(super) id: Option<FileId>,
+    pub(super) bytes: u64,
+    modified: i128,
+    changed: i128,
+}
+
+impl FileState {
+    fn from_metadata(path: &Path, metadata: &Metadata) -> Self {
+        let (modified, changed) = times(metadata);
+        Self { id: on_disk::id(path, metadata), bytes: metadata.len(), modified, changed }
+    }
+
+    /// The state of a file that is open: its path may lead elsewhere by now.
+    pub(super) fn of_open(file: &std::fs::File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let (modified, changed) = times(&metadata);
+        Ok(Self { id: on_disk::id_of_open(file), bytes: metadata.len(), modified, changed })
+    }
+}
+
+/// The times of the last change of the content and of the inode, in nanoseconds since 1970.
+#[cfg(unix)]
+fn times(metadata: &Metadata) -> (i128, i128) {
+    use std::os::unix::fs::MetadataExt as _;
+    let time = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    let modified = time(metadata.mtime(), metadata.mtime_nsec());
+    (modified, time(metadata.ctime(), metadata.ctime_nsec()))
+}
+
+#[cfg(not(unix))]
+fn times(metadata: &Metadata) -> (i128, i128) {
+    let since = metadata.modified().ok();
+    let since = since.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    (since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)), 0)
+}
+
+/// A file that was examined. It is one file however many paths lead to it.
+#[derive(Debug)]
+pub(super) struct File {
+    /// The paths that were found, at least one.
+    pub(super) names: Vec<Name>,
+    pub(super) state: FileState,
+    /// The bytes that are freed if all these names are removed.
+    pub(super) freed: u64,
+    pub(super) owner: Owner,
+    /// Whether the file is always kept: one of its names is in a folder of `--against`.
+    pub(super) against: bool,
+    /// Whether it also has a name in a folder to search.
+    pub(super) searched: bool,
+    /// The number of its folder among those given.
+    folder: usize,
+}
+
+/// Owner, group and mode.
+pub(super) type Owner = (u32, u32, u32);
+
+#[cfg(unix)]
+fn owner(metadata: &Metadata) -> Owner {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.uid(), metadata.gid(), metadata.mode())
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Metadata) -> Owner {
+    (0, 0, 0)
+}
+
+impl File {
+    /// The name by which the file is read, and kept.
+    pub(super) fn path(&self) -> &Path {
+        self.names.first().map_or(Path::new(""), |name| &name.path)
+    }
+
+    /// The names that are hard links of their own.
+    pub(super) fn links(&self) -> impl Iterator<Item = &Path> {
+        self.names.iter().filter(|name| name.is_link).map(|name| name.path.as_path())
+    }
+
+    /// Adds another path to this file.
+    fn add(&mut self, name: Name, folder: usize, looked: &SearchedFolder) {
+        let at = if folder < self.folder { 0 } else { self.names.len() };
+        self.names.insert(at, name);
+        self.folder = self.folder.min(folder);
+        self.against |= looked.against;
+        self.searched |= !looked.against;
+    }
+
+    fn name_characters(&self) -> usize {
+        let name = self.path().file_name().unwrap_or_default();
+        name.to_string_lossy().chars().count()
+    }
+}
+
+/// All files that were examined.
+#[derive(Debug, Default)]
+pub(super) struct ExaminedFiles {
+    /// Ordered so that the first file of a group is the one to keep.
+    pub(super) all: Vec<File>,
+    pub(super) empty: u64,
+    /// Number of files whose texts were not compared.
+    pub(super) skipped: SkippedFiles,
+}
+
+impl ExaminedFiles {
+    /// Finds all files of the folders. `preferred`: the folders in the order in which their files
+    /// are kept; they may lie in each other.
+    pub(super) fn find(
+        folders: &[SearchedFolder],
+        selection: &Selection,
+        preferred: &[PathBuf],
+        keep: Option<Stays>,
+    ) -> Result<Self, Failure> {
+        let mut files = Self::default();
+        let mut places: HashMap<FileId, usize> = HashMap::new();
+        let mut metadata_of: Vec<Metadata> = Vec::new();
+        for looked in folders {
+            for (path, metadata) in follow::files_in(&looked.path, selection)? {
+                interrupt::check()?;
+                if metadata.len() == 0 {
+                    files.empty += 1;
+                    continue;
+                }
+                let folder = preferred.iter().position(|folder| path.starts_with(folder));
+                let folder = folder.unwrap_or(preferred.len());
+                let state = FileState::from_metadata(&path, &metadata);
+                let name = Name { shown: looked.shown(&path), path, is_link: true };
+                if let Some(id) = state.id {
+                    let next = files.all.len();
+                    let at = *places.entry(id).or_insert(next);
+                    if at < next {
+                        files.all[at].add(name, folder, looked);
+                        continue;
+                    }
+                }
+                files.all.push(File {
+                    names: vec![name],
+                    state,
+                    freed: 0,
+                    owner: owner(&metadata),
+                    against: looked.against,
+                    searched: !looked.against,
+                    folder,
+                });
+                metadata_of.push(metadata);
+            }
+        }
+        for (file, metadata) in files.all.iter_mut().zip(&metadata_of) {
+            measure(file, metadata);
+        }
+        files.sort(keep);
+        Ok(files)
+    }
+
+    /// Number of paths to a file that is known by another path.
+    pub(super) fn more_names(&self) -> u64 {
+        self.all.iter().map(|file| file.names.len() as u64 - 1).sum()
+    }
+
+    /// Orders the files as they are kept: those of `--against` first.
+    fn sort(&mut self, keep: Option<Stays>) {
+        self.all.sort_by_cached_key(|file| {
+            let (modified, name) = (file.state.modified, file.name_characters());
+            let rule = match keep {
+                None | Some(Stays::First) => (0, 0),
+                Some(Stays::Oldest) => (modified, 0),
+                Some(Stays::Newest) => (-modified, 0),
+                Some(Stays::Shortest) => (0, name),
+            };
+            let then = if keep == Some(Stays::First) { (0, 0) } else { (modified, name) };
+            (Reverse(file.against), rule, file.folder, then, file.path().to_owned())
+        });
+    }
+}
+
+/// Finds out which names are hard links, and how much is freed with all of them.
+fn measure(file: &mut File, metadata: &Metadata) {
+    let paths = || file.names.iter().map(|name| name.path.as_path());
+    file.freed = on_disk::freed(metadata, paths());
+    if file.names.len() > 1 {
+        let are_links = on_disk::names(paths());
+        for (name, is_link) in file.names.iter_mut().zip(are_links) {
+            name.is_link = is_link;
+        }
+    }
+}
+
+/// The keys of all names, with the positions of their files.
+pub(super) fn places(files: &ExaminedFiles) -> HashMap<Vec<u8>, usize> {
+    let names = files.all.iter().enumerate();
+    names
+        .flat_map(|(at, file)| file.names.iter().map(move |name| (key_of(&name.path), at)))
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! Finds files with similar texts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use nearkin::{Index, Signature};
+use rayon::prelude::*;
+
+use super::files::{self, ExaminedFiles};
+use super::groups::Group;
+use nearkin_kit::failure::Failure;
+use nearkin_kit::interrupt;
+use nearkin_kit::output::progress::{Progress, Unit};
+use nearkin_kit::output::row_count::EqualRows;
+
+/// Rounding of similarities, as in the library: a pair this little below the threshold reaches it.
+const ROUNDING: f64 = 1e-9;
+
+/// A file by its position, and its signature.
+type Member = (usize, Signature);
+
+/// Compares signatures at a threshold.
+struct Alike<'a> {
+    index: &'a Index,
+    equal: EqualRows,
+    threshold: f64,
+}
+
+impl Alike<'_> {
+    /// The similarity of two files, if it reaches the threshold.
+    fn similarity(&self, one: &Signature, other: &Signature) -> Option<f64> {
+        let similarity = self.index.params().similarity(self.equal.between(one, other));
+        (similarity >= self.threshold - ROUNDING).then_some(similarity)
+    }
+}
+
+/// Groups of files with similar texts: each file of a group reaches the threshold with the first.
+/// A group of exact copies is represented by its first file. With `against`, a group has one file
+/// of a reference folder and files of the searched folders, with all their exact copies.
+pub(super) fn groups(
+    index: &Index,
+    files: &ExaminedFiles,
+    exact: &[Vec<usize>],
+    threshold: f64,
+    against: bool,
+) -> Result<Vec<Group>, Failure> {
+    let places = files::places(files);
+    let copies: HashSet<usize> =
+        exact.iter().flat_map(|group| group.iter().skip(1)).copied().collect();
+    let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
+    let snapshot = index.snapshot();
+    let clusters = snapshot.clusters_with(threshold, &mut progress.callback())?;
+    let alike = Alike { index, equal: EqualRows::for_params(index.params()), threshold };
+    let mut found = Vec::new();
+    for cluster in clusters {
+        interrupt::check()?;
+        // Positions are in the order in which files are kept. A file with several names has several
+        // documents, all with the same text.
+        let members: BTreeMap<usize, Vec<u8>> = cluster?
+            .keys
+            .into_iter()
+            .filter_map(|key| Some((*places.get(&key)?, key)))
+            .filter(|(at, _)| !copies.contains(at))
+            .collect();
+        if members.len() < 2 {
+            continue;
+        }
+        let mut signed = Vec::with_capacity(members.len());
+        for (at, key) in &members {
+            if let Some(signature) = snapshot.signature(key)? {
+                signed.push((*at, signature));
+            }
+        }
+        if against {
+            found.extend(like_references(signed, files, &alike)?);
+        } else {
+            found.extend(like_the_first(signed, &alike)?);
+        }
+    }
+    if against {
+        add_copies(&mut found, exact);
+    }
+    Ok(found.into_iter().map(Group::new).collect())
+}
+
+type FoundGroups = Vec<Vec<(usize, f64)>>;
+
+/// Takes the first file and all that are like it; then the same with the rest. So a file is never
+/// called a near-copy because of a third one between it and the kept file.
+fn like_the_first(mut rest: Vec<Member>, alike: &Alike<'_>) -> Result<FoundGroups, Failure> {
+    let mut found = Vec::new();
+    while rest.len() > 1 {
+        interrupt::check()?;
+        let first = rest.remove(0);
+        let similarity = |(_, other): &Member| alike.similarity(&first.1, other);
+        let similarities: Vec<_> = rest.par_iter().map(similarity).collect();
+        let mut group = vec![(first.0, 1.0)];
+        let mut left = Vec::new();
+        for (member, similarity) in rest.into_iter().zip(similarities) {
+            match similarity {
+                Some(similarity) => group.push((member.0, similarity)),
+                None => left.push(member),
+            }
+        }
+        if group.len() > 1 {
+            found.push(group);
+        }
+        rest = left;
+    }
+    Ok(found)
+}
+
+/// Gives each searched file to the reference that it is most like.
+fn like_references(
+    members: Vec<Member>,
+    files: &ExaminedFiles,
+    alike: &Alike<'_>,
+) -> Result<FoundGroups, Failure> {
+    let (references, searched): (Vec<_>, Vec<_>) =
+        members.into_iter().partition(|(at, _)| files.all[*at].against);
+    let best = |(at, signature): &Member| {
+        interrupt::check()?;
+        let mut best: Option<(usize, f64)> = None;
+        for (reference, other) in &references {
+            if let Some(similarity) = alike.similarity(signature, other)
+                && best.is_none_or(|(_, most)| similarity > most)
+            {
+                best = Some((*reference, similarity));
+                if similarity >= 1.0 {
+                    break;
+                }
+            }
+        }
+        Ok(best.map(|(reference, similarity)| (reference, *at, similarity)))
+    };
+    let best: Vec<_> = searched.par_iter().map(best).collect::<Result<_, Failure>>()?;
+    let mut groups: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+    for (reference, at, similarity) in best.into_iter().flatten() {
+        groups.entry(reference).or_insert_with(|| vec![(reference, 1.0)]).push((at, similarity));
+    }
+    Ok(groups.into_values().collect())
+}
+
+/// Adds the exact copies of all searched files, which are in no other group that is shown.
+fn add_copies(found: &mut FoundGroups, exact: &[Vec<usize>]) {
+    let copies: HashMap<usize, &[usize]> =
+        exact.iter().filter_map(|group| Some((*group.first()?, group.get(1..)?))).collect();
+    for group in found {
+        let members = group.split_off(1);
+        for (at, similarity) in members {
+            let copies = copies.get(&at).copied().unwrap_or_default();
+            group.push((at, similarity));
+            group.extend(copies.iter().map(|copy| (*copy, similarity)));
+        }
+    }
+}

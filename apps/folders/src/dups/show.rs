@@ -1,0 +1,230 @@
+//! Prints groups of copies.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::files::{ExaminedFiles, File};
+use super::groups::{Group, Groups};
+use crate::args::dups::Dups;
+use nearkin_input::raw::{self, Reasons, SkippedFiles};
+use nearkin_kit::failure::Failure;
+use nearkin_kit::input::doubts;
+use nearkin_kit::input::doubts::Doubts;
+use nearkin_kit::output::{self, JsonBytes, Output, counted, grouped, visible};
+
+/// Maximum number of reasons to print without `--verbose`.
+const ADVICE_MAX: usize = 5;
+
+#[derive(Serialize)]
+struct FileObject<'a> {
+    path: JsonBytes<'a>,
+    bytes: u64,
+    /// Bytes that are freed with this file: 0 if it keeps another name elsewhere.
+    bytes_on_disk: u64,
+    /// Similarity to the first file of the group; 1 for exact copies.
+    similarity: f64,
+    /// Whether the file is always kept: true for the first file, and for those of --against.
+    stays: bool,
+    /// Other paths to the same file: hard links, or the same folder through another mount.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    same_file: Vec<JsonBytes<'a>>,
+}
+
+#[derive(Serialize)]
+struct GroupObject<'a> {
+    kind: &'a str,
+    bytes_freed: u64,
+    files: Vec<FileObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct TotalsObject<'a> {
+    files: u64,
+    exact_groups: u64,
+    exact_copies: u64,
+    exact_bytes_freed: u64,
+    near_groups: u64,
+    near_copies: u64,
+    near_bytes_freed: u64,
+    /// Number of files whose texts were not compared, by kind of reason.
+    texts_not_read: BTreeMap<&'static str, u64>,
+    /// What may be done about some of them, with their number.
+    texts_not_read_advice: Vec<UnreadObject<'a>>,
+    /// Doubts about the texts that this run has read.
+    #[serde(flatten)]
+    doubts: Doubts,
+}
+
+/// Number and total size of the files that need not be kept.
+fn totals(groups: &[Group], files: &ExaminedFiles) -> (u64, u64) {
+    let goes = |group: &Group| group.redundant(files).count() as u64;
+    (groups.iter().map(goes).sum(), groups.iter().map(|group| group.freed).sum())
+}
+
+pub(super) fn show(
+    groups: &Groups,
+    files: &ExaminedFiles,
+    args: &Dups,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let limit = args.limit.unwrap_or(usize::MAX);
+    for (kind, groups) in [("exact", &groups.exact), ("near", &groups.near)] {
+        for group in groups.iter().take(limit) {
+            print(kind, group, files, output)?;
+        }
+    }
+    let [exact, near] = [&groups.exact, &groups.near];
+    let ((exact_copies, exact_bytes), (near_copies, near_bytes)) =
+        (totals(exact, files), totals(near, files));
+    if output.json() {
+        output.object(&TotalsObject {
+            files: files.all.len() as u64,
+            exact_groups: exact.len() as u64,
+            exact_copies,
+            exact_bytes_freed: exact_bytes,
+            near_groups: near.len() as u64,
+            near_copies,
+            near_bytes_freed: near_bytes,
+            texts_not_read: raw::by_kind(&files.skipped.reasons),
+            texts_not_read_advice: advice(&files.skipped.reasons).collect(),
+            doubts: doubts::counts(),
+        })?;
+    }
+    output.flush()?;
+    for (kind, groups) in [("exact", exact), ("near", near)] {
+        let all = groups.len() as u64;
+        let place = if args.script.is_some() { " (also in the script)" } else { "" };
+        let what = format!("groups of {kind} copies{place}");
+        output::note_limit(all.min(limit as u64), all, &what);
+    }
+    let looked = counted(files.all.len() as u64, "file");
+    output::note(format!("{looked} looked at{}", left_out(files)));
+    let line = |number: u64, copy: &str, copies: &str, groups: &[Group], bytes: u64| {
+        let copies = if number == 1 { copy } else { copies };
+        let groups = counted(groups.len() as u64, "group");
+        let (number, bytes) = (grouped(number), output::bytes(bytes));
+        output::note(format!("{number} {copies} in {groups}: {bytes} could be freed"));
+    };
+    line(exact_copies, "exact copy", "exact copies", exact, exact_bytes);
+    note_unlinked(groups);
+    if !args.exact {
+        line(near_copies, "near-copy", "near-copies", near, near_bytes);
+        note_unread(&files.skipped);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct UnreadObject<'a> {
+    files: u64,
+    advice: &'a str,
+}
+
+/// What may be done about files that were not read, the most files first.
+fn advice(skipped: &Reasons) -> impl Iterator<Item = UnreadObject<'_>> {
+    let mut some: Vec<_> = skipped.iter().filter(|((_, advice), _)| !advice.is_empty()).collect();
+    some.sort_by_key(|(_, files)| std::cmp::Reverse(**files));
+    some.into_iter().map(|((_, advice), files)| UnreadObject { files: *files, advice })
+}
+
+/// Says how many files were not compared by their texts, which, and what may be done about them.
+fn note_unread(skipped: &SkippedFiles) {
+    let unread: u64 = skipped.reasons.values().sum();
+    if unread == 0 {
+        return;
+    }
+    let of_kind = raw::by_kind(&skipped.reasons);
+    let kinds = of_kind.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n)));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let named: u64 = skipped.names.values().map(|names| names.len() as u64).sum();
+    let unnamed = unread > named && !output::is_verbose();
+    let hint = if unnamed { " (--verbose names all)" } else { "" };
+    output::note(format!("{} not compared by text: {kinds}{hint}", counted(unread, "file")));
+    for (kind, names) in &skipped.names {
+        let all = of_kind.get(kind).copied().unwrap_or(0);
+        let mut shown: Vec<_> = names.iter().map(|name| visible(name)).collect();
+        shown.sort_unstable();
+        if all > shown.len() as u64 {
+            shown.push(format!("{} more", grouped(all - shown.len() as u64)));
+        }
+        output::note(format!("  {kind}: {}", shown.join(", ")));
+    }
+    let mut left = 0;
+    for (number, UnreadObject { files, advice }) in advice(&skipped.reasons).enumerate() {
+        if number < ADVICE_MAX || output::is_verbose() {
+            output::note(format!("  {}: {advice}", counted(files, "file")));
+        } else {
+            left += 1;
+        }
+    }
+    if left > 0 {
+        output::note(format!("  {} (--verbose says them)", counted(left, "more reason")));
+    }
+}
+
+/// With `--link`: copies that the script does not link, and why.
+fn note_unlinked(groups: &Groups) {
+    if groups.other_owner > 0 {
+        let copies = counted(groups.other_owner, "file");
+        output::note(format!(
+            "{copies} not linked: the owner, group or mode would change; --any-owner permits it"
+        ));
+    }
+    if groups.elsewhere > 0 {
+        let copies = counted(groups.elsewhere, "file");
+        output::note(format!("{copies} not linked: on another file system or mount"));
+    }
+}
+
+fn left_out(files: &ExaminedFiles) -> String {
+    let mut text = String::new();
+    if files.empty > 0 {
+        text.extend([", ", &grouped(files.empty), " empty"]);
+    }
+    if files.more_names() > 0 {
+        text.extend([", ", &counted(files.more_names(), "more path"), " to one of them"]);
+    }
+    text
+}
+
+fn print<'a>(
+    kind: &str,
+    group: &Group,
+    files: &'a ExaminedFiles,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let members = group.files.iter().enumerate();
+    let members = members.map(|(nth, (at, similarity))| (nth, &files.all[*at], *similarity));
+    let bytes = |path: &'a std::path::Path| path.as_os_str().as_encoded_bytes();
+    if output.json() {
+        let file = |(nth, file, similarity): (usize, &'a File, f64)| {
+            let mut names = file.names.iter().map(|name| JsonBytes(bytes(&name.shown)));
+            FileObject {
+                path: names.next().unwrap_or(JsonBytes(b"")),
+                bytes: file.state.bytes,
+                bytes_on_disk: file.freed,
+                similarity,
+                stays: nth == 0 || file.against,
+                same_file: names.collect(),
+            }
+        };
+        let files = members.map(file).collect();
+        return output.object(&GroupObject { kind, bytes_freed: group.freed, files });
+    }
+    let number = counted(group.files.len() as u64, "file");
+    let freed = output::bytes(group.freed);
+    output.line(format_args!("{kind:<5}  {number}, {freed} could be freed"))?;
+    for (_, file, similarity) in members {
+        for (nth, name) in file.names.iter().enumerate() {
+            let name = visible(bytes(&name.shown));
+            let note = if nth == 0 { "" } else { "  (the same file)" };
+            if kind == "exact" {
+                output.line(format_args!("  {name}{note}"))?;
+            } else {
+                output.line(format_args!("  {similarity:.3}  {name}{note}"))?;
+            }
+        }
+    }
+    output.line("")
+}

@@ -1,0 +1,94 @@
+//! Options for JSON lines: as input, and for reading documents again.
+
+use std::path::PathBuf;
+
+use super::rows::RowsGiven;
+use nearkin_input::source::RowOptions;
+
+/// Options for exact similarity
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Exact similarity")]
+pub struct ExactGiven {
+    /// Read the matched documents again and print their exact similarity; `stale` if a document has
+    /// changed since it was added, `missing` if it cannot be read
+    ///
+    /// Compares shingles: an index of words:N does not see punctuation (C++ and C#, -5 and 5), one
+    /// of tokens:N, chars:N or --for code does.
+    #[arg(long, group = "read_again")]
+    pub exact: bool,
+
+    /// Read documents again from this file of JSON lines (also compressed, or Parquet), by key; may
+    /// be repeated [default: from files, whose keys are paths]
+    #[arg(long, value_name = "FILE", requires = "read_again")]
+    pub from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_field: Option<String>,
+
+    /// Minimum exact similarity to print, 0 to 1 or in percent; the index is searched from three
+    /// standard errors below it, or from --threshold. Stale and missing documents are always
+    /// printed
+    #[arg(long, value_name = "T", value_parser = super::values::similarity, requires = "exact")]
+    pub at_least: Option<f64>,
+}
+
+/// Documents as lines of JSON
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Documents as lines")]
+pub struct LinesGiven {
+    /// Read documents from JSON objects in FILE, one per line; `-` is stdin; may be repeated
+    ///
+    /// FILE may be compressed by gzip or Zstandard, or be a Parquet file, whose rows are then the
+    /// lines and whose columns are the fields. The format is recognised by the first bytes of FILE.
+    /// Unusable lines are skipped, counted and named.
+    #[arg(long, value_name = "FILE", visible_alias = "parquet")]
+    pub jsonl: Vec<PathBuf>,
+
+    /// Field that holds the key, a string or an integer [default: id]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub key_field: Option<String>,
+
+    /// Field that holds the text [default: text]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    pub text_field: Option<String>,
+
+    /// Field that holds the items of a set, an array of strings and integers; a new index then has
+    /// `--shingles items`, and `items` is the default field for such an index
+    #[arg(long, value_name = "NAME", requires = "jsonl", conflicts_with = "text_field")]
+    pub items_field: Option<String>,
+
+    /// Field that holds the rows of a signature made by another program, an array of integers from
+    /// 0 to 2^64 - 1, for an index with `--scheme external:NAME` [default for such an index: rows]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    #[arg(conflicts_with_all = ["text_field", "items_field"])]
+    pub rows_field: Option<String>,
+
+    /// Stop with an error at the first line or file that would be skipped; documents before it are
+    /// stored
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Skip any number of lines and rows that cannot be read, and end with status 0; without it,
+    /// lines that were skipped end the command with status 3, more than half of them with an error
+    #[arg(long, conflicts_with = "strict")]
+    pub lenient: bool,
+
+    #[command(flatten)]
+    pub rows: RowsGiven,
+
+    /// Index a file as one text even if it holds JSON lines, a table or Parquet
+    #[arg(long, conflicts_with = "jsonl")]
+    pub as_text: bool,
+}
+
+impl LinesGiven {
+    /// How rows are read.
+    pub fn row_options(&self) -> RowOptions {
+        self.rows.options(self.lenient)
+    }
+}

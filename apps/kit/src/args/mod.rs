@@ -1,0 +1,9 @@
+//! Options that several commands have.
+
+pub mod contained;
+pub mod lines;
+pub mod params;
+pub mod rows;
+pub mod table;
+pub mod ttl;
+pub mod values;

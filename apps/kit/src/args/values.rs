@@ -1,0 +1,217 @@
+//! Parsers for option values that several commands share.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use encoding_rs::Encoding;
+use nearkin::Keep;
+
+use nearkin_input::formats::decode;
+
+/// Parses a similarity: 0 to 1, or in percent.
+pub fn similarity(text: &str) -> Result<f64, String> {
+    match share(text) {
+        // `abs`, so that minus zero is printed as zero.
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value.abs()),
+        _ => Err("must be a number from 0 to 1, or a percentage: 0.8 or 80%".to_owned()),
+    }
+}
+
+/// Parses a number, or a percentage: 80% is 0.8. The caller checks the range.
+pub fn share(text: &str) -> Result<f64, String> {
+    let wrong = || "must be a number or a percentage: 0.8 or 80%".to_owned();
+    let Some(percent) = text.strip_suffix('%') else {
+        return text.parse().map_err(|_| wrong());
+    };
+    // Parsed from a string such as `55e-2`, so that 55% is exactly the number 0.55.
+    let number: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
+    let hundredth = format!("{number}e-2");
+    hundredth.parse().map_err(|_| wrong())
+}
+
+/// Maximum number of threads.
+const THREADS_MAX: usize = 1_024;
+
+/// Parses a number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=THREADS_MAX).contains(number));
+    number.ok_or_else(|| format!("must be a number from 1 to {THREADS_MAX}"))
+}
+
+/// Parses the name of an encoding, as web pages spell it.
+pub fn encoding(text: &str) -> Result<&'static Encoding, String> {
+    decode::by_label(text)
+        .ok_or_else(|| "unknown encoding: try utf-8, windows-1252, shift_jis or gb18030".to_owned())
+}
+
+/// Sort order of clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterOrder {
+    /// The largest clusters first.
+    Size,
+    /// The most similar members first.
+    Similarity,
+}
+
+/// Parses the sort order of clusters. The names are declared as possible values, so shells can
+/// complete them.
+pub fn order() -> impl TypedValueParser<Value = ClusterOrder> {
+    PossibleValuesParser::new(["size", "similarity"]).map(|name| match name.as_str() {
+        "size" => ClusterOrder::Size,
+        _ => ClusterOrder::Similarity,
+    })
+}
+
+/// The column by which pairs are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairColumn {
+    /// The estimated similarity.
+    Similarity,
+    /// The similarity of the documents themselves.
+    Exact,
+    /// The containment.
+    Contained,
+}
+
+/// Parses the column by which pairs are sorted.
+pub fn column() -> impl TypedValueParser<Value = PairColumn> {
+    PossibleValuesParser::new(["similarity", "exact", "contained"]).map(|name| {
+        match name.as_str() {
+            "exact" => PairColumn::Exact,
+            "contained" => PairColumn::Contained,
+            _ => PairColumn::Similarity,
+        }
+    })
+}
+
+/// Parses the address to listen on: address and port, name and port, or a port of this machine.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Err(format!("the port is missing: write [{text}]:8080"));
+    }
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let found: Vec<_> = text.to_socket_addrs().map_err(|error| error.to_string())?.collect();
+    let fourth = found.iter().find(|address| address.is_ipv4());
+    fourth.or(found.first()).copied().ok_or_else(|| "no machine has this name".to_owned())
+}
+
+/// Parses an origin as browsers send it: scheme, host and perhaps a port, in lower case.
+pub fn origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_:[]".contains(c);
+    match host {
+        Some(host) if !host.is_empty() && host.chars().all(is_part) => Ok(text.to_owned()),
+        _ => Err("must be an origin in lower case, without a path: https://app.example".to_owned()),
+    }
+}
+
+/// Parses which of a document and its duplicates to keep. The names are declared as possible
+/// values, so shells can complete them.
+pub fn keep() -> impl TypedValueParser<Value = Keep> {
+    PossibleValuesParser::new(["first", "newest", "longest"]).map(|name| match name.as_str() {
+        "newest" => Keep::Newest,
+        "longest" => Keep::Longest,
+        _ => Keep::First,
+    })
+}
+
+/// Which file of a group of copies stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// The file that was changed first.
+    Oldest,
+    /// The file that was changed last.
+    Newest,
+    /// The file with the shortest path.
+    Shortest,
+    /// The first file in the order of the folders.
+    First,
+}
+
+/// Parses which file of a group stays.
+pub fn stays() -> impl TypedValueParser<Value = Stays> {
+    PossibleValuesParser::new(["oldest", "newest", "shortest", "first"]).map(|name| {
+        match name.as_str() {
+            "oldest" => Stays::Oldest,
+            "newest" => Stays::Newest,
+            "shortest" => Stays::Shortest,
+            _ => Stays::First,
+        }
+    })
+}
+
+/// Parses a number of bytes: 4096, 10K, 2GiB. The units are powers of 1,024.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "must be a number of bytes, or with K, M, G or T: 4096, 10K, 2G".to_owned();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let power = ["", "k", "m", "g", "t"].iter().position(|one| *one == unit).ok_or_else(wrong)?;
+    let number: u64 = digits.trim_end().parse().map_err(|_| wrong())?;
+    let factor = 1 << (10 * power);
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_are_hundredths() {
+        for (text, value) in [("80%", 0.8), ("0.8", 0.8), ("55 %", 0.55), ("7%", 0.07)] {
+            assert_eq!(similarity(text), Ok(value), "{text}");
+        }
+        for wrong in ["101%", "%", "x%", "-1%", "NaN", "NaN%", "1.1", "80%%", ""] {
+            assert!(similarity(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(share("250%"), Ok(2.5));
+    }
+
+    #[test]
+    fn sizes_may_have_units() {
+        let cases = [
+            ("0", 0),
+            ("10", 10),
+            ("1K", 1_024),
+            ("3m", 3 << 20),
+            ("2GiB", 2 << 30),
+            ("3 TB", 3 << 40),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "K", "-1", "1X", "1KK", "nan", "1.5M", "99999999T"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_a_scheme_and_a_host_and_nothing_else() {
+        for text in ["https://app.example", "http://localhost:3000", "http://[::1]:80"] {
+            assert_eq!(origin(text).as_deref(), Ok(text));
+        }
+        for wrong in ["*", "null", "app.example", "https://", "https://App.example", "http://a/b"] {
+            assert!(origin(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn where_to_listen_may_be_a_port_or_a_name() {
+        let address = |text: &str| listen(text).map(|address| address.to_string());
+        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
+            assert_eq!(address(text), Ok("127.0.0.1:8080".to_owned()), "{text}");
+        }
+        assert_eq!(address("[::1]:80"), Ok("[::1]:80".to_owned()));
+        for wrong in ["", "localhost", "70000", "127.0.0.1", "a b:80"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+        for without_port in ["::1", "::7896", "fe80::1"] {
+            assert!(listen(without_port).is_err_and(|error| error.contains("port")));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The exit status of a successful command.
+
+/// The exit status of a successful command (errors have status 2).
+pub enum Ended {
+    /// Success, also if nothing matched.
+    Well = 0,
+    /// The command ran, but found damage or a missing key.
+    Amiss = 1,
+    /// The command ran, but skipped lines that it could not read, and `--lenient` was not given.
+    Skipped = 3,
+}

@@ -1,0 +1,319 @@
+//! Reads the documents of an index again from their sources: files by their paths, lines by their
+//! keys.
+//!
+//! This module finds a document by its key. It does not know what the document is used for.
+
+#![expect(clippy::disallowed_types, reason = "reads temporary files, never the index's")]
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
+
+use super::content::Reading;
+use super::shards;
+use super::skips;
+use crate::args::lines::ExactGiven;
+use crate::args::rows::RowsGiven;
+use crate::failure::Failure;
+use crate::scratch::{self, ReadAt};
+use nearkin_input::files;
+use nearkin_input::guess::Spelling;
+use nearkin_input::inside::Inside;
+use nearkin_input::lines::Lines;
+use nearkin_input::on_disk;
+use nearkin_input::raw::{self, Origin, Raw};
+use nearkin_input::records::Records;
+use nearkin_input::source;
+
+/// Maximum number of cached documents. The cache helps because pairs name the same documents
+/// repeatedly.
+const KEPT_MAX: usize = 1_024;
+
+/// Where the documents of an index can be read again.
+pub struct Originals {
+    reading: Reading,
+    files: Vec<LineFile>,
+    /// The folder that files must lie in, if there is one.
+    inside: Option<Inside>,
+    /// Where the line of each key is. If a key occurs twice, the last line counts, as for `add`.
+    lines: HashMap<Vec<u8>, LinePlace>,
+    kept: Mutex<HashMap<Vec<u8>, Option<Arc<Original>>>>,
+}
+
+/// Where a line is.
+#[derive(Debug, Clone, Copy)]
+struct LinePlace {
+    /// Index of its file in `files`.
+    file: u32,
+    /// Length including the line end; lengths above `u32::MAX` are stored as `u32::MAX`.
+    bytes: u32,
+    at: u64,
+}
+
+/// The current text of a stored document.
+pub enum TextNow {
+    /// The text that was indexed.
+    Text(String),
+    /// The key now leads to a different text.
+    Changed,
+    /// The document cannot be read.
+    Missing,
+}
+
+/// A file of lines that can be read at any offset.
+enum LineFile {
+    /// The user's own file.
+    Plain(PathBuf),
+    /// The lines of a compressed file or a table, in a temporary file without a name.
+    Unpacked(Arc<File>),
+}
+
+impl LineFile {
+    /// Copies the lines of a file to a temporary file, uncompressed; rows become lines.
+    fn unpacked(mut records: Records, name: &str) -> Result<Self, Failure> {
+        let failed = |error: io::Error| unpacking(name, &error);
+        let mut file = BufWriter::new(scratch::file().map_err(failed)?);
+        while let Some(raw) = records.next()? {
+            // A line that is too large has no document.
+            let Ok(line) = raw.body else { continue };
+            file.write_all(&line).and_then(|()| file.write_all(b"\n")).map_err(failed)?;
+        }
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        Ok(Self::Unpacked(Arc::new(file)))
+    }
+
+    fn open(&self, at: u64) -> Result<Lines, Failure> {
+        match self {
+            // The number of the line is unknown, and only messages would name it: 0 stands in.
+            Self::Plain(path) => Ok(Lines::from_source(source::open_at(path, None, at)?, (0, at))),
+            Self::Unpacked(file) => {
+                Ok(Lines::new("", Box::new(ReadAt { file: Arc::clone(file), at })))
+            }
+        }
+    }
+}
+
+fn unpacking(name: &str, error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::StorageFull => {
+            "set TMPDIR to a folder with more free space, or decompress the file first"
+        }
+        _ => "check that the file is complete, or decompress it first",
+    };
+    Failure::new(
+        format!("cannot decompress {name} to {}: {error}", std::env::temp_dir().display()),
+        advice,
+    )
+}
+
+impl Originals {
+    /// Scans the files given with `--from`, if any, and records the position of each key's line.
+    /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
+    /// converted to lines in a temporary file, because lines must be readable at any offset.
+    pub fn new(reading: Reading, given: &ExactGiven, rows: &RowsGiven) -> Result<Self, Failure> {
+        let (options, wanted) = (rows.options(false), reading.wanted());
+        let (mut lines, mut files) = (HashMap::new(), Vec::new());
+        for (number, path) in shards::expand(&given.from)?.iter().enumerate() {
+            if files::length(path)?.is_none() {
+                return Err(Failure::new(
+                    format!("{} is not a regular file, so it cannot be read twice", path.display()),
+                    "save it to a file, and give that with --from",
+                ));
+            }
+            let lines_of = if source::is_plain(path, &options)? {
+                LineFile::Plain(path.clone())
+            } else {
+                let records = Records::open(path, &options, Some(&wanted))?;
+                LineFile::unpacked(records, &path.display().to_string())?
+            };
+            let mut file = lines_of.open(0)?.named(&path.display().to_string());
+            files.push(lines_of);
+            let mut counted = skips::LineCounts::default();
+            loop {
+                let at = file.bytes_read();
+                let Some(raw) = file.next()? else { break };
+                counted.read += 1;
+                if let Some(key) = reading.key(&raw) {
+                    let bytes = u32::try_from(file.bytes_read() - at).unwrap_or(u32::MAX);
+                    let file = u32::try_from(number).unwrap_or(u32::MAX);
+                    lines.insert(key, LinePlace { file, bytes, at });
+                } else {
+                    counted.skipped += 1;
+                    counted.bad += 1;
+                }
+            }
+            skips::judge(counted, false, &reading, Spelling::From)?;
+        }
+        Ok(Self { reading, files, inside: None, lines, kept: Mutex::default() })
+    }
+
+    /// Reads files only below this folder; relative keys are relative to it.
+    pub fn only_inside(mut self, folder: Inside) -> Self {
+        self.inside = Some(folder);
+        self
+    }
+
+    /// The document with this key. Returns `None` if it cannot be read, or if it no longer has
+    /// content that can be compared.
+    pub fn fetch(&self, key: &[u8]) -> Option<Original> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(key) {
+            return known.as_deref().cloned();
+        }
+        let original = self.read(key).map(Arc::new);
+        let mut kept = kept();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key.to_vec(), original.clone());
+        original.as_deref().cloned()
+    }
+
+    /// The current signature and text of the document with this key; for a set, the text is its
+    /// sorted items, one per line. Returns `None` in the same cases as [`Originals::fetch`].
+    pub fn text(&self, key: &[u8]) -> Option<(Signature, String)> {
+        let (name, signature, text) = self.reading.signed_text(self.raw(key)?).ok()?;
+        (name == key).then_some((signature, text))
+    }
+
+    /// The text of a document, if it is still the indexed text. The check protects files: without
+    /// it, anyone who can insert a document named like a file could see that file's content on the
+    /// report page.
+    pub fn text_now(&self, snapshot: &Snapshot, key: &[u8]) -> nearkin::Result<TextNow> {
+        let Some((signature, text)) = self.text(key) else { return Ok(TextNow::Missing) };
+        let is_other = |stored: Signature| {
+            stored.as_bytes() != signature.as_bytes()
+                || stored.shingle_count() != signature.shingle_count()
+        };
+        let changed = snapshot.signature(key)?.is_none_or(is_other);
+        Ok(if changed { TextNow::Changed } else { TextNow::Text(text) })
+    }
+
+    /// The bytes that are freed if only the first of these documents stays, and the number of the
+    /// other documents whose size is known. A file counts with what it takes on the disk, and only
+    /// if no other name of it stays.
+    pub fn freed(&self, keys: &[Vec<u8>]) -> (u64, u64) {
+        let Some((kept, others)) = keys.split_first() else { return (0, 0) };
+        if !self.files.is_empty() {
+            let lines = others.iter().filter_map(|key| self.lines.get(key));
+            let lengths: Vec<_> = lines.map(|place| u64::from(place.bytes)).collect();
+            return (lengths.iter().sum(), lengths.len() as u64);
+        }
+        let kept = self.metadata(kept).and_then(|(path, metadata)| on_disk::id(&path, &metadata));
+        let mut known = 0;
+        let mut files: HashMap<_, (Metadata, Vec<PathBuf>)> = HashMap::new();
+        for (number, key) in others.iter().enumerate() {
+            let Some((path, metadata)) = self.metadata(key) else { continue };
+            known += 1;
+            let id = on_disk::id(&path, &metadata);
+            if id.is_none() || id != kept {
+                // Where files have no identity, each path is a file of its own.
+                let file = (id, if id.is_none() { number } else { 0 });
+                files.entry(file).or_insert_with(|| (metadata, Vec::new())).1.push(path);
+            }
+        }
+        let freed = |(metadata, paths): &(Metadata, Vec<PathBuf>)| {
+            on_disk::freed(metadata, paths.iter().map(PathBuf::as_path))
+        };
+        (files.values().map(freed).fold(0, u64::saturating_add), known)
+    }
+
+    /// Whether documents are read from files, and the one with this key is there.
+    pub fn is_file(&self, key: &[u8]) -> bool {
+        self.files.is_empty() && self.metadata(key).is_some()
+    }
+
+    fn read(&self, key: &[u8]) -> Option<Original> {
+        let (name, original) = self.reading.original(self.raw(key)?).ok()?;
+        (name == key).then_some(original)
+    }
+
+    fn raw(&self, key: &[u8]) -> Option<Raw> {
+        if self.files.is_empty() {
+            let path = raw::path_of(key);
+            let body = match &self.inside {
+                Some(inside) => files::read_open(inside.open(key)?),
+                // Reading a pipe could block forever.
+                None if fs::metadata(&path).is_ok_and(|data| data.is_file()) => files::read(&path),
+                None => return None,
+            };
+            let body = body.map(Bytes::from);
+            return Some(Raw { origin: Origin::File { path, name: key.to_vec() }, body });
+        }
+        let LinePlace { file, at, .. } = self.lines.get(key)?;
+        self.files.get(*file as usize)?.open(*at).ok()?.next().ok()?
+    }
+
+    /// The path of a document, and the metadata of its file; `None` if it is not a file.
+    fn metadata(&self, key: &[u8]) -> Option<(PathBuf, Metadata)> {
+        let path = match &self.inside {
+            Some(inside) => inside.path(key)?,
+            None => raw::path_of(key),
+        };
+        let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+        Some((path, metadata))
+    }
+}
+
+/// An exact similarity as a table cell.
+pub fn cell(exact: Exact) -> String {
+    match exact {
+        Exact::Similarity(similarity) | Exact::Contained(Overlap { similarity, .. }) => {
+            format!("{similarity:.3}")
+        }
+        Exact::Stale => "stale".to_owned(),
+        Exact::Missing => "missing".to_owned(),
+        // `Below` is never printed, because such matches are dropped. The enum may also get new
+        // variants.
+        _ => "-".to_owned(),
+    }
+}
+
+/// An exact containment as a table cell.
+pub fn contained_cell(exact: Option<Exact>) -> String {
+    match exact {
+        Some(Exact::Contained(overlap)) => format!("{:.3}", overlap.containment),
+        _ => String::new(),
+    }
+}
+
+/// Fields of a JSON object for an exact comparison.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct ExactFields {
+    /// The exact Jaccard similarity of the documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<f64>,
+    /// Exact containment of the smaller document in the larger one, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_contained: Option<f64>,
+    /// Whether a document has changed since it was indexed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
+    /// Whether a document could not be read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
+}
+
+impl ExactFields {
+    /// The fields for the result of a comparison.
+    pub fn new(exact: Option<Exact>) -> Self {
+        let (similarity, contained) = match exact {
+            Some(Exact::Similarity(similarity)) => (Some(similarity), None),
+            Some(Exact::Contained(overlap)) => {
+                (Some(overlap.similarity), Some(overlap.containment))
+            }
+            _ => (None, None),
+        };
+        Self {
+            exact: similarity,
+            exact_contained: contained,
+            stale: exact == Some(Exact::Stale),
+            missing: exact == Some(Exact::Missing),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What the commands of the tool `nearkin` share: options, opening an index, turning what was named
+//! into documents and signatures, printing, signals. Made for that tool: it prints, and keeps the
+//! verbosity for the whole process.
+
+pub mod args;
+pub mod base64;
+pub mod checkpoint;
+pub mod ended;
+pub mod failure;
+pub mod input;
+pub mod interrupt;
+pub mod output;
+pub mod scratch;
+pub mod target;
+pub mod threads;
+pub mod time;

@@ -1,0 +1,55 @@
+//! Starts threads. If the system refuses one, returns an error instead of panicking.
+
+use std::error::Error as _;
+use std::fmt::Display;
+use std::sync::OnceLock;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::failure::Failure;
+
+/// The number of threads given by the user; otherwise one per processor.
+static ASKED: OnceLock<usize> = OnceLock::new();
+
+/// Sets the number of threads; to be called before the pool starts.
+pub fn limit(threads: usize) {
+    // The first call counts; there is no other.
+    let _ = ASKED.set(threads);
+}
+
+/// Starts rayon's global pool. Without this call, rayon would start it at first use and panic if
+/// threads are refused. Does nothing if the pool already runs.
+pub fn start_pool() -> Result<(), Failure> {
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    let start = || {
+        // 0 stands for the default of rayon.
+        let threads = ASKED.get().copied().unwrap_or(0);
+        match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+            // An error without a source means that the pool already runs.
+            Err(error) if error.source().is_some() => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    };
+    STARTED.get_or_init(start).clone().map_err(refused)
+}
+
+/// Starts and joins one thread as a test. To be called before using a library that panics, or fails
+/// silently, if it cannot start threads.
+pub fn check() -> Result<(), Failure> {
+    let thread = Builder::new().spawn(|| ()).map_err(refused)?;
+    // The thread does nothing, so it cannot panic.
+    let _ = thread.join();
+    Ok(())
+}
+
+/// Spawns a scoped thread.
+pub(crate) fn scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
+    Builder::new().spawn_scoped(scope, work).map_err(refused)
+}
+
+/// The error if the system refuses a thread.
+pub fn refused(error: impl Display) -> Failure {
+    nearkin_input::Error::no_thread(error).into()
+}

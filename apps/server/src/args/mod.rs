@@ -1,0 +1,4 @@
+//! Arguments of the commands.
+
+pub mod report;
+pub mod serve;

@@ -1,0 +1,139 @@
+//! Arguments of `nearkin serve`.
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::value_parser;
+
+use nearkin_kit::args::lines::ExactGiven;
+use nearkin_kit::args::ttl::TtlGiven;
+
+/// Serve an index over HTTP to programs and browsers, until stopped
+///
+/// The API uses JSON; /openapi.json describes it, docs/guide/SERVE.md has examples, and / is a page
+/// for people. Prints the address it listens on. The server is the writer of the index: other
+/// commands can read the index meanwhile, not change it. SIGINT (Ctrl-C) or SIGTERM stop it: it
+/// finishes running requests, closes the index and exits with status 0.
+///
+/// An address that other machines can reach needs a token, which every request must contain: as
+/// `Authorization: Bearer TOKEN`, or in a browser as the password of any user. Set it with
+/// --token-file or the environment variable NEARKIN_TOKEN. A second one, set with --read-token-file
+/// or NEARKIN_READ_TOKEN, allows reading only.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  nearkin serve my.nearkin\n  \
+    nearkin serve my.nearkin --listen 8080 --requests-max 16\n  \
+    nearkin serve my.nearkin --listen 0.0.0.0:7879 --token-file token.txt")]
+pub struct Serve {
+    /// Folder of the index; must exist
+    pub index: PathBuf,
+
+    /// Address to listen on: a port of this machine (8080), or a name or address with a port
+    /// (localhost:8080, 0.0.0.0:8080); port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7878")]
+    #[arg(value_parser = nearkin_kit::args::values::listen)]
+    pub listen: SocketAddr,
+
+    /// File with the token that requests must contain, at least 16 characters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// File with a second token, which allows reading only; writes with it get status 403
+    #[arg(long, value_name = "FILE")]
+    pub(crate) read_token_file: Option<PathBuf>,
+
+    /// Let pages of this origin (https://app.example) send requests from a browser; by default none
+    /// may; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = nearkin_kit::args::values::origin)]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// Maximum bytes of a request body; larger ones get status 413
+    #[arg(long, value_name = "N", default_value_t = 8 << 20)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1024..=256 << 20))]
+    pub(crate) body_bytes_max: usize,
+
+    /// Maximum seconds per request; then it gets status 504
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = value_parser!(u64).range(1..=3600))]
+    pub(crate) timeout: u64,
+
+    /// Maximum concurrent requests; others get status 503
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub(crate) requests_max: usize,
+
+    /// Serve reads only; writes get status 403. Another process may write the index meanwhile: its
+    /// changes are seen after at most a second
+    #[arg(long, conflicts_with = "ttl")]
+    pub(crate) read_only: bool,
+
+    /// Log requests to stderr, a line each: time, peer, method, path, status, duration, bytes and
+    /// request id; or `off` [default: text unless stderr is a terminal]
+    #[arg(long, value_name = "FORMAT", value_parser = log_format())]
+    pub(crate) access_log: Option<LogFormat>,
+
+    /// Let clients read the texts of stored documents, so that the page can show two side by side:
+    /// from files below --texts-root whose keys are their paths, or from --from. A text is returned
+    /// only if it still has the stored signature
+    #[arg(long)]
+    pub texts: bool,
+
+    /// Folder that these files must lie in; links, `..` and absolute paths that lead out of it find
+    /// nothing. Relative keys are relative to it
+    #[arg(long, value_name = "FOLDER", default_value = ".", requires = "texts")]
+    #[arg(conflicts_with = "from")]
+    pub(crate) texts_root: PathBuf,
+
+    /// Read texts from this file of JSON lines, by key; scanned once at the start; may be repeated
+    #[arg(long, value_name = "FILE", requires = "texts")]
+    pub from: Vec<PathBuf>,
+
+    /// Field of these lines that holds the key [default: id]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_key_field: Option<String>,
+
+    /// Field of these lines that holds the text or the items [default: text, items]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub from_field: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) ttl: TtlGiven,
+}
+
+/// Format of the access log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+    Off,
+}
+
+/// Parses the format of the access log.
+fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    PossibleValuesParser::new(["text", "json", "off"]).map(|name| match name.as_str() {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        _ => LogFormat::Off,
+    })
+}
+
+impl Serve {
+    /// The format of the access log, if there is one.
+    pub(crate) fn log_format(&self) -> Option<LogFormat> {
+        let by_default = || (!std::io::stderr().is_terminal()).then_some(LogFormat::Text);
+        self.access_log.or_else(by_default).filter(|format| *format != LogFormat::Off)
+    }
+
+    /// Returns the `--from` options as an [`ExactGiven`], because texts are read again by the same
+    /// code as for `--exact`.
+    pub fn originals(&self) -> ExactGiven {
+        ExactGiven {
+            exact: true,
+            from: self.from.clone(),
+            from_key_field: self.from_key_field.clone(),
+            from_field: self.from_field.clone(),
+            at_least: None,
+        }
+    }
+}

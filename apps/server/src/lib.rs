@@ -1,0 +1,12 @@
+//! The commands `serve` and `report` of the tool `nearkin`: an index over HTTP, and a page that shows
+//! its duplicates.
+
+pub mod args;
+pub mod report;
+mod report_page;
+#[cfg(feature = "serve")]
+pub mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "serve/no_serve.rs"]
+pub mod serve;
+mod web;

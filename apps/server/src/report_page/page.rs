@@ -1,0 +1,106 @@
+//! Builds the page: one HTML file with its style, script and data.
+//!
+//! This module does not know what the data means. A content security policy allows only this style
+//! and this script, by their SHA-256 hashes, and forbids loading anything. A test recomputes the
+//! hashes.
+
+use super::data::Data;
+use crate::web;
+use nearkin_kit::failure::Failure;
+
+const TEMPLATE: &str = include_str!("page.html");
+const OWN_STYLE: &str = include_str!("page.css");
+const OWN_SCRIPT: [&str; 5] = [
+    include_str!("charts.js"),
+    include_str!("pair.js"),
+    include_str!("clusters.js"),
+    include_str!("removals.js"),
+    include_str!("page.js"),
+];
+const READ_DATA: &str = "const data = JSON.parse(document.getElementById(\"data\").textContent);\n";
+const STYLE_SHA256: &str = "VSFZZ2AgpGLlVWmhRrEwcGcD1k/NQJEmkImN06BvM1E=";
+const SCRIPT_SHA256: &str = "mDunjmKR0mbAva+/tCs6VLRpSCiQp7HxlImxut2fK7Q=";
+
+fn style() -> String {
+    [web::STYLE, OWN_STYLE].concat()
+}
+
+fn script() -> String {
+    let parts = [&[READ_DATA, web::BASE][..], &web::TEXTS, &OWN_SCRIPT];
+    web::script(&parts.concat())
+}
+
+/// Builds the HTML page that shows the data.
+pub(super) fn html(data: &Data) -> Result<String, Failure> {
+    let json = serde_json::to_string(data)
+        .map_err(|error| Failure::new(format!("cannot create the page: {error}"), ""))?;
+    // The data is inserted last, so that text in it that looks like a placeholder is not replaced.
+    let mut page = TEMPLATE
+        .replace("@STYLE_SHA256@", STYLE_SHA256)
+        .replace("@SCRIPT_SHA256@", SCRIPT_SHA256)
+        .replace("@STYLE@", &style())
+        .replace("@SCRIPT@", &script());
+    let place = page.find("@DATA@").unwrap_or(page.len());
+    page.replace_range(place..(place + 6).min(page.len()), &harmless(&json));
+    Ok(page)
+}
+
+/// Makes JSON safe inside HTML. Escapes the characters that could end the script or start a
+/// comment, and the two characters that are line ends in JavaScript but not in JSON.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + json.len() / 64);
+    for character in json.chars() {
+        match character {
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            '\u{2028}' => text.push_str("\\u2028"),
+            '\u{2029}' => text.push_str("\\u2029"),
+            // The characters escaped above occur only inside JSON strings, so escaping them is
+            // always valid.
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest as _, Sha256};
+
+    fn sha256(text: &str) -> String {
+        STANDARD.encode(Sha256::digest(text.as_bytes()))
+    }
+
+    #[test]
+    fn the_policy_names_this_style_and_this_script() {
+        let (style, script) = (sha256(&style()), sha256(&script()));
+        assert_eq!([STYLE_SHA256, SCRIPT_SHA256], [style.as_str(), script.as_str()]);
+        assert_eq!(sha256(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    }
+
+    #[test]
+    fn the_template_has_each_place_once() {
+        let (style, script) = (style(), script());
+        for place in ["@STYLE_SHA256@", "@SCRIPT_SHA256@", "@STYLE@", "@SCRIPT@", "@DATA@"] {
+            assert_eq!(TEMPLATE.matches(place).count(), 1, "{place}");
+            assert!(!style.contains(place) && !script.contains(place), "{place}");
+        }
+        for text in [TEMPLATE, &style, &script] {
+            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
+        }
+        assert!(!script.contains("innerHTML") && !script.contains("</"));
+    }
+
+    #[test]
+    fn data_cannot_end_its_script() {
+        let json = serde_json::to_string("</script><!-- \u{2028}&amp;").unwrap();
+        let text = harmless(&json);
+        assert!(text.is_ascii() && !text.contains(['<', '>', '&']), "{text}");
+        let back: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, "</script><!-- \u{2028}&amp;");
+    }
+}

@@ -1,0 +1,78 @@
+//! Handlers of the pages `/` and `/api`.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use axum::http::{HeaderName, header};
+use axum::response::IntoResponse;
+
+use crate::web;
+
+const OWN_STYLE: &str = include_str!("page.css");
+const PAGE: &str = include_str!("page.html");
+const API: &str = include_str!("api.html");
+
+fn page_script() -> String {
+    let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page.js")]];
+    web::script(&parts.concat())
+}
+
+fn api_script() -> String {
+    web::script(&[web::BASE, include_str!("api.js")])
+}
+
+pub(super) async fn page() -> impl IntoResponse {
+    // axum requires an async handler; clippy requires an await in it.
+    std::future::ready(()).await;
+    filled(PAGE, &page_script())
+}
+
+pub(super) async fn api() -> impl IntoResponse {
+    // axum requires an async handler; clippy requires an await in it.
+    std::future::ready(()).await;
+    filled(API, &api_script())
+}
+
+/// Fills in a page and its content security policy. Only the page's own script and style are
+/// allowed, by a random nonce.
+fn filled(template: &str, script: &str) -> impl IntoResponse + use<> {
+    let nonce = format!("{:016x}{:016x}", random(), random());
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+         connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    );
+    let headers: [(HeaderName, String); 2] = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, policy),
+    ];
+    let page = template.replace("@NONCE@", &nonce);
+    let style = [web::STYLE, OWN_STYLE].concat();
+    (headers, page.replace("@STYLE@", &style).replace("@SCRIPT@", script))
+}
+
+/// Returns 64 random bits: the keys of the standard hasher come from the system's random generator.
+fn random() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_have_each_place_and_nothing_is_loaded() {
+        for template in [PAGE, API] {
+            assert_eq!(template.matches("@STYLE@").count(), 1);
+            assert_eq!(template.matches("@SCRIPT@").count(), 1);
+            assert_eq!(template.matches("nonce=\"@NONCE@\"").count(), 2);
+        }
+        let scripts = [page_script(), api_script()];
+        for text in [PAGE, API, web::STYLE, OWN_STYLE, &scripts[0], &scripts[1]] {
+            assert!(text.is_ascii() && !text.contains("http://") && !text.contains("https://"));
+        }
+        for script in scripts {
+            assert!(!script.contains("innerHTML") && !script.contains("</"));
+            assert!(!script.contains("@STYLE@") && !script.contains("@SCRIPT@"));
+        }
+    }
+}

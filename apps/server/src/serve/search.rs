@@ -1,0 +1,293 @@
+//! Handler for queries. The library decides what matches; this module converts requests and
+//! answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use nearkin::{Alike, Answer, DocumentView, Exact, Match, Original, Params, Signature, Snapshot};
+
+use super::answers::{Answered, Answers, Found, QueryAnswer};
+use super::bodies::{self, Blob, Body, QueryBody};
+use super::error_response::ErrorResponse;
+use super::query_handlers::limit;
+use super::shared::Shared;
+use nearkin_kit::input::originals::{ExactFields, Originals};
+use nearkin_kit::output::visible;
+
+/// Maximum number of texts in a request.
+const TEXTS_MAX: usize = 1_000;
+
+/// Maximum number of matches that the answers to several texts may hold together.
+const MATCHES_MAX: usize = 20_000;
+
+/// Maximum number of matches that are looked at if texts decide which of them stay.
+const LOOKED_AT_MAX: usize = 100_000;
+
+pub(super) async fn query(
+    State(shared): State<Arc<Shared>>,
+    body: Body,
+) -> Result<Json<QueryAnswer>, ErrorResponse> {
+    shared.work(move |shared| answer(shared, &body.read()?).map(Json)).await
+}
+
+/// What is searched for.
+enum Sought<'a> {
+    Content(Signature),
+    /// With `exact`: the document itself.
+    Document(Original),
+    Key(&'a Blob),
+    Keys(&'a [Blob]),
+}
+
+fn answer(shared: &Shared, request: &QueryBody) -> Result<QueryAnswer, ErrorResponse> {
+    let QueryBody { text, texts, items, rows, key, keys, .. } = request;
+    let given = [text.is_some(), items.is_some(), rows.is_some(), key.is_some(), keys.is_some()];
+    let given = given.iter().filter(|given| **given).count() + usize::from(texts.is_some());
+    if given != 1 {
+        return Err(ErrorResponse::invalid(
+            "exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys` is needed",
+        ));
+    }
+    let search = Search::new(shared, request)?;
+    if let Some(texts) = texts {
+        if texts.len() > TEXTS_MAX || texts.len() * search.limit > MATCHES_MAX {
+            let message = format!(
+                "at most {TEXTS_MAX} `texts`, and {MATCHES_MAX} matches (`texts` times `limit`)"
+            );
+            return Err(ErrorResponse::invalid(message));
+        }
+        let one = |(at, text): (usize, &String)| {
+            let answered = search.content(Some(text), None, None).and_then(|q| search.run(&q));
+            answered.map_err(|refused| refused.with_prefix(&format!("texts[{at}]")))
+        };
+        let answers = texts.iter().enumerate().map(one).collect::<Result<_, _>>()?;
+        return Ok(QueryAnswer::Many(Answers { answers }));
+    }
+    let sought = match (key, keys) {
+        (Some(key), _) => Sought::Key(key),
+        (_, Some(keys)) => Sought::Keys(keys),
+        _ => search.content(text.as_deref(), items.as_deref(), rows.as_deref())?,
+    };
+    search.run(&sought).map(QueryAnswer::One)
+}
+
+/// A checked request. All of its queries see the same state of the index.
+struct Search<'a> {
+    shared: &'a Shared,
+    request: &'a QueryBody,
+    snapshot: Snapshot,
+    limit: usize,
+    /// The condition of a match.
+    alike: Alike,
+    /// With `exact`: where the texts of matches are read again.
+    originals: Option<&'a Originals>,
+    /// Reading texts ends at this time.
+    deadline: Instant,
+}
+
+impl<'a> Search<'a> {
+    fn new(shared: &'a Shared, request: &'a QueryBody) -> Result<Self, ErrorResponse> {
+        let own = shared.index.params().threshold();
+        let alike = match request.contained {
+            Some(contained) => {
+                Alike::contained(contained).and_similar(request.threshold.unwrap_or(0.0))
+            }
+            None => Alike::similar(request.threshold.unwrap_or(own)),
+        };
+        let originals = match (&shared.originals, request.exact) {
+            (_, false) => None,
+            (Some(originals), true) => Some(originals),
+            (None, true) => {
+                return Err(ErrorResponse::invalid("`exact`: this server does not read texts")
+                    .advise("start it with --texts"));
+            }
+        };
+        if request.exact && (request.rows.is_some() || request.keys.is_some()) {
+            return Err(ErrorResponse::invalid("`exact` needs `text`, `texts`, `items` or `key`"));
+        }
+        Ok(Self {
+            shared,
+            request,
+            snapshot: shared.index.snapshot(),
+            limit: limit(request.limit)?,
+            alike,
+            originals,
+            deadline: Instant::now() + shared.limits.timeout,
+        })
+    }
+
+    fn content(
+        &self,
+        text: Option<&str>,
+        items: Option<&[bodies::Item]>,
+        rows: Option<&[u64]>,
+    ) -> Result<Sought<'a>, ErrorResponse> {
+        let sketcher = &self.shared.sketcher;
+        Ok(match (self.originals, text, items) {
+            (Some(_), Some(text), _) => Sought::Document(sketcher.original_text(text)?),
+            (Some(_), _, Some(items)) => Sought::Document(sketcher.original_items(items)?),
+            _ => Sought::Content(bodies::signature(sketcher, text, items, rows)?),
+        })
+    }
+
+    fn run(&self, sought: &Sought<'_>) -> Result<Answered, ErrorResponse> {
+        self.check_prefix(sought)?;
+        let snapshot = &self.snapshot;
+        let mut answer = match sought {
+            Sought::Content(signature) => self.found(snapshot.query(signature))?,
+            Sought::Document(document) => self.found(snapshot.query(document.signature()))?,
+            Sought::Key(key) => self.found(snapshot.query_key(&key.0))?,
+            Sought::Keys(keys) => self.found(snapshot.query_keys(keys.iter().map(|key| &key.0)))?,
+        };
+        let exact = match self.originals {
+            Some(originals) => Some(self.verify(&mut answer, sought, originals)?),
+            None => None,
+        };
+        answer.matches.truncate(self.limit);
+        let params = self.shared.index.params();
+        let threshold = self.request.threshold.unwrap_or(answer.threshold);
+        let expected_recall = match self.request.contained {
+            Some(contained) => contained_recall(params, contained),
+            None => self.shared.expected_recall(threshold),
+        };
+        let exact =
+            |at: usize| ExactFields::new(exact.as_ref().and_then(|all| all.get(at).copied()));
+        let payloads = self.request.payloads;
+        let matches = answer.matches.into_iter().enumerate();
+        let matches = matches.map(|(at, found)| Found::new(found, payloads, &exact(at))).collect();
+        Ok(Answered {
+            matches,
+            found: answer.found,
+            threshold,
+            expected_recall,
+            complete: answer.complete,
+            change: answer.change,
+            warning: self.warning(params, threshold),
+        })
+    }
+
+    /// Refuses a key that does not begin with the prefix, stored or not: a tenant's request must
+    /// not reveal what another tenant has.
+    fn check_prefix(&self, sought: &Sought<'_>) -> Result<(), ErrorResponse> {
+        let Some(prefix) = &self.request.prefix else { return Ok(()) };
+        let keys = match sought {
+            Sought::Key(key) => std::slice::from_ref(*key),
+            Sought::Keys(keys) => keys,
+            Sought::Content(_) | Sought::Document(_) => &[],
+        };
+        match keys.iter().find(|key| !key.0.starts_with(&prefix.0)) {
+            Some(key) => {
+                let key = visible(&key.0);
+                let message = format!("the key {key} does not begin with the prefix");
+                Err(ErrorResponse::invalid(message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a query. If texts decide later which matches stay, the limit applies later, too.
+    fn found(&self, query: nearkin::Query<'_>) -> Result<Answer, ErrorResponse> {
+        let QueryBody { prefix, after, before, max_candidates, .. } = self.request;
+        let is_decided_later = self.originals.is_some();
+        let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
+        let alike =
+            if self.originals.is_some() { self.alike.for_verification() } else { self.alike };
+        let query = query.alike(alike).limit(limit);
+        let query = query.max_candidates(max_candidates.unwrap_or(usize::MAX));
+        let times = after.unwrap_or(0)..before.unwrap_or(u64::MAX);
+        let prefix = prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
+        let passes =
+            |seen: DocumentView<'_>| seen.key.starts_with(prefix) && times.contains(&seen.time);
+        let is_filtered = !prefix.is_empty() || after.is_some() || before.is_some();
+        let mut answer =
+            if is_filtered { query.filter_document(passes).run()? } else { query.run()? };
+        if is_decided_later {
+            answer.complete &= answer.found <= LOOKED_AT_MAX as u64;
+        }
+        Ok(answer)
+    }
+
+    /// Compares the documents themselves, most similar first, until the limit is reached. Matches
+    /// below the condition are dropped. Returns the result for each match that stays.
+    fn verify(
+        &self,
+        answer: &mut Answer,
+        sought: &Sought<'_>,
+        originals: &Originals,
+    ) -> Result<Vec<Exact>, ErrorResponse> {
+        let fetch = &mut |key: &[u8]| Ok(originals.fetch(key));
+        let (mut stay, mut all_exact) = (Vec::new(), Vec::new());
+        for found in std::mem::take(&mut answer.matches) {
+            if stay.len() >= self.limit {
+                break;
+            }
+            if Instant::now() >= self.deadline {
+                let message = "the time was not enough to compare the texts of all matches";
+                return Err(ErrorResponse::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message));
+            }
+            let exact = self.exactly(sought, &found, fetch)?;
+            if exact == Exact::Below {
+                answer.found -= 1;
+            } else {
+                stay.push(found);
+                all_exact.push(exact);
+            }
+        }
+        answer.matches = stay;
+        Ok(all_exact)
+    }
+
+    fn exactly(
+        &self,
+        sought: &Sought<'_>,
+        found: &Match,
+        fetch: &mut nearkin::Fetch<'_>,
+    ) -> nearkin::Result<Exact> {
+        match sought {
+            Sought::Document(document) => {
+                let one = std::slice::from_ref(found);
+                let exact = self.snapshot.exact_matches(document, one, self.alike, fetch)?;
+                Ok(exact.first().copied().unwrap_or(Exact::Missing))
+            }
+            Sought::Key(key) => {
+                let pair = found.pair_with(key.0.as_slice());
+                self.snapshot.exact_pair(&pair, self.alike, fetch)
+            }
+            // `Search::new` refuses these.
+            Sought::Content(_) | Sought::Keys(_) => Ok(Exact::Missing),
+        }
+    }
+
+    /// What the bands of the index miss, if that is much.
+    fn warning(&self, params: &Params, threshold: f64) -> Option<String> {
+        if let Some(contained) = self.request.contained {
+            let recall = contained_recall(params, contained);
+            return (recall < 0.9).then(|| {
+                format!(
+                    "this query misses about {:.0} % of texts contained to {contained} in one \
+                     twice as long: the index was built for similarities of {} and above",
+                    100.0 * (1.0 - recall),
+                    params.threshold()
+                )
+            });
+        }
+        let recall = params.candidate_probability(threshold);
+        (recall < 0.5).then(|| {
+            format!(
+                "this query misses about {:.0} % of matches at similarity {threshold}: the index \
+                 was built for {} and above",
+                100.0 * (1.0 - recall),
+                params.threshold()
+            )
+        })
+    }
+}
+
+/// The probability that a text is compared with one that is twice as long and contains this
+/// fraction of it.
+fn contained_recall(params: &Params, contained: f64) -> f64 {
+    params.candidate_probability(Params::similarity_of_contained(contained, 2.0))
+}

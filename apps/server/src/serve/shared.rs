@@ -1,0 +1,180 @@
+//! The state that all requests share: the index, limits and counters, and the pool that runs work
+//! on the index.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use nearkin::Sketcher;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::access::Access;
+use super::access_log::AccessLog;
+use super::error_response::ErrorResponse;
+use super::metrics::Metrics;
+use super::served::Served;
+use nearkin_kit::input::originals::Originals;
+
+/// Memory for request bodies: enough for this many bodies of maximum size, or for more smaller
+/// ones.
+const BODIES_MAX: usize = 16;
+
+/// Maximum number of answers that are sent while they are found. Each of them holds a thread until
+/// its client has read it, and threads are few.
+const STREAMS_MAX: usize = 4;
+
+/// Maximum number of cached expected recalls, one per threshold.
+const RECALLS_MAX: usize = 64;
+
+/// Limits of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) body_bytes_max: usize,
+    pub(super) requests_max: usize,
+    pub(super) timeout: Duration,
+}
+
+/// State shared by all requests.
+pub(super) struct Shared {
+    pub(super) index: Served,
+    /// Name of the index, for display.
+    pub(super) title: String,
+    /// Access to the original texts, if clients may read them.
+    pub(super) originals: Option<Originals>,
+    pub(super) log: Option<AccessLog>,
+    pub(super) sketcher: Sketcher,
+    pub(super) limits: Limits,
+    pub(super) access: Access,
+    pub(super) metrics: Metrics,
+    pub(super) began: Instant,
+    poisoned: AtomicBool,
+    stopping: Arc<AtomicBool>,
+    places: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// Memory still free for bodies, in KiB.
+    room: Arc<Semaphore>,
+    recalls: Mutex<HashMap<u64, f64>>,
+}
+
+impl Shared {
+    pub(super) fn new(index: Served, title: String, limits: Limits, access: Access) -> Self {
+        let kib = limits.body_bytes_max.div_ceil(1024) * BODIES_MAX;
+        Self {
+            sketcher: index.sketcher(),
+            index,
+            title,
+            originals: None,
+            log: None,
+            limits,
+            access,
+            metrics: Metrics::default(),
+            began: Instant::now(),
+            poisoned: AtomicBool::new(false),
+            stopping: Arc::default(),
+            places: Arc::new(Semaphore::new(limits.requests_max)),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            room: Arc::new(Semaphore::new(kib)),
+            recalls: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Runs work on the index on a blocking thread, because the library reads and syncs files. The
+    /// number of running calls is limited; once the limit is reached, further requests are refused
+    /// at once.
+    ///
+    /// A call counts towards this limit until its work is done, even if the client has
+    /// disconnected.
+    pub(super) async fn work<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, ErrorResponse> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(ErrorResponse::busy("too many requests at once"));
+        };
+        let worked = tokio::task::spawn_blocking(move || {
+            let done = work(&self);
+            if done.as_ref().is_err_and(ErrorResponse::is_poison) {
+                self.poisoned.store(true, Ordering::Relaxed);
+            }
+            // Drop this handle before `place`: once all places are free, no thread uses the index
+            // any more.
+            drop(self);
+            drop(place);
+            done
+        });
+        worked.await.unwrap_or_else(|_| {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(ErrorResponse::new(status, "internal", "the request failed inside the server")
+                .advise("see the server's stderr"))
+        })
+    }
+
+    /// Runs work that sends its answer while it runs, on a blocking thread. Such an answer takes as
+    /// long as its client reads it, so only a few may run at once.
+    pub(super) fn stream(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<(), ErrorResponse> {
+        let Ok(streaming) = Arc::clone(&self.streams).try_acquire_owned() else {
+            let message = format!("{STREAMS_MAX} answers of this kind are being sent");
+            return Err(ErrorResponse::busy(&message).advise("try again when one has been read"));
+        };
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(ErrorResponse::busy("too many requests at once"));
+        };
+        // Detached: the answer ends when the work drops its end of the channel.
+        drop(tokio::task::spawn_blocking(move || {
+            work(&self);
+            drop(self);
+            drop(streaming);
+            drop(place);
+        }));
+        Ok(())
+    }
+
+    /// Tells answers that are being sent to end.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server stops: true after [`Shared::stop`].
+    pub(super) fn stopping(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopping)
+    }
+
+    /// Reserves memory for a body of at most this many bytes.
+    pub(super) fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorResponse> {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        Arc::clone(&self.room)
+            .try_acquire_many_owned(kib)
+            .map_err(|_| ErrorResponse::busy("too many bytes of request bodies at once"))
+    }
+
+    /// Whether any work on the index is running.
+    pub(super) fn is_working(&self) -> bool {
+        self.places.available_permits() < self.limits.requests_max
+    }
+
+    /// Whether the index refuses all further writes, for example because a sync failed.
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+
+    /// The probability that a document whose similarity is exactly at the threshold is returned. It
+    /// is cached, because computing it costs more than the query, and the result never changes.
+    pub(super) fn expected_recall(&self, threshold: f64) -> f64 {
+        let recalls = || self.recalls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = recalls().get(&threshold.to_bits()) {
+            return *known;
+        }
+        let recall = self.index.params().expected_recall(threshold, threshold);
+        let mut recalls = recalls();
+        if recalls.len() >= RECALLS_MAX {
+            recalls.clear();
+        }
+        recalls.insert(threshold.to_bits(), recall);
+        recall
+    }
+}

@@ -1,0 +1,197 @@
+//! Handlers for the state of the index and the server: as JSON, as Prometheus metrics, and as a
+//! health check.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use nearkin::Stats;
+use serde::Serialize;
+#[cfg(test)]
+use utoipa::ToSchema;
+
+use super::error_response::ErrorResponse;
+use super::metrics::MetricsText;
+use super::shared::Shared;
+use nearkin_kit::output::params::ParamsObject;
+
+/// The state of the index and of the server.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Stats))]
+pub(super) struct ServerStatsObject {
+    /// Live documents.
+    documents: u64,
+    /// Dead documents that still take space.
+    dead: u64,
+    segments: u64,
+    /// Documents in the memtable, not yet in a segment.
+    memtable_documents: u64,
+    /// Memory of the memtable.
+    memtable_bytes: u64,
+    /// Own memory of the index: the memtable, and the filter over small segments.
+    own_bytes: u64,
+    /// Bytes of segments that are mapped. Their pages belong to the page cache.
+    mapped_bytes: u64,
+    /// Bytes of all files of the index.
+    bytes_on_disk: u64,
+    /// The last change that queries see.
+    change: u64,
+    /// The last change that survives power loss.
+    durable_change: u64,
+    /// Number of older states of the index that snapshots still hold.
+    snapshots_pinning: u64,
+    /// Error of the last maintenance, if it failed.
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maintenance_failure: Option<String>,
+    unicode: String,
+    /// Parameters of the index, except the seed.
+    #[cfg_attr(test, schema(value_type = Object))]
+    params: ParamsObject,
+    #[cfg_attr(test, schema(inline))]
+    server: ServerObject,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+struct ServerObject {
+    /// Name of the index folder.
+    index: String,
+    /// Whether clients may read texts at `/v1/texts/{key}`.
+    texts: bool,
+    version: &'static str,
+    uptime_seconds: u64,
+    requests: u64,
+    requests_running: i64,
+    requests_max: usize,
+    body_bytes_max: usize,
+    timeout_seconds: u64,
+}
+
+pub(super) async fn stats(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<ServerStatsObject>, ErrorResponse> {
+    shared.work(|shared| Ok(Json(stats_of(shared)?))).await
+}
+
+fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
+    let stats = shared.index.stats()?;
+    Ok(ServerStatsObject {
+        documents: stats.documents,
+        dead: stats.dead,
+        segments: stats.segments,
+        memtable_documents: stats.memtable_documents,
+        memtable_bytes: stats.memtable_bytes,
+        own_bytes: stats.own_bytes,
+        mapped_bytes: stats.mapped_bytes,
+        bytes_on_disk: stats.bytes_on_disk,
+        change: stats.change,
+        durable_change: stats.durable_change,
+        snapshots_pinning: stats.snapshots_pinning,
+        maintenance_failure: stats.maintenance_failure,
+        unicode: stats.unicode,
+        params: ParamsObject::new(shared.index.params()),
+        server: ServerObject {
+            index: shared.title.clone(),
+            texts: shared.originals.is_some(),
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_seconds: shared.began.elapsed().as_secs(),
+            requests: shared.metrics.requests(),
+            requests_running: shared.metrics.running(),
+            requests_max: shared.limits.requests_max,
+            body_bytes_max: shared.limits.body_bytes_max,
+            timeout_seconds: shared.limits.timeout.as_secs(),
+        },
+    })
+}
+
+/// Whether the server runs and can write.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[cfg_attr(test, schema(as = Health))]
+pub(super) struct HealthObject {
+    status: Status,
+    #[cfg_attr(test, schema(nullable = false))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Ok,
+    Poisoned,
+}
+
+/// This handler does not touch any file, so that it answers even if the disk is busy.
+pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    // axum requires an async handler; clippy requires an await in it.
+    std::future::ready(()).await;
+    if shared.is_poisoned() {
+        let advice = Some(
+            "queries work, but writes are refused (a sync failed, or the folder or its lock file \
+             was removed); restart it",
+        );
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Json(HealthObject { status: Status::Poisoned, advice }),
+        );
+    }
+    (StatusCode::OK, Json(HealthObject { status: Status::Ok, advice: None }))
+}
+
+pub(super) async fn metrics(
+    State(shared): State<Arc<Shared>>,
+) -> Result<impl IntoResponse, ErrorResponse> {
+    let work = |shared: &Shared| {
+        let stats = shared.index.stats()?;
+        let mut text = MetricsText::default();
+        print(shared, &stats, &mut text);
+        shared.metrics.print(&mut text);
+        Ok(text.into_string())
+    };
+    let text = shared.work(work).await?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+}
+
+fn print(shared: &Shared, stats: &Stats, text: &mut MetricsText) {
+    let gauges = [
+        ("nearkin_documents", "Live documents.", stats.documents),
+        ("nearkin_documents_dead", "Dead documents that still take space.", stats.dead),
+        ("nearkin_segments", "Segments.", stats.segments),
+        ("nearkin_memtable_documents", "Documents in the memtable.", stats.memtable_documents),
+        ("nearkin_memtable_bytes", "Memory of the memtable.", stats.memtable_bytes),
+        ("nearkin_own_bytes", "Memtable and filter over small segments.", stats.own_bytes),
+        ("nearkin_mapped_bytes", "Mapped bytes of segments, page cache.", stats.mapped_bytes),
+        ("nearkin_disk_bytes", "Bytes of all files of the index.", stats.bytes_on_disk),
+        ("nearkin_change", "The last change that queries see.", stats.change),
+        ("nearkin_change_durable", "The last change that is durable.", stats.durable_change),
+        ("nearkin_change_floor", "The last change that segments hold.", stats.floor),
+        ("nearkin_snapshots_pinning", "Older states still held.", stats.snapshots_pinning),
+        (
+            "nearkin_maintenance_failing",
+            "1 if the last maintenance failed.",
+            u64::from(stats.maintenance_failure.is_some()),
+        ),
+        (
+            "nearkin_poisoned",
+            "1 if a sync failed, and nothing is written any more.",
+            u64::from(shared.is_poisoned()),
+        ),
+        ("nearkin_uptime_seconds", "Since the server started.", shared.began.elapsed().as_secs()),
+    ];
+    for (name, help, value) in gauges {
+        text.one(name, "gauge", help, value);
+    }
+    for (name, help, value) in [
+        ("nearkin_read_bytes_total", "Bytes read, but through maps.", stats.bytes_read),
+        ("nearkin_written_bytes_total", "Bytes written.", stats.bytes_written),
+        ("nearkin_syncs_total", "Syncs of files and folders.", stats.syncs),
+    ] {
+        text.one(name, "counter", help, value);
+    }
+}

@@ -1,0 +1,29 @@
+//! A match as JSON, for the commands that print matches.
+
+use std::borrow::Cow;
+
+use nearkin::Match;
+use serde::Serialize;
+
+use nearkin_kit::output::lossy;
+
+/// A match as JSON.
+#[derive(Serialize)]
+pub(crate) struct MatchObject<'a> {
+    key: Cow<'a, str>,
+    similarity: f64,
+    standard_error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<f64>,
+}
+
+impl<'a> MatchObject<'a> {
+    pub(crate) fn new(found: &'a Match) -> Self {
+        Self {
+            key: lossy(&found.key),
+            similarity: found.similarity,
+            standard_error: found.standard_error,
+            contained: found.containment.map(|containment| containment.estimate),
+        }
+    }
+}
