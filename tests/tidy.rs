@@ -70,8 +70,8 @@ fn collect(folder: &Path, ending: &str, found: &mut Vec<Source>) {
 fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     for folder in [
-        "src", "sketch", "capi", "cli", "node", "python", "tests", "benches", "examples", "fuzz",
-        "tools",
+        "src", "sketch", "input", "apps", "cli", "capi", "node", "python", "tests", "benches",
+        "examples", "fuzz", "tools",
     ] {
         collect(&root().join(folder), "rs", &mut found);
     }
@@ -243,7 +243,7 @@ fn comments_that_begin_without_a_noun_are_found() {
 }
 
 fn unwraps(file: &Source) -> Vec<String> {
-    let of_a_package = ["src/", "capi/src/", "cli/src/", "node/src/"]
+    let of_a_package = ["src/", "input/src/", "apps/", "cli/src/", "capi/src/", "node/src/"]
         .iter()
         .any(|folder| file.path.starts_with(folder));
     if !of_a_package || layers::is_test(&file.path) {
@@ -288,8 +288,17 @@ fn the_tool_sees_the_public_api_only() {
     assert_none(&sources(), |file| layers::ways_around(&file.path, &file.text));
 }
 
-/// The folders of the doors.
-const DOORS: [&str; 4] = ["cli/src/", "python/src/", "capi/src/", "node/src/"];
+/// The folders of the packages that use the library, or are made for those that do.
+const DOORS: [&str; 8] = [
+    "input/src/",
+    "apps/kit/src/",
+    "apps/folders/src/",
+    "apps/server/src/",
+    "cli/src/",
+    "python/src/",
+    "capi/src/",
+    "node/src/",
+];
 
 #[test]
 fn no_files_of_a_door_need_each_other_in_a_circle() {
@@ -340,8 +349,19 @@ fn a_document_with_another_number_of_titles_is_found() {
 
 /// Backticked paths that do not exist in the repository. Patterns are ignored.
 fn stale_paths(file: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    let folders =
-        ["src/", "capi/", "cli/", "node/", "docs/", "tests/", "benches/", "examples/", "fuzz/"];
+    let folders = [
+        "src/",
+        "input/",
+        "apps/",
+        "capi/",
+        "cli/",
+        "node/",
+        "docs/",
+        "tests/",
+        "benches/",
+        "examples/",
+        "fuzz/",
+    ];
     let mut found = Vec::new();
     for (at, line) in prose(&file.text) {
         for span in line.split('`').skip(1).step_by(2) {

@@ -7,11 +7,6 @@ use crate::sources;
 
 /// The floors of the engine, from the lowest to the highest.
 const INDEX: [&str; 7] = ["state", "read", "merge", "write", "maintain", "files", "doors"];
-/// The wings of the command-line tool. What every wing may name (arguments, the exit status, a
-/// document as read) stands beside them.
-const TOOL: [&str; 4] = ["output", "formats", "input", "commands"];
-/// Maximum number of files beside the wings.
-const BESIDE_MAX: usize = 14;
 /// The public handles, which only the highest floor names.
 const HANDLES: [&str; 4] = ["Index", "Reader", "index::Index", "index::Reader"];
 
@@ -65,25 +60,6 @@ fn no_file_of_the_engine_names_a_floor_above_it() {
     assert!(roots.is_empty(), "folders that are no floor: {roots:?}");
     let loose: Vec<_> = files.iter().filter(|(path, _)| !path.contains('/')).collect();
     assert_eq!(loose.len(), 1, "only mod.rs stands beside the floors");
-}
-
-#[test]
-fn no_file_of_the_tool_names_a_wing_above_it() {
-    if crate::packaged() {
-        return;
-    }
-    let files = below("cli/src/", "crate");
-    let upward = upward(&files, &TOOL);
-    assert!(upward.is_empty(), "\n{}", upward.join("\n"));
-    let beside: Vec<_> =
-        files.iter().map(|(path, _)| path).filter(|path| !path.contains('/')).collect();
-    assert!(beside.len() <= BESIDE_MAX, "{} files beside the wings: {beside:?}", beside.len());
-    for (path, code) in &files {
-        let is_wing = TOOL.iter().any(|wing| path.starts_with(wing));
-        let of_commands = paths(crate::layers::outside_tests(code), "crate");
-        let named = of_commands.iter().any(|name| name.starts_with("commands"));
-        assert!(is_wing || path == "main.rs" || !named, "cli/src/{path} names a command");
-    }
 }
 
 fn made(files: &[(&str, &str)]) -> Vec<(String, String)> {

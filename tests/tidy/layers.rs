@@ -3,6 +3,9 @@
 
 use crate::scan::paths;
 
+/// The packages that the tool is made of.
+const TOOL: [&str; 3] = ["cli/src/", "apps/", "input/src/"];
+
 /// The parts of the engine. Only the index may use more than one of them.
 const PARTS: [&str; 4] = ["wal", "memtable", "segment", "catalog"];
 
@@ -36,7 +39,7 @@ pub(crate) fn exported_by_index(lib: &str) -> Vec<String> {
 /// The names that a file uses but must not use: those of modules beside it or above it. `code` is
 /// without comments and strings.
 pub(crate) fn broken(path: &str, code: &str, exported: &[String]) -> Vec<String> {
-    if path.starts_with("cli/src/") {
+    if TOOL.iter().any(|folder| path.starts_with(folder)) {
         return of_the_tool(code);
     }
     if path.starts_with("sketch/src/") {
@@ -105,7 +108,7 @@ pub(crate) fn ways_around(path: &str, text: &str) -> Vec<String> {
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
         let elsewhere = ["path = \"", "include!(\"", "include_str!(\"", "include_bytes!(\""];
         let elsewhere = elsewhere.iter().any(|begin| line.contains(&format!("{begin}../")));
-        if path.starts_with("cli/src/") && elsewhere {
+        if TOOL.iter().any(|folder| path.starts_with(folder)) && elsewhere {
             found.push(format!("takes a file from elsewhere: {line}"));
         }
         let is_library = path.starts_with("src/") || path.starts_with("sketch/src/");

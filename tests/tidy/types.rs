@@ -51,10 +51,13 @@ fn no_two_types_share_a_name() {
     let mut found = shared_names(&files, "src/", &["src/storage/windows.rs"]);
     let without_features = [
         "cli/src/commands/exchange/no_parquet.rs",
-        "cli/src/input/source/no_rows.rs",
-        "cli/src/input/source/no_rows_copy.rs",
+        "input/src/source/no_rows.rs",
+        "input/src/source/no_rows_copy.rs",
     ];
-    found.extend(shared_names(&files, "cli/src/", &without_features));
+    let tool = ["input/src/", "apps/kit/src/", "apps/folders/src/", "apps/server/src/", "cli/src/"];
+    for folder in tool {
+        found.extend(shared_names(&files, folder, &without_features));
+    }
     found.extend(shared_names(&files, "capi/src/", &[]));
     found.extend(shared_names(&files, "node/src/", &[]));
     assert!(found.is_empty(), "rename one of each:\n{}", found.join("\n"));

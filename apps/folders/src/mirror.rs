@@ -59,8 +59,7 @@ pub fn run(args: &Mirror, output: &mut Output) -> Result<Ended, Failure> {
     }
     watch::check(args)?;
     let fields = |params: &Params| takes_texts(params).map(|()| Fields::text("id", "text"));
-    let (index, _) =
-        opened::open_or_create(&args.index, &args.given, &Load::unsynced(), false, fields)?;
+    let (index, _) = args.given.open_or_create(&args.index, &Load::unsynced(), false, fields)?;
     check_folder(&index.snapshot(), &folder, args.force)?;
     let params = index.params().clone();
     let skip_cache = SkipCache::read(&args.index, &raw::key_of(&args.folder));
@@ -119,7 +118,7 @@ fn dry_run(args: &Mirror, folder: &Folder, output: &mut Output) -> Result<Ended,
     let reader = opened::exists(&args.index)?.then(|| opened::to_read(&args.index)).transpose()?;
     let params = match &reader {
         Some(reader) => {
-            opened::check_given(reader.params(), &args.index, &args.given)?;
+            args.given.check(reader.params(), &args.index)?;
             reader.params().clone()
         }
         None => args.given.params()?,

@@ -21,8 +21,6 @@ use nearkin_input::files;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::interrupt;
@@ -105,10 +103,8 @@ fn originals(args: &Report, index: &Reader) -> Result<Option<Originals>, Failure
     if args.from.is_empty() && !are_files(index.params()) {
         return Ok(None);
     }
-    let given = args.originals();
-    let fields = input::fields_again(&given, index.params())?;
-    let reading = Reading::new(index.sketcher(), fields);
-    Originals::new(reading, &given, &RowsGiven::default()).map(Some)
+    let (params, rows) = (index.params(), RowsGiven::default());
+    args.originals().originals(params, index.sketcher(), &rows).map(Some)
 }
 
 /// Whether the documents of the index can be files. Sets, and signatures made elsewhere, cannot.

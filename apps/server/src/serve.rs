@@ -48,8 +48,6 @@ use nearkin_input::inside::Inside;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::output::{self, Output, counted, grouped};
@@ -160,10 +158,8 @@ fn originals(args: &Serve, index: &Served) -> Result<Option<Originals>, Failure>
     if !args.texts {
         return Ok(None);
     }
-    let given = args.originals();
-    let fields = input::fields_again(&given, index.params())?;
-    let reading = Reading::new(index.sketcher(), fields);
-    let originals = Originals::new(reading, &given, &RowsGiven::default())?;
+    let (params, rows) = (index.params(), RowsGiven::default());
+    let originals = args.originals().originals(params, index.sketcher(), &rows)?;
     Ok(Some(originals.only_inside(Inside::new(&args.texts_root)?)))
 }
 

@@ -23,7 +23,6 @@ use nearkin_kit::input::opened::Load;
 use nearkin_kit::input::pipeline;
 use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::skips::{self, Skips};
-use nearkin_kit::input::table_file;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
 use nearkin_kit::output::{self, Output};
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
     let mut counts = AddCounts::default();
     let input = if let Some(path) = &args.table.transactions {
-        let (sets, unfit) = table_file::read(path, &args.table, &args.lines.row_options())?;
+        let (sets, unfit) = args.table.sets(path, &args.lines.row_options())?;
         counts.skip_rows(unfit);
         Input::Sets(sets)
     } else if args.lines.jsonl.is_empty() {
@@ -49,9 +48,7 @@ pub(crate) fn run(args: &Add, output: &mut Output) -> Result<Ended, Failure> {
     let load = Load::expiring(args.ttl.ttl);
     let sets = args.lines.items_field.is_some() || args.table.transactions.is_some();
     let (index, fields) =
-        opened::open_or_create(&args.index, &args.given, &load, sets, |params| {
-            fields(args, params)
-        })?;
+        args.given.open_or_create(&args.index, &load, sets, |params| fields(args, params))?;
     let mut input = match input {
         Input::Walk(files) => Input::Walk(files.except(&args.index)),
         others => others.of_fields(&fields),
@@ -120,7 +117,7 @@ fn report(
 /// The fields to read in each line; an error if the index does not accept this kind of input.
 fn fields(args: &Add, params: &Params) -> Result<Fields, Failure> {
     if args.table.transactions.is_none() {
-        return input::fields(&args.lines, params);
+        return args.lines.fields(params);
     }
     input::check_takes_sets(params)?;
     Ok(Fields::items("id", "items"))

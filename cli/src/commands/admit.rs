@@ -15,7 +15,6 @@ use nearkin_input::sniff;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::opened::Load;
@@ -53,10 +52,10 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     let sets = args.lines.items_field.is_some();
     let fields = |params: &Params| {
         opened::check_of_documents(params, "admit")?;
-        input::fields(&args.lines, params)
+        args.lines.fields(params)
     };
     let load = Load::expiring(args.ttl.ttl);
-    let (index, fields) = opened::open_or_create(&args.index, &given, &load, sets, fields)?;
+    let (index, fields) = given.open_or_create(&args.index, &load, sets, fields)?;
     let params = index.params().clone();
     match args.contained {
         Some(contained) => opened::warn_if_contained_are_missed(&params, contained),

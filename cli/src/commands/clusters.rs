@@ -9,11 +9,10 @@ use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
 
 use crate::args::Clusters;
+use nearkin_kit::args::contained::Likeness;
 use nearkin_kit::args::values::ClusterOrder;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::interrupt;
@@ -102,11 +101,10 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
     let likeness =
-        opened::likeness(index.params(), args.threshold, args.contained, Some(&args.exact));
+        Likeness::for_index(index.params(), args.threshold, args.contained, Some(&args.exact));
     let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };
     let originals = if args.exact.exact {
-        let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.rows)?)
+        Some(args.exact.originals(index.params(), index.sketcher(), &args.rows)?)
     } else {
         None
     };

@@ -12,8 +12,6 @@ use nearkin_kit::args::contained::Likeness;
 use nearkin_kit::args::values::PairColumn;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals;
 use nearkin_kit::input::originals::{ExactFields, Originals};
@@ -38,11 +36,10 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
     let likeness =
-        opened::likeness(index.params(), args.threshold, args.contained, Some(&args.exact));
+        Likeness::for_index(index.params(), args.threshold, args.contained, Some(&args.exact));
     let alike = likeness.sought;
     let originals = if args.exact.exact {
-        let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.rows)?)
+        Some(args.exact.originals(index.params(), index.sketcher(), &args.rows)?)
     } else {
         None
     };

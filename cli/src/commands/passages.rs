@@ -15,7 +15,6 @@ use nearkin_input::sniff;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
@@ -157,8 +156,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
     opened::warn_if_missed(index.params(), Some(threshold));
     let originals = if args.show {
-        let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.lines.rows)?)
+        Some(args.exact.originals(index.params(), index.sketcher(), &args.lines.rows)?)
     } else {
         None
     };
@@ -179,7 +177,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
         }
         return Ok(Ended::Well);
     }
-    let fields = input::fields(&args.lines, index.params())?;
+    let fields = args.lines.fields(index.params())?;
     let reading = Reading::new(index.sketcher(), fields);
     let (lines, input) = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;

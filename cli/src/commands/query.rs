@@ -15,7 +15,6 @@ use nearkin_kit::args::contained::Likeness;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::{self, Failure};
 use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals;
@@ -46,10 +45,9 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         ));
     }
     let exact = Some(&args.exact);
-    let likeness = opened::likeness(index.params(), args.threshold, args.contained, exact);
+    let likeness = Likeness::for_index(index.params(), args.threshold, args.contained, exact);
     let originals = if args.exact.exact {
-        let fields = input::fields_again(&args.exact, index.params())?;
-        Some(Originals::new(Reading::new(index.sketcher(), fields), &args.exact, &args.lines.rows)?)
+        Some(args.exact.originals(index.params(), index.sketcher(), &args.lines.rows)?)
     } else {
         None
     };
@@ -69,7 +67,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         let keys: Vec<_> = args.keys.iter().map(|key| key.as_encoded_bytes()).collect();
         return by_keys(&context, &keys, output);
     }
-    let fields = input::fields(&args.lines, index.params())?;
+    let fields = args.lines.fields(index.params())?;
     let reading = Reading::new(index.sketcher(), fields.clone());
     if let Some(text) = &args.text {
         return by_text(&context, text, output);

@@ -24,7 +24,6 @@ use nearkin_input::sniff;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::{Reading, Sketched};
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::pipeline;
 use nearkin_kit::input::pipeline::Pace;
@@ -143,7 +142,7 @@ fn read(
     let named: HashSet<&[u8]> = known.iter().flat_map(|(a, b)| [&**a, &**b]).collect();
     // 8-bit rows are the high bytes of 16-bit rows, so one sketch serves both.
     let wide = params.to_builder().lane_bits(16).build()?;
-    let reading = Reading::new(Sketcher::new(&wide), input::fields(&args.lines, &wide)?);
+    let reading = Reading::new(Sketcher::new(&wide), args.lines.fields(&wide)?);
     let (unit, total) = input.size();
     let progress = Progress::start("reading", unit, total);
     let mut kept = Reservoir::new(args.sample);

@@ -1,9 +1,10 @@
 //! Options about containment, for commands that compare documents.
 
-use nearkin::Alike;
+use nearkin::{Alike, Params};
 
 use super::lines::ExactGiven;
 use super::values::similarity;
+use crate::input::opened;
 
 /// Options for the minimum containment of the smaller of two documents in the larger one.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -39,8 +40,25 @@ pub struct Likeness {
 }
 
 impl Likeness {
+    /// The similarity or containment to search for: the given one, or the index's own threshold. Warns
+    /// if the index's bands miss many such documents.
+    pub fn for_index(
+        params: &Params,
+        threshold: Option<f64>,
+        contained: ContainedGiven,
+        exact: Option<&ExactGiven>,
+    ) -> Self {
+        match contained.contained {
+            Some(contained) => opened::warn_if_contained_are_missed(params, contained),
+            None => {
+                opened::warn_if_missed(params, exact.and_then(|exact| exact.at_least).or(threshold))
+            }
+        }
+        Self::from_options(params.threshold(), threshold, contained, exact)
+    }
+
     /// Combines the options. `own` is the threshold of the index.
-    pub(crate) fn from_options(
+    fn from_options(
         own: f64,
         threshold: Option<f64>,
         contained: ContainedGiven,

@@ -2,7 +2,13 @@
 
 use std::path::PathBuf;
 
+use nearkin::{Params, Scheme, Shingles, Sketcher};
+
 use super::rows::RowsGiven;
+use crate::failure::Failure;
+use crate::input::content::Reading;
+use crate::input::originals::Originals;
+use nearkin_input::fields::Fields;
 use nearkin_input::source::RowOptions;
 
 /// Options for exact similarity
@@ -78,6 +84,7 @@ pub struct LinesGiven {
     #[arg(long, conflicts_with = "strict")]
     pub lenient: bool,
 
+    /// How the rows of tables are read.
     #[command(flatten)]
     pub rows: RowsGiven,
 
@@ -90,5 +97,96 @@ impl LinesGiven {
     /// How rows are read.
     pub fn row_options(&self) -> RowOptions {
         self.rows.options(self.lenient)
+    }
+
+    /// The fields to read in each line for an index with these parameters. Fails if the index holds a
+    /// different kind of content than the input, because the index would refuse every document.
+    pub fn fields(&self, params: &Params) -> Result<Fields, Failure> {
+        let named = [&self.key_field, &self.text_field, &self.items_field, &self.rows_field];
+        // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
+        // `requires` for an option that conflicts.
+        if self.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
+            return Err(Failure::new(
+                "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
+                "",
+            ));
+        }
+        let key = self.key_field.as_deref().unwrap_or("id");
+        if let Scheme::External(_) = params.scheme() {
+            if self.jsonl.is_empty() || self.text_field.is_some() || self.items_field.is_some() {
+                return Err(Failure::new(
+                    format!(
+                        "the index holds signatures from another program ({}) and accepts no texts \
+                         or items",
+                        params.scheme()
+                    ),
+                    "give signature rows with --jsonl FILE --rows-field NAME, or use another index",
+                ));
+            }
+            return Ok(Fields::rows(key, self.rows_field.as_deref().unwrap_or("rows")));
+        }
+        if self.rows_field.is_some() {
+            return Err(Failure::new(
+                format!(
+                    "the index computes its signatures itself (scheme {}) and accepts no rows",
+                    params.scheme()
+                ),
+                "create an index for rows with `--scheme external:NAME --hashes K`",
+            ));
+        }
+        let shingles = params.shingles();
+        let items = shingles == Shingles::Items;
+        if self.items_field.is_some() && !items {
+            return Err(Failure::new(
+                format!("--items-field gives sets, but the index compares texts by {shingles}"),
+                "use --text-field, or another index with `--shingles items`",
+            ));
+        }
+        if items && (self.jsonl.is_empty() || self.text_field.is_some()) {
+            return Err(Failure::new(
+                "the index compares sets of items, not texts",
+                "give sets with --jsonl FILE --items-field NAME, or use another index",
+            ));
+        }
+        Ok(if items {
+            Fields::items(key, self.items_field.as_deref().unwrap_or("items"))
+        } else {
+            Fields::text(key, self.text_field.as_deref().unwrap_or("text"))
+        })
+    }
+}
+
+impl ExactGiven {
+    /// Where the documents of an index can be read again.
+    pub fn originals(
+        &self,
+        params: &Params,
+        sketcher: Sketcher,
+        rows: &RowsGiven,
+    ) -> Result<Originals, Failure> {
+        let reading = Reading::new(sketcher, self.fields(params)?);
+        Originals::new(reading, &self.from, &rows.options(false))
+    }
+
+    /// The names of the key and content fields in the lines that are read again (`--from-key-field`,
+    /// `--from-field`).
+    fn fields(&self, params: &Params) -> Result<Fields, Failure> {
+        if let Scheme::External(_) = params.scheme() {
+            return Err(Failure::new(
+                format!("{} signatures come from another program", params.scheme()),
+                "drop --exact: only the program that made the signatures can compare the documents",
+            ));
+        }
+        let key = self.from_key_field.as_deref().unwrap_or("id");
+        if params.shingles() != Shingles::Items {
+            return Ok(Fields::text(key, self.from_field.as_deref().unwrap_or("text")));
+        }
+        if self.from.is_empty() {
+            return Err(Failure::new(
+                "the index holds sets of items, which cannot be read from files",
+                "give the lines that they were added from: --from FILE.jsonl",
+            ));
+        }
+        Ok(Fields::items(key, self.from_field.as_deref().unwrap_or("items")))
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod contained;
 pub mod lines;
+mod opening;
 pub mod params;
 pub mod rows;
 pub mod table;

@@ -1,6 +1,11 @@
 //! Options for sets from table rows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::input::table_file::{self, Columns};
+use nearkin_input::sets::Sets;
+use nearkin_input::source::RowOptions;
 
 /// Sets as rows of a table
 #[derive(Debug, clap::Args)]
@@ -27,13 +32,11 @@ pub struct TableGiven {
     pub transpose: bool,
 }
 
-/// Two columns of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Columns {
-    /// The names of the columns.
-    Names(String, String),
-    /// Numbers of the columns, counted from 0.
-    Places(usize, usize),
+impl TableGiven {
+    /// Groups the rows of the table into sets; also returns the number of unusable rows.
+    pub fn sets(&self, path: &Path, options: &RowOptions) -> Result<(Sets, u64), Failure> {
+        table_file::read(path, (self.columns.as_ref(), self.header, self.transpose), options)
+    }
 }
 
 fn columns(text: &str) -> Result<Columns, String> {

@@ -11,8 +11,6 @@ use nearkin::{Params, Scheme, Shingles};
 use serde::{Deserialize, Serialize};
 
 use super::shards;
-use crate::args::lines::ExactGiven;
-use crate::args::lines::LinesGiven;
 use crate::failure::Failure;
 use crate::output::progress::{Progress, Unit};
 use crate::output::{self, counted};
@@ -313,82 +311,4 @@ pub fn check_takes_sets(params: &Params) -> Result<(), Failure> {
         "--transactions gives sets of items, but the index holds no sets",
         "use another index, with `--shingles items`",
     ))
-}
-
-/// The names of the key and content fields in the lines that are read again (`--from-key-field`,
-/// `--from-field`).
-pub fn fields_again(given: &ExactGiven, params: &Params) -> Result<Fields, Failure> {
-    if let Scheme::External(_) = params.scheme() {
-        return Err(Failure::new(
-            format!("{} signatures come from another program", params.scheme()),
-            "drop --exact: only the program that made the signatures can compare the documents",
-        ));
-    }
-    let key = given.from_key_field.as_deref().unwrap_or("id");
-    if params.shingles() != Shingles::Items {
-        return Ok(Fields::text(key, given.from_field.as_deref().unwrap_or("text")));
-    }
-    if given.from.is_empty() {
-        return Err(Failure::new(
-            "the index holds sets of items, which cannot be read from files",
-            "give the lines that they were added from: --from FILE.jsonl",
-        ));
-    }
-    Ok(Fields::items(key, given.from_field.as_deref().unwrap_or("items")))
-}
-
-/// The fields to read in each line for an index with these parameters. Fails if the index holds a
-/// different kind of content than the input, because the index would refuse every document.
-pub fn fields(given: &LinesGiven, params: &Params) -> Result<Fields, Failure> {
-    let named = [&given.key_field, &given.text_field, &given.items_field, &given.rows_field];
-    // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
-    // `requires` for an option that conflicts.
-    if given.jsonl.is_empty() && named.into_iter().any(Option::is_some) {
-        return Err(Failure::new(
-            "options for fields apply to --jsonl only; add --jsonl FILE or drop them",
-            "",
-        ));
-    }
-    let key = given.key_field.as_deref().unwrap_or("id");
-    if let Scheme::External(_) = params.scheme() {
-        if given.jsonl.is_empty() || given.text_field.is_some() || given.items_field.is_some() {
-            return Err(Failure::new(
-                format!(
-                    "the index holds signatures from another program ({}) and accepts no texts \
-                     or items",
-                    params.scheme()
-                ),
-                "give signature rows with --jsonl FILE --rows-field NAME, or use another index",
-            ));
-        }
-        return Ok(Fields::rows(key, given.rows_field.as_deref().unwrap_or("rows")));
-    }
-    if given.rows_field.is_some() {
-        return Err(Failure::new(
-            format!(
-                "the index computes its signatures itself (scheme {}) and accepts no rows",
-                params.scheme()
-            ),
-            "create an index for rows with `--scheme external:NAME --hashes K`",
-        ));
-    }
-    let shingles = params.shingles();
-    let items = shingles == Shingles::Items;
-    if given.items_field.is_some() && !items {
-        return Err(Failure::new(
-            format!("--items-field gives sets, but the index compares texts by {shingles}"),
-            "use --text-field, or another index with `--shingles items`",
-        ));
-    }
-    if items && (given.jsonl.is_empty() || given.text_field.is_some()) {
-        return Err(Failure::new(
-            "the index compares sets of items, not texts",
-            "give sets with --jsonl FILE --items-field NAME, or use another index",
-        ));
-    }
-    Ok(if items {
-        Fields::items(key, given.items_field.as_deref().unwrap_or("items"))
-    } else {
-        Fields::text(key, given.text_field.as_deref().unwrap_or("text"))
-    })
 }

@@ -9,19 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nearkin::{
-    Durability, Error, ErrorKind, Event, Index, Options, Params, ReadMode, Reader, Scheme,
-    Shingles, Windows,
+    Durability, Error, ErrorKind, Event, Index, Options, Params, ReadMode, Reader, Scheme, Windows,
 };
 
-use crate::args::contained::ContainedGiven;
-use crate::args::contained::Likeness;
-use crate::args::lines::ExactGiven;
-use crate::args::params::Given;
 use crate::failure::Failure;
 use crate::output;
 #[cfg(windows)]
 use crate::scratch;
-use nearkin_input::fields::Fields;
 #[cfg(windows)]
 use nearkin_input::files;
 #[cfg(windows)]
@@ -43,7 +37,8 @@ pub fn to_change(dir: &Path) -> Result<Index, Failure> {
     open(dir, Options::default()).map_err(not_opened)
 }
 
-fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
+/// Opens an existing index.
+pub(crate) fn open(dir: &Path, options: Options) -> nearkin::Result<Index> {
     mapped_or_not(dir, options, |options| Index::open(dir, options))
 }
 
@@ -98,7 +93,7 @@ impl Load {
 
     /// Segments are unmapped once they are written, which saves memory and slows down only the
     /// first queries.
-    fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         let options = options(self.ttl).keep_mapped(false).durability(self.durability);
         if self.ttl.is_none() {
             return options;
@@ -213,61 +208,6 @@ pub fn exists(dir: &Path) -> Result<bool, Failure> {
     Index::exists(dir).map_err(not_opened)
 }
 
-/// Opens an index for adding. Fails if the given parameters differ from its own.
-pub(crate) fn to_add(dir: &Path, given: &Given, load: &Load) -> Result<Index, Failure> {
-    let index = open(dir, load.options()).map_err(not_opened)?;
-    check_given(index.params(), dir, given)?;
-    Ok(index)
-}
-
-/// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
-/// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
-/// the fields to read in each line, or an error if the index does not accept such input.
-pub fn open_or_create(
-    dir: &Path,
-    given: &Given,
-    load: &Load,
-    sets: bool,
-    fields: impl Fn(&Params) -> Result<Fields, Failure>,
-) -> Result<(Index, Fields), Failure> {
-    if exists(dir)? {
-        let index = to_add(dir, given, load)?;
-        let fields = fields(index.params())?;
-        return Ok((index, fields));
-    }
-    let mut given = given.clone();
-    if sets {
-        // With sets as input, only the shingles `items` are possible.
-        given = given.or_shingles(Shingles::Items);
-    }
-    let params = given.params()?;
-    // Checked before the index is created: input that does not fit must not leave an empty index.
-    let fields = fields(&params)?;
-    let index = create(dir, &params, load)?;
-    output::note(format!("created {}: {}", dir.display(), describe(&params)));
-    Ok((index, fields))
-}
-
-/// Fails if the given parameters differ from those of the index.
-pub fn check_given(params: &Params, dir: &Path, given: &Given) -> Result<(), Failure> {
-    let differences = given.differences(params);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let name = dir.display();
-    let advice = match given
-        .threshold()
-        .filter(|threshold| threshold.to_bits() != params.threshold().to_bits())
-    {
-        Some(threshold) => format!(
-            "drop the option to use the index's own; for another threshold, `nearkin \
-             rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
-        ),
-        None => "drop these options to use the index's own, or create another index".to_owned(),
-    };
-    Err(Failure::new(format!("{name} has different settings: {}", differences.join("; ")), advice))
-}
-
 /// Creates an index and warns if its parameters are costly.
 pub fn create(dir: &Path, params: &Params, load: &Load) -> Result<Index, Failure> {
     if exists(dir)? {
@@ -319,21 +259,6 @@ pub fn warn_if_missed(params: &Params, threshold: Option<f64>) {
             (100.0 * (1.0 - chance)).min(99.0)
         ));
     }
-}
-
-/// The similarity or containment to search for: the given one, or the index's own threshold. Warns
-/// if the index's bands miss many such documents.
-pub fn likeness(
-    params: &Params,
-    threshold: Option<f64>,
-    contained: ContainedGiven,
-    exact: Option<&ExactGiven>,
-) -> Likeness {
-    match contained.contained {
-        Some(contained) => warn_if_contained_are_missed(params, contained),
-        None => warn_if_missed(params, exact.and_then(|exact| exact.at_least).or(threshold)),
-    }
-    Likeness::from_options(params.threshold(), threshold, contained, exact)
 }
 
 /// Warns if the index misses more than a tenth of contained texts: those of which the share

@@ -17,8 +17,6 @@ use nearkin::{Exact, Original, Overlap, Signature, Snapshot};
 use super::content::Reading;
 use super::shards;
 use super::skips;
-use crate::args::lines::ExactGiven;
-use crate::args::rows::RowsGiven;
 use crate::failure::Failure;
 use crate::scratch::{self, ReadAt};
 use nearkin_input::files;
@@ -28,7 +26,7 @@ use nearkin_input::lines::Lines;
 use nearkin_input::on_disk;
 use nearkin_input::raw::{self, Origin, Raw};
 use nearkin_input::records::Records;
-use nearkin_input::source;
+use nearkin_input::source::{self, RowOptions};
 
 /// Maximum number of cached documents. The cache helps because pairs name the same documents
 /// repeatedly.
@@ -112,23 +110,23 @@ fn unpacking(name: &str, error: &io::Error) -> Failure {
 }
 
 impl Originals {
-    /// Scans the files given with `--from`, if any, and records the position of each key's line.
+    /// Scans these files, if any, and records the position of each key's line.
     /// Anything but a plain file of JSON lines (a compressed file, Parquet, a table) is first
     /// converted to lines in a temporary file, because lines must be readable at any offset.
-    pub fn new(reading: Reading, given: &ExactGiven, rows: &RowsGiven) -> Result<Self, Failure> {
-        let (options, wanted) = (rows.options(false), reading.wanted());
+    pub fn new(reading: Reading, from: &[PathBuf], options: &RowOptions) -> Result<Self, Failure> {
+        let wanted = reading.wanted();
         let (mut lines, mut files) = (HashMap::new(), Vec::new());
-        for (number, path) in shards::expand(&given.from)?.iter().enumerate() {
+        for (number, path) in shards::expand(from)?.iter().enumerate() {
             if files::length(path)?.is_none() {
                 return Err(Failure::new(
                     format!("{} is not a regular file, so it cannot be read twice", path.display()),
                     "save it to a file, and give that with --from",
                 ));
             }
-            let lines_of = if source::is_plain(path, &options)? {
+            let lines_of = if source::is_plain(path, options)? {
                 LineFile::Plain(path.clone())
             } else {
-                let records = Records::open(path, &options, Some(&wanted))?;
+                let records = Records::open(path, options, Some(&wanted))?;
                 LineFile::unpacked(records, &path.display().to_string())?
             };
             let mut file = lines_of.open(0)?.named(&path.display().to_string());

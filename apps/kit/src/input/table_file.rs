@@ -5,8 +5,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::args::table::Columns;
-use crate::args::table::TableGiven;
 use crate::failure::Failure;
 use crate::output;
 use crate::output::progress::{Progress, Unit};
@@ -15,19 +13,33 @@ use nearkin_input::sets::{Grouping, Sets};
 use nearkin_input::source;
 use nearkin_input::source::{Cells, CsvTable, Row, RowOptions, Wrong};
 
+/// Two columns of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Columns {
+    /// The names of the columns.
+    Names(String, String),
+    /// Numbers of the columns, counted from 0.
+    Places(usize, usize),
+}
+
 /// Groups the rows of a table into sets; also returns the number of unusable rows. A row that
 /// cannot be read is an error, unless lenient. So is a table of which more than half of the rows
-/// are unusable.
-pub fn read(path: &Path, given: &TableGiven, options: &RowOptions) -> Result<(Sets, u64), Failure> {
+/// are unusable. `header`: the first row is no data, though columns have numbers; `transpose`: items
+/// become the keys.
+pub(crate) fn read(
+    path: &Path,
+    (columns, header, transpose): (Option<&Columns>, bool, bool),
+    options: &RowOptions,
+) -> Result<(Sets, u64), Failure> {
     let bytes = files::length(path)?;
     let source = source::open(path, None)?;
     let name = source.name;
     let failed = |error: std::io::Error| Failure::new(format!("cannot read {name}: {error}"), "");
     let mut table = CsvTable::open(path, source.reader, options).map_err(failed)?;
     let progress = Progress::start("reading", Unit::Bytes, bytes);
-    let mut columns = match &given.columns {
+    let mut columns = match columns {
         Some(Columns::Places(key, item)) => {
-            if given.header {
+            if header {
                 table.row().map_err(failed)?;
             }
             (*key, *item)
@@ -35,7 +47,7 @@ pub fn read(path: &Path, given: &TableGiven, options: &RowOptions) -> Result<(Se
         Some(Columns::Names(key, item)) => named(table.row().map_err(failed)?, (key, item), &name)?,
         None => (0, 1),
     };
-    if given.transpose {
+    if transpose {
         std::mem::swap(&mut columns.0, &mut columns.1);
     }
     let mut grouping = Grouping::new();

@@ -17,8 +17,6 @@ use nearkin_input::source::RowOptions;
 use nearkin_kit::args::lines::LinesGiven;
 use nearkin_kit::args::params::THRESHOLD_DEFAULT;
 use nearkin_kit::failure::Failure;
-use nearkin_kit::input::content::Reading;
-use nearkin_kit::input::documents as input;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::input::shards;
@@ -88,7 +86,7 @@ impl<'a> Request<'a> {
             items_field: args.items_field.clone(),
             ..LinesGiven::default()
         };
-        let fields = input::fields(&lines, &params)?.with_key_optional();
+        let fields = lines.fields(&params)?.with_key_optional();
         let names = files.iter().map(|path| name_of(path)).collect();
         Ok(Self {
             args,
@@ -139,9 +137,7 @@ impl ArchiveIndex {
     fn new(args: &Dedup, index: Reader, alike: Alike) -> Result<Self, Failure> {
         let against = Against::new(&index.snapshot(), alike)?;
         let originals = if args.exact {
-            let given = args.originals();
-            let fields = input::fields_again(&given, index.params())?;
-            Some(Originals::new(Reading::new(index.sketcher(), fields), &given, &args.rows)?)
+            Some(args.originals().originals(index.params(), index.sketcher(), &args.rows)?)
         } else {
             None
         };

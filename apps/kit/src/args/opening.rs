@@ -1,0 +1,71 @@
+//! Opens the index that the options for parameters are about.
+
+use std::path::Path;
+
+use nearkin::{Index, Params, Shingles};
+
+use super::params::Given;
+use crate::failure::Failure;
+use crate::input::opened::{self, Load};
+use crate::output;
+use nearkin_input::fields::Fields;
+
+impl Given {
+    /// Opens an index for adding. Fails if the given parameters differ from its own.
+    fn to_add(&self, dir: &Path, load: &Load) -> Result<Index, Failure> {
+        let index = opened::open(dir, load.options()).map_err(opened::not_opened)?;
+        self.check(index.params(), dir)?;
+        Ok(index)
+    }
+
+    /// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
+    /// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
+    /// the fields to read in each line, or an error if the index does not accept such input.
+    pub fn open_or_create(
+        &self,
+        dir: &Path,
+        load: &Load,
+        sets: bool,
+        fields: impl Fn(&Params) -> Result<Fields, Failure>,
+    ) -> Result<(Index, Fields), Failure> {
+        if opened::exists(dir)? {
+            let index = self.to_add(dir, load)?;
+            let fields = fields(index.params())?;
+            return Ok((index, fields));
+        }
+        let mut given = self.clone();
+        if sets {
+            // With sets as input, only the shingles `items` are possible.
+            given = given.or_shingles(Shingles::Items);
+        }
+        let params = given.params()?;
+        // Checked before the index is created: input that does not fit must not leave an empty index.
+        let fields = fields(&params)?;
+        let index = opened::create(dir, &params, load)?;
+        output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));
+        Ok((index, fields))
+    }
+
+    /// Fails if the given parameters differ from those of the index.
+    pub fn check(&self, params: &Params, dir: &Path) -> Result<(), Failure> {
+        let differences = self.differences(params);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let name = dir.display();
+        let advice = match self
+            .threshold()
+            .filter(|threshold| threshold.to_bits() != params.threshold().to_bits())
+        {
+            Some(threshold) => format!(
+                "drop the option to use the index's own; for another threshold, `nearkin \
+                 rebuild {name} NEW --threshold {threshold}` makes an index of the same documents"
+            ),
+            None => "drop these options to use the index's own, or create another index".to_owned(),
+        };
+        Err(Failure::new(
+            format!("{name} has different settings: {}", differences.join("; ")),
+            advice,
+        ))
+    }
+}
