@@ -126,7 +126,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The Rust files of this repository with 40 lines or more.
 fn support_code() -> Result<Vec<String>, Box<dyn Error>> {
-    let mut folders = vec![PathBuf::from("src"), PathBuf::from("cli/src"), PathBuf::from("tests")];
+    let mut folders: Vec<_> =
+        ["src", "input/src", "apps", "cli/src", "tests"].map(PathBuf::from).into();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
