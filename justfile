@@ -52,7 +52,7 @@ fuzz target seconds="3600":
 deny:
     .ci/deny
 
-# Nearkin beside its rivals; writes docs/reports/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
+# Nearkin beside its rivals; prints the tables of docs/reports/BENCHMARKS.md. NEARKIN_DATA names the folder of corpora.
 rivals *flags:
     benches/run.sh {{flags}}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures Nearkin and its rivals and writes docs/reports/BENCHMARKS.md: the one command for all of it.
+# Measures Nearkin and its rivals and prints the tables of docs/reports/BENCHMARKS.md.
 # About 40 minutes, 30 GB of disk below benches/rivals/target, and 16 GB of memory for gaoya; run
 # it on a machine that does nothing else. Flags are those of `rivals` (see benches/rivals/README.md),
 # as in `benches/run.sh --quick`. NEARKIN_DATA names a folder of English corpora.

@@ -9,7 +9,8 @@
 //! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `steady DIR
 //! DOCUMENTS RATE SECONDS` loads and compacts documents with the default bands, then inserts RATE
 //! more per second in batches of 100 while another thread asks, and measures now and then. `verify
-//! DIR NAME` verifies the index NAME three times. To limit memory and processors, start the program
+//! DIR NAME` verifies the index NAME three times. `scan DIR DOCUMENTS` measures the time per candidate
+//! of queries that amount to a scan: with 3,000 candidates, and with nine documents in ten. To limit memory and processors, start the program
 //! that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -17,7 +18,7 @@
 
 mod support;
 
-use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Signature};
+use nearkin::{Batch, Index, Maintenance, Options, Params, ReadMode, Shingles, Signature};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -34,6 +35,10 @@ fn main() {
         Some("sweep") => sweep(args[1].as_ref()),
         Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
         Some("compact") => compact(&Path::new(&args[1]).join(&args[2])),
+        Some("scan") => {
+            scan(&Path::new(&args[1]).join("sparse"), number(2), 3_000);
+            scan(&Path::new(&args[1]).join("dense"), number(2), number(2) * 9 / 10);
+        }
         Some("verify") => verify(&Path::new(&args[1]).join(&args[2])),
         Some("open") => {
             let is_pread = args.last().is_some_and(|arg| arg == "pread");
@@ -315,6 +320,46 @@ fn compact(path: &Path) {
         let (wall, cpu) = (begin.elapsed().as_secs_f64(), thread_seconds() - cpu);
         println!("compact() of {}: {wall:.2} s, {cpu:.2} of processor time", index.len());
     }
+    index.close().unwrap();
+}
+
+/// Measures queries whose candidates are not similar: each shares only one band of two rows with
+/// the query, as unrelated documents do by accident.
+fn scan(path: &Path, documents: u64, candidates: u64) {
+    let params = Params::for_threshold(0.3).shingles(Shingles::Items).build().unwrap();
+    let index = Index::create(path, &params, Options::default()).unwrap();
+    let (mut state, mut draw, mut left) = (1, 2, candidates);
+    let mut rows = || -> Vec<u8> {
+        let words = 0..params.signature_bytes() / 8;
+        words.flat_map(|_| support::random(&mut state).to_le_bytes()).collect()
+    };
+    let query_rows = rows();
+    let band = params.band_bytes();
+    let bands = 0..params.bands();
+    let mut batch = Batch::new();
+    for (number, at) in (0..documents).zip(bands.cycle()) {
+        let mut other = rows();
+        if support::random(&mut draw) % (documents - number) < left {
+            let shared = at * band..(at + 1) * band;
+            other[shared.clone()].copy_from_slice(&query_rows[shared]);
+            left -= 1;
+        }
+        let signature = Signature::from_bytes(&params, &other, 200).unwrap();
+        batch = batch.insert(support::key(number), &signature);
+        if batch.len() == 10_000 || number + 1 == documents {
+            index.write(std::mem::take(&mut batch)).unwrap();
+        }
+    }
+    index.compact().unwrap();
+    let query = Signature::from_bytes(&params, &query_rows, 200).unwrap();
+    let one = || {
+        let begin = Instant::now();
+        index.query(&query).run().unwrap();
+        begin.elapsed()
+    };
+    let shortest = std::iter::repeat_with(one).take(200).min().unwrap();
+    let each = shortest.as_secs_f64() * 1e9 / candidates as f64;
+    println!("{candidates} candidates of {documents}: {each:.1} ns each");
     index.close().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Measures Nearkin and its rivals, and writes the report.
+//! Measures Nearkin and its rivals.
 
 mod clock;
 mod corpus;
@@ -51,7 +51,7 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "scripts" => scripts::run(options, &mut results)?,
         _ => return report::run(options),
     }
-    results.print();
+    print!("{}", report::tables(&results)?);
     println!("{stage}: {:.0} s", start.elapsed().as_secs_f64());
     let name = if stage == "scripts" && scripts::NATIVE { scripts::NATIVE_RESULTS } else { stage };
     results.write(&options.results.join(format!("{name}.tsv")))

@@ -14,7 +14,7 @@ Stages, in the order of `all`:
   limits     what the machine allows: the same reads and writes with no index around them
   text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
   scripts    text to signature by script, beside gaoya on the same words
-  report     writes docs/reports/BENCHMARKS.md and docs/reports/plots from the results of all stages
+  report     prints the results of all stages as tables, for docs/reports/BENCHMARKS.md
   all        all of these
 
 Flags:
@@ -30,8 +30,7 @@ Flags:
                      else tests/data
   --python PROGRAM   a Python with benches/rivals/python/requirements.txt installed
   --work FOLDER      scratch space, on the disk to be measured (default target/work)
-  --results FOLDER   where results are kept as JSON (default results)
-  --docs FOLDER      where the report goes (default: the repository's docs/reports)
+  --results FOLDER   where results are kept (default results)
 ";
 
 #[derive(Debug, Clone)]
@@ -48,8 +47,6 @@ pub struct Options {
     pub python: Option<PathBuf>,
     pub work: PathBuf,
     pub results: PathBuf,
-    /// The folder for the report, if it is not the repository.
-    pub docs: Option<PathBuf>,
     /// Number of queries of each kind per measurement.
     pub queries: usize,
     /// Number of documents that are inserted one by one, each with a sync.
@@ -86,7 +83,6 @@ impl Options {
             python: None,
             work: home().join("target/work"),
             results: home().join("results"),
-            docs: None,
             queries: 10_000,
             singles: 300,
             flags: Vec::new(),
@@ -135,7 +131,6 @@ impl Options {
             "--data" => self.data = Some(path()),
             "--python" => self.python = Some(path()),
             "--work" => self.work = path(),
-            "--docs" => self.docs = Some(path()),
             "--results" => self.results = path(),
             _ => return Err(format!("there is no flag {flag}\n\n{USAGE}").into()),
         }

@@ -155,23 +155,6 @@ impl Results {
         }
         Ok(results)
     }
-
-    /// One line per figure: minimum, median and maximum of the runs.
-    pub fn print(&self) {
-        for row in &self.rows {
-            println!(
-                "{:<8} {:<14} {:>9} {:<34} {:>12} {:>12} {:>12} {}",
-                row.stage,
-                row.engine,
-                row.documents,
-                row.measure,
-                figure(row.least()),
-                figure(row.median()),
-                figure(row.most()),
-                row.unit,
-            );
-        }
-    }
 }
 
 fn six_digits(value: f64) -> String {

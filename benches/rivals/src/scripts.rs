@@ -18,9 +18,8 @@ use unicode_segmentation::UnicodeSegmentation;
 pub const NATIVE: bool = cfg!(target_feature = "avx2");
 /// File name, without `.tsv`, of the results of a build in which `NATIVE` is true.
 pub const NATIVE_RESULTS: &str = "scripts-native";
-/// The name of the texts that are the reference: the report shows the other texts' times relative
-/// to theirs.
-pub const ASCII: &str = "English, ASCII";
+/// The name of the texts that are the reference for all others.
+const ASCII: &str = "English, ASCII";
 
 /// Number of characters per document.
 const CHARS: usize = 1_200;
