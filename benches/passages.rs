@@ -11,11 +11,10 @@ mod support;
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use nearkin::passages::PassageIndex;
 use nearkin::{Durability, FoldOptions, Maintenance, Normalise, Options, Params};
-use support::random;
+use support::{corpora, random};
 
 /// The measured windows, each with its threshold.
 const WINDOWS: [(&str, f64); 8] = [
@@ -39,25 +38,17 @@ const BOOK: usize = 1_000;
 const BOOKS: usize = 400;
 /// Number of words of another text in which a quotation is embedded, before and after it together.
 const AROUND: usize = 300;
-/// The legend of the table's columns.
-const LEGEND: &str = "\
-*needs*: what `Params::quotation_words` says. *Share off*: how far the share is from what was
-planted, on average. *Wrong texts*: texts named besides the right one, by all queries together; a
-phrase in common is enough for small windows. *Bytes a text*: on disk.";
 /// The page that contains the table.
 const PAGE: &str = "docs/guide/PASSAGES.md";
-const BEGIN: &str = "<!-- benches/passages.rs writes this: begin -->";
-const END: &str = "<!-- benches/passages.rs writes this: end -->";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::var_os("NEARKIN_DATA");
-    let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = corpora::folder();
     if !folder.join("state_union.jsonl.zst").exists() {
         println!("SKIPPED: {} has no corpora; NEARKIN_DATA names a folder", folder.display());
         return Ok(());
     }
     let words = |name: &str| -> Result<Vec<String>, Box<dyn Error>> {
-        let text = texts(&folder, name)?.join(" ");
+        let text = corpora::texts(&corpora::unpack(&folder, &format!("{name}.jsonl"))?)?.join(" ");
         Ok(text.split_whitespace().map(str::to_owned).collect())
     };
     let (speeches, news) = (words("state_union")?, words("reuters21578")?);
@@ -78,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         table.push_str(&row);
         table.push('\n');
     }
-    write_table(&table)
+    corpora::write_tables(PAGE, "benches/passages.rs", &table)
 }
 
 fn row(
@@ -148,29 +139,4 @@ fn quoting(book: &[String], news: &[String], length: usize, state: &mut u64) -> 
     let (before, behind): (Vec<_>, Vec<_>) =
         (other.clone().take(before).collect(), other.skip(before).collect());
     [before, quoted, behind].concat().join(" ")
-}
-
-/// The texts of a corpus.
-#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
-fn texts(folder: &Path, name: &str) -> Result<Vec<String>, Box<dyn Error>> {
-    let path = folder.join(format!("{name}.jsonl.zst"));
-    let file = std::fs::File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut lines = String::new();
-    let mut unpacked = zstd::Decoder::new(std::io::BufReader::new(file))?;
-    std::io::Read::read_to_string(&mut unpacked, &mut lines)?;
-    let text = |line: &str| -> Result<String, Box<dyn Error>> {
-        let value: serde_json::Value = serde_json::from_str(line)?;
-        Ok(value["text"].as_str().ok_or("a document without a text")?.to_owned())
-    };
-    lines.lines().map(text).collect()
-}
-
-/// Writes the table between the markers of the page.
-#[expect(clippy::disallowed_methods, reason = "a page, not an index")]
-fn write_table(table: &str) -> Result<(), Box<dyn Error>> {
-    let page = std::fs::read_to_string(PAGE)?;
-    let (before, rest) = page.split_once(BEGIN).ok_or("the page has no place for the table")?;
-    let (_, behind) = rest.split_once(END).ok_or("the table has no end on the page")?;
-    std::fs::write(PAGE, format!("{before}{BEGIN}\n\n{table}\n{LEGEND}\n\n{END}{behind}"))?;
-    Ok(())
 }

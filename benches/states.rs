@@ -4,13 +4,13 @@
 //! `cargo bench --bench states -- load DIR DOCUMENTS [TIER_SEGMENTS_MAX]` creates an index in DIR.
 //! It measures the index during the load, just loaded, after waits of up to twice the time of the
 //! load, and compacted. `open DIR DOCUMENTS SECONDS [pread]` opens the index and measures it at
-//! once and after SECONDS. `sweep DIR` finds all its pairs twice, and compacts it. `edit DIR
-//! DOCUMENTS BYTES` loads documents with payloads, replaces half of them at random, compacts and
-//! verifies; it prints the bytes written, the bytes on disk, and the time of each step. `steady DIR
-//! DOCUMENTS RATE SECONDS` loads and compacts documents with the default bands, then inserts RATE
-//! more per second in batches of 100 while another thread asks, and measures now and then. `verify
-//! DIR NAME` verifies the index NAME three times. `scan DIR DOCUMENTS` measures the time per candidate
-//! of queries that amount to a scan: with 3,000 candidates, and with nine documents in ten. To limit memory and processors, start the program
+//! once and after SECONDS. `edit DIR DOCUMENTS BYTES` loads documents with payloads, replaces half
+//! of them at random, compacts and verifies; it prints the bytes written, the bytes on disk, and
+//! the time of each step. `steady DIR DOCUMENTS RATE SECONDS` loads and compacts documents with the
+//! default bands, then inserts RATE more per second in batches of 100 while another thread asks,
+//! and measures now and then. `verify DIR NAME` verifies the index NAME three times. `scan DIR
+//! DOCUMENTS` measures the time per candidate of queries that amount to a scan: with 3,000
+//! candidates, and with nine documents in ten. To limit memory and processors, start the program
 //! that `cargo bench --no-run` names in a cgroup, or with `taskset -c 0`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -32,7 +32,6 @@ fn main() {
     match args.first().map(String::as_str) {
         Some("load") => load(args[1].as_ref(), number(2), number(3)),
         Some("steady") => steady(args[1].as_ref(), number(2), number(3), number(4)),
-        Some("sweep") => sweep(args[1].as_ref()),
         Some("edit") => edit(args[1].as_ref(), number(2), number(3)),
         Some("compact") => compact(&Path::new(&args[1]).join(&args[2])),
         Some("scan") => {
@@ -360,20 +359,5 @@ fn scan(path: &Path, documents: u64, candidates: u64) {
     let shortest = std::iter::repeat_with(one).take(200).min().unwrap();
     let each = shortest.as_secs_f64() * 1e9 / candidates as f64;
     println!("{candidates} candidates of {documents}: {each:.1} ns each");
-    index.close().unwrap();
-}
-
-fn sweep(folder: &Path) {
-    let options = Options::default().maintenance(Maintenance::Inline);
-    let index = Index::open(folder.join("states.nearkin"), options).unwrap();
-    for _ in 0..2 {
-        let begin = Instant::now();
-        let pairs = index.pairs(0.9).unwrap().flatten().count();
-        println!("{pairs} pairs in {:.2?}", begin.elapsed());
-    }
-    let begin = Instant::now();
-    index.remove(support::key(0)).unwrap();
-    index.compact().unwrap();
-    println!("compact() in {:.2?}", begin.elapsed());
     index.close().unwrap();
 }

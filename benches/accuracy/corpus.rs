@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
 
+use crate::support::corpora::unpack;
 use nearkin::{Original, Sketcher};
 
 /// A pair of documents, given by their positions, and its exact Jaccard similarity.
@@ -53,7 +54,7 @@ impl Corpus {
         truth: &str,
         most: usize,
     ) -> Result<Self, Box<dyn Error>> {
-        let truth = unpack(&folder.join(format!("{name}.{truth}.tsv.zst")))?;
+        let truth = unpack(folder, &format!("{name}.{truth}.tsv"))?;
         let mut bins: Vec<(Vec<(u64, &str)>, usize)> = vec![(Vec::new(), 0); EDGES.len() - 1];
         for line in truth.lines() {
             let jaccard: f64 = line.rsplit('\t').next().unwrap_or_default().parse()?;
@@ -162,27 +163,14 @@ fn order(line: &str) -> u64 {
     (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn unpack(path: &Path) -> Result<String, Box<dyn Error>> {
-    let file = std::io::BufReader::new(open(path)?);
-    let mut text = String::new();
-    std::io::Read::read_to_string(&mut zstd::Decoder::new(file)?, &mut text)?;
-    Ok(text)
-}
-
-#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
-fn open(path: &Path) -> Result<std::fs::File, String> {
-    std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 fn documents(
     folder: &Path,
     name: &str,
     places: &HashMap<&str, usize>,
 ) -> Result<Vec<Document>, Box<dyn Error>> {
-    let sets = folder.join(format!("{name}.sets.jsonl.zst"));
-    let is_sets = sets.exists();
-    let path = if is_sets { sets } else { folder.join(format!("{name}.jsonl.zst")) };
-    let lines = unpack(&path)?;
+    let is_sets = folder.join(format!("{name}.sets.jsonl.zst")).exists();
+    let sets = if is_sets { ".sets" } else { "" };
+    let lines = unpack(folder, &format!("{name}{sets}.jsonl"))?;
     let mut found: Vec<Option<Document>> = places.iter().map(|_| None).collect();
     for line in lines.lines() {
         let value: serde_json::Value = serde_json::from_str(line)?;

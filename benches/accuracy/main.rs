@@ -2,17 +2,18 @@
 //!
 //! `cargo bench --bench accuracy` reads the corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`). It prints one line per check with PASS or FAIL, writes
-//! `docs/reports/ACCURACY.md`, and exits with status 1 if a check failed. With `-- variants`, it
-//! writes only the part of that page about texts that people consider equal.
+//! the tables of `docs/reports/ACCURACY.md`, and exits with status 1 if a check failed. With `-- variants`, it
+//! writes only the table about texts that people consider equal.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 
 mod corpus;
 mod report;
+#[path = "../support/mod.rs"]
+mod support;
 mod variants;
 
 use std::error::Error;
-use std::path::PathBuf;
 
 use corpus::{Bin, Corpus, Pair};
 use nearkin::{Normalise, Params, ParamsBuilder, Scheme, Shingles, Sketcher};
@@ -49,8 +50,7 @@ const CORPORA: [(&str, &str, Shingles); 12] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::var_os("NEARKIN_DATA");
-    let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = support::corpora::folder();
     if std::env::args().any(|argument| argument == "variants") {
         return variants::write(&folder, PAGE);
     }

@@ -1,10 +1,12 @@
 //! The lines of `docs/reports/ACCURACY.md`.
 
+use std::error::Error;
 use std::fmt::Write;
 
 use nearkin::Params;
 
 use crate::corpus::{Bin, Corpus};
+use crate::support::corpora::write_tables;
 
 /// One bin of one corpus under one scheme and lane width.
 pub(crate) struct Line {
@@ -76,53 +78,11 @@ impl Report {
         format!("{} checks, {} failed", self.checks, self.failures)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "it writes a document, not an index")]
-    pub(crate) fn write(&self, path: &str) -> std::io::Result<()> {
-        let verdict = self.verdict();
-        std::fs::write(path, format!("{INTRODUCTION}{verdict}.\n\n{HEAD}{}", self.table))
+    pub(crate) fn write(&self, page: &str) -> Result<(), Box<dyn Error>> {
+        let tables = format!("{}.\n\n{HEAD}{}", self.verdict(), self.table);
+        write_tables(page, "benches/accuracy", &tables)
     }
 }
-
-const INTRODUCTION: &str = "\
-# Accuracy on real corpora
-
-How exact the estimates are, and how many pairs an index finds, compared with the exact truth (all
-pairs, found without hashing). `cargo bench --bench accuracy` writes this page; do not edit it.
-`NEARKIN_DATA` names the folder of corpora and of their truth.
-
-Parameters: k = 128, bands chosen for the threshold 0.7 (17 x 5), lower case, single \
-    blanks, form C
-off (as in the truth), 40 seeds. Pairs are put into bins by their exact similarity. A bin includes
-its lower end, but not its upper end; the bin 1 has the identical pairs. Up to 4,000 pairs are
-sampled from every bin of at least 1,000, the same pairs in every run, first those of documents in
-few pairs. Lines with `fold` have the same pairs under the default normalisation. Their \
-    bins follow
-the similarity of the documents' shingles then, as `--exact` compares them.
-
-| column | measured | expected |
-|---|---|---|
-| *candidates* | share of pairs with a band in common | `candidate_probability` of their \
-    exact similarities |
-| *returned* | share that a query at 0.7 returns: candidates with an estimate of 0.7 or \
-    more | `expected_recall` |
-| *bias* | mean error of the unclamped estimate | 0 |
-| *spread* | root mean square error of the estimate | that of 128 independent hashes of \
-    this lane width |
-
-`se` is one standard error *across seeds*: pairs share documents, so pairs are not independent, but
-seeds are. PASS means:
-
-| column | textbook scheme | fast scheme |
-|---|---|---|
-| *candidates*, *returned* | within 4 se of the expected value | within 0.03 (or 4 se) |
-| *bias* | within 4 se of zero, without identical pairs | the same |
-| *spread* | at most 1.05 times the expected value, or 4 se of the mean square above | the same |
-
-`expected_recall` is that of independent rows. The rows of the fast scheme are not: on short
-documents its estimate strays up to 30 % less, so it returns more of the pairs above the threshold
-and fewer of those below than `expected_recall` says. Such a difference passes.
-
-";
 
 const HEAD: &str = "\
 | corpus, shingles | scheme | lane | similarity | pairs | candidates | returned | bias | spread | |

@@ -8,16 +8,9 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::support::corpora::{unpack, write_tables};
 use nearkin::{Normalise, Params, Shingles, Sketcher};
 use unicode_normalization::UnicodeNormalization as _;
-
-/// Heading of the part of the page that this module writes.
-const HEADING: &str = "## Texts that people call the same";
-const NOTE: &str = "
-Written by `cargo bench --bench accuracy -- variants`. The exact Jaccard similarity of a text of the
-Universal Declaration of Human Rights and its variant, without hashing error, by shingles and
-normalisation.
-";
 
 /// A variant: its name, the language of its text, the edit, and the normalisation.
 type Row = (&'static str, &'static str, fn(&str) -> String, &'static str);
@@ -112,20 +105,16 @@ fn text_for(what: &str, text: &str) -> String {
     }
 }
 
-/// Rewrites this part of the page, from its heading to the end. The parts before it stay.
-#[expect(clippy::disallowed_methods, reason = "a file of the repository, not of an index")]
+/// Writes the table of the page.
 pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
-    let all =
-        String::from_utf8(zstd::decode_all(&std::fs::read(folder.join("udhr2.jsonl.zst"))?[..])?)?;
     let mut texts = HashMap::new();
-    for line in all.lines() {
+    for line in unpack(folder, "udhr2.jsonl")?.lines() {
         let value: serde_json::Value = serde_json::from_str(line)?;
         if let (Some(id), Some(text)) = (value["id"].as_str(), value["text"].as_str()) {
             texts.insert(id.to_owned(), text.to_owned());
         }
     }
-    let mut out =
-        format!("{HEADING}\n{NOTE}\n| variant | language | words:3, case | chars:5, case ");
+    let mut out = "| variant | language | words:3, case | chars:5, case ".to_owned();
     out.push_str("| normalisation | words:3 | chars:5 |\n|---|---|---|---|---|---|---|\n");
     for (what, language, change, normalise) in ROWS {
         let text = texts.get(language).ok_or_else(|| format!("no text of {language}"))?;
@@ -148,8 +137,5 @@ pub(crate) fn write(folder: &Path, page: &str) -> Result<(), Box<dyn Error>> {
         }
         out.push('\n');
     }
-    let before = std::fs::read_to_string(page)?;
-    let before = before.split_once(HEADING).map_or(&before[..], |(before, _)| before).trim_end();
-    std::fs::write(page, format!("{before}\n\n{out}"))?;
-    Ok(())
+    write_tables(page, "benches/accuracy -- variants", &out)
 }

@@ -34,48 +34,10 @@ const FORMS: [&str; 4] = [
      approved.\n\nFor the council,\n# #",
 ];
 /// Values that letters are filled in with. A number or a date is made of digits.
-const VALUES: [&str; 40] = [
-    "Anna",
-    "Bertram",
-    "Clara",
-    "David",
-    "Emma",
-    "Felix",
-    "Greta",
-    "Henry",
-    "Ida",
-    "Jonas",
-    "Karen",
-    "Louis",
-    "Mary",
-    "Nils",
-    "Olga",
-    "Peter",
-    "Smith",
-    "Miller",
-    "Brown",
-    "Taylor",
-    "Carter",
-    "Baker",
-    "Fisher",
-    "Mason",
-    "Hill",
-    "Woods",
-    "Marsh",
-    "Reed",
-    "Lakeside",
-    "Hillford",
-    "Northam",
-    "Eastbrook",
-    "Westley",
-    "Ashton",
-    "Kingsbury",
-    "Millbank",
-    "four chairs",
-    "two lamps",
-    "a desk",
-    "six shelves",
-];
+const VALUES: &str = "Anna, Bertram, Clara, David, Emma, Felix, Greta, Henry, Ida, Jonas, Karen, Louis, Mary, \
+    Nils, Olga, Peter, Smith, Miller, Brown, Taylor, Carter, Baker, Fisher, Mason, Hill, \
+    Woods, Marsh, Reed, Lakeside, Hillford, Northam, Eastbrook, Westley, Ashton, Kingsbury, \
+    Millbank, four chairs, two lamps, a desk, six shelves";
 /// One in so many documents has an edited copy.
 const COPIED: usize = 10;
 /// Edits of the copies. All of them leave most of the text as it is.
@@ -108,6 +70,7 @@ pub(crate) fn letters(texts: &[String], count: usize, state: &mut u64) -> Made {
     let sentences: Vec<&str> = texts.iter().flat_map(|text| text.split_inclusive(". ")).collect();
     let is_fit = |sentence: &&&str| (6..40).contains(&sentence.split_whitespace().count());
     let sentences: Vec<&str> = sentences.iter().filter(is_fit).copied().collect();
+    let values: Vec<&str> = VALUES.split(", ").collect();
     let mut letters = Vec::new();
     for number in 0..count {
         let mut letter = String::new();
@@ -116,7 +79,7 @@ pub(crate) fn letters(texts: &[String], count: usize, state: &mut u64) -> Made {
                 '#' if below(state, 2) == 0 => {
                     letter.push_str(&(100 + below(state, 9_900)).to_string());
                 }
-                '#' => letter.push_str(VALUES[below(state, VALUES.len())]),
+                '#' => letter.push_str(values[below(state, values.len())]),
                 '*' => {
                     let own =
                         (0..below(state, 7)).map(|_| sentences[below(state, sentences.len())]);

@@ -28,6 +28,7 @@ use against::Came;
 use nearkin::{Admit, Durability, Index, Maintenance, Options, Params, Shingles, Sketcher};
 use plant::Edit;
 use settings::Setting;
+use support::corpora;
 
 /// Corpora whose texts are edited, and the maximum number of texts of each.
 const CORPORA: [(&str, usize); 5] = [
@@ -37,12 +38,7 @@ const CORPORA: [(&str, usize); 5] = [
     ("state_union", 200),
     ("inaugural", 60),
 ];
-/// Markers of the tables on the page: where those of the settings begin and end, and those of exact
-/// comparison.
-const BEGIN: &str = "<!-- benches/edits writes this: begin -->";
-const END: &str = "<!-- benches/edits writes this: end -->";
-const BEGIN_EXACT: &str = "<!-- benches/edits writes this of --exact: begin -->";
-const END_EXACT: &str = "<!-- benches/edits writes this of --exact: end -->";
+const PAGE: &str = "docs/guide/TUNING.md";
 /// Number of edits per kind.
 const EACH: usize = 300;
 /// Number of hard negatives.
@@ -62,8 +58,7 @@ struct Stage {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::var_os("NEARKIN_DATA");
-    let folder = folder.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = corpora::folder();
     if std::env::args().any(|argument| argument == "removals") {
         return removals::write(&folder);
     }
@@ -77,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let only = |part: &str| std::env::args().any(|argument| argument == part);
     if !only("settings") {
         let exactly = exact::tables(&texts, &negatives::documents(&rest))?;
-        write_tables("docs/guide/TUNING.md", (BEGIN_EXACT, END_EXACT), &exactly)?;
+        corpora::write_tables(PAGE, "benches/edits -- exact", &exactly)?;
     }
     if only("exact") {
         return Ok(());
@@ -121,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         tables.push_str(&report.finish(&stage));
     }
-    write_tables("docs/guide/TUNING.md", (BEGIN, END), &tables)
+    corpora::write_tables(PAGE, "benches/edits", &tables)
 }
 
 /// The Rust files of this repository with 40 lines or more.
@@ -157,16 +152,15 @@ fn clean_texts(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let mut texts = Vec::new();
     for (name, most) in CORPORA {
         let mut taken = 0;
-        for (number, line) in lines(folder, name)?.lines().enumerate() {
-            let value: serde_json::Value = serde_json::from_str(line)?;
-            let text = value["text"].as_str().ok_or("a document without a text")?;
+        let lines = corpora::unpack(folder, &format!("{name}.jsonl"))?;
+        for (number, text) in corpora::texts(&lines)?.into_iter().enumerate() {
             if taken == most || !WORDS.contains(&text.split_whitespace().count()) {
                 continue;
             }
             let key = format!("{name}/{number}");
-            let signature = sketcher.text(text)?;
+            let signature = sketcher.text(&text)?;
             if index.admit(&key, &signature, &Admit::at(CLEAN))?.is_admitted() {
-                texts.push(text.to_owned());
+                texts.push(text);
                 taken += 1;
             }
         }
@@ -176,16 +170,6 @@ fn clean_texts(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
         texts.swap(at, usize::try_from(support::random(&mut state))? % (at + 1));
     }
     Ok(texts)
-}
-
-#[expect(clippy::disallowed_types, reason = "it reads corpora, not an index")]
-fn lines(folder: &Path, name: &str) -> Result<String, Box<dyn Error>> {
-    let path = folder.join(format!("{name}.jsonl.zst"));
-    let file = std::fs::File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut text = String::new();
-    let mut unpacked = zstd::Decoder::new(std::io::BufReader::new(file))?;
-    std::io::Read::read_to_string(&mut unpacked, &mut text)?;
-    Ok(text)
 }
 
 fn options() -> Options {
@@ -233,11 +217,6 @@ fn false_drops(setting: &Setting, negatives: &[String]) -> Result<usize, Box<dyn
 
 fn read(page: &str) -> Result<String, Box<dyn Error>> {
     Ok(std::fs::read_to_string(page)?)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a page, not an index")]
-fn write(page: &str, text: &str) -> Result<(), Box<dyn Error>> {
-    Ok(std::fs::write(page, text)?)
 }
 
 fn key(number: usize) -> [u8; 8] {
@@ -304,16 +283,4 @@ impl Report {
         self.lines.push('\n');
         self.lines
     }
-}
-
-/// Writes the tables between the markers of the page.
-fn write_tables(
-    page: &str,
-    (begin, end): (&str, &str),
-    tables: &str,
-) -> Result<(), Box<dyn Error>> {
-    let text = read(page)?;
-    let (before, rest) = text.split_once(begin).ok_or("the page has no place for the tables")?;
-    let (_, after) = rest.split_once(end).ok_or("the tables have no end on the page")?;
-    write(page, &format!("{before}{begin}\n\n{tables}{end}{after}"))
 }

@@ -13,11 +13,10 @@ use nearkin::{Admit, Alike, Decision, Dedup, Index, Newcomer, Original, Params, 
 use super::brute_force::{Verdict, judge};
 use super::made::{self, Made};
 use super::settings::{self, Setting};
-use super::{key, options, support_code, write_tables};
+use super::support::corpora;
+use super::{key, options, support_code};
 
 const PAGE: &str = "docs/reports/REMOVALS.md";
-const BEGIN: &str = "<!-- benches/edits writes this of removals: begin -->";
-const END: &str = "<!-- benches/edits writes this of removals: end -->";
 const SEED: u64 = 41;
 /// Number of made letters, without the copies of some.
 const LETTERS: usize = 2_000;
@@ -102,7 +101,7 @@ pub(crate) fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let documents: usize = corpora.iter().map(|corpus| corpus.texts().len()).sum();
     let title = format!("All {} corpora, {documents} documents (seed {seed}):\n", corpora.len());
     let text = format!("{title}\n{}## By corpus\n\n{tables}", table(&sums(&all)));
-    write_tables(PAGE, (BEGIN, END), &text)
+    corpora::write_tables(PAGE, "benches/edits -- removals", &text)
 }
 
 /// Runs all pipelines on a corpus.
@@ -133,13 +132,14 @@ fn corpora(folder: &Path, seed: u64) -> Result<Vec<Corpus>, Box<dyn Error>> {
         println!("SKIPPED: books and {} corpora; NEARKIN_DATA names a folder", CORPORA.len());
         return Ok(corpora);
     }
-    let read = |name: &str, most| super::lines(folder, name).and_then(|text| texts_of(&text, most));
+    let unpack = |name: &str| corpora::unpack(folder, &format!("{name}.jsonl"));
+    let read = |name: &str, most| unpack(name).and_then(|lines| texts_of(&lines, most));
     let speeches = [read("inaugural", usize::MAX)?, read("state_union", usize::MAX)?].concat();
     let books = made::books(&speeches, &front, &mut state);
     corpora.insert(1, corpus("Books with one front matter", Documents::Made(books)));
     for (title, name, most) in CORPORA {
         let texts = if name == "debian_descriptions" {
-            let all = super::lines(folder, name)?;
+            let all = unpack(name)?;
             let later = all.find("{\"id\": \"trixie/").ok_or("only one release")?;
             let (one, other) = all.split_at(later);
             [texts_of(one, most / 2)?, texts_of(other, most / 2)?].concat()
@@ -151,16 +151,11 @@ fn corpora(folder: &Path, seed: u64) -> Result<Vec<Corpus>, Box<dyn Error>> {
     Ok(corpora)
 }
 
-/// The texts of JSON lines.
+/// The texts of JSON lines that are long enough, of the first `most`.
 fn texts_of(lines: &str, most: usize) -> Result<Vec<String>, Box<dyn Error>> {
-    let mut texts = Vec::new();
-    for line in lines.lines().take(most) {
-        let value: serde_json::Value = serde_json::from_str(line)?;
-        let text = value["text"].as_str().ok_or("a document without a text")?;
-        if text.split_whitespace().count() >= WORDS_MIN {
-            texts.push(text.to_owned());
-        }
-    }
+    let mut texts = corpora::texts(lines)?;
+    texts.truncate(most);
+    texts.retain(|text| text.split_whitespace().count() >= WORDS_MIN);
     Ok(texts)
 }
 

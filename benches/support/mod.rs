@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail")]
 #![expect(dead_code, reason = "each benchmark uses some of it")]
 
+pub(crate) mod corpora;
+
 use nearkin::{Batch, Index, Maintenance, Options, Params, Shingles, Signature};
 use std::path::Path;
 

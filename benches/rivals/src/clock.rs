@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 /// Number of passes of each thread over all its queries, after one warm-up pass.
-pub const ROUNDS: usize = 3;
+const ROUNDS: usize = 3;
 
 /// Latencies of one kind of operation, in seconds.
 #[derive(Debug, Clone, Default)]
@@ -19,11 +19,6 @@ impl Latencies {
     pub fn new(mut seconds: Vec<f64>) -> Self {
         seconds.sort_unstable_by(f64::total_cmp);
         Self { sorted: seconds }
-    }
-
-    /// The latencies of several rounds, combined.
-    pub fn of_all(rounds: &[Self]) -> Self {
-        Self::new(rounds.iter().flat_map(|round| &round.sorted).copied().collect())
     }
 
     /// The latency, in microseconds, that a fraction `share` of all latencies do not exceed.
@@ -58,7 +53,7 @@ pub fn queries(reader: &mut dyn Reader, queries: &[Signature]) -> Result<(Latenc
 }
 
 /// Number of turns when two measurements alternate.
-pub const TURNS: usize = 5;
+const TURNS: usize = 5;
 
 /// The median rates with one thread and with two. The two are measured in turn, so that both see
 /// the same machine state.

@@ -4,7 +4,6 @@ mod clock;
 mod corpus;
 mod engines;
 mod large;
-mod limits;
 mod machine;
 mod made;
 mod options;
@@ -46,7 +45,6 @@ fn run(stage: &str, options: &Options) -> Result<()> {
         "ours" => ours::run(options, &mut results)?,
         "large" => large::run(options, &mut results)?,
         "memory" => large::gaoya(options, &mut results)?,
-        "limits" => limits::run(options, &mut results)?,
         "text" => text::run(options, &mut results)?,
         "scripts" => scripts::run(options, &mut results)?,
         _ => return report::run(options),

@@ -11,7 +11,6 @@ Stages, in the order of `all`:
   ours       Nearkin alone: group commit, crashes, pairs, reading while writing, dead documents
   large      Nearkin alone at the largest size: memory, write amplification, growth
   memory     gaoya alone, at the same size if the memory is there
-  limits     what the machine allows: the same reads and writes with no index around them
   text       from text: sketching, Nearkin, sketchir; datasketch, rensa and Lance by --python
   scripts    text to signature by script, beside gaoya on the same words
   report     prints the results of all stages as tables, for docs/reports/BENCHMARKS.md
@@ -55,8 +54,7 @@ pub struct Options {
     pub flags: Vec<String>,
 }
 
-pub const STAGES: [&str; 8] =
-    ["tables", "ours", "large", "memory", "limits", "text", "scripts", "report"];
+pub const STAGES: [&str; 7] = ["tables", "ours", "large", "memory", "text", "scripts", "report"];
 
 /// The repository in which this program was compiled.
 pub fn repository() -> PathBuf {

@@ -2,7 +2,6 @@
 
 use crate::clock::{Latencies, queries, time};
 use crate::engines::{Engine, Kind, Nearkin, key, threshold};
-use crate::limits::prepared;
 use crate::machine::{Peak, anonymous_bytes, disk_bytes};
 use crate::made::{self, Signature};
 use crate::options::Options;
@@ -342,4 +341,17 @@ impl BareLog {
         drop(self.file);
         Ok(std::fs::remove_file(self.path)?)
     }
+}
+
+/// Creates a file of zeros with at least this length. It is written in pieces of 64 KiB: for each
+/// record appended later, the system walks the whole piece that contains it, so large pieces would
+/// be slow.
+fn prepared(path: &Path, bytes: u64) -> Result<File> {
+    let file = File::create(path)?;
+    let zeros = vec![0; 64 << 10];
+    for at in (0..bytes).step_by(zeros.len()) {
+        file.write_all_at(&zeros, at)?;
+    }
+    file.sync_all()?;
+    Ok(file)
 }

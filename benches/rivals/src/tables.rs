@@ -1,8 +1,7 @@
 //! Measures all engines on synthetic signatures, in turn, in one process.
 
-use crate::clock::{Latencies, TURNS, by_turns, queries, query_rate, time};
+use crate::clock::{Latencies, by_turns, queries, query_rate, time};
 use crate::engines::{Engine, Kind};
-use crate::limits::{BLOCKS_OF_MISS, LINES_OF_HIT, LINES_OF_MISS, Tables};
 use crate::machine::{disk_bytes, disk_traffic, evict};
 use crate::made::{self, Random, Signature};
 use crate::options::Options;
@@ -187,7 +186,7 @@ impl Measured<'_> {
         let mut engine = self.loaded()?;
         self.queries(&*engine, options)?;
         if self.kind.is_durable() {
-            engine = self.reopened(engine, options)?;
+            engine = self.reopened(engine)?;
             self.singles(&mut *engine, options.singles)?;
         }
         self.removals(&mut *engine)?;
@@ -240,17 +239,13 @@ impl Measured<'_> {
     fn queries(&mut self, engine: &dyn Engine, options: &Options) -> Result<()> {
         let hits = made::hits(options.queries, self.documents);
         let misses = made::misses(options.queries);
-        let mut lines = self.lines(options)?;
-        let (latencies, found) = self.measure_queries(engine, &hits, lines.as_ref(), true)?;
+        let (latencies, found) = warm_queries(engine, &hits)?;
         self.note("hit p50", "us", latencies.quantile_us(0.5));
         self.note("hit p99", "us", latencies.quantile_us(0.99));
         self.note("matches per hit", "", found as f64 / hits.len() as f64);
-        let (latencies, _) = self.measure_queries(engine, &misses, lines.as_ref(), false)?;
+        let (latencies, _) = warm_queries(engine, &misses)?;
         self.note("miss p50", "us", latencies.quantile_us(0.5));
         self.note("miss p99", "us", latencies.quantile_us(0.99));
-        if lines.take().is_some() {
-            std::fs::remove_dir_all(options.work.join("lines"))?;
-        }
         // Both threads run all queries, so that each core touches as much memory as a single thread
         // does.
         let (left, right) = hits.split_at(hits.len() / 2);
@@ -267,47 +262,8 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// The tables from which the bare cache lines of a query are read, if this run measures the
-    /// limits.
-    fn lines(&self, options: &Options) -> Result<Option<Tables>> {
-        if self.kind != Kind::Nearkin || self.documents != options.ours {
-            return Ok(None);
-        }
-        let folder = fresh_folder(options, "lines")?;
-        Tables::new(&folder, self.documents as usize).map(Some)
-    }
-
-    fn note_limit(&mut self, measure: &str, rounds: &[Latencies]) {
-        let documents = u64::from(self.documents);
-        let of = Subject { stage: "limits", engine: "machine", durability: "-", documents };
-        self.results.note(of, measure, "us", Latencies::of_all(rounds).quantile_us(0.5));
-    }
-
-    /// Runs all queries once as a warm-up, then again. With `lines`, several rounds alternate with
-    /// reads of the bare cache lines, so that both see the same machine state.
-    fn measure_queries(
-        &mut self,
-        engine: &dyn Engine,
-        signatures: &[Signature],
-        lines: Option<&Tables>,
-        hits: bool,
-    ) -> Result<(Latencies, u64)> {
-        let (mut rounds, mut bare, mut matches) = (Vec::new(), Vec::new(), 0);
-        for _ in 0..if lines.is_some() { TURNS } else { 1 } {
-            queries(&mut *engine.reader()?, signatures)?;
-            let (latencies, found) = queries(&mut *engine.reader()?, signatures)?;
-            rounds.push(latencies);
-            matches = found;
-            bare.extend(lines.map(|lines| lines.ask(signatures.len(), hits)));
-        }
-        if lines.is_some() {
-            self.note_limit(if hits { LINES_OF_HIT } else { LINES_OF_MISS }, &bare);
-        }
-        Ok((Latencies::of_all(&rounds), matches))
-    }
-
     /// Reopens the index with a warm and with a cold cache.
-    fn reopened(&mut self, engine: Box<dyn Engine>, options: &Options) -> Result<Box<dyn Engine>> {
+    fn reopened(&mut self, engine: Box<dyn Engine>) -> Result<Box<dyn Engine>> {
         let hits = made::hits(REOPENINGS, self.documents);
         engine.close()?;
         let seconds = reopenings(&hits, |hit| first_answer(self.kind, &self.folder, hit))?;
@@ -320,39 +276,22 @@ impl Measured<'_> {
             self.note(measure, "us", latencies.quantile_us(0.5));
             engine.close()?;
         }
-        self.cold(options)
+        self.cold()
     }
 
-    /// Measures misses with a cold cache. If this run measures the limits, several rounds alternate
-    /// with reads of the bare blocks that a miss needs.
-    fn cold(&mut self, options: &Options) -> Result<Box<dyn Engine>> {
+    /// Measures misses with a cold cache.
+    fn cold(&mut self) -> Result<Box<dyn Engine>> {
         let misses = made::misses(1_000);
-        let lines = self.lines(options)?;
-        let turns = if lines.is_some() { TURNS } else { 1 };
-        let (mut rounds, mut bare, mut read, mut last) = (Vec::new(), Vec::new(), 0, None);
-        for _ in 0..turns {
-            last.take().map_or(Ok(()), |engine: Box<dyn Engine>| engine.close())?;
-            if let Some(lines) = &lines {
-                evict(lines.folder())?;
-                bare.push(lines.ask_cold(misses.len())?);
-            }
-            evict(&self.folder)?;
-            // Reads that opening has requested may arrive only while queries run, so they count as
-            // reads of the queries.
-            let before = disk_traffic().1;
-            let engine = self.kind.open(&self.folder)?;
-            let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
-            read += disk_traffic().1 - before;
-            rounds.push(latencies);
-            last = Some(engine);
-        }
-        self.note("miss p50, cold cache", "us", Latencies::of_all(&rounds).quantile_us(0.5));
-        self.note("read per cold miss", "bytes", read as f64 / (turns * misses.len()) as f64);
-        if lines.is_some() {
-            self.note_limit(BLOCKS_OF_MISS, &bare);
-            std::fs::remove_dir_all(options.work.join("lines"))?;
-        }
-        last.ok_or_else(|| "not asked even once".into())
+        evict(&self.folder)?;
+        // Reads that opening has requested may arrive only while queries run, so they count as
+        // reads of the queries.
+        let before = disk_traffic().1;
+        let engine = self.kind.open(&self.folder)?;
+        let (latencies, _) = queries(&mut *engine.reader()?, &misses)?;
+        let read = disk_traffic().1 - before;
+        self.note("miss p50, cold cache", "us", latencies.quantile_us(0.5));
+        self.note("read per cold miss", "bytes", read as f64 / misses.len() as f64);
+        Ok(engine)
     }
 
     fn singles(&mut self, engine: &mut dyn Engine, count: u32) -> Result<()> {
@@ -378,6 +317,12 @@ impl Measured<'_> {
         self.note("removals, batches of 1,000", "documents/s", documents.len() as f64 / seconds);
         Ok(())
     }
+}
+
+/// Runs all queries once as a warm-up, then again.
+fn warm_queries(engine: &dyn Engine, signatures: &[Signature]) -> Result<(Latencies, u64)> {
+    queries(&mut *engine.reader()?, signatures)?;
+    queries(&mut *engine.reader()?, signatures)
 }
 
 /// Inserts documents from number 0 on. Only the inserts are timed.
