@@ -13,7 +13,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -128,14 +128,15 @@ impl Scratch {
         Ran::new(self.command(arguments).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Starts `nearkin` with pipes for its three streams.
+    fn start(&self, arguments: &str) -> Child {
+        let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
     fn run_with_stdin(&self, arguments: &str, stdin: &[u8]) -> Ran {
-        let mut child = self
-            .command(&arguments.split(' ').collect::<Vec<_>>())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.start(arguments);
         child.stdin.take().unwrap().write_all(stdin).unwrap();
         Ran::new(child.wait_with_output().unwrap())
     }
@@ -170,6 +171,34 @@ impl Ran {
         for words in words {
             assert!(said.contains(&slashes(words)), "no {words:?} in: {}", self.stderr);
         }
+        self
+    }
+
+    /// Checks that stderr does not contain this.
+    #[track_caller]
+    fn says_not(self, words: &str) -> Self {
+        assert!(!self.stderr.contains(words), "{words:?} in: {}", self.stderr);
+        self
+    }
+
+    /// Checks that stdout contains this.
+    #[track_caller]
+    fn prints(self, words: &str) -> Self {
+        assert!(self.stdout.contains(words), "no {words:?} in: {}", self.stdout);
+        self
+    }
+
+    /// Checks the whole of stdout.
+    #[track_caller]
+    fn prints_just(self, all: &str) -> Self {
+        assert_eq!(self.stdout, all);
+        self
+    }
+
+    /// Checks a field of the first JSON object.
+    #[track_caller]
+    fn has(self, field: &str, value: impl Into<Value>) -> Self {
+        assert_eq!(self.objects()[0][field], value.into(), "{field}");
         self
     }
 
@@ -295,17 +324,8 @@ fn a_closed_pipe_is_success() {
     // The results for 600 equal texts do not fit into the buffer of a pipe, so the command still
     // writes when the pipe is closed.
     scratch.run_with_stdin("add i --jsonl -", equal_lines(600).as_bytes()).ends_with(0);
-    for arguments in [["pairs", "i"], ["clusters", "i"], ["pairs", "--json"]] {
-        let mut arguments = arguments.to_vec();
-        if !arguments.contains(&"i") {
-            arguments.push("i");
-        }
-        let mut child = scratch
-            .command(&arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    for arguments in ["pairs i", "clusters i", "pairs --json i"] {
+        let mut child = scratch.start(arguments);
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 10]).unwrap();
         drop(stdout);

@@ -337,7 +337,7 @@ fn an_index_is_shared_between_threads_by_reference() {
 /// All types are unwind safe, so that callers may catch panics around the library. (Types that
 /// contain closures of the caller, such as a `Query` with a filter, are excepted.)
 #[test]
-fn what_the_library_hands_out_may_cross_a_caught_panic() {
+fn public_types_may_cross_a_caught_panic() {
     use std::panic::{RefUnwindSafe, UnwindSafe};
     fn assert_safe<T: UnwindSafe + RefUnwindSafe>() {}
     assert_safe::<Index>();

@@ -6,7 +6,7 @@
 //! acknowledged operations, and of at most one more operation per writer.
 
 use crate::support::{Model, Random, Scratch, again, assert_whole, params, run};
-use nearkin::{Batch, Durability, Index, Maintenance, Options};
+use nearkin::{Batch, Durability, Index, Maintenance, Options, Signature};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -20,37 +20,36 @@ const WRITERS: u32 = 2;
 /// Number of operations per writer if the process is not killed: more than the parent waits for.
 const OPERATIONS: u32 = 400;
 
-/// Operation `at` of a writer in a round: a batch, or a single insert or remove, under the writer's
-/// own keys.
-pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
+/// A key, and the document that is stored under it; `None` removes it.
+type Change = (String, Option<(Signature, String)>);
+
+/// Operation `at` of a writer in a round: the changes of a batch, or a single insert or remove,
+/// under the writer's own keys.
+fn changes(round: u32, writer: u32, at: u32) -> Vec<Change> {
     let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
     let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
-    let mut batch = Batch::new();
-    for _ in 0..size {
+    let mut change = || {
         let key = format!("w{writer}-{}", random.below(300));
-        if random.below(4) == 0 {
-            batch = batch.remove(key);
-        } else {
-            let payload = format!("{round}.{at}");
-            let signature = run(random.below(1_000), 20 + random.below(20));
-            batch = batch.insert_with_payload(key, &signature, payload);
-        }
-    }
-    batch
+        let is_insert = random.below(4) != 0;
+        let mut signature = || run(random.below(1_000), 20 + random.below(20));
+        (key, is_insert.then(|| (signature(), format!("{round}.{at}"))))
+    };
+    (0..size).map(|_| change()).collect()
+}
+
+pub(crate) fn operation(round: u32, writer: u32, at: u32) -> Batch {
+    changes(round, writer, at).into_iter().fold(Batch::new(), |batch, (key, stored)| match stored {
+        Some((signature, payload)) => batch.insert_with_payload(key, &signature, payload),
+        None => batch.remove(key),
+    })
 }
 
 /// Applies to the model the batch that `operation` returns for the same arguments.
 pub(crate) fn apply(model: &mut Model, round: u32, writer: u32, at: u32) {
-    let mut random = Random(u64::from(round) << 40 | u64::from(writer) << 32 | u64::from(at));
-    let size = if random.below(3) == 0 { 2 + random.below(30) } else { 1 };
-    for _ in 0..size {
-        let key = format!("w{writer}-{}", random.below(300));
-        if random.below(4) == 0 {
-            model.remove(key);
-        } else {
-            let payload = format!("{round}.{at}");
-            let signature = run(random.below(1_000), 20 + random.below(20));
-            model.insert(key, &signature, payload.as_bytes());
+    for (key, stored) in changes(round, writer, at) {
+        match stored {
+            Some((signature, payload)) => model.insert(key, &signature, payload.as_bytes()),
+            None => model.remove(key),
         }
     }
 }

@@ -5,7 +5,7 @@ use nearkin::{ErrorKind, Index, Params, Shingles};
 use std::fs;
 
 #[test]
-fn what_was_created_can_be_opened() {
+fn a_created_index_can_be_opened() {
     let scratch = Scratch::new();
     assert!(!Index::exists(scratch.dir()).unwrap());
     let index = scratch.create();
@@ -308,7 +308,7 @@ fn of_many_who_open_or_create_one_creates_and_the_others_open() {
 /// Where a mapped file cannot be removed (Windows), an obsolete segment stays for as long as a
 /// snapshot holds it, and the first opening after that removes it. Elsewhere it goes at once.
 #[test]
-fn what_a_snapshot_held_is_gone_after_the_next_opening() {
+fn files_of_a_snapshot_are_gone_after_the_next_opening() {
     let scratch = Scratch::new();
     let segments = || {
         let entries = fs::read_dir(scratch.dir().join("segments")).unwrap();

@@ -176,7 +176,7 @@ fn operations_of_a_batch_on_one_key_count_in_their_order() {
 }
 
 #[test]
-fn what_is_admitted_keeps_the_payload_of_its_own_key() {
+fn an_admitted_document_keeps_the_payload_of_its_key() {
     let (text, near, far) = (run(0, 100), run(1, 100), run(500, 100));
     for then in ALL {
         let mut desk = Desk::new(then);

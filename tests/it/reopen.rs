@@ -179,7 +179,7 @@ fn only_wal(scratch: &Scratch) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_nobody_lists_is_swept_when_opening_and_counted() {
+fn unlisted_files_are_swept_when_opening_and_counted() {
     let scratch = Scratch::new();
     let index = scratch.create();
     index.insert("a", &run(0, 30)).unwrap();

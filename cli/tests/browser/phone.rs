@@ -73,7 +73,7 @@ fn long_keys_and_texts_fit_a_phone() {
 }
 
 #[test]
-fn what_is_touched_gets_no_hints_about_keys() {
+fn touch_screens_get_no_hints_about_keys() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let page = scratch.archive();

@@ -21,8 +21,7 @@ fn adding_again_replaces() {
     scratch.write("a.txt", "quite other words than before");
     let ran = scratch.run("add i a.txt --json").ends_with(0);
     assert_eq!(ran.stdout, "{\"inserted\":0,\"replaced\":1,\"unchanged\":0,\"skipped\":0}\n");
-    let old = scratch.run_split(&["query", "i", "--text", "some words of text"]).ends_with(0);
-    assert_eq!(old.stdout, "");
+    scratch.run_split(&["query", "i", "--text", "some words of text"]).ends_with(0).prints_just("");
 }
 
 #[test]
@@ -38,8 +37,7 @@ fn keys_are_cleaned_paths() {
         (Some("docs/b.txt"), Some("docs/sub/a.txt"))
     );
     // Other spellings of the same paths name the same documents.
-    let ran = scratch.run("add i docs --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["unchanged"], 2);
+    scratch.run("add i docs --json").ends_with(0).has("unchanged", 2);
 }
 
 #[test]
@@ -135,8 +133,7 @@ fn garbage_lines_are_named_by_their_number() {
         ran.stdout.lines().last().unwrap(),
         "{\"inserted\":3,\"replaced\":0,\"unchanged\":0,\"skipped\":6}"
     );
-    let ran = scratch.run("query i --key 7").ends_with(0);
-    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+    scratch.run("query i --key 7").ends_with(0).says_not("error");
 }
 
 #[test]
@@ -158,8 +155,7 @@ fn fields_have_the_names_given() {
     scratch.write("l", "{\"name\":\"a\",\"body\":\"some words of text\"}\n");
     scratch.run("add i --jsonl l --key-field name --text-field body").ends_with(0);
     let arguments = "query i --jsonl l --key-field name --text-field body --json";
-    let ran = scratch.run(arguments).ends_with(0);
-    assert_eq!(ran.objects()[0]["query"], "a");
+    let ran = scratch.run(arguments).ends_with(0).has("query", "a");
     assert_eq!(ran.objects()[0]["key"], "a", "a query by content finds its own name too");
     let ran = scratch.run("query i --jsonl l --jsonl l --key-field name --text-field body --json");
     assert_eq!(ran.ends_with(0).objects().len(), 2);
@@ -210,13 +206,7 @@ fn parameters_that_differ_from_the_index_are_named() {
 fn an_index_in_use_can_be_read_but_not_written() {
     use std::io::{BufRead as _, BufReader};
     let scratch = Scratch::new();
-    let mut writing = scratch
-        .command(&["add", "i", "--jsonl", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut writing = scratch.start("add i --jsonl -");
     // The message appears when the index is created, before any line is read.
     let mut said = String::new();
     BufReader::new(writing.stderr.take().unwrap()).read_line(&mut said).unwrap();

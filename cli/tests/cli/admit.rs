@@ -117,9 +117,7 @@ fn a_relation_closer_than_a_duplicate_is_refused() {
 #[test]
 fn a_line_is_decided_on_before_the_next_one_comes() {
     let scratch = Scratch::new();
-    let mut command = scratch.command(&["admit", "i", "--jsonl", "-", "--json"]);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let mut child = scratch.start("admit i --jsonl - --json");
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (sender, receiver) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {

@@ -30,15 +30,14 @@ fn a_half_is_found_by_what_contains_it() {
     let whole = rows.iter().find(|row| row["key"] == "docs/whole.txt").unwrap();
     assert!(whole["contained"].as_f64().unwrap() > 0.8, "{whole}");
     assert!(whole["similarity"].as_f64().unwrap() < 0.7, "{whole}");
-    let ran = scratch.run("clusters ix --contained 0.8").ends_with(0);
-    assert!(ran.stdout.contains("docs/half.txt"), "{}", ran.stdout);
+    let ran = scratch.run("clusters ix --contained 0.8").ends_with(0).prints("docs/half.txt");
     assert!(!ran.stdout.contains("docs/other.txt"), "{}", ran.stdout);
 }
 
 /// Each smaller text shares 0.7 to 0.9 of its words with the larger one. The exact comparison
 /// decides which of them reach the limit of 0.8.
 #[test]
-fn what_is_contained_is_verified_by_the_documents() {
+fn containment_is_verified_by_the_documents() {
     let scratch = Scratch::new();
     scratch.write("docs/whole.txt", words(0, 400));
     let part = |number: u32| {

@@ -49,7 +49,7 @@ fn a_report_or_an_export_replaces_only_its_like() {
 }
 
 #[test]
-fn what_could_not_be_compared_is_said() {
+fn documents_that_could_not_be_compared_are_counted() {
     let scratch = Scratch::with_licences();
     scratch.write("elsewhere/x", "");
     let run = |command: &str| {

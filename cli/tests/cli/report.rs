@@ -40,26 +40,9 @@ fn a_page_says_what_is_there() {
     let ran = scratch.run("report i --out r.html --json").ends_with(0);
     let object = &ran.objects()[0];
     assert_eq!(
-        ran.fields(),
-        [
-            "bytes",
-            "bytes_free",
-            "bytes_known",
-            "clustered",
-            "clusters",
-            "clusters_shown",
-            "copies",
-            "documents",
-            "documents_shown",
-            "out",
-            "pairs",
-            "pairs_cut",
-            "surplus",
-            "texts_changed",
-            "texts_missing",
-            "texts_shown",
-            "threshold",
-        ]
+        ran.fields().join(" "),
+        "bytes bytes_free bytes_known clustered clusters clusters_shown copies documents \
+         documents_shown out pairs pairs_cut surplus texts_changed texts_missing texts_shown threshold"
     );
     assert_eq!(object["bytes"], fs::metadata(scratch.path("r.html")).unwrap().len());
     for (field, expected) in
@@ -174,8 +157,7 @@ fn texts_that_are_not_the_indexed_ones_are_not_shown() {
     // Another text under the same name must not be shown: it may be secret.
     scratch.write("docs/b.txt", "a secret that only bears the name of a document");
     fs::remove_file(scratch.path("docs/c.txt")).unwrap();
-    let ran = scratch.run("report i --out r.html").ends_with(0);
-    ran.says(&["1 text changed"]);
+    scratch.run("report i --out r.html").ends_with(0).says(&["1 text changed"]);
     let page = scratch.page("r.html");
     assert!(!page.contains("a secret"));
     let data = data_of(&page);

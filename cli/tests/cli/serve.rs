@@ -38,7 +38,7 @@ fn an_address_for_others_needs_a_token() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_at_the_start() {
+fn serve_refuses_an_index_it_cannot_serve() {
     let scratch = Scratch::with_licences();
     scratch.run("serve nowhere --listen 127.0.0.1:0").ends_with(2).says(&["nearkin create"]);
     scratch.run("create p --shingles words:3 --passages 64:32").ends_with(0);

@@ -10,8 +10,7 @@ fn remove_deletes_and_a_missing_key_is_status_1() {
     let ran = scratch.run("remove i docs/MIT.txt ./docs/Zlib.txt docs/Xnet.txt").ends_with(1);
     assert_eq!(ran.stdout, "1 document removed, 2 missing\n");
     ran.says(&["docs/MIT.txt", "did you mean docs/Zlib.txt?"]);
-    let ran = scratch.run("stats i --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["documents"], 2);
+    scratch.run("stats i --json").ends_with(0).has("documents", 2);
 }
 
 #[test]
@@ -66,21 +65,18 @@ fn a_document_stays_if_no_similar_one_would() {
 #[test]
 fn documents_are_removed_by_their_age() {
     let scratch = Scratch::with_licences();
-    let ran = scratch.run("remove i --before 2020-01-01").ends_with(0);
-    assert_eq!(ran.stdout, "0 documents removed\n");
+    scratch.run("remove i --before 2020-01-01").ends_with(0).prints_just("0 documents removed\n");
     scratch.run("remove i --before yesterday").ends_with(2).says(&["2024-12-31"]);
     scratch.run("remove i docs/MIT.txt --before 1").ends_with(2);
     let ran = scratch.run("remove i --before 9999-12-31T23:59:59Z --json").ends_with(0);
     assert_eq!(ran.stdout, "{\"removed\":5,\"missing\":0}\n");
-    let ran = scratch.run("stats i --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["documents"], 0);
+    scratch.run("stats i --json").ends_with(0).has("documents", 0);
 }
 
 #[test]
 fn documents_are_removed_by_key_prefix() {
     let scratch = Scratch::with_licences();
-    let ran = scratch.run("remove i --prefix nothing/").ends_with(0);
-    assert_eq!(ran.stdout, "0 documents removed\n");
+    scratch.run("remove i --prefix nothing/").ends_with(0).prints_just("0 documents removed\n");
     let ran = scratch.run("remove i --prefix docs/X --json").ends_with(0);
     assert_eq!(ran.stdout, "{\"removed\":1,\"missing\":0}\n");
     for clash in
@@ -93,8 +89,7 @@ fn documents_are_removed_by_key_prefix() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("would remove every document"), "{said}");
     assert_eq!(scratch.run("stats i --json").ends_with(0).objects()[0]["documents"], 4);
-    let ran = scratch.run("remove i --prefix docs/").ends_with(0);
-    assert_eq!(ran.stdout, "4 documents removed\n");
+    scratch.run("remove i --prefix docs/").ends_with(0).prints_just("4 documents removed\n");
 }
 
 /// No command sets a payload directly: `add` and `admit` keep the stored payload, and `import`
@@ -151,8 +146,7 @@ fn documents_expire_by_their_time_to_live() {
     let ran = scratch.run("add old new.txt --ttl 1d").ends_with(0);
     assert!(ran.stdout.starts_with("1 document inserted"), "{}", ran.stdout);
     assert!(ran.stdout.contains("; 5 documents expired"), "{}", ran.stdout);
-    let ran = scratch.run("stats old --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["documents"], 1);
+    scratch.run("stats old --json").ends_with(0).has("documents", 1);
     let ran = scratch.run("compact old --ttl 0s").ends_with(0);
     assert!(ran.stdout.starts_with("0 documents in 0 segments"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("; 1 document expired\n"), "{}", ran.stdout);
@@ -252,15 +246,11 @@ fn create_says_what_was_made() {
 #[test]
 fn an_index_is_verified_and_compacted() {
     let scratch = Scratch::with_licences();
-    let ran = scratch.run("verify i --json").ends_with(0);
-    assert_eq!(ran.stdout, "{\"ok\":true,\"documents\":5}\n");
+    scratch.run("verify i --json").ends_with(0).prints_just("{\"ok\":true,\"documents\":5}\n");
     scratch.run("remove i docs/MIT.txt").ends_with(0);
-    let ran = scratch.run("compact i --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["documents"], 4);
-    let ran = scratch.run("stats i --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["dead"], 0);
-    let ran = scratch.run("verify i").ends_with(0);
-    assert_eq!(ran.stdout, "i: no damage, 4 documents\n");
+    scratch.run("compact i --json").ends_with(0).has("documents", 4);
+    scratch.run("stats i --json").ends_with(0).has("dead", 0);
+    scratch.run("verify i").ends_with(0).prints_just("i: no damage, 4 documents\n");
     assert!(scratch.run("compact i").ends_with(0).stdout.starts_with("4 documents in 1 segment"));
 }
 
@@ -281,11 +271,9 @@ fn an_index_without_its_catalog_is_salvaged() {
     let scratch = Scratch::with_licences();
     fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
     scratch.run("stats i").ends_with(2).says(&["lost its catalog"]);
-    let ran = scratch.run("salvage i saved --json").ends_with(1);
-    assert_eq!(ran.objects()[0]["documents"], 5);
+    let ran = scratch.run("salvage i saved --json").ends_with(1).has("documents", 5);
     assert_eq!(ran.objects()[0]["catalog_lost"], true);
-    let ran = scratch.run("verify saved").ends_with(0);
-    assert_eq!(ran.stdout, "saved: no damage, 5 documents\n");
+    scratch.run("verify saved").ends_with(0).prints_just("saved: no damage, 5 documents\n");
     scratch.run("salvage saved again").ends_with(0).says(&[]);
 }
 
@@ -307,7 +295,6 @@ fn damage_is_status_1_and_named() {
     assert!(damaged > 0, "there was no segment to damage");
     let ran = scratch.run("verify i").ends_with(1).says(&["problem", "backup"]);
     assert!(ran.stdout.contains(".seg"), "{}", ran.stdout);
-    let ran = scratch.run("verify i --json").ends_with(1);
-    assert_eq!(ran.objects()[0]["ok"], false);
+    let ran = scratch.run("verify i --json").ends_with(1).has("ok", false);
     assert!(ran.objects()[0]["problems"][0].as_str().unwrap().contains(".seg"));
 }

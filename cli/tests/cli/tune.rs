@@ -18,8 +18,7 @@ fn the_recommendation_without_documents_is_the_rule() {
     assert_eq!((&one["bands"], &one["rows_per_band"]), (&13.into(), &7.into()));
     assert!(one["compared_at_threshold"].as_f64().unwrap() >= 0.95);
     assert!(one.get("compared_per_query").is_none(), "nothing was compared");
-    let ran = scratch.run("tune --threshold 0.8").ends_with(0);
-    assert!(ran.stdout.contains("\n>  13 x 7 "), "{}", ran.stdout);
+    let ran = scratch.run("tune --threshold 0.8").ends_with(0).prints("\n>  13 x 7 ");
     assert!(ran.stdout.ends_with("nearkin create my.nearkin --threshold 0.8\n"), "{}", ran.stdout);
     ran.says(&["nearkin tune docs"]);
     // The recommended command works unchanged.
@@ -73,7 +72,7 @@ fn known_pairs_choose_the_threshold_and_are_counted() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn tune_explains_wrong_input() {
     let scratch = Scratch::with_licences();
     scratch.write("known.tsv", "docs/MIT.txt\tnowhere\n");
     scratch.run("tune --known known.tsv").ends_with(2).says(&["none are given", "tune docs"]);
@@ -86,8 +85,7 @@ fn what_is_wrong_is_said() {
     scratch.run("tune --sample 1").ends_with(2);
     scratch.run("tune --threshold 0.01").ends_with(2).says(&["0.01"]);
     scratch.run("tune docs --svg no/such/folder.svg").ends_with(2).says(&["no/such/folder.svg"]);
-    let ran = scratch.run("tune docs --svg curve.svg").ends_with(0);
-    ran.says(&["only 5 documents sampled"]);
+    scratch.run("tune docs --svg curve.svg").ends_with(0).says(&["only 5 documents sampled"]);
     let picture = fs::read_to_string(scratch.path("curve.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
     assert_eq!(picture.matches("class=\"strong\"").count(), 3, "curve, legend, threshold");
@@ -118,8 +116,7 @@ fn tune_recommends_a_preset_by_the_texts() {
     assert!(ran.stdout.contains("--for code, because"), "{}", ran.stdout);
     // With few texts the advice says that it is uncertain.
     let licences = Scratch::with_licences();
-    let ran = licences.run("tune docs").ends_with(0);
-    assert!(ran.stdout.contains("unsure: 5 texts are too few"), "{}", ran.stdout);
+    licences.run("tune docs").ends_with(0).prints("unsure: 5 texts are too few");
 }
 
 #[test]

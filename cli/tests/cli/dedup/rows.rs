@@ -44,8 +44,7 @@ fn backslash_quotes_and_delimiters_are_read() {
     let spark =
         format!("id,text\n1,\"He said \\\"{A}\\\" to us\"\n2,\"He said \\\"{B}\\\" to us\"\n");
     scratch.write("spark.csv", spark);
-    let ran = scratch.run("dedup spark.csv --out o.jsonl --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["kept"], 2);
+    scratch.run("dedup spark.csv --out o.jsonl --json").ends_with(0).has("kept", 2);
     assert_eq!(objects(&text(&scratch, "o.jsonl"))[0]["text"], format!("He said \"{A}\" to us"));
     scratch.write("pipes.txt", format!("id|text\n1|'{A}'\n2|{B}\n"));
     let ran = scratch.run("dedup pipes.txt --out o.jsonl").ends_with(2);
@@ -134,7 +133,7 @@ fn a_byte_order_mark_is_no_part_of_a_line() {
 }
 
 #[test]
-fn what_python_writes_is_kept_byte_for_byte() {
+fn json_of_python_is_kept_byte_for_byte() {
     let scratch = Scratch::new();
     let lines = format!(
         "{{\"id\": 1, \"text\": \"{A}\", \"score\": NaN}}\n\
@@ -149,8 +148,7 @@ fn what_python_writes_is_kept_byte_for_byte() {
     let nested =
         lines.replace("\"text\": ", "\"data\": {\"text\": ").replace(", \"score", "}, \"score");
     scratch.write("in.jsonl", nested);
-    let ran = scratch.run("dedup in.jsonl --out o.jsonl").ends_with(2);
-    ran.says(&["--text-field data.text?"]);
+    scratch.run("dedup in.jsonl --out o.jsonl").ends_with(2).says(&["--text-field data.text?"]);
     let ran =
         scratch.run("dedup in.jsonl --out o.jsonl --text-field data.text --json").ends_with(0);
     assert_eq!(ran.objects()[0]["kept"], 2);
@@ -191,13 +189,11 @@ fn a_folder_of_shards_is_read_in_order_of_names() {
     scratch.write("in/part-0.jsonl.zst", zstd::encode_all(line("a", A).as_bytes(), 1).unwrap());
     scratch.write("in/_SUCCESS", "");
     scratch.write("in/README.md", "notes");
-    let ran = scratch.run("dedup in --out o.jsonl").ends_with(0);
-    ran.says(&["left out 1 file", "README.md"]);
+    scratch.run("dedup in --out o.jsonl").ends_with(0).says(&["left out 1 file", "README.md"]);
     let kept: Vec<_> =
         objects(&text(&scratch, "o.jsonl")).iter().map(|one| one["id"].clone()).collect();
     assert_eq!(kept, ["a", "c"]);
-    let ran = scratch.run("add i --jsonl in --json").ends_with(0);
-    assert_eq!(ran.objects()[0]["inserted"], 3);
+    scratch.run("add i --jsonl in --json").ends_with(0).has("inserted", 3);
     scratch.write("none/a.txt", "text");
     scratch.run("dedup none --out o.jsonl").ends_with(2).says(&["without files of rows"]);
 }
@@ -227,6 +223,5 @@ fn a_file_that_no_run_made_is_not_replaced() {
     run("--dropped d.jsonl --force").ends_with(3);
     run("--dropped d.jsonl --lenient").ends_with(0);
     fs::hard_link(scratch.path("in.jsonl"), scratch.path("link.jsonl")).unwrap();
-    let ran = scratch.run("dedup in.jsonl --out link.jsonl --force").ends_with(2);
-    ran.says(&["is an input"]);
+    scratch.run("dedup in.jsonl --out link.jsonl --force").ends_with(2).says(&["is an input"]);
 }

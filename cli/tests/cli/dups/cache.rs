@@ -99,7 +99,7 @@ fn old_caches_are_swept_and_others_cannot_read_them() {
 /// A killed run, or another user, may have left anything in the temporary folder.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_lies_in_the_temporary_folder_blocks_no_run() {
+fn leftovers_in_the_temporary_folder_block_no_run() {
     let scratch = with_copies();
     fs::create_dir(scratch.path("tmp")).unwrap();
     // In a namespace of its own, every run has the process number 1.

@@ -2,7 +2,6 @@
 //! command came, and the same command continues.
 #![cfg(unix)]
 
-use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
@@ -18,12 +17,6 @@ fn lines(count: usize) -> String {
 }
 
 impl Scratch {
-    fn start(&self, arguments: &str) -> Child {
-        let mut command = self.command(&arguments.split(' ').collect::<Vec<_>>());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
-    }
-
     /// Runs a command and interrupts it after a delay; `None` if the command had not installed its
     /// handler yet.
     fn interrupted_after(&self, arguments: &str, delay: Duration) -> Option<Ran> {

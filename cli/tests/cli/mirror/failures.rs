@@ -69,7 +69,7 @@ fn a_parser_that_fails_once_is_asked_again() {
 
 /// The same bytes are refused again, so they are not parsed again until the file changes.
 #[test]
-fn what_its_parser_refuses_is_parsed_once() {
+fn a_file_its_parser_refuses_is_parsed_once() {
     let scratch = Scratch::new();
     let write = |bytes: &[u8]| {
         scratch.write("d/a.txt.gz", bytes);
@@ -98,8 +98,7 @@ fn pdf_is_read_by_the_program_that_is_asked_for() {
     let (lines, _) = scratch.mirror("i d --pdf-command cat");
     assert_eq!(lines, ["added d/a.pdf"]);
     assert_eq!(count(&scratch.mirror("i d --pdf-command cat").1, &["unchanged", "read"]), [1, 0]);
-    let ran = scratch.run("query i d/a.pdf --pdf-command cat").ends_with(0);
-    assert!(ran.stdout.contains("1.000"), "{}", ran.stdout);
+    scratch.run("query i d/a.pdf --pdf-command cat").ends_with(0).prints("1.000");
     // Another program, which fails.
     let ran = scratch.run("mirror i d --pdf-command no-such-reader").ends_with(0);
     ran.says(&["d/a.pdf: parser failed (PDF: no-such-reader: No such file", "kept"]);

@@ -87,6 +87,5 @@ fn a_server_answers_after_its_folder_is_removed() {
     assert_eq!(health["status"], "poisoned");
     drop(client);
     server.signal("-TERM");
-    let ran = server.ends().ends_with(2);
-    ran.says(&["was removed; open the index again"]);
+    server.ends().ends_with(2).says(&["was removed; open the index again"]);
 }

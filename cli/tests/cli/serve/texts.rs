@@ -46,8 +46,7 @@ fn a_file_outside_is_answered_like_one_that_does_not_exist() {
     let read = server.ask("GET", "/v1/texts/MIT.txt", None).has(200).json();
     assert_eq!(read["text"], licence("MIT"));
     server.stop();
-    let ran = scratch.run("serve i --texts --texts-root nowhere").ends_with(2);
-    ran.says(&["nowhere"]);
+    scratch.run("serve i --texts --texts-root nowhere").ends_with(2).says(&["nowhere"]);
     scratch.run("serve i --texts-root docs").ends_with(2).says(&["--texts"]);
 }
 
