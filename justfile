@@ -58,7 +58,7 @@ rivals *flags:
 
 # Single operations, timed (one of sketch, insert, query, delete, open, merge, pairs).
 bench name:
-    cargo bench --bench {{name}}
+    cargo bench --bench operations -- {{name}}
 
 # Instructions of single operations against benches/instructions.tsv (needs valgrind).
 instructions *flags:

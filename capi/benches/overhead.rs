@@ -79,28 +79,13 @@ impl Documents {
         let signatures = signatures.collect::<engine::Result<_>>()?;
         let keys = (0..count).map(|at| format!("key-{at:08}").into_bytes()).collect();
         let (mut c_params, mut c_options) = (null_mut(), null_mut());
-        let settings = "threshold=0.7,shingles=words:2";
+        let of = |text: &'static str| (text.as_ptr().cast(), text.len());
+        let (data, len) = of("threshold=0.7,shingles=words:2");
         // SAFETY: pointers to variables of this function, and texts with their lengths.
-        ok(unsafe {
-            let settings = settings.as_bytes();
-            nk_params_from_text(
-                settings.as_ptr().cast(),
-                settings.len(),
-                &raw mut c_params,
-                null_mut(),
-            )
-        });
-        let settings = "maintenance=inline";
+        ok(unsafe { nk_params_from_text(data, len, &raw mut c_params, null_mut()) });
+        let (data, len) = of("maintenance=inline");
         // SAFETY: as above.
-        ok(unsafe {
-            let settings = settings.as_bytes();
-            nk_options_from_text(
-                settings.as_ptr().cast(),
-                settings.len(),
-                &raw mut c_options,
-                null_mut(),
-            )
-        });
+        ok(unsafe { nk_options_from_text(data, len, &raw mut c_options, null_mut()) });
         let handles = Vec::new();
         Ok(Self { keys, texts, signatures, handles, params, c_params, c_options })
     }
@@ -150,19 +135,9 @@ impl Documents {
         let begin = Instant::now();
         for (keys, handles) in self.keys.chunks(BATCH).zip(self.handles.chunks(BATCH)) {
             for (key, signature) in keys.iter().zip(handles) {
+                let (data, len) = (key.as_ptr().cast(), key.len());
                 // SAFETY: as above.
-                ok(unsafe {
-                    insert(
-                        batch,
-                        key.as_ptr().cast(),
-                        key.len(),
-                        *signature,
-                        null(),
-                        0,
-                        0,
-                        null_mut(),
-                    )
-                });
+                ok(unsafe { insert(batch, data, len, *signature, null(), 0, 0, null_mut()) });
             }
             // SAFETY: as above; the results that are not wanted are null.
             ok(unsafe { nk_index_write(index, batch, null_mut(), 0, null_mut(), null_mut()) });

@@ -93,7 +93,7 @@ impl Scratch {
         for name in ["MIT", "JSON", "Xnet", "ISC", "Zlib"] {
             scratch.write(&format!("docs/{name}.txt"), licence(name));
         }
-        scratch.run("add i docs").ends_with(0);
+        scratch.ok("add i docs");
         scratch
     }
 
@@ -122,6 +122,18 @@ impl Scratch {
     /// Runs `nearkin`; arguments are split at blanks.
     fn run(&self, arguments: &str) -> Ran {
         self.run_split(&arguments.split(' ').collect::<Vec<_>>())
+    }
+
+    /// Runs `nearkin`, which must succeed.
+    #[track_caller]
+    fn ok(&self, arguments: &str) -> Ran {
+        self.run(arguments).ends_with(0)
+    }
+
+    /// Runs `nearkin`, which must end with status 2 and say each of these words.
+    #[track_caller]
+    fn fails(&self, arguments: &str, words: &[&str]) -> Ran {
+        self.run(arguments).ends_with(2).says(words)
     }
 
     fn run_split(&self, arguments: &[&str]) -> Ran {
@@ -278,8 +290,8 @@ fn a_usage_error_is_status_2_and_help_0() {
         let ran = scratch.run(arguments).ends_with(2);
         assert_eq!(ran.stdout, "", "{arguments}");
     }
-    assert!(scratch.run("--help").ends_with(0).stdout.contains("nearkin add"));
-    assert!(scratch.run("--version").ends_with(0).stdout.starts_with("nearkin "));
+    assert!(scratch.ok("--help").stdout.contains("nearkin add"));
+    assert!(scratch.ok("--version").stdout.starts_with("nearkin "));
 }
 
 #[test]
@@ -295,7 +307,7 @@ fn a_missing_index_is_status_2_with_advice() {
         "verify i",
         "compact i",
     ] {
-        let ran = scratch.run(arguments).ends_with(2).says(&["nearkin create", "nearkin add"]);
+        let ran = scratch.fails(arguments, &["nearkin create", "nearkin add"]);
         assert_eq!(ran.stdout, "", "{arguments}");
         assert!(!scratch.path("i").exists(), "{arguments} made a folder");
     }
@@ -305,14 +317,10 @@ fn a_missing_index_is_status_2_with_advice() {
 fn a_forgotten_index_is_an_error_and_changes_nothing() {
     let scratch = Scratch::with_licences();
     let before = fs::read_dir(scratch.path("docs")).unwrap().count();
-    scratch.run("add docs docs/MIT.txt").ends_with(2).says(&[
-        "docs",
-        "INDEX",
-        "give the index as first argument",
-    ]);
-    scratch.run("add docs/MIT.txt docs/ISC.txt").ends_with(2).says(&["docs/MIT.txt", "INDEX"]);
-    scratch.run("create docs").ends_with(2).says(&["docs"]);
-    scratch.run("query docs docs/MIT.txt").ends_with(2).says(&["docs"]);
+    scratch.fails("add docs docs/MIT.txt", &["docs", "INDEX", "give the index as first argument"]);
+    scratch.fails("add docs/MIT.txt docs/ISC.txt", &["docs/MIT.txt", "INDEX"]);
+    scratch.fails("create docs", &["docs"]);
+    scratch.fails("query docs docs/MIT.txt", &["docs"]);
     assert_eq!(fs::read_dir(scratch.path("docs")).unwrap().count(), before);
 }
 

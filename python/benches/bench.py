@@ -70,21 +70,6 @@ def main() -> None:
         tell("sketch, an Arrow column", median(lambda: sketcher.texts(column)))
     else:
         column = texts
-    if find_spec("rensa"):
-        import rensa
-
-        def theirs() -> None:
-            for row in tokens:
-                one = rensa.RMinHash(num_perm=128, seed=1)
-                one.update(row)
-
-        tell("rensa.RMinHash, lists of tokens", median(theirs))
-    if find_spec("datasketch"):
-        import datasketch
-
-        some = [[token.encode() for token in row] for row in tokens[: max(1, rows // 20)]]
-        bulk = median(lambda: datasketch.MinHash.bulk(some, num_perm=128))
-        tell("datasketch.MinHash.bulk, lists of tokens", bulk, len(some))
 
     with tempfile.TemporaryDirectory() as folder:
         number = iter(range(100))

@@ -122,6 +122,9 @@ fn check(index: &Index, documents: &BTreeMap<Vec<u8>, Stored>) {
 /// Opens a copy of the fixture, checks it, writes to it, and checks everything again after
 /// reopening.
 fn live_with(name: &str, file: &str, changes_replayed: u64) {
+    if skipped() {
+        return;
+    }
     let normalise = if name == "fold" { "fold,diacritics" } else { "case" };
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join(name);
@@ -171,24 +174,15 @@ fn skipped() -> bool {
 
 #[test]
 fn a_closed_index_of_format_1_opens() {
-    if skipped() {
-        return;
-    }
     live_with("closed", "expected.tsv", 0);
 }
 
 #[test]
 fn an_index_of_format_1_that_was_killed_opens() {
-    if skipped() {
-        return;
-    }
     live_with("killed", "expected.tsv", 3);
 }
 
 #[test]
 fn an_index_of_normalisation_fold_opens() {
-    if skipped() {
-        return;
-    }
     live_with("fold", "fold.tsv", 0);
 }

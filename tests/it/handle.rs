@@ -338,29 +338,13 @@ fn an_index_is_shared_between_threads_by_reference() {
 /// contain closures of the caller, such as a `Query` with a filter, are excepted.)
 #[test]
 fn public_types_may_cross_a_caught_panic() {
+    use nearkin::passages::{PassageIndex, PassageView};
+    use nearkin::*;
     use std::panic::{RefUnwindSafe, UnwindSafe};
     fn assert_safe<T: UnwindSafe + RefUnwindSafe>() {}
-    assert_safe::<Index>();
-    assert_safe::<nearkin::Reader>();
-    assert_safe::<nearkin::passages::PassageIndex>();
-    assert_safe::<nearkin::passages::PassageView>();
-    assert_safe::<nearkin::Snapshot>();
-    assert_safe::<nearkin::Documents>();
-    assert_safe::<nearkin::Keys>();
-    assert_safe::<nearkin::Pairs>();
-    assert_safe::<nearkin::CollapsedPairs>();
-    assert_safe::<nearkin::Clusters>();
-    assert_safe::<nearkin::Sketcher>();
-    assert_safe::<nearkin::Signature>();
-    assert_safe::<nearkin::Params>();
-    assert_safe::<nearkin::ParamsBuilder>();
-    assert_safe::<nearkin::Options>();
-    assert_safe::<Batch>();
-    assert_safe::<nearkin::Edit<'_>>();
-    assert_safe::<nearkin::Newcomer<'_>>();
-    assert_safe::<nearkin::Key<'_>>();
-    assert_safe::<nearkin::Answer>();
-    assert_safe::<nearkin::Error>();
+    assert_safe::<(Index, Reader, Snapshot, Documents, Keys, Pairs, CollapsedPairs, Clusters)>();
+    assert_safe::<(PassageIndex, PassageView, Sketcher, Signature, Params, ParamsBuilder)>();
+    assert_safe::<(Options, Batch, Edit<'_>, Newcomer<'_>, Key<'_>, Answer, nearkin::Error)>();
 }
 
 #[test]

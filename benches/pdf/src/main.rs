@@ -10,22 +10,9 @@ fn text(bytes: Vec<u8>) -> Read {
     Ok(pdf_extract::extract_text_from_mem(&bytes)?)
 }
 
-#[cfg(feature = "lopdf")]
-fn text(bytes: Vec<u8>) -> Read {
-    let document = lopdf::Document::load_mem(&bytes)?;
-    let pages: Vec<u32> = document.get_pages().keys().copied().collect();
-    Ok(document.extract_text(&pages)?)
-}
-
 #[cfg(feature = "oxide")]
 fn text(bytes: Vec<u8>) -> Read {
     Ok(pdf_oxide::PdfDocument::from_bytes(bytes)?.extract_all_text()?)
-}
-
-#[cfg(feature = "unpdf")]
-fn text(bytes: Vec<u8>) -> Read {
-    let options = unpdf::ParseOptions::default();
-    Ok(unpdf::parse_bytes_with_options(&bytes, options)?.plain_text())
 }
 
 #[cfg(feature = "oxidize")]

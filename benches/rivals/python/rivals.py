@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -28,44 +27,24 @@ QUERIES = 200
 
 
 class Results:
-    def __init__(self, runs):
-        self.rows = []
-        self.runs = runs
+    """The figures of one run: lines of a table as the Rust side writes it."""
 
-    def note(self, stage, engine, durability, documents, measure, unit, value):
-        for row in self.rows:
-            if (row["stage"], row["engine"], row["documents"], row["measure"]) == (
-                stage,
-                engine,
-                documents,
-                measure,
-            ):
-                row["values"].append(value)
-                return
-        self.rows.append(
-            {
-                "stage": stage,
-                "engine": engine,
-                "durability": durability,
-                "documents": documents,
-                "measure": measure,
-                "unit": unit,
-                "values": [value],
-            }
-        )
+    def __init__(self):
+        self.rows = []
+
+    def note(self, *row):
+        """A row is stage, engine, durability, documents, measure, unit and value."""
+        self.rows.append(row)
 
     def write(self, path, versions):
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [("# command", "python"), ("# python", platform.python_version())]
         lines += [(f"# {name}", version) for name, version in versions]
-        for row in self.rows:
-            *fields, values = row.values()
-            lines.append((*map(str, fields), " ".join(f"{value:.6g}" for value in values)))
+        for *fields, unit, value in self.rows:
+            lines.append((*map(str, fields), unit, f"{value:.6g}"))
+            stage, engine, _, documents, measure = fields
+            print(f"{stage:<8} {engine:<12} {documents:>9} {measure:<46} {value:>14.4g} {unit}")
         path.write_text("".join("\t".join(line) + "\n" for line in lines))
-        for row in self.rows:
-            middle = statistics.median(row["values"])
-            print(f'{row["stage"]:<8} {row["engine"]:<12} {row["documents"]:>9} '
-                  f'{row["measure"]:<46} {middle:>14.4g} {row["unit"]}')
 
 
 def clock(work):
@@ -301,7 +280,6 @@ def main():
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
 
     def lines(name):
@@ -311,18 +289,17 @@ def main():
     hits = [(int(of), text) for of, text in (line.split("\t", 1) for line in lines("hits.txt"))]
     hits, misses = hits[:QUERIES], lines("misses.txt")[:QUERIES]
     fewer = [hit for hit in hits if hit[0] < SLOW_TEXTS] or hits[:20]
-    results = Results(options.runs)
+    results = Results()
     stages = [
         ("sketching", lambda: sketching(results, texts)),
         ("in memory", lambda: in_memory(results, texts, fewer)),
         ("lance", lambda: lance(results, texts, hits, misses, options.work)),
     ]
-    for run in range(options.runs):
-        for name, work in stages:
-            try:
-                work()
-            except ImportError as missing:
-                print(f"skipped, run {run + 1}: {name}: {missing}", file=sys.stderr)
+    for name, work in stages:
+        try:
+            work()
+        except ImportError as missing:
+            print(f"skipped: {name}: {missing}", file=sys.stderr)
     from importlib.metadata import PackageNotFoundError, version
 
     versions = []

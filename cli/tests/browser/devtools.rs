@@ -164,6 +164,13 @@ impl Browser {
         self.visit(&format!("file://{}", path.display()), size, theme);
     }
 
+    /// Opens a report, and its first cluster.
+    #[track_caller]
+    pub(crate) fn open_cluster(&mut self, path: &Path, size: (u32, u32), theme: &str) {
+        self.open(path, size, theme);
+        self.value("document.querySelector('button.row').click()");
+    }
+
     /// Opens an address; requests to its own server are allowed.
     #[track_caller]
     pub(crate) fn visit(&mut self, url: &str, size: (u32, u32), theme: &str) {

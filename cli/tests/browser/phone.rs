@@ -14,8 +14,7 @@ fn a_page_fits_a_phone() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
     let page = scratch.archive();
-    browser.open(&page, PHONE, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&page, PHONE, "light");
     checks::page(&mut browser);
     // Charts are redrawn when the width changes.
     let box_of = |browser: &mut Browser| {
@@ -41,8 +40,7 @@ fn long_keys_and_texts_fit_a_phone() {
     scratch.lines("a.jsonl", &lines);
     scratch.run("add a --jsonl a.jsonl --threshold 0.5");
     scratch.run("report a --from a.jsonl --out a.html");
-    browser.open(&scratch.path("a.html"), PHONE, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("a.html"), PHONE, "light");
     checks::page(&mut browser);
     // Keys wrap behind their separators: no part is cut off, and none lies outside the list.
     let whole = r##"(() => {

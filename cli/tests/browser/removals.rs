@@ -74,8 +74,7 @@ fn a_pair_of_which_one_cannot_be_listed_keeps_that_one() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = files(&["a.txt", "\u{202e}b.txt"]);
     scratch.run("report i --out r.html --no-texts");
-    browser.open(&scratch.path("r.html"), WINDOW, "dark");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("r.html"), WINDOW, "dark");
     browser.value(&format!("{BOXES}.forEach((box) => {{ box.disabled = false; box.click(); }})"));
     assert_eq!(browser.text(LIST), "docs/a.txt\n");
     checks::page(&mut browser);
@@ -89,8 +88,7 @@ fn a_file_is_opened_from_a_page_that_lies_beside_it() {
     fs::create_dir_all(scratch.path("pages/of may")).unwrap();
     for page in ["r.html", "pages/r.html"] {
         scratch.run(&format!("report i --out {page}"));
-        browser.open(&scratch.path(page), WINDOW, "light");
-        browser.value("document.querySelector('button.row').click()");
+        browser.open_cluster(&scratch.path(page), WINDOW, "light");
         checks::page(&mut browser);
         let base = format!("file://{}", fs::canonicalize(scratch.path("docs")).unwrap().display());
         let links = browser.value(links);
@@ -103,8 +101,7 @@ fn a_file_is_opened_from_a_page_that_lies_beside_it() {
     let out = elsewhere.path("r.html");
     scratch.run(&format!("report i --out {}", out.display()));
     assert!(!fs::read_to_string(&out).unwrap().contains(scratch.path("").to_str().unwrap()));
-    browser.open(&out, WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&out, WINDOW, "light");
     assert_eq!(browser.value(links), json!([]));
 }
 
@@ -120,8 +117,7 @@ fn no_key_leads_to_another_host_or_scheme() {
         let key = json!(key).to_string();
         let page = page.replace("\"docs/a.txt\"", &key);
         fs::write(scratch.path("h.html"), page).unwrap();
-        browser.open(&scratch.path("h.html"), WINDOW, "light");
-        browser.value("document.querySelector('button.row').click()");
+        browser.open_cluster(&scratch.path("h.html"), WINDOW, "light");
         let link = "document.querySelector('#members a')";
         let parts = format!("(() => {{ const to = {link}; return [to.protocol, to.host]; }})()");
         assert_eq!(browser.value(&parts), json!(["file:", ""]), "{key}");

@@ -56,8 +56,7 @@ fn a_person_filters_opens_and_compares() {
 fn any_two_of_a_cluster_are_compared() {
     let Some(mut browser) = Browser::start() else { return };
     let scratch = Scratch::new();
-    browser.open(&scratch.archive(), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.archive(), WINDOW, "light");
     let members = browser.count("#members tbody tr");
     assert!(members > 5, "{members}");
     // In each pair of the largest cluster, the unmarked words are equal on both sides.
@@ -146,8 +145,7 @@ fn hostile_keys_and_texts_are_only_shown() {
     scratch.lines("bad.jsonl", &hostile.iter().map(document).collect::<Vec<Value>>());
     scratch.run("add i --jsonl bad.jsonl --threshold 0.5");
     scratch.run("report i --from bad.jsonl --out r.html --title </title><script>harmed=3</script>");
-    browser.open(&scratch.path("r.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("r.html"), WINDOW, "light");
     assert_eq!(browser.value("typeof window.harmed"), "undefined");
     assert_eq!(browser.count("img") + browser.count("body script:not([type])"), 1);
     let title = browser.shown("h1");
@@ -201,12 +199,10 @@ fn pages_of_little_say_so() {
     scratch.lines("carts.jsonl", &carts);
     scratch.run("add carts --jsonl carts.jsonl --items-field items --threshold 0.3");
     scratch.run("report carts --out carts.html");
-    browser.open(&scratch.path("carts.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("carts.html"), WINDOW, "light");
     assert!(browser.shown("#pair").contains("made without the sets"));
     scratch.run("report carts --from carts.jsonl --out carts.html");
-    browser.open(&scratch.path("carts.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("carts.html"), WINDOW, "light");
     assert_eq!((browser.count("#pair del"), browser.count("#pair ins")), (1, 0));
     assert_eq!(browser.shown("#pair del").trim(), "salt");
     assert!(browser.shown("#pair").contains("1 item only on the left, 0 only on the right"));
@@ -243,8 +239,7 @@ fn very_different_texts_are_marked_without_alignment() {
     scratch.lines("sets.jsonl", &[set("a", 0), set("b", 3_000)]);
     scratch.run("add sets --jsonl sets.jsonl --items-field items --threshold 0.2 --hashes 256");
     scratch.run("report sets --from sets.jsonl --out r.html");
-    browser.open(&scratch.path("r.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("r.html"), WINDOW, "light");
     let pair = browser.shown("#pair");
     assert!(pair.contains("Too much differs to align"), "{}", &pair[..200]);
     assert!(pair.contains("3,000 items only on the left, 3,000 only on the right"));
@@ -280,12 +275,10 @@ fn texts_are_compared_whole_up_to_the_limit() {
         scratch.run(&format!("add {name} --jsonl {name}.jsonl --threshold 0.5"));
         scratch.run(&format!("report {name} --from {name}.jsonl --out {name}.html"));
     }
-    browser.open(&scratch.path("a.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("a.html"), WINDOW, "light");
     let pair = browser.shown("#pair");
     assert!(pair.contains("0 words only on the left, 3,004 only on the right"), "{pair}");
-    browser.open(&scratch.path("b.html"), WINDOW, "light");
-    browser.value("document.querySelector('button.row').click()");
+    browser.open_cluster(&scratch.path("b.html"), WINDOW, "light");
     let pair = browser.shown("#pair");
     assert!(pair.contains("what lies behind is not compared"), "{pair}");
     assert!(pair.contains("0 words only on the left, 150 only on the right"), "{pair}");

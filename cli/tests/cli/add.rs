@@ -6,9 +6,9 @@ use super::*;
 fn an_index_is_made_once_and_it_is_said() {
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", "some words of text");
-    let ran = scratch.run("add i docs").ends_with(0).says(&["created i", "words:3"]);
+    let ran = scratch.ok("add i docs").says(&["created i", "words:3"]);
     assert_eq!(ran.stdout, "1 document inserted, 0 replaced, 0 unchanged, 0 skipped\n");
-    let ran = scratch.run("add i docs").ends_with(0);
+    let ran = scratch.ok("add i docs");
     assert_eq!(ran.stdout, "0 documents inserted, 0 replaced, 1 unchanged, 0 skipped\n");
     assert_eq!(ran.stderr, "");
 }
@@ -17,9 +17,9 @@ fn an_index_is_made_once_and_it_is_said() {
 fn adding_again_replaces() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    scratch.run("add i a.txt").ends_with(0);
+    scratch.ok("add i a.txt");
     scratch.write("a.txt", "quite other words than before");
-    let ran = scratch.run("add i a.txt --json").ends_with(0);
+    let ran = scratch.ok("add i a.txt --json");
     assert_eq!(ran.stdout, "{\"inserted\":0,\"replaced\":1,\"unchanged\":0,\"skipped\":0}\n");
     scratch.run_split(&["query", "i", "--text", "some words of text"]).ends_with(0).prints_just("");
 }
@@ -29,15 +29,15 @@ fn keys_are_cleaned_paths() {
     let scratch = Scratch::new();
     scratch.write("docs/sub/a.txt", "one and the same text");
     scratch.write("docs/b.txt", "one and the same text");
-    scratch.run("add i ./docs//sub/../sub docs/./b.txt").ends_with(0);
-    let ran = scratch.run("pairs i --json").ends_with(0);
+    scratch.ok("add i ./docs//sub/../sub docs/./b.txt");
+    let ran = scratch.ok("pairs i --json");
     let pair = &ran.objects()[0];
     assert_eq!(
         (pair["a"].as_str(), pair["b"].as_str()),
         (Some("docs/b.txt"), Some("docs/sub/a.txt"))
     );
     // Other spellings of the same paths name the same documents.
-    scratch.run("add i docs --json").ends_with(0).has("unchanged", 2);
+    scratch.ok("add i docs --json").has("unchanged", 2);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn an_index_inside_the_folder_is_not_added_to_itself() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
     for unchanged in 0..2 {
-        let ran = scratch.run("add my.nearkin . --json").ends_with(0);
+        let ran = scratch.ok("add my.nearkin . --json");
         let counts = &ran.objects()[0];
         assert_eq!((&counts["skipped"], &counts["unchanged"]), (&0.into(), &unchanged.into()));
     }
@@ -59,7 +59,7 @@ fn files_that_are_no_text_are_named_and_counted() {
     scratch.write("docs/blank", " \n ");
     scratch.write("docs/zero", b"ab\0c");
     scratch.write("docs/latin1", b"caf\xe9 au lait");
-    let ran = scratch.run("add i docs").ends_with(0).says(&[
+    let ran = scratch.ok("add i docs").says(&[
         "skipped docs/empty: empty",
         "skipped docs/blank: empty",
         "skipped docs/zero: binary (a NUL byte at 2)",
@@ -81,8 +81,7 @@ fn a_file_larger_than_a_document_may_be_is_not_read() {
         .open(scratch.path("huge"))
         .and_then(|file| file.set_len(1 << 40))
         .unwrap();
-    let ran = scratch.run("add i huge a.txt --json").ends_with(0).says(&["huge: too large"]);
-    assert_eq!(ran.objects()[0]["skipped"], 1);
+    let ran = scratch.ok("add i huge a.txt --json").says(&["huge: too large"]).has("skipped", 1);
     assert_eq!(ran.objects()[0]["inserted"], 1);
 }
 
@@ -93,7 +92,7 @@ fn files_that_cannot_be_read_are_named_and_counted() {
     scratch.write("docs/a.txt", "some words of text");
     std::os::unix::fs::symlink("a.txt", scratch.path("docs/link")).unwrap();
     // `/proc/self/mem` can be opened, but the first read fails, even for root.
-    let ran = scratch.run("add i /proc/self/mem docs").ends_with(0);
+    let ran = scratch.ok("add i /proc/self/mem docs");
     let ran = ran.says(&["/proc/self/mem: unreadable", "docs/link: not a file (a symbolic link)"]);
     assert!(ran.stdout.contains("(1 not a file, 1 unreadable)"), "{}", ran.stdout);
 }
@@ -102,8 +101,8 @@ fn files_that_cannot_be_read_are_named_and_counted() {
 fn a_missing_path_is_an_error_before_any_write() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    scratch.run("add i a.txt typo.txt").ends_with(2).says(&["typo.txt"]);
-    scratch.run("add i --jsonl typo.jsonl").ends_with(2).says(&["typo.jsonl"]);
+    scratch.fails("add i a.txt typo.txt", &["typo.txt"]);
+    scratch.fails("add i --jsonl typo.jsonl", &["typo.jsonl"]);
     assert!(!scratch.path("i").exists());
 }
 
@@ -133,7 +132,7 @@ fn garbage_lines_are_named_by_their_number() {
         ran.stdout.lines().last().unwrap(),
         "{\"inserted\":3,\"replaced\":0,\"unchanged\":0,\"skipped\":6}"
     );
-    scratch.run("query i --key 7").ends_with(0).says_not("error");
+    scratch.ok("query i --key 7").says_not("error");
 }
 
 #[test]
@@ -153,13 +152,13 @@ fn the_last_of_equal_keys_wins() {
 fn fields_have_the_names_given() {
     let scratch = Scratch::new();
     scratch.write("l", "{\"name\":\"a\",\"body\":\"some words of text\"}\n");
-    scratch.run("add i --jsonl l --key-field name --text-field body").ends_with(0);
+    scratch.ok("add i --jsonl l --key-field name --text-field body");
     let arguments = "query i --jsonl l --key-field name --text-field body --json";
-    let ran = scratch.run(arguments).ends_with(0).has("query", "a");
+    let ran = scratch.ok(arguments).has("query", "a");
     assert_eq!(ran.objects()[0]["key"], "a", "a query by content finds its own name too");
     let ran = scratch.run("query i --jsonl l --jsonl l --key-field name --text-field body --json");
     assert_eq!(ran.ends_with(0).objects().len(), 2);
-    scratch.run("add i l --key-field name").ends_with(2).says(&["--jsonl"]);
+    scratch.fails("add i l --key-field name", &["--jsonl"]);
 }
 
 #[test]
@@ -173,16 +172,16 @@ fn items_are_sets_of_strings_and_integers() {
     let ran = scratch.run("add i --jsonl sets --items-field items").ends_with(3);
     let ran = ran.says(&["items", "line 3: bad line", "line 4: empty"]);
     assert!(ran.stdout.contains("2 documents inserted"), "{}", ran.stdout);
-    let pairs = scratch.run("pairs i --json").ends_with(0);
+    let pairs = scratch.ok("pairs i --json");
     assert_eq!(pairs.objects()[0]["similarity"], 1.0, "1 is the same item as \"1\"");
     // An index of items needs no field name, and refuses texts.
     scratch.run("add i --jsonl sets").ends_with(3);
-    scratch.run("add i sets").ends_with(2).says(&["--jsonl sets --items-field items"]);
-    scratch.run("add i sets --as-text").ends_with(2).says(&["sets of items"]);
-    scratch.run("query i --text x").ends_with(2).says(&["sets of items"]);
+    scratch.fails("add i sets", &["--jsonl sets --items-field items"]);
+    scratch.fails("add i sets --as-text", &["sets of items"]);
+    scratch.fails("query i --text x", &["sets of items"]);
     scratch.write("a.txt", "some words of text");
-    scratch.run("add texts a.txt").ends_with(0);
-    scratch.run("add texts --jsonl sets --items-field items").ends_with(2).says(&["words:3"]);
+    scratch.ok("add texts a.txt");
+    scratch.fails("add texts --jsonl sets --items-field items", &["words:3"]);
     scratch.run("add new a.txt --shingles items").ends_with(2);
     assert!(!scratch.path("new").exists());
 }
@@ -191,15 +190,15 @@ fn items_are_sets_of_strings_and_integers() {
 fn parameters_that_differ_from_the_index_are_named() {
     let scratch = Scratch::new();
     scratch.write("a.txt", "some words of text");
-    scratch.run("create i --threshold 0.8 --shingles chars:5 --hashes 200").ends_with(0);
-    scratch.run("add i a.txt").ends_with(0);
-    scratch.run("add i a.txt --threshold 0.8 --hashes 200 --shingles chars:5").ends_with(0);
+    scratch.ok("create i --threshold 0.8 --shingles chars:5 --hashes 200");
+    scratch.ok("add i a.txt");
+    scratch.ok("add i a.txt --threshold 0.8 --hashes 200 --shingles chars:5");
     let ran = scratch.run("add i a.txt --threshold 0.7 --hashes 200 --bag").ends_with(2);
     let ran = ran.says(&["--threshold 0.7", "0.8", "--bag"]);
     assert!(!ran.stderr.contains("--hashes"), "{}", ran.stderr);
-    scratch.run("create j --hashes 3").ends_with(2).says(&["hashes", "16"]);
-    scratch.run("create j --shingles bananas").ends_with(2).says(&["words:N"]);
-    scratch.run("create i").ends_with(2).says(&["already"]);
+    scratch.fails("create j --hashes 3", &["hashes", "16"]);
+    scratch.fails("create j --shingles bananas", &["words:N"]);
+    scratch.fails("create i", &["already"]);
 }
 
 #[test]
@@ -220,11 +219,11 @@ fn an_index_in_use_can_be_read_but_not_written() {
     let looks =
         ["stats i", "pairs i", "clusters i", "verify i", "query i --text words", "backup i copy"];
     for arguments in looks {
-        scratch.run(arguments).ends_with(0);
+        scratch.ok(arguments);
     }
     writing.stdin.take();
     assert!(writing.wait().unwrap().success());
-    scratch.run("stats i").ends_with(0);
+    scratch.ok("stats i");
 }
 
 #[test]
@@ -235,7 +234,7 @@ fn an_integer_overflow_is_named_with_its_line() {
     let ran = scratch.run("add i --jsonl l").ends_with(3);
     ran.says(&["l line 2: bad line", "too large for an integer", "write it as a string"]);
     scratch.write("deep", format!("{{\"id\":2,\"text\":{}}}\n", "[".repeat(200)));
-    scratch.run("add i --jsonl deep").ends_with(2).says(&["deep line 1", "recursion limit"]);
+    scratch.fails("add i --jsonl deep", &["deep line 1", "recursion limit"]);
 }
 
 #[test]
@@ -247,25 +246,25 @@ fn stop_words_are_not_compared() {
     scratch.write("c.txt", "of the and");
     let add = "add i a.txt b.txt c.txt --shingles words:1 --stop stop.txt";
     // A text of stop words only is compared as a whole.
-    let ran = scratch.run(add).ends_with(0);
+    let ran = scratch.ok(add);
     assert!(ran.stdout.starts_with("3 documents inserted"), "{}", ran.stdout);
-    assert_eq!(scratch.run("pairs i --json").ends_with(0).objects()[0]["similarity"], 1.0);
+    assert_eq!(scratch.ok("pairs i --json").objects()[0]["similarity"], 1.0);
     // The index stores the stop list: later commands need not name it, and a different stop list is
     // refused.
     let ran = scratch.run_split(&["query", "i", "--json", "--text", "of house, dog and cat"]);
     assert_eq!(ran.ends_with(0).objects()[0]["similarity"], 1.0);
     assert_eq!(scratch.run("stats i --json").objects()[0]["stop_words"], 3);
     assert!(scratch.run("stats i").stdout.contains("words:1 without 3 stop words"));
-    scratch.run(&format!("{add} --json")).ends_with(0);
+    scratch.ok(&format!("{add} --json"));
     scratch.write("other.txt", "the of or");
-    scratch.run("add i a.txt --stop other.txt").ends_with(2).says(&["the 3 of the index"]);
-    scratch.run("add j a.txt --stop typo.txt").ends_with(2).says(&["typo.txt"]);
-    scratch.run("create j --stop stop.txt --shingles chars:5").ends_with(2).says(&["stop list"]);
-    scratch.run("export i --out e.jsonl").ends_with(0);
-    scratch.run("import k e.jsonl").ends_with(0);
-    scratch.run("create l --shingles words:1 --stop other.txt").ends_with(0);
-    scratch.run("import l k").ends_with(2).says(&["stop words: 3 here, others 3 there"]);
-    scratch.run("rebuild k m --stop other.txt").ends_with(2).says(&["stop words: 3 here"]);
+    scratch.fails("add i a.txt --stop other.txt", &["the 3 of the index"]);
+    scratch.fails("add j a.txt --stop typo.txt", &["typo.txt"]);
+    scratch.fails("create j --stop stop.txt --shingles chars:5", &["stop list"]);
+    scratch.ok("export i --out e.jsonl");
+    scratch.ok("import k e.jsonl");
+    scratch.ok("create l --shingles words:1 --stop other.txt");
+    scratch.fails("import l k", &["stop words: 3 here, others 3 there"]);
+    scratch.fails("rebuild k m --stop other.txt", &["stop words: 3 here"]);
 }
 
 /// Otherwise the old text would still find the document.
@@ -277,9 +276,9 @@ fn a_document_whose_text_is_blank_now_is_removed() {
         let index = format!("i{}", passages.len());
         scratch.write("docs/a.txt", text);
         scratch.write("docs/b.txt", " \n");
-        scratch.run(&format!("add {index} docs{passages}")).ends_with(0);
+        scratch.ok(&format!("add {index} docs{passages}"));
         scratch.write("docs/a.txt", " \u{200b}\n");
-        let ran = scratch.run(&format!("add {index} docs")).ends_with(0);
+        let ran = scratch.ok(&format!("add {index} docs"));
         let counts = "0 documents inserted, 0 replaced, 0 unchanged, 1 emptied, 1 skipped";
         assert_eq!(ran.stdout, format!("{counts} (1 empty)\n"), "{passages}");
         let old = scratch.run_split(&["query", &index, "--text", text]).ends_with(0);
@@ -289,9 +288,9 @@ fn a_document_whose_text_is_blank_now_is_removed() {
         format!("{{\"id\":\"l\",\"text\":\"{text}\"}}\n{{\"id\":\"m\",\"text\":\"other\"}}\n")
     };
     scratch.write("lines.jsonl", lines(text));
-    scratch.run("add i0 --jsonl lines.jsonl").ends_with(0);
+    scratch.ok("add i0 --jsonl lines.jsonl");
     scratch.write("lines.jsonl", lines(" "));
-    let ran = scratch.run("add i0 --jsonl lines.jsonl --json").ends_with(0);
+    let ran = scratch.ok("add i0 --jsonl lines.jsonl --json");
     let counts = &ran.objects()[0];
     assert_eq!((&counts["emptied"], &counts["skipped"]), (&1.into(), &0.into()));
 }

@@ -13,24 +13,24 @@ fn a_half_is_found_by_what_contains_it() {
     scratch.write("docs/half.txt", words(0, 200));
     scratch.write("docs/other.txt", words(1_000, 1_400));
     scratch.write("docs/third.txt", format!("{} {}", words(300, 400), words(2_000, 2_300)));
-    scratch.run("add ix docs --shingles words:1 --threshold 0.3").ends_with(0);
-    assert_eq!(scratch.run("pairs ix --threshold 0.7").ends_with(0).stdout, "");
-    let ran = scratch.run("pairs ix --contained 80%").ends_with(0);
+    scratch.ok("add ix docs --shingles words:1 --threshold 0.3");
+    assert_eq!(scratch.ok("pairs ix --threshold 0.7").stdout, "");
+    let ran = scratch.ok("pairs ix --contained 80%");
     assert!(
         ran.stdout.contains("contained") && ran.stdout.contains("docs/whole.txt"),
         "{}",
         ran.stdout
     );
     assert!(ran.stderr.contains("1 pair of which one contains 0.8 of the other"), "{}", ran.stderr);
-    let table = scratch.run("query ix --key docs/half.txt --contained 0.8").ends_with(0).stdout;
+    let table = scratch.ok("query ix --key docs/half.txt --contained 0.8").stdout;
     let row = table.lines().find(|line| line.contains("docs/whole.txt")).unwrap();
     assert!(row.contains("+-"), "{row}");
-    let lines = scratch.run("query ix docs/half.txt --contained 0.8 --json").ends_with(0).stdout;
+    let lines = scratch.ok("query ix docs/half.txt --contained 0.8 --json").stdout;
     let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let whole = rows.iter().find(|row| row["key"] == "docs/whole.txt").unwrap();
     assert!(whole["contained"].as_f64().unwrap() > 0.8, "{whole}");
     assert!(whole["similarity"].as_f64().unwrap() < 0.7, "{whole}");
-    let ran = scratch.run("clusters ix --contained 0.8").ends_with(0).prints("docs/half.txt");
+    let ran = scratch.ok("clusters ix --contained 0.8").prints("docs/half.txt");
     assert!(!ran.stdout.contains("docs/other.txt"), "{}", ran.stdout);
 }
 
@@ -54,10 +54,10 @@ fn containment_is_verified_by_the_documents() {
     for number in 1..40 {
         scratch.write(&format!("docs/{}.txt", part(number).0), part(number).1);
     }
-    scratch.run("add ix docs --shingles words:1 --threshold 0.3").ends_with(0);
+    scratch.ok("add ix docs --shingles words:1 --threshold 0.3");
     let command = "query ix --key docs/whole.txt --contained 0.8 --limit 100 --json";
-    let estimated = scratch.run(command).ends_with(0).objects();
-    let exact = scratch.run(&format!("{command} --exact")).ends_with(0).objects();
+    let estimated = scratch.ok(command).objects();
+    let exact = scratch.ok(&format!("{command} --exact")).objects();
     let share = |row: &Value| {
         let name = row["key"].as_str().unwrap().trim_start_matches("docs/");
         name.trim_end_matches(".txt").parse::<f64>().unwrap() / 200.0
@@ -73,16 +73,16 @@ fn containment_is_verified_by_the_documents() {
         assert!(share(row) >= 0.8 && row["exact"].as_f64().unwrap() < 0.5, "{row}");
     }
     let limited = "query ix docs/whole.txt --contained 0.8 --limit 3 --exact --json";
-    assert_eq!(scratch.run(limited).ends_with(0).objects().len(), 3);
-    let pairs = scratch.run("pairs ix --contained 0.8 --exact --json").ends_with(0).objects();
+    assert_eq!(scratch.ok(limited).objects().len(), 3);
+    let pairs = scratch.ok("pairs ix --contained 0.8 --exact --json").objects();
     let of_whole = pairs.iter().filter(|pair| pair["b"] == "docs/whole.txt");
     assert_eq!(of_whole.count(), 20);
     assert!(pairs.iter().all(|pair| pair["exact_contained"].as_f64().unwrap() >= 0.8));
-    let table = scratch.run("pairs ix --contained 0.8 --exact --sort").ends_with(0);
+    let table = scratch.ok("pairs ix --contained 0.8 --exact --sort");
     let head = table.stdout.lines().next().unwrap();
     assert!(head.trim_start().starts_with("contained  exact  similarity"), "{head}");
     table.says(&["of which one contains 0.8 of the other"]);
-    let one = scratch.run("query ix docs/whole.txt --contained 0.8 --exact").ends_with(0).stdout;
+    let one = scratch.ok("query ix docs/whole.txt --contained 0.8 --exact").stdout;
     assert!(one.trim_start().starts_with("contained  exact  similarity    error  key"), "{one}");
 }
 
@@ -97,22 +97,19 @@ fn a_part_of_a_stored_document_is_turned_away() {
         line("all", words(0, 5_000)),
     ];
     scratch.write("in.jsonl", lines.concat());
-    let admitted = scratch.run("admit plain --jsonl in.jsonl").ends_with(0);
-    admitted.says(&["4 documents admitted"]);
-    let ran = scratch.run("admit ix --jsonl in.jsonl --contained 0.8 --relate 0.3").ends_with(0);
+    scratch.ok("admit plain --jsonl in.jsonl").says(&["4 documents admitted"]);
+    let ran = scratch.ok("admit ix --jsonl in.jsonl --contained 0.8 --relate 0.3");
     let rows: Vec<_> = ran.stdout.lines().collect();
     assert!(rows[1].starts_with("rejected   half  duplicate of whole (0."), "{}", rows[1]);
     assert!(rows[1].contains(", contained ") && rows[1].contains("+-"), "{}", rows[1]);
     assert_eq!(rows[2], "admitted   other");
     let ran = scratch.run("admit long --jsonl in.jsonl --contained 80% --keep longest --json");
     let rows = ran.ends_with(0).objects();
-    assert_eq!(
-        (&rows[1]["decision"], &rows[0]["decision"]),
-        (&"rejected".into(), &"admitted".into())
-    );
+    assert_eq!(rows[1]["decision"], "rejected");
+    assert_eq!(rows[0]["decision"], "admitted");
     assert!(rows[1]["duplicates"][0]["contained"].as_f64().unwrap() > 0.8, "{}", rows[1]);
-    scratch.run("create narrow --threshold 0.9").ends_with(0);
-    let narrow = scratch.run("admit narrow --jsonl in.jsonl --contained 0.8").ends_with(0);
+    scratch.ok("create narrow --threshold 0.9");
+    let narrow = scratch.ok("admit narrow --jsonl in.jsonl --contained 0.8");
     narrow.says(&["of texts contained to 0.8 in one twice as long"]);
     scratch.run("admit ix --jsonl in.jsonl --reject 0.5 --relate 0.6").ends_with(2);
 }
@@ -121,8 +118,8 @@ fn a_part_of_a_stored_document_is_turned_away() {
 fn an_index_that_finds_few_of_them_says_so() {
     let scratch = Scratch::new();
     scratch.write("docs/whole.txt", words(0, 400));
-    scratch.run("add ix docs --shingles words:1 --threshold 0.9").ends_with(0);
-    let notes = scratch.run("pairs ix --contained 0.8").ends_with(0).stderr;
+    scratch.ok("add ix docs --shingles words:1 --threshold 0.9");
+    let notes = scratch.ok("pairs ix --contained 0.8").stderr;
     assert!(
         notes.contains("warning") && notes.contains("rebuild INDEX NEW --threshold 0.3"),
         "{notes}"

@@ -120,22 +120,21 @@ fn texts_without_shingles_stay() {
     for keep in ["first", "longest"] {
         for exact in ["", " --exact"] {
             let run = format!("dedup in.jsonl --out o.jsonl --json --keep {keep}{exact}");
-            let counts = &scratch.run(&run).ends_with(0).objects()[0];
+            let counts = &scratch.ok(&run).objects()[0];
             assert_eq!(ids(), [1, 4, 5, 6, 12, 13, 14, 18, 20], "{run}");
             assert_eq!((&counts["kept"], &counts["blank"]), (&9.into(), &3.into()), "{run}");
         }
     }
-    let counts =
-        &scratch.run("dedup in.jsonl --out o.jsonl --drop-blank --json").ends_with(0).objects()[0];
+    let counts = &scratch.ok("dedup in.jsonl --out o.jsonl --drop-blank --json").objects()[0];
     assert_eq!(ids(), [1, 4, 5, 6, 18, 20]);
     assert_eq!((&counts["skipped"], &counts["blank"]), (&3.into(), &0.into()));
     // The same in a table, whose rows are copied.
     scratch.write("in.csv", "id,text\n1,cat\n2,\n3,cat\n4,\n");
-    scratch.run("dedup in.csv --out o.csv").ends_with(0);
+    scratch.ok("dedup in.csv --out o.csv");
     assert_eq!(text(&scratch, "o.csv"), "id,text\n1,cat\n2,\n4,\n");
     // A text of which every line is blank is no sign of a wrong field.
     scratch.write("blank.jsonl", line(1, "null").repeat(3));
-    scratch.run("dedup blank.jsonl --out o.jsonl").ends_with(0);
+    scratch.ok("dedup blank.jsonl --out o.jsonl");
     assert_eq!(text(&scratch, "o.jsonl"), line(1, "null").repeat(3));
 }
 
@@ -146,8 +145,8 @@ fn a_low_threshold_chooses_enough_hashes() {
     scratch.write("in.jsonl", lines(30));
     for how in ["--threshold 0.2", "--contained 0.5", "--contained 0.5 --exact"] {
         let run = format!("dedup in.jsonl --out o.jsonl {how}");
-        scratch.run(&run).ends_with(0);
-        scratch.run(&format!("{run} --hashes 128")).ends_with(2).says(&["148 hashes do"]);
+        scratch.ok(&run);
+        scratch.fails(&format!("{run} --hashes 128"), &["148 hashes do"]);
     }
 }
 
@@ -155,13 +154,13 @@ fn a_low_threshold_chooses_enough_hashes() {
 /// all similar pairs.
 fn by_definition(scratch: &Scratch, keep: &str, archive: &BTreeSet<u64>) -> BTreeSet<u64> {
     let mut alike: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-    for pair in scratch.run("pairs all.nearkin --threshold 0.6 --json").ends_with(0).objects() {
+    for pair in scratch.ok("pairs all.nearkin --threshold 0.6 --json").objects() {
         let key = |name: &str| pair[name].as_str().unwrap().parse::<u64>().unwrap();
         let (a, b) = (key("a"), key("b"));
         alike.entry(a).or_default().insert(b);
         alike.entry(b).or_default().insert(a);
     }
-    scratch.run("export all.nearkin --out all.jsonl").ends_with(0);
+    scratch.ok("export all.nearkin --out all.jsonl");
     let mut order: Vec<(i64, u64)> = Vec::new();
     for document in objects(&text(scratch, "all.jsonl")).iter().skip(1) {
         let number = document["key"].as_str().unwrap().parse::<u64>().unwrap();
@@ -202,15 +201,15 @@ fn the_kept_lines_are_those_of_the_definition() {
     let archived: Vec<_> =
         archive.iter().map(|at| all[usize::try_from(*at).unwrap()].as_str()).collect();
     scratch.write("archive.jsonl", archived.concat());
-    scratch.run("add all.nearkin --jsonl in.jsonl --threshold 0.6").ends_with(0);
-    scratch.run("add archive.nearkin --jsonl archive.jsonl --threshold 0.6").ends_with(0);
+    scratch.ok("add all.nearkin --jsonl in.jsonl --threshold 0.6");
+    scratch.ok("add archive.nearkin --jsonl archive.jsonl --threshold 0.6");
     let kept = |name: &str| -> BTreeSet<u64> {
         objects(&text(&scratch, name)).iter().map(|one| one["id"].as_u64().unwrap()).collect()
     };
     let mut all_kept = BTreeSet::new();
     for keep in ["first", "newest", "longest"] {
         let out = format!("dedup in.jsonl --out out.jsonl --keep {keep}");
-        scratch.run(&format!("{out} --threshold 0.6")).ends_with(0);
+        scratch.ok(&format!("{out} --threshold 0.6"));
         let expected = by_definition(&scratch, keep, &BTreeSet::new());
         assert_eq!(kept("out.jsonl"), expected, "{keep}");
         all_kept.insert(expected.clone());
@@ -220,7 +219,7 @@ fn the_kept_lines_are_those_of_the_definition() {
             assert!(expected.contains(&of) && why["of_line"] == of + 1, "{why}");
             assert!(why["similarity"].as_f64().unwrap() >= 0.6 - 1e-9, "{why}");
         }
-        let ran = scratch.run(&format!("{out} --index archive.nearkin --json")).ends_with(0);
+        let ran = scratch.ok(&format!("{out} --index archive.nearkin --json"));
         assert_eq!(kept("out.jsonl"), by_definition(&scratch, keep, &archive), "{keep}");
         assert!(ran.objects()[0]["dropped_for_index"].as_u64().unwrap() >= archive.len() as u64);
         let whys = objects(&text(&scratch, "out.jsonl.dropped.jsonl"));
@@ -230,7 +229,7 @@ fn the_kept_lines_are_those_of_the_definition() {
         );
     }
     assert_eq!(all_kept.len(), 3, "the three keep different lines");
-    let stats = scratch.run("stats archive.nearkin --json").ends_with(0).objects();
+    let stats = scratch.ok("stats archive.nearkin --json").objects();
     assert_eq!(stats[0]["documents"], archive.len(), "the archive is not changed");
 }
 
@@ -240,7 +239,7 @@ fn a_crowd_of_equal_documents_is_one() {
     scratch.write("in.jsonl", equal_lines(50_000));
     for (keep, line) in [("first", 1), ("newest", 50_000), ("longest", 1)] {
         let arguments = format!("dedup in.jsonl --out out.jsonl --keep {keep} --json");
-        scratch.run(&arguments).ends_with(0).has("kept", 1);
+        scratch.ok(&arguments).has("kept", 1);
         let whys = text(&scratch, "out.jsonl.dropped.jsonl");
         assert_eq!(objects(&whys)[70]["of_line"], line);
     }
@@ -293,7 +292,7 @@ fn a_killed_run_continues_to_the_same_output() {
         // Compressed output can be read again, and no two documents in it are similar.
         let exact = if keep.contains("--exact") { "--exact " } else { "" };
         let again = format!("dedup {out} {exact}--out again.jsonl --json");
-        let again = scratch.run(&again).ends_with(0);
+        let again = scratch.ok(&again);
         let counts = &again.objects()[0];
         assert_eq!((&counts["dropped"], &counts["skipped"]), (&0.into(), &0.into()), "{keep}");
     }
@@ -314,7 +313,7 @@ fn a_changed_input_or_option_restarts_the_run() {
     assert!(!scratch.path("out.jsonl").exists(), "it is not there before it is whole");
     assert!(scratch.path("out.jsonl.nearkin-work").exists());
     scratch.write("in.jsonl", lines(200));
-    scratch.run("dedup in.jsonl --out out.jsonl --json").ends_with(0).has("read", 200);
+    scratch.ok("dedup in.jsonl --out out.jsonl --json").has("read", 200);
     // Stdin cannot be read twice, so each run starts from the beginning.
     for _ in 0..2 {
         let ran = scratch.run_with_stdin("dedup - --out s.jsonl --json", lines(50).as_bytes());
@@ -328,9 +327,9 @@ fn a_changed_input_or_option_restarts_the_run() {
 fn invalid_options_are_refused_before_any_write() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", lines(10));
-    scratch.run("add i --jsonl in.jsonl").ends_with(0);
-    scratch.run("add p --jsonl in.jsonl --passages 10:5").ends_with(0);
-    scratch.run("create e --scheme external:x").ends_with(0);
+    scratch.ok("add i --jsonl in.jsonl");
+    scratch.ok("add p --jsonl in.jsonl --passages 10:5");
+    scratch.ok("create e --scheme external:x");
     for (arguments, said) in [
         ("dedup in.jsonl --out in.jsonl", "is an input"),
         ("dedup in.jsonl --out ./in.jsonl", "is an input"),
@@ -358,7 +357,7 @@ fn invalid_options_are_refused_before_any_write() {
         ("dedup in.jsonl --out o --index e", "come from another program"),
         ("dedup in.jsonl --out no/such/o", "no/such/o"),
     ] {
-        scratch.run(arguments).ends_with(2).says(&[said]);
+        scratch.fails(arguments, &[said]);
         assert!(!scratch.path("o").exists() && !scratch.path("o.nearkin-work").exists());
     }
     assert_eq!(text(&scratch, "in.jsonl"), lines(10));
@@ -401,17 +400,17 @@ fn no_file_of_another_is_written_over() {
         "dedup ./o.nearkin-tmp --out o",
         "dedup o.tmp o.nearkin-tmp --out p --dropped o",
     ] {
-        scratch.run(arguments).ends_with(2).says(&["o.nearkin-tmp is an input"]);
+        scratch.fails(arguments, &["o.nearkin-tmp is an input"]);
     }
     for arguments in [
         "dedup o.tmp --out a --dropped ./a",
         "dedup o.tmp --out a --dropped a.nearkin-tmp",
         "dedup o.tmp --out a.nearkin-tmp --dropped a",
     ] {
-        scratch.run(arguments).ends_with(2).says(&["same file"]);
+        scratch.fails(arguments, &["same file"]);
     }
-    scratch.run("dedup o.tmp --out o --dropped d").ends_with(0);
-    scratch.run("dedup o --out a --dropped a.tmp").ends_with(0);
+    scratch.ok("dedup o.tmp --out o --dropped d");
+    scratch.ok("dedup o --out a --dropped a.tmp");
     assert_eq!(text(&scratch, "a"), text(&scratch, "o"));
     assert_eq!(text(&scratch, "a.tmp"), "", "nothing was dropped");
     assert_eq!(text(&scratch, "o.tmp"), lines(10));
@@ -421,11 +420,11 @@ fn no_file_of_another_is_written_over() {
 fn sets_and_empty_inputs_are_as_good_as_texts() {
     let scratch = Scratch::new();
     scratch.write("sets", "{\"items\":[1,2,3]}\n{\"items\":[\"3\",2,1]}\n{\"items\":[9]}\n");
-    scratch.run("dedup sets --items-field items --out o.jsonl --json").ends_with(0).has("kept", 2);
+    scratch.ok("dedup sets --items-field items --out o.jsonl --json").has("kept", 2);
     scratch.write("none.jsonl", "\n");
     for out in ["n.jsonl", "n.jsonl.gz", "n.jsonl.zst"] {
         let arguments = format!("dedup none.jsonl --out {out} --keep longest --dropped d{out}");
-        scratch.run(&arguments).ends_with(0);
-        scratch.run(&format!("dedup {out} d{out} --out again --json")).ends_with(0).has("read", 0);
+        scratch.ok(&arguments);
+        scratch.ok(&format!("dedup {out} d{out} --out again --json")).has("read", 0);
     }
 }

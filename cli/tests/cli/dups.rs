@@ -20,7 +20,7 @@ fn text(number: usize, others: usize) -> String {
 
 /// The groups that a run prints, as `KIND FILE FILE ...`, and the totals.
 fn dups(scratch: &Scratch, arguments: &str) -> (Vec<String>, Value) {
-    let ran = scratch.run(&format!("dups {arguments} --json")).ends_with(0);
+    let ran = scratch.ok(&format!("dups {arguments} --json"));
     read(&ran)
 }
 
@@ -62,7 +62,7 @@ fn copies_and_near_copies_are_told_apart() {
     assert_eq!(totals["exact_bytes_freed"], bytes("d/a.png") + bytes("d/one"));
     assert_eq!(totals["near_bytes_freed"], bytes("d/one more"));
     assert_eq!((&totals["exact_copies"], &totals["near_copies"]), (&2.into(), &1.into()));
-    let ran = scratch.run("dups d").ends_with(0);
+    let ran = scratch.ok("dups d");
     let freed = format!("{:.1} KiB", bytes("d/a.png") as f64 / 1024.0);
     let first = format!("exact  2 files, {freed} could be freed\n  d/a.png\n");
     assert!(slashes(&ran.stdout).starts_with(&first), "{}", ran.stdout);
@@ -81,8 +81,8 @@ fn copies_and_near_copies_are_told_apart() {
     assert_eq!(dups(&scratch, "d --exact").0, expected[..2]);
     assert_eq!(dups(&scratch, "d --exact -n 1").0, expected[..1]);
     assert!(dups(&scratch, "d --hidden").0[1].contains("d/.hidden"));
-    scratch.run("dups nowhere").ends_with(2).says(&["nowhere"]);
-    scratch.run("dups d/one").ends_with(2).says(&["not a folder"]);
+    scratch.fails("dups nowhere", &["nowhere"]);
+    scratch.fails("dups d/one", &["not a folder"]);
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn against_a_folder_whose_files_stay() {
     assert_eq!(groups, ["exact archive/x.png d/b.png", "near archive/2 d/two"]);
     assert_eq!(totals["exact_bytes_freed"], on_disk(&scratch.path("d/b.png")));
     let (script, function) = if cfg!(windows) { ("s.ps1", "Copy-Of ") } else { ("s", "copy ") };
-    scratch.run(&format!("dups d --against archive --script {script}")).ends_with(0);
+    scratch.ok(&format!("dups d --against archive --script {script}"));
     let script = fs::read_to_string(scratch.path(script)).unwrap();
     let copies: Vec<_> = script.lines().filter(|line| line.starts_with(function)).collect();
     assert!(copies.len() == 1 && slashes(copies[0]).ends_with("d/b.png'"), "{script}");
-    scratch.run("dups d --against d/sub").ends_with(2).says(&["overlap"]);
+    scratch.fails("dups d --against d/sub", &["overlap"]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn files_without_text_are_counted_and_named() {
         "  1 file: a Word 97 document (.doc) is not read: save it as .docx",
     ];
     let named = ["  unparsable: d/broken.txt.gz", "  unread format: d/old.doc", "  binary: d/"];
-    scratch.run("dups d").ends_with(0).says(&expected).says(&named);
+    scratch.ok("dups d").says(&expected).says(&named);
     // Once the files have not changed for a while, a run keeps the reasons in the cache, and the
     // next one reads them from there and reports the same.
     for name in ["d/broken.txt.gz", "d/b.png"] {
@@ -122,26 +122,25 @@ fn files_without_text_are_counted_and_named() {
         file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     }
     std::thread::sleep(std::time::Duration::from_millis(150));
-    scratch.run("dups d").ends_with(0);
-    let ran = scratch.run("dups d").ends_with(0).says(&expected).says(&named);
-    assert!(!ran.stderr.contains("--verbose names all"), "{}", ran.stderr);
-    let ran = scratch.run("dups d --verbose").ends_with(0);
+    scratch.ok("dups d");
+    scratch.ok("dups d").says(&expected).says(&named).says_not("--verbose names all");
+    let ran = scratch.ok("dups d --verbose");
     ran.says(&["d/broken.txt.gz: unparsable (as before)", "d/b.png: binary (as before)"]);
     for at in 0..9 {
         scratch.write(&format!("d/{at}.jpg"), [&[at, 0, 255][..], b"picture"].concat());
     }
-    let ran = scratch.run("dups d").ends_with(0);
+    let ran = scratch.ok("dups d");
     ran.says(&["16 files not compared by text: 12 binary", "(--verbose names all)", ", 9 more"]);
-    scratch.run("dups d").ends_with(0).says(&[", 9 more"]);
-    let ran = scratch.run("dups d --verbose").ends_with(0);
+    scratch.ok("dups d").says(&[", 9 more"]);
+    let ran = scratch.ok("dups d --verbose");
     assert_eq!(ran.stderr.matches(".jpg: binary").count(), 9, "{}", ran.stderr);
     (0..9).for_each(|at| fs::remove_file(scratch.path(&format!("d/{at}.jpg"))).unwrap());
-    let ran = scratch.run("dups d --no-cache --verbose").ends_with(0);
+    let ran = scratch.ok("dups d --no-cache --verbose");
     ran.says(&["d/broken.txt.gz: unparsable", "b.png: binary"]);
     let (_, totals) = dups(&scratch, "d");
     assert_eq!(totals["texts_not_read"]["unparsable"], 1);
     let advice = &totals["texts_not_read_advice"];
     assert!(advice[1]["advice"].as_str().unwrap().contains("save it as .docx"), "{advice}");
     assert_eq!(advice[1]["files"], 1);
-    scratch.run("dups d --exact").ends_with(0).says_not("not compared by text");
+    scratch.ok("dups d --exact").says_not("not compared by text");
 }

@@ -33,8 +33,8 @@ fn doubtful_files_are_counted_and_named() {
     scratch.write("d/old.txt", old);
     scratch.write("d/bad.txt", bad);
     scratch.write("d/rows.jsonl", "{\"id\":1,\"text\":\"a b c\"}\n{\"id\":2,\"text\":\"a b d\"}\n");
-    let added = scratch.run("add i.nearkin d --json -v").ends_with(0);
-    let found = scratch.run("dups d --no-cache --json").ends_with(0).objects();
+    let added = scratch.ok("add i.nearkin d --json -v");
+    let found = scratch.ok("dups d --no-cache --json").objects();
     for counts in [&added.objects()[0], found.last().unwrap()] {
         for name in ["guessed_encoding", "replaced_bytes", "many_documents"] {
             assert_eq!(counts[name], 1, "{counts}");
@@ -49,12 +49,12 @@ fn doubtful_files_are_counted_and_named() {
     ] {
         assert!(slashes(&added.stderr).contains(note), "{note}: {}", added.stderr);
     }
-    let found = scratch.run("query i.nearkin d/old.txt --limit 5 --json").ends_with(0).objects();
+    let found = scratch.ok("query i.nearkin d/old.txt --limit 5 --json").objects();
     let keys: Vec<_> = found.iter().map(|found| found["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["d/old.txt", "d/bad.txt"]);
     // The same bytes in a wrong encoding, because the user says so.
     let wrong = "query i.nearkin d/old.txt --encoding windows-1251 --json";
-    assert!(scratch.run(wrong).ends_with(0).objects().is_empty());
+    assert!(scratch.ok(wrong).objects().is_empty());
     let unknown = scratch.run("add i.nearkin d --encoding klingon").ends_with(2);
     assert!(unknown.stderr.contains("unknown encoding"), "{}", unknown.stderr);
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// The content of an index as lines of an export; the first line is the header.
 fn exported(scratch: &Scratch, index: &str) -> String {
     let arguments = format!("export {index} --out -");
-    scratch.run(&arguments).ends_with(0).stdout
+    scratch.ok(&arguments).stdout
 }
 
 /// Imports an index `i` with keys and payloads of all kinds.
@@ -24,8 +24,7 @@ fn with_all_kinds() -> (Scratch, String) {
     let tail = tail.replace(time, "18446744073709551615");
     writeln!(changed, "{{\"key\":\"late\",{tail}}}").unwrap();
     scratch.write("all.jsonl", changed);
-    let ran = scratch.run("import i all.jsonl").ends_with(0);
-    assert_eq!(ran.stdout, "3 documents inserted, 0 replaced, 5 unchanged\n");
+    scratch.ok("import i all.jsonl").prints_just("3 documents inserted, 0 replaced, 5 unchanged\n");
     let lines = exported(&scratch, "i");
     for kept in
         ["\"key_hex\":\"ff00\"", "\"payload_hex\":\"80ff\"", "\"time\":18446744073709551615"]
@@ -45,13 +44,12 @@ fn endings() -> impl Iterator<Item = &'static str> {
 fn an_export_is_imported_exactly() {
     let (scratch, lines) = with_all_kinds();
     for ending in endings() {
-        let ran = scratch.run(&format!("export i --out e.{ending} --json")).ends_with(0);
+        let ran = scratch.ok(&format!("export i --out e.{ending} --json"));
         assert_eq!(ran.stdout, format!("{{\"exported\":\"e.{ending}\",\"documents\":8}}\n"));
         assert!(!scratch.path(&format!("e.{ending}.nearkin-tmp")).exists());
-        let ran = scratch.run(&format!("import {ending}.nearkin e.{ending}")).ends_with(0);
-        ran.says(&["created", "words:3"]);
+        scratch.ok(&format!("import {ending}.nearkin e.{ending}")).says(&["created", "words:3"]);
         assert_eq!(exported(&scratch, &format!("{ending}.nearkin")), lines);
-        let ran = scratch.run(&format!("import i e.{ending} --json")).ends_with(0);
+        let ran = scratch.ok(&format!("import i e.{ending} --json"));
         assert_eq!(ran.stdout, "{\"inserted\":0,\"replaced\":0,\"unchanged\":8}\n");
     }
     let ran = scratch.run_with_stdin("import stdin.nearkin -", lines.as_bytes()).ends_with(0);
@@ -64,29 +62,28 @@ fn indexes_are_merged_and_what_is_replaced_is_counted() {
     let scratch = Scratch::with_licences();
     scratch.write("docs/MIT.txt", "quite another text under the same name");
     scratch.write("docs/more.txt", "one text more that was not there before");
-    scratch.run("add j docs").ends_with(0);
-    let ran = scratch.run("import i j").ends_with(0);
-    assert_eq!(ran.stdout, "1 document inserted, 1 replaced, 4 unchanged\n");
-    let ran = scratch.run("import all i j").ends_with(0).says(&["created all"]);
+    scratch.ok("add j docs");
+    scratch.ok("import i j").prints_just("1 document inserted, 1 replaced, 4 unchanged\n");
+    let ran = scratch.ok("import all i j").says(&["created all"]);
     assert_eq!(ran.stdout, "6 documents inserted, 0 replaced, 6 unchanged\n");
-    scratch.run("query all docs/MIT.txt --json").ends_with(0).has("similarity", 1.0);
+    scratch.ok("query all docs/MIT.txt --json").has("similarity", 1.0);
 }
 
 #[test]
 fn imports_that_do_not_fit_are_refused() {
     let scratch = Scratch::with_licences();
-    scratch.run("create other --shingles chars:5 --seed 7").ends_with(0);
+    scratch.ok("create other --shingles chars:5 --seed 7");
     let ran = scratch.run("import other i").ends_with(2);
     let ran = ran.says(&["shingles: chars:5 here, words:3 there", "seed: another one there"]);
     assert!(!ran.stderr.contains('7'), "a seed may be secret: {}", ran.stderr);
-    scratch.run("import i i").ends_with(2).says(&["into itself"]);
-    scratch.run("import new typo").ends_with(2).says(&["typo"]);
-    scratch.run("import new docs").ends_with(2).says(&["docs"]);
+    scratch.fails("import i i", &["into itself"]);
+    scratch.fails("import new typo", &["typo"]);
+    scratch.fails("import new docs", &["docs"]);
     scratch.write("texts.jsonl", "{\"id\":1,\"text\":\"some words of text\"}\n");
-    scratch.run("import new texts.jsonl").ends_with(2).says(&["nearkin add INDEX --jsonl"]);
+    scratch.fails("import new texts.jsonl", &["nearkin add INDEX --jsonl"]);
     assert!(!scratch.path("new").exists());
-    scratch.run("export i --out e.csv").ends_with(2).says(&[".parquet"]);
-    scratch.run("export i --out none/e.jsonl").ends_with(2).says(&["none/e.jsonl"]);
+    scratch.fails("export i --out e.csv", &[".parquet"]);
+    scratch.fails("export i --out none/e.jsonl", &["none/e.jsonl"]);
 }
 
 #[test]
@@ -98,21 +95,19 @@ fn a_truncated_export_is_an_error() {
     let ran = scratch.run("import j cut.jsonl").ends_with(2);
     ran.says(&["holds 3 documents, its first line says 5", "3 documents inserted", "truncated"]);
     scratch.write("half.jsonl", &lines[..lines.len() - 30]);
-    let ran = scratch.run("import k half.jsonl").ends_with(2);
-    ran.says(&["half.jsonl line 6: ", "4 documents inserted"]);
+    scratch.fails("import k half.jsonl", &["half.jsonl line 6: ", "4 documents inserted"]);
     // A header without the number of documents is valid: whoever removes lines on purpose also
     // removes the number.
     let header = cut[0].replace("\"documents\":5,", "");
     scratch.write("some.jsonl", format!("{header}\n{}\n", cut[2]));
-    let ran = scratch.run("import l some.jsonl").ends_with(0);
-    assert_eq!(ran.stdout, "1 document inserted, 0 replaced, 0 unchanged\n");
+    scratch.ok("import l some.jsonl").prints_just("1 document inserted, 0 replaced, 0 unchanged\n");
     if cfg!(feature = "parquet") {
-        scratch.run("export i --out e.parquet").ends_with(0);
+        scratch.ok("export i --out e.parquet");
         let bytes = fs::read(scratch.path("e.parquet")).unwrap();
         scratch.write("cut.parquet", &bytes[..bytes.len() - 100]);
-        scratch.run("import m cut.parquet").ends_with(2).says(&["cannot read cut.parquet"]);
+        scratch.fails("import m cut.parquet", &["cannot read cut.parquet"]);
         scratch.write("text.parquet", "no Parquet");
-        scratch.run("import m text.parquet").ends_with(2).says(&["cannot read text.parquet"]);
+        scratch.fails("import m text.parquet", &["cannot read text.parquet"]);
         assert!(!scratch.path("m").exists());
     }
 }
@@ -126,10 +121,10 @@ fn a_rebuilt_index_answers_like_one_from_texts() {
         scratch.run_split(&[&arguments, more].concat()).ends_with(0);
     };
     add("wide", &["--lane-bits", "16"]);
-    let ran = scratch.run("rebuild wide narrow --lane-bits 8 --threshold 0.5").ends_with(0);
+    let ran = scratch.ok("rebuild wide narrow --lane-bits 8 --threshold 0.5");
     assert!(ran.stdout.starts_with("450 documents in narrow: threshold 0.5"), "{}", ran.stdout);
     add("made", &["--threshold", "0.5"]);
-    let pairs = |index: &str| scratch.run(&format!("pairs {index} --sort --json")).ends_with(0);
+    let pairs = |index: &str| scratch.ok(&format!("pairs {index} --sort --json"));
     assert!(pairs("made").stdout.lines().count() > 100);
     assert_eq!(pairs("narrow").stdout, pairs("made").stdout);
     let first_line = |index: &str| exported(&scratch, index).lines().next().unwrap().to_owned();
@@ -137,25 +132,25 @@ fn a_rebuilt_index_answers_like_one_from_texts() {
     let refused = scratch.run("rebuild made x --lane-bits 16 --shingles tokens:2 --bag");
     let refused = refused.ends_with(2).says(&["lane bits: 8 here, 16 asked", "nearkin add"]);
     refused.says(&["shingles: words:3 here, tokens:2 asked; bag: false here, true asked"]);
-    scratch.run("rebuild made x --hashes 256").ends_with(2).says(&["hashes: 128 here, 256"]);
+    scratch.fails("rebuild made x --hashes 256", &["hashes: 128 here, 256"]);
     assert!(!scratch.path("x").exists());
-    scratch.run("rebuild made narrow").ends_with(2).says(&["narrow"]);
+    scratch.fails("rebuild made narrow", &["narrow"]);
 }
 
 #[test]
 fn signatures_made_elsewhere_are_added_by_their_rows() {
     let scratch = Scratch::new();
     let create = "create i --scheme external:maker-1 --hashes 16 --bands 4 --rows-per-band 4";
-    scratch.run(create).ends_with(0);
+    scratch.ok(create);
     let rows = |changed: u64| (0..16).map(|at| at * 77_777 + u64::from(at < changed)).collect();
     let line = |key: &str, rows: Vec<u64>| format!("{{\"id\":\"{key}\",\"rows\":{rows:?}}}\n");
     let lines = [line("a", rows(0)), line("b", rows(4)), line("short", vec![1, 2])].concat();
     let ran = scratch.run_with_stdin("add i --jsonl - --json", lines.as_bytes()).ends_with(3);
     ran.says(&["line 3: bad line (these parameters need a signature of 16 rows, not 2)"]);
-    let pairs = scratch.run("pairs i --json --threshold 0.5").ends_with(0).objects();
+    let pairs = scratch.ok("pairs i --json --threshold 0.5").objects();
     assert_eq!((pairs.len(), &pairs[0]["a"], &pairs[0]["b"]), (1, &"a".into(), &"b".into()));
     scratch.write("q", line("q", rows(4)));
-    let found = scratch.run("query i --jsonl q --rows-field rows --json").ends_with(0).objects();
+    let found = scratch.ok("query i --jsonl q --rows-field rows --json").objects();
     assert_eq!((&found[0]["key"], &found[0]["similarity"]), (&"b".into(), &1.0.into()));
     // An index of signatures from another program cannot turn texts into signatures.
     scratch.write("text", "some words of text");
@@ -164,17 +159,13 @@ fn signatures_made_elsewhere_are_added_by_their_rows() {
     scratch.run("query i --text words").ends_with(2).says(&elsewhere);
     scratch.run("query i text").ends_with(2).says(&elsewhere);
     scratch.run("add i --jsonl q --text-field rows").ends_with(2).says(&elsewhere);
-    scratch.run("add j --jsonl q --rows-field rows").ends_with(2).says(&["external:NAME"]);
+    scratch.fails("add j --jsonl q --rows-field rows", &["external:NAME"]);
     assert!(!scratch.path("j").exists());
     // Signatures of two different schemes cannot be mixed.
-    scratch.run(&create.replace("create i", "create k").replace("maker-1", "maker-2")).ends_with(0);
-    let ran = scratch.run("import k i").ends_with(2);
-    ran.says(&["scheme: external:maker-2 here, external:maker-1 there"]);
-    scratch.run("create l --scheme external:a;b").ends_with(2).says(&["letters"]);
-    scratch
-        .run("create l --scheme external:a --shingles words:3")
-        .ends_with(2)
-        .says(&["external:a"]);
+    scratch.ok(&create.replace("create i", "create k").replace("maker-1", "maker-2"));
+    scratch.fails("import k i", &["scheme: external:maker-2 here, external:maker-1 there"]);
+    scratch.fails("create l --scheme external:a;b", &["letters"]);
+    scratch.fails("create l --scheme external:a --shingles words:3", &["external:a"]);
 }
 
 /// pyarrow reads the exported file and writes a copy of it, and the copy can be imported.
@@ -189,13 +180,13 @@ fn pyarrow_reads_the_export_and_its_copy_is_imported() {
     }
     let (scratch, lines) = with_all_kinds();
     scratch.write("e.jsonl", &lines);
-    scratch.run("export i --out e.parquet").ends_with(0);
+    scratch.ok("export i --out e.parquet");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/exports.py");
     let mut command = Command::new(&python);
     command.arg(script).args(["e.jsonl", "e.parquet", "copy.parquet"]);
     let ran = Ran::new(command.current_dir(scratch.dir.path()).output().unwrap()).ends_with(0);
     assert!(ran.stdout.contains("8 documents, all equal"), "{}", ran.stdout);
-    scratch.run("import j copy.parquet").ends_with(0);
+    scratch.ok("import j copy.parquet");
     assert_eq!(exported(&scratch, "j"), lines);
 }
 
@@ -205,12 +196,12 @@ fn external_rows_of_32_and_64_bits_round_trip() {
     for (bits, top) in [("32", u64::from(u32::MAX)), ("64", u64::MAX)] {
         let (index, copy) = (format!("i{bits}"), format!("j{bits}"));
         let create = "--scheme external:maker-1 --hashes 16 --bands 4 --rows-per-band 4";
-        scratch.run(&format!("create {index} {create} --lane-bits {bits}")).ends_with(0);
+        scratch.ok(&format!("create {index} {create} --lane-bits {bits}"));
         let rows: Vec<u64> = (0..16).map(|row| top - row).collect();
         let line = serde_json::json!({ "id": "a", "rows": rows });
         scratch.write("q", format!("{line}\n"));
-        scratch.run(&format!("add {index} --jsonl q")).ends_with(0);
-        scratch.run(&format!("export {index} --out e.jsonl")).ends_with(0);
+        scratch.ok(&format!("add {index} --jsonl q"));
+        scratch.ok(&format!("export {index} --out e.jsonl"));
         let file = std::fs::read_to_string(scratch.path("e.jsonl")).expect("read");
         let width = if bits == "32" { 8 } else { 16 };
         let mut hex = String::new();
@@ -218,10 +209,10 @@ fn external_rows_of_32_and_64_bits_round_trip() {
             let _ = write!(hex, "{byte:02x}");
         }
         assert!(file.contains(&format!("\"signature\":\"{hex}\"")), "{file}");
-        scratch.run(&format!("import {copy} e.jsonl")).ends_with(0);
-        scratch.run(&format!("query {copy} --jsonl q")).ends_with(0).says(&["a"]);
-        scratch.run(&format!("rebuild {index} k{bits} --lane-bits 8")).ends_with(0);
+        scratch.ok(&format!("import {copy} e.jsonl"));
+        scratch.ok(&format!("query {copy} --jsonl q")).says(&["a"]);
+        scratch.ok(&format!("rebuild {index} k{bits} --lane-bits 8"));
     }
     scratch.run("add i32 --jsonl q").says(&["row 0 is 18446744073709551615"]);
-    scratch.run("create l --lane-bits 32").ends_with(2).says(&["lane bits must be 8 or 16"]);
+    scratch.fails("create l --lane-bits 32", &["lane bits must be 8 or 16"]);
 }

@@ -20,7 +20,7 @@ fn every_example_works() {
     scratch.write("keys.txt", "3.11/about.rst\n3.13/about.rst\n");
     scratch.write("removals.txt", "3.11/c-api/abstract.rst\n");
     for command in COMMANDS.split(' ') {
-        let help = scratch.run(&format!("{command} --help")).ends_with(0).stdout;
+        let help = scratch.ok(&format!("{command} --help")).stdout;
         let (_, examples) = help.split_once("\nExample").expect(command);
         let examples: Vec<_> =
             examples.lines().filter_map(|line| line.strip_prefix("  nearkin ")).collect();
@@ -33,7 +33,7 @@ fn every_example_works() {
     // The example in the top-level help works, too.
     let scratch = Scratch::new();
     scratch.write("docs/a.txt", licence("MIT"));
-    let help = scratch.run("--help").ends_with(0).stdout;
+    let help = scratch.ok("--help").stdout;
     for command in COMMANDS.split(' ') {
         assert!(help.contains(&format!("\n  {command}")), "{command}");
     }

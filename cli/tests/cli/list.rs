@@ -14,7 +14,7 @@ fn stored() -> Scratch {
 fn keys_are_listed_in_order_by_prefix_and_in_parts() {
     let scratch = stored();
     let keys = |command: &str| {
-        let ran = scratch.run(command).ends_with(0);
+        let ran = scratch.ok(command);
         ran.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(keys("list i"), ["a/1", "b/1", "b/10", "b/2"]);
@@ -36,11 +36,11 @@ fn get_prints_stored_fields_and_reports_missing_keys() {
     assert_eq!(ran.stdout.lines().count(), 3, "{}", ran.stdout);
     assert!(ran.stdout.contains("b/1") && ran.stdout.contains("shingles"), "{}", ran.stdout);
     ran.says(&["none: no document has this key"]);
-    let ran = scratch.run("get i b/1 --json").ends_with(0);
+    let ran = scratch.ok("get i b/1 --json");
     let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&object["key"], &object["payload"]), (&"b/1".into(), &"".into()));
     assert!(object["shingle_count"].as_u64() > Some(0) && object["time"].as_u64() > Some(0));
-    assert_eq!(scratch.run("get i b/1 --payload").ends_with(0).stdout, "");
+    assert_eq!(scratch.ok("get i b/1 --payload").stdout, "");
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn pairs_are_limited_and_sorted_ones_are_the_most_similar() {
     for (file, name) in [("mit", "MIT"), ("mit2", "MIT"), ("x11", "X11"), ("json", "JSON")] {
         scratch.write(&format!("docs/{file}.txt"), licence(name));
     }
-    scratch.run("add i docs --threshold 0.3").ends_with(0);
-    let all = scratch.run("pairs i --sort --json").ends_with(0).stdout;
+    scratch.ok("add i docs --threshold 0.3");
+    let all = scratch.ok("pairs i --sort --json").stdout;
     assert!(all.lines().count() > 2, "{all}");
-    let some = scratch.run("pairs i --sort --json --limit 2").ends_with(0).stdout;
+    let some = scratch.ok("pairs i --sort --json --limit 2").stdout;
     assert!(all.starts_with(&some) && some.lines().count() == 2, "{some}");
-    let ran = scratch.run("pairs i -n 1").ends_with(0);
+    let ran = scratch.ok("pairs i -n 1");
     assert_eq!(ran.stdout.lines().count(), 2);
     ran.says(&["1 pair of similarity 0.3 and above, and perhaps more"]);
 }
@@ -67,22 +67,22 @@ fn a_folder_of_which_nothing_is_read_is_no_success() {
     }
     for command in ["add i docs", "admit i docs"] {
         scratch.run(command).ends_with(3).says(&["no file was read (status 3"]);
-        scratch.run(&format!("{command} --lenient")).ends_with(0);
+        scratch.ok(&format!("{command} --lenient"));
     }
     scratch.write("docs/c.txt", "some words in a text");
-    scratch.run("add i docs").ends_with(0);
+    scratch.ok("add i docs");
     // An empty folder has nothing that could not be read.
     fs::create_dir(scratch.path("empty")).unwrap();
-    scratch.run("add i empty").ends_with(0);
+    scratch.ok("add i empty");
 }
 
 #[test]
 fn the_version_names_what_this_build_reads() {
     let scratch = Scratch::new();
-    let long = scratch.run("--version").ends_with(0).stdout;
+    let long = scratch.ok("--version").stdout;
     assert!(long.contains("features: text, jsonl, csv"), "{long}");
     assert_eq!(long.contains("pdf"), cfg!(feature = "pdf"));
-    let short = scratch.run("-V").ends_with(0).stdout;
+    let short = scratch.ok("-V").stdout;
     assert_eq!(short.trim_end(), format!("nearkin {}", env!("CARGO_PKG_VERSION")));
 }
 

@@ -31,7 +31,7 @@ fn bash_completes_commands_options_and_values() {
         return;
     }
     let scratch = Scratch::new();
-    scratch.write("script", scratch.run("completions bash").ends_with(0).stdout);
+    scratch.write("script", scratch.ok("completions bash").stdout);
     let complete = |line: &str| {
         let words: Vec<_> = line.split(' ').collect();
         let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
@@ -70,7 +70,7 @@ fn errors_say_what_to_do_next() {
         ("salvage docs x", "check that docs is the folder of an index"),
         ("man --out docs/MIT.txt", "choose another"),
     ] {
-        let ran = scratch.run(arguments).ends_with(2).says(&[words]);
+        let ran = scratch.fails(arguments, &[words]);
         assert!(!ran.stderr.contains("0 documents inserted"), "{arguments}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments}");
     }
@@ -80,7 +80,7 @@ fn errors_say_what_to_do_next() {
 fn every_shell_gets_a_script_and_takes_it() {
     let scratch = Scratch::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = scratch.run(&format!("completions {shell}")).ends_with(0).stdout;
+        let script = scratch.ok(&format!("completions {shell}")).stdout;
         assert!(script.contains("clusters") && script.contains("max-candidates"), "{shell}");
         scratch.write(shell, script);
     }
@@ -93,14 +93,14 @@ fn every_shell_gets_a_script_and_takes_it() {
         let ask = "source fish; complete -C 'nearkin pairs --so'";
         assert!(ran(&scratch, "fish", &["--no-config", "-c", ask]).starts_with("--sort\t"));
     }
-    scratch.run("completions csh").ends_with(2).says(&["csh", "possible values", "fish"]);
+    scratch.fails("completions csh", &["csh", "possible values", "fish"]);
 }
 
 #[test]
 fn the_pages_of_the_manual_are_whole() {
     let scratch = Scratch::new();
-    let page = scratch.run("man").ends_with(0).stdout;
-    scratch.run("man --out pages/man1").ends_with(0);
+    let page = scratch.ok("man").stdout;
+    scratch.ok("man --out pages/man1");
     assert_eq!(fs::read_to_string(scratch.path("pages/man1/nearkin.1")).unwrap(), page);
     let pages: Vec<_> = fs::read_dir(scratch.path("pages/man1")).unwrap().collect();
     let commands = page.lines().filter(|line| line.starts_with("nearkin\\-")).count();
@@ -118,5 +118,5 @@ fn the_pages_of_the_manual_are_whole() {
         }
     }
     scratch.write("file", "");
-    scratch.run("man --out file").ends_with(2).says(&["file"]);
+    scratch.fails("man --out file", &["file"]);
 }

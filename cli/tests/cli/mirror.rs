@@ -38,7 +38,7 @@ impl Scratch {
     /// Runs `mirror`, and returns its lines and its counts.
     #[track_caller]
     fn mirror(&self, arguments: &str) -> (Vec<String>, Value) {
-        let ran = self.run(&format!("mirror {arguments} --json")).ends_with(0);
+        let ran = self.ok(&format!("mirror {arguments} --json"));
         let mut objects = ran.objects();
         let counts = objects.pop().unwrap();
         let line = |object: Value| {
@@ -53,7 +53,7 @@ impl Scratch {
 
     /// The signatures by key.
     fn documents(&self, index: &str) -> BTreeMap<String, String> {
-        let ran = self.run(&format!("export {index} --out -")).ends_with(0);
+        let ran = self.ok(&format!("export {index} --out -"));
         let documents = ran.objects().into_iter().skip(1);
         documents.map(|one| (one["key"].to_string(), one["signature"].to_string())).collect()
     }
@@ -75,7 +75,7 @@ fn an_index_follows_its_folder() {
     assert_eq!(lines, ["added d/b/mit", "added d/isc", "added d/mit d/b/mit"]);
     assert_eq!(count(&counts, &ALL), [3, 0, 0, 0, 1, 4]);
     // Nothing has changed: no file is read, and skipped files are not reported again.
-    let ran = scratch.run("mirror i d").ends_with(0).prints_just("");
+    let ran = scratch.ok("mirror i d").prints_just("");
     assert!(ran.stderr.contains("0 files read") && !ran.stderr.contains("d/bin"), "{}", ran.stderr);
     // One file is touched and moved, one is changed, one is emptied.
     scratch.make_old("d/mit");
@@ -87,9 +87,9 @@ fn an_index_follows_its_folder() {
     assert_eq!(lines, expected);
     assert_eq!(count(&counts, &ALL), [1, 1, 2, 0, 2, 3]);
     assert_eq!(count(&scratch.mirror("i d").1, &ALL), [0, 0, 0, 2, 2, 0]);
-    scratch.run("mirror fresh d --threshold 0.5").ends_with(0);
+    scratch.ok("mirror fresh d --threshold 0.5");
     assert_eq!(scratch.documents("i"), scratch.documents("fresh"));
-    scratch.run("verify i").ends_with(0);
+    scratch.ok("verify i");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn more_files_than_a_chunk_holds_are_all_there() {
     }
     let (lines, counts) = scratch.mirror("i d --limit 0");
     assert_eq!((lines.len(), &counts["added"]), (9_000, &Value::from(9_000)));
-    scratch.run("add j d").ends_with(0);
+    scratch.ok("add j d");
     assert_eq!(scratch.documents("i"), scratch.documents("j"));
 }
 
@@ -146,9 +146,9 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
     let all: Vec<_> =
         names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
     scratch.write_old(&all[..20]);
-    let dry = scratch.run("mirror i d --dry-run").ends_with(0);
+    let dry = scratch.ok("mirror i d --dry-run");
     assert!(!scratch.path("i").exists());
-    assert_eq!(scratch.run("mirror i d").ends_with(0).stdout, dry.stdout);
+    assert_eq!(scratch.ok("mirror i d").stdout, dry.stdout);
     assert_eq!(dry.stdout.matches("near-duplicate of").count(), 13, "{}", dry.stdout);
     scratch.write_old(&all[20..]);
     scratch.write_old(&[("d/03", &text(7)), ("d/04", "")]);
@@ -158,9 +158,9 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
         walk.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     };
     let before = files();
-    let dry = scratch.run("mirror i d --dry-run").ends_with(0).says(&["nothing was changed"]);
+    let dry = scratch.ok("mirror i d --dry-run").says(&["nothing was changed"]);
     assert_eq!(files(), before);
-    assert_eq!(scratch.run("mirror i d").ends_with(0).stdout, dry.stdout);
+    assert_eq!(scratch.ok("mirror i d").stdout, dry.stdout);
     assert!(dry.stdout.starts_with("removed   d/00  gone\n"), "{}", dry.stdout);
 }
 
@@ -186,7 +186,7 @@ fn excluded_files_are_left_out_and_removed() {
     let (lines, counts) = scratch.mirror("i d");
     assert_eq!(lines, ["removed d/a.log now ignored", "removed d/b/d.txt now ignored"]);
     assert_eq!(counts["left_out"], 2);
-    scratch.run("mirror i d").ends_with(0).says(&[", 2 left out by ignore rules; "]);
+    scratch.ok("mirror i d").says(&[", 2 left out by ignore rules; "]);
     scratch.mirror("i d --no-ignore --hidden");
     assert!(keys(&scratch).contains("d/a.log") && keys(&scratch).contains(".x/e.txt"));
     assert!(!keys(&scratch).contains(".git/f"), "{}", keys(&scratch));
@@ -205,23 +205,23 @@ fn unreadable_ignore_rules_are_reported() {
     // As written by an old editor (Latin-1) and by PowerShell (UTF-16).
     scratch.write("d/.gitignore", b"*.txt\n# g\xe9n\xe9ral\n*.log\n");
     scratch.write("d/b/.ignore", b"\xff\xfe*\0.\0l\0o\0g\0");
-    let ran = scratch.run("mirror i d").ends_with(0);
+    let ran = scratch.ok("mirror i d");
     let ran =
         ran.says(&["d/.gitignore is not UTF-8 at line 2", "d/b/.ignore is not UTF-8 at line 1"]);
     assert!(ran.stdout.contains("b/private.log") && !ran.stdout.contains("a.txt"));
-    scratch.run("mirror i d --no-ignore").ends_with(0).says_not("UTF-8");
+    scratch.ok("mirror i d --no-ignore").says_not("UTF-8");
 }
 
 #[test]
 fn documents_of_others_stay() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", &text(1)), ("d/b", &text(2)), ("c/a", &text(3))]);
-    scratch.run("add i d c").ends_with(0);
+    scratch.ok("add i d c");
     let (lines, counts) = scratch.mirror("i d");
     assert!(lines.is_empty() && counts["unchanged"] == 2, "taken over: {lines:?} {counts}");
-    scratch.run("mirror i c").ends_with(0);
+    scratch.ok("mirror i c");
     scratch.write("x.jsonl", "{\"id\":\"d/not-a-file\",\"text\":\"of somebody else\"}\n");
-    scratch.run("add i --jsonl x.jsonl").ends_with(0);
+    scratch.ok("add i --jsonl x.jsonl");
     fs::remove_file(scratch.path("d/a")).unwrap();
     assert_eq!(scratch.mirror("i d").0, ["removed d/a gone"]);
     let keys: Vec<_> = scratch.documents("i").into_keys().collect();
@@ -238,7 +238,7 @@ fn a_document_of_add_is_replaced_by_its_file() {
     let mirrored = scratch.documents("i");
     let line = |key: &str| format!("{{\"id\":\"{key}\",\"text\":\"{}\"}}\n", text(3));
     scratch.write("x.jsonl", line("d/a"));
-    scratch.run("add i --jsonl x.jsonl").ends_with(0).prints("1 replaced");
+    scratch.ok("add i --jsonl x.jsonl").prints("1 replaced");
     assert_ne!(scratch.documents("i"), mirrored);
     let (lines, counts) = scratch.mirror("i d");
     assert_eq!(lines, ["replaced d/a"]);
@@ -246,7 +246,7 @@ fn a_document_of_add_is_replaced_by_its_file() {
     assert_eq!(scratch.documents("i"), mirrored);
     // If the file is gone, the document stays: its text was added by another command, so `mirror`
     // does not count it as its own.
-    scratch.run("add i --jsonl x.jsonl").ends_with(0);
+    scratch.ok("add i --jsonl x.jsonl");
     fs::remove_file(scratch.path("d/a")).unwrap();
     assert!(scratch.mirror("i d").0.is_empty());
     assert_eq!(scratch.documents("i").len(), 2);
@@ -259,12 +259,11 @@ fn the_same_folder_under_another_name_is_refused() {
     scratch.write("e/d/sub/a", text(1));
     scratch.mirror("i d");
     for same in ["./d", "d/../d//", "d/sub", "."] {
-        scratch.run(&format!("mirror i {same} --dry-run")).ends_with(0);
+        scratch.ok(&format!("mirror i {same} --dry-run"));
     }
     let whole = scratch.path("d").display().to_string();
     for other in [whole.as_str(), &format!("{whole}/sub"), scratch.path("").to_str().unwrap()] {
-        let ran = scratch.run(&format!("mirror i {other} --force")).ends_with(2);
-        ran.says(&["under another name", "d/sub/a"]);
+        scratch.fails(&format!("mirror i {other} --force"), &["under another name", "d/sub/a"]);
     }
     let elsewhere = |arguments: &[&str]| {
         let mut command = scratch.command(arguments);
@@ -278,14 +277,14 @@ fn the_same_folder_under_another_name_is_refused() {
 fn a_missing_or_empty_folder_removes_nothing() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
-    scratch.run("mirror i nowhere").ends_with(2).says(&["is not there"]);
-    scratch.run("mirror i d/a").ends_with(2).says(&["not a folder"]);
+    scratch.fails("mirror i nowhere", &["is not there"]);
+    scratch.fails("mirror i d/a", &["not a folder"]);
     assert!(!scratch.path("i").exists());
     scratch.mirror("i d");
     fs::remove_file(scratch.path("d/a")).unwrap();
-    scratch.run("mirror i d").ends_with(2).says(&["holds no file", "mounted", "--allow-empty"]);
+    scratch.fails("mirror i d", &["holds no file", "mounted", "--allow-empty"]);
     fs::remove_dir(scratch.path("d")).unwrap();
-    scratch.run("mirror i d").ends_with(2).says(&["is not there", "mounted", "--allow-empty"]);
+    scratch.fails("mirror i d", &["is not there", "mounted", "--allow-empty"]);
     assert_eq!(scratch.documents("i").len(), 1);
     assert_eq!(scratch.mirror("i d --allow-empty").0, ["removed d/a gone"]);
 }
@@ -301,17 +300,17 @@ fn names_of_any_bytes_pipes_and_loops_are_no_trouble() {
     std::os::unix::fs::symlink(".", scratch.path("d/loop")).unwrap();
     let made = Command::new("mkfifo").arg(scratch.path("d/pipe")).status().unwrap();
     assert!(made.success());
-    let ran = scratch.run("mirror i d").ends_with(0);
+    let ran = scratch.ok("mirror i d");
     assert_eq!(ran.stdout.lines().count(), 3, "{}", ran.stdout);
     assert!(ran.stdout.contains(r"d/new\nline  near-duplicate of d/a"), "{}", ran.stdout);
     ran.says(&["d/loop: not a file (a symbolic link)", "d/pipe: not a file", "2 not a file"]);
-    let ran = scratch.run("query i d/a").ends_with(0);
+    let ran = scratch.ok("query i d/a");
     assert!(ran.stdout.contains(r"d/new\nline"), "{}", ran.stdout);
     // The folder itself may be a symbolic link.
     std::os::unix::fs::symlink("d", scratch.path("link")).unwrap();
     let (lines, _) = scratch.mirror("j link");
     assert_eq!(lines.len(), 3, "{lines:?}");
-    scratch.run("mirror j d").ends_with(2).says(&["under another name", "link/"]);
+    scratch.fails("mirror j d", &["under another name", "link/"]);
 }
 
 #[test]
@@ -327,11 +326,11 @@ fn a_lost_or_damaged_cache_or_catalog_is_survived() {
         assert_eq!(fs::read(&cache).unwrap(), bytes);
     }
     fs::write(scratch.path("i/mirror.skipped.tmp"), "left by a crash").unwrap();
-    scratch.run("verify i").ends_with(0);
-    scratch.run("backup i copy").ends_with(0);
+    scratch.ok("verify i");
+    scratch.ok("backup i copy");
     assert_eq!(count(&scratch.mirror("copy d").1, &ALL), [0, 0, 0, 1, 1, 1]);
     fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
-    scratch.run("mirror i d").ends_with(2).says(&["lost its catalog"]);
+    scratch.fails("mirror i d", &["lost its catalog"]);
     scratch.run("salvage i saved").ends_with(1);
     assert_eq!(count(&scratch.mirror("saved d").1, &["added", "unchanged"]), [0, 1]);
 }
@@ -345,20 +344,20 @@ fn queries_read_files_as_mirror_did() {
     scratch.write("d/mit.html", page);
     let (lines, _) = scratch.mirror("i d");
     assert_eq!(lines, ["added d/mit.html", "added d/mit.txt d/mit.html"]);
-    let ran = scratch.run("query i d/mit.html --exact --json").ends_with(0);
+    let ran = scratch.ok("query i d/mit.html --exact --json");
     assert_eq!(ran.objects().len(), 2);
     assert!(ran.objects().iter().all(|found| found["exact"] == 1.0), "{}", ran.stdout);
-    scratch.run("pairs i --exact --json").ends_with(0).has("exact", 1.0);
+    scratch.ok("pairs i --exact --json").has("exact", 1.0);
 }
 
 #[test]
 fn an_index_of_something_else_is_refused() {
     let scratch = Scratch::new();
     scratch.write("d/a", text(1));
-    scratch.run("create sets --shingles items").ends_with(0);
-    scratch.run("create quotes --passages 200:100").ends_with(0);
-    scratch.run("mirror sets d").ends_with(2).says(&["no texts"]);
-    scratch.run("mirror quotes d").ends_with(2).says(&["passages"]);
+    scratch.ok("create sets --shingles items");
+    scratch.ok("create quotes --passages 200:100");
+    scratch.fails("mirror sets d", &["no texts"]);
+    scratch.fails("mirror quotes d", &["passages"]);
 }
 
 #[cfg(unix)]
@@ -368,7 +367,7 @@ fn killed_and_run_again_is_as_if_undisturbed() {
     for number in 0..6_000 {
         scratch.write(&format!("d/{number}"), text(number));
     }
-    scratch.run("mirror whole d").ends_with(0);
+    scratch.ok("mirror whole d");
     for milliseconds in [10, 30, 60, 100, 150] {
         let mut command = scratch.command(&["mirror", "i", "d"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -376,7 +375,7 @@ fn killed_and_run_again_is_as_if_undisturbed() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    scratch.run("mirror i d").ends_with(0);
+    scratch.ok("mirror i d");
     assert_eq!(scratch.documents("i"), scratch.documents("whole"));
 }
 

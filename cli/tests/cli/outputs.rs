@@ -9,14 +9,14 @@ fn dedup_keeps_the_texts_of_its_archive() {
     let archive = line(1, "the ferry was cancelled") + &line(2, "a list of birds seen in March");
     scratch.write("raw.jsonl", &archive);
     // An archive that `dedup` made may be replaced by `dedup`, but not while it is read.
-    scratch.run("dedup raw.jsonl --out a.jsonl").ends_with(0);
-    scratch.run("add a.nearkin --jsonl a.jsonl").ends_with(0);
+    scratch.ok("dedup raw.jsonl --out a.jsonl");
+    scratch.ok("add a.nearkin --jsonl a.jsonl");
     scratch.write("new.jsonl", line(3, "the ferry was cancelled"));
     let run = "dedup new.jsonl --exact --index a.nearkin --from a.jsonl";
-    scratch.run(&format!("{run} --out a.jsonl")).ends_with(2).says(&["a.jsonl is an input"]);
-    scratch.run(&format!("{run} --out a.jsonl --force")).ends_with(2).says(&["is an input"]);
+    scratch.fails(&format!("{run} --out a.jsonl"), &["a.jsonl is an input"]);
+    scratch.fails(&format!("{run} --out a.jsonl --force"), &["is an input"]);
     let dropped = format!("{run} --out o.jsonl --dropped a.jsonl --force");
-    scratch.run(&dropped).ends_with(2).says(&["is an input"]);
+    scratch.fails(&dropped, &["is an input"]);
     assert_eq!(fs::read_to_string(scratch.path("a.jsonl")).unwrap(), archive);
 }
 
@@ -34,7 +34,7 @@ fn dedup_keeps_a_folder_that_only_has_the_name_of_its_own() {
 fn a_report_or_an_export_replaces_only_its_like() {
     let scratch = Scratch::with_licences();
     for command in ["report i --out docs/MIT.txt", "report i --out docs/MIT.txt --no-texts"] {
-        scratch.run(command).ends_with(2).says(&["docs/MIT.txt exists", "`nearkin report`"]);
+        scratch.fails(command, &["docs/MIT.txt exists", "`nearkin report`"]);
     }
     assert_eq!(fs::read_to_string(scratch.path("docs/MIT.txt")).unwrap(), licence("MIT"));
     scratch.write("texts.jsonl", "{\"id\":1,\"text\":\"the only copy\"}\n");
@@ -43,8 +43,8 @@ fn a_report_or_an_export_replaces_only_its_like() {
     scratch.write("r.html", "");
     scratch.write("e.jsonl", "");
     for _ in 0..2 {
-        scratch.run("report i --out r.html").ends_with(0);
-        scratch.run("export i --out e.jsonl").ends_with(0);
+        scratch.ok("report i --out r.html");
+        scratch.ok("export i --out e.jsonl");
     }
 }
 

@@ -16,7 +16,7 @@ fn lines(count: usize) -> String {
 /// Zstandard frame after every MiB of lines.
 fn pack(scratch: &Scratch, plain: &str, packed: &str) {
     let arguments = format!("dedup {plain} --out {packed} --threshold 1 --hashes 512");
-    scratch.run(&arguments).ends_with(0);
+    scratch.ok(&arguments);
 }
 
 fn inserted(ran: &Ran) -> u64 {
@@ -34,7 +34,7 @@ fn packed_lines_are_read_wherever_lines_are() {
         // The format is recognised without a file name ending, and all members or frames are read:
         // this file has the data twice.
         scratch.write("unnamed", [bytes.clone(), bytes.clone()].concat());
-        let ran = scratch.run(&format!("add {index} --jsonl unnamed --json")).ends_with(0);
+        let ran = scratch.ok(&format!("add {index} --jsonl unnamed --json"));
         assert_eq!(inserted(&ran), 300);
         let ran = scratch.run_with_stdin(&format!("add {index} --jsonl - --json"), &bytes);
         assert_eq!(ran.ends_with(0).objects()[0]["unchanged"], 300);
@@ -49,12 +49,12 @@ fn packed_lines_are_read_wherever_lines_are() {
         ));
         assert_eq!(ran.ends_with(0).objects()[0]["exact"], 1.0);
     }
-    scratch.run("export i-l.jsonl.gz --out e.jsonl").ends_with(0);
+    scratch.ok("export i-l.jsonl.gz --out e.jsonl");
     let export = fs::read(scratch.path("e.jsonl")).unwrap();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&export).unwrap();
     scratch.write("e.jsonl.gz", encoder.finish().unwrap());
-    assert_eq!(inserted(&scratch.run("import j e.jsonl.gz --json").ends_with(0)), 300);
+    assert_eq!(inserted(&scratch.ok("import j e.jsonl.gz --json")), 300);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn damaged_compression_names_file_and_line() {
         for (kind, said) in [("cut", "is truncated"), ("more", "extra bytes follow")] {
             let ran = scratch.run(&format!("add {kind}{at} --jsonl {}", name(kind))).ends_with(2);
             ran.says(&[said, &name(kind), "after line ", "stored before that: 300 documents"]);
-            scratch.run(&format!("stats {kind}{at} --json")).ends_with(0).has("documents", 300);
+            scratch.ok(&format!("stats {kind}{at} --json")).has("documents", 300);
         }
         scratch.run(&format!("add x --jsonl {}", name("false"))).ends_with(2).says(&["its name"]);
     }
@@ -87,13 +87,13 @@ fn strict_stops_at_the_first_bad_line() {
         .run("add i --jsonl l --strict")
         .ends_with(2)
         .says(&["--strict: stopped at l line 2: bad line", "stored before that: 1 document"]);
-    let ran = scratch.run("query i --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);
+    let ran = scratch.fails("query i --jsonl l --strict --json", &["l line 2"]);
     assert_eq!(ran.objects().len(), 1);
-    let ran = scratch.run("admit j --jsonl l --strict --json").ends_with(2).says(&["l line 2"]);
+    let ran = scratch.fails("admit j --jsonl l --strict --json", &["l line 2"]);
     assert_eq!(ran.objects().len(), 1);
-    scratch.run("add p --jsonl l --strict --passages 4:2").ends_with(2).says(&["l line 2"]);
+    scratch.fails("add p --jsonl l --strict --passages 4:2", &["l line 2"]);
     scratch.write("docs/blank.txt", " ");
-    scratch.run("add i docs --strict").ends_with(2).says(&["stopped at docs/blank.txt: empty"]);
+    scratch.fails("add i docs --strict", &["stopped at docs/blank.txt: empty"]);
 }
 
 #[cfg(feature = "parquet")]
@@ -101,22 +101,20 @@ fn strict_stops_at_the_first_bad_line() {
 fn rows_of_parquet_are_lines() {
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines(300));
-    scratch.run("add i --jsonl l.jsonl").ends_with(0);
-    scratch.run("export i --out e.parquet").ends_with(0);
+    scratch.ok("add i --jsonl l.jsonl");
+    scratch.ok("export i --out e.parquet");
     let fields = "--key-field key --text-field key";
-    let ran = scratch.run(&format!("add j --parquet e.parquet {fields} --json")).ends_with(0);
+    let ran = scratch.ok(&format!("add j --parquet e.parquet {fields} --json"));
     assert_eq!(inserted(&ran), 300);
-    let ran = scratch.run(&format!("add j --jsonl e.parquet {fields} --json")).ends_with(0);
-    assert_eq!(ran.objects()[0]["unchanged"], 300);
-    scratch.run("add j --parquet e.parquet").ends_with(2).says(&["no column \"id\"", "payload"]);
+    scratch.ok(&format!("add j --jsonl e.parquet {fields} --json")).has("unchanged", 300);
+    scratch.fails("add j --parquet e.parquet", &["no column \"id\"", "payload"]);
     let ran = scratch.run(&format!("dedup e.parquet {fields} --out o.jsonl")).ends_with(2);
     ran.says(&["cannot hold all columns of e.parquet: key, payload, signature"]);
-    let ran = scratch.run(&format!("dedup e.parquet {fields} --out o.parquet --json")).ends_with(0);
-    assert_eq!(ran.objects()[0]["read"], 300);
-    scratch.run("import l o.parquet").ends_with(0);
+    scratch.ok(&format!("dedup e.parquet {fields} --out o.parquet --json")).has("read", 300);
+    scratch.ok("import l o.parquet");
     let bytes = fs::read(scratch.path("e.parquet")).unwrap();
     scratch.write("cut.parquet", &bytes[..bytes.len() / 2]);
-    scratch.run(&format!("add k --parquet cut.parquet {fields}")).ends_with(2).says(&["cut"]);
+    scratch.fails(&format!("add k --parquet cut.parquet {fields}"), &["cut"]);
     scratch.run_with_stdin("add k --jsonl -", &bytes).ends_with(2).says(&["Parquet"]);
 }
 
@@ -126,11 +124,11 @@ fn columns_of_parquet_may_be_packed() {
     let scratch = Scratch::new();
     for packing in ["zstd", "gzip"] {
         let file = data(&format!("rows.{packing}.parquet")).display().to_string();
-        let ran = scratch.run(&format!("add {packing} --parquet {file} --json")).ends_with(0);
+        let ran = scratch.ok(&format!("add {packing} --parquet {file} --json"));
         assert_eq!(inserted(&ran), 3, "{packing}");
     }
     let refused = format!("add brotli --parquet {}", data("rows.brotli.parquet").display());
-    scratch.run(&refused).ends_with(2).says(&["brotli", "Zstandard"]);
+    scratch.fails(&refused, &["brotli", "Zstandard"]);
 }
 
 /// Runs `add`, and kills it after its first checkpoint.
@@ -161,15 +159,15 @@ fn adding_goes_on_where_it_was_killed() {
         killed(&scratch, file);
         // Commands that only read the index ignore the checkpoint.
         for arguments in ["verify i", "stats i", "backup i copy", "stats copy"] {
-            scratch.run(arguments).ends_with(0);
+            scratch.ok(arguments);
         }
         assert!(!scratch.path("copy/adding").exists());
-        let ran = scratch.run(&format!("add i --jsonl {file} --json")).ends_with(0);
+        let ran = scratch.ok(&format!("add i --jsonl {file} --json"));
         let ran = ran.says(&["resuming at line ", file]);
         let counts = &ran.objects()[0];
         let read = inserted(&ran) + counts["unchanged"].as_u64().unwrap();
         assert!(read < 100_000, "{read} lines were read again");
-        scratch.run("stats i --json").ends_with(0).has("documents", 100_000);
+        scratch.ok("stats i --json").has("documents", 100_000);
         assert!(!scratch.path("i/adding").exists());
         for folder in ["i", "copy"] {
             fs::remove_dir_all(scratch.path(folder)).unwrap();
@@ -178,8 +176,8 @@ fn adding_goes_on_where_it_was_killed() {
     // Once a file has been added completely, adding it again starts at its beginning.
     killed(&scratch, "l.jsonl");
     fs::remove_dir_all(scratch.path("i")).unwrap();
-    scratch.run("add i --jsonl l.jsonl").ends_with(0);
-    let ran = scratch.run("add i --jsonl l.jsonl --json").ends_with(0).has("unchanged", 100_000);
+    scratch.ok("add i --jsonl l.jsonl");
+    let ran = scratch.ok("add i --jsonl l.jsonl --json").has("unchanged", 100_000);
     assert_eq!(ran.stderr, "");
 }
 
@@ -188,11 +186,11 @@ fn a_changed_file_or_index_is_added_from_the_start() {
     let scratch = Scratch::new();
     let all = lines(60_000);
     scratch.write("l.jsonl", &all);
-    scratch.run("create i").ends_with(0);
-    scratch.run("backup i empty").ends_with(0);
+    scratch.ok("create i");
+    scratch.ok("backup i empty");
     killed(&scratch, "l.jsonl");
     scratch.write("l.jsonl", all.clone() + &line(60_001));
-    let ran = scratch.run("add i --jsonl l.jsonl --json").ends_with(0);
+    let ran = scratch.ok("add i --jsonl l.jsonl --json");
     let ran = ran.says(&["has changed", "from the beginning"]);
     let unchanged = ran.objects()[0]["unchanged"].as_u64().unwrap();
     assert_eq!(inserted(&ran) + unchanged, 60_001);
@@ -200,17 +198,17 @@ fn a_changed_file_or_index_is_added_from_the_start() {
     // A checkpoint lies beside an index that is older than it, and so lacks the documents that the
     // checkpoint lists as added.
     fs::remove_dir_all(scratch.path("i")).unwrap();
-    scratch.run("backup empty i").ends_with(0);
+    scratch.ok("backup empty i");
     killed(&scratch, "l.jsonl");
     fs::copy(scratch.path("i/adding"), scratch.path("empty/adding")).unwrap();
-    let ran = scratch.run("add empty --jsonl l.jsonl --json").ends_with(0);
+    let ran = scratch.ok("add empty --jsonl l.jsonl --json");
     let ran = ran.says(&["has changed", "from the beginning"]);
     assert_eq!(inserted(&ran), 60_001);
     // The checkpoint does not apply if the fields or the lines differ.
-    scratch.run("add i --jsonl l.jsonl --text-field id --json").ends_with(0).says_not("resuming");
+    scratch.ok("add i --jsonl l.jsonl --text-field id --json").says_not("resuming");
     // An index without its catalog is recognised as damaged, not taken for a new one, although a
     // checkpoint lies in its folder.
     fs::copy(scratch.path("empty/parameters"), scratch.path("i/adding")).unwrap();
     fs::remove_file(scratch.path("i/catalog.redb")).unwrap();
-    scratch.run("add i --jsonl l.jsonl").ends_with(2).says(&["lost its catalog"]);
+    scratch.fails("add i --jsonl l.jsonl", &["lost its catalog"]);
 }

@@ -12,9 +12,9 @@ fn a_quotation_is_found_with_its_place() {
     scratch.write("texts/a.txt", words(0, 300));
     scratch.write("texts/b.txt", words(1_000, 1_300));
     scratch.write("q.txt", words(2_000, 2_100) + &words(100, 200));
-    let added = scratch.run("add i texts --passages 40:20 --json").ends_with(0).stdout;
+    let added = scratch.ok("add i texts --passages 40:20 --json").stdout;
     assert_eq!(serde_json::from_str::<Value>(&added).unwrap()["inserted"], 2);
-    let out = scratch.run("query i q.txt --json").ends_with(0).stdout;
+    let out = scratch.ok("query i q.txt --json").stdout;
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&found["query"], &found["key"]), (&"q.txt".into(), &"texts/a.txt".into()));
     let share = found["share"].as_f64().unwrap();
@@ -23,14 +23,14 @@ fn a_quotation_is_found_with_its_place() {
     let matching = found["passages"][0]["words"].as_u64().unwrap();
     assert!((94..=106).contains(&matching), "{matching}");
     assert!(found["passages"][0]["stored"][0].as_u64().unwrap() > 0, "{found}");
-    let table = scratch.run("query i q.txt").ends_with(0).stdout;
+    let table = scratch.ok("query i q.txt").stdout;
     assert!(table.contains("texts/a.txt") && table.contains(" words: bytes "), "{table}");
     let text = ["query", "i", "--text", &words(1_050, 1_100)];
     assert!(scratch.run_split(&text).ends_with(0).stdout.starts_with("1.000  texts/b.txt"));
-    let stats = scratch.run("stats i --json").ends_with(0).stdout;
+    let stats = scratch.ok("stats i --json").stdout;
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["documents"], &stats["passages"]), (&2.into(), &"40:20".into()));
-    scratch.run("stats i").ends_with(0);
+    scratch.ok("stats i");
     // Each line is answered under its id. The other lines are, too, if one is malformed; the
     // status says that it is missing.
     let line = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
@@ -39,15 +39,15 @@ fn a_quotation_is_found_with_its_place() {
     let ran = scratch.run("query i --jsonl q.jsonl").ends_with(3);
     assert!(ran.stdout.starts_with("some:\n1.000  texts/a.txt\n"), "{}", ran.stdout);
     ran.says(&["2 texts queried, quotations found in 1, 1 skipped"]);
-    let ran = scratch.run("query i --jsonl q.jsonl --json --lenient").ends_with(0);
+    let ran = scratch.ok("query i --jsonl q.jsonl --json --lenient");
     let objects = ran.objects();
     assert_eq!((objects.len(), &objects[0]["query"]), (1, &"some".into()));
-    scratch.run("remove i texts/a.txt").ends_with(0);
+    scratch.ok("remove i texts/a.txt");
     scratch.run("remove i texts/a.txt").ends_with(1);
-    scratch.run("query i q.txt").ends_with(0).says(&["no text"]);
-    let again = scratch.run("add i texts").ends_with(0).stdout;
+    scratch.ok("query i q.txt").says(&["no text"]);
+    let again = scratch.ok("add i texts").stdout;
     assert!(again.starts_with("1 document inserted, 0 replaced, 1 unchanged"), "{again}");
-    scratch.run("verify i").ends_with(0);
+    scratch.ok("verify i");
 }
 
 #[test]
@@ -56,19 +56,19 @@ fn the_threshold_defaults_to_that_of_the_index() {
     scratch.write("texts/a.txt", words(0, 40));
     // 24 of 52 shingles are common: similarity 0.46.
     scratch.write("q.txt", words(14, 54));
-    scratch.run("add low texts --passages 40:20 --threshold 0.4 --hashes 512").ends_with(0);
-    scratch.run("add high texts --passages 40:20 --threshold 0.9 --hashes 512").ends_with(0);
-    assert!(scratch.run("query low q.txt").ends_with(0).stdout.contains("texts/a.txt"));
-    assert_eq!(scratch.run("query high q.txt").ends_with(0).stdout, "");
+    scratch.ok("add low texts --passages 40:20 --threshold 0.4 --hashes 512");
+    scratch.ok("add high texts --passages 40:20 --threshold 0.9 --hashes 512");
+    assert!(scratch.ok("query low q.txt").stdout.contains("texts/a.txt"));
+    assert_eq!(scratch.ok("query high q.txt").stdout, "");
 }
 
 #[test]
 fn commands_on_documents_refuse_passages() {
     let scratch = Scratch::new();
     scratch.write("texts/a.txt", words(0, 100));
-    scratch.run("create i --passages 40:20").ends_with(0);
-    scratch.run("add i texts").ends_with(0);
-    scratch.run("create d").ends_with(0);
+    scratch.ok("create i --passages 40:20");
+    scratch.ok("add i texts");
+    scratch.ok("create d");
     for command in [
         "pairs i",
         "clusters i",
@@ -82,12 +82,12 @@ fn commands_on_documents_refuse_passages() {
         "remove i --prefix texts/",
         "compact i --ttl 1d",
     ] {
-        scratch.run(command).ends_with(2).says(&["of passages (40:20)"]);
+        scratch.fails(command, &["of passages (40:20)"]);
     }
-    scratch.run("add i texts --passages 50:25").ends_with(2).says(&["50:25", "40:20"]);
-    scratch.run("add d texts --passages 50:25").ends_with(2).says(&["50:25"]);
-    scratch.run("create x --passages 40:20 --shingles chars:5").ends_with(2).says(&["words"]);
-    scratch.run("create x --passages 40").ends_with(2).says(&["WINDOW:STRIDE"]);
+    scratch.fails("add i texts --passages 50:25", &["50:25", "40:20"]);
+    scratch.fails("add d texts --passages 50:25", &["50:25"]);
+    scratch.fails("create x --passages 40:20 --shingles chars:5", &["words"]);
+    scratch.fails("create x --passages 40", &["WINDOW:STRIDE"]);
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn quoted_words_are_shown_from_both_sides() {
     scratch.write("law.jsonl", &line);
     let query = format!("{}{} {}", words(500, 530), quoted.to_uppercase(), words(600, 630));
     scratch.write("q.txt", &query);
-    scratch.run("add i texts --passages 20:10 --threshold 0.3").ends_with(0);
-    scratch.run("add lines --jsonl law.jsonl --passages 20:10 --threshold 0.3").ends_with(0);
-    let shown = scratch.run("query i q.txt --show").ends_with(0).stdout;
+    scratch.ok("add i texts --passages 20:10 --threshold 0.3");
+    scratch.ok("add lines --jsonl law.jsonl --passages 20:10 --threshold 0.3");
+    let shown = scratch.ok("query i q.txt --show").stdout;
     let quoted = shown.lines().find_map(|line| line.trim().strip_prefix("asked:")).unwrap();
     let stored = shown.lines().find_map(|line| line.trim().strip_prefix("stored:")).unwrap();
     assert!(quoted.contains("GRINDS AT THE MILL OF THE VALLEY"), "{shown}");
@@ -111,20 +111,20 @@ fn quoted_words_are_shown_from_both_sides() {
     // The shown text is the quotation alone, give or take a word or two at its ends.
     assert!(!quoted.contains("w50") && !quoted.contains("w605"), "{shown}");
     assert!(!stored.contains("w90") && !stored.contains("w105"), "{shown}");
-    let found = scratch.run("query i q.txt --show --json").ends_with(0).objects();
+    let found = scratch.ok("query i q.txt --show --json").objects();
     let text = |field: &str| found[0]["passages"][0][field].as_str().unwrap().to_owned();
     assert!(text("query_text").contains("MEASURE OF EVERY"), "{found:?}");
     assert!(text("stored_text").contains("measure of every"), "{found:?}");
     // Lines are read again only if --from names their file.
-    let shown = scratch.run("query lines q.txt --show --from law.jsonl").ends_with(0).stdout;
+    let shown = scratch.ok("query lines q.txt --show --from law.jsonl").stdout;
     assert!(shown.contains("stored:  grinds at") || shown.contains("stored: "), "{shown}");
     assert!(shown.contains("measure of every"), "{shown}");
-    let shown = scratch.run("query lines q.txt --show").ends_with(0).stdout;
+    let shown = scratch.ok("query lines q.txt --show").stdout;
     assert!(shown.contains("stored: not readable"), "{shown}");
     // Without --show no words are printed. In an index of documents, --show is refused.
-    assert!(!scratch.run("query i q.txt").ends_with(0).stdout.contains("GRINDS"));
-    scratch.run("add d texts").ends_with(0);
-    scratch.run("query d q.txt --show").ends_with(2).says(&["holds documents", "--for quotes"]);
+    assert!(!scratch.ok("query i q.txt").stdout.contains("GRINDS"));
+    scratch.ok("add d texts");
+    scratch.fails("query d q.txt --show", &["holds documents", "--for quotes"]);
     scratch.run("query i q.txt --from law.jsonl").ends_with(2);
 }
 
@@ -132,14 +132,14 @@ fn quoted_words_are_shown_from_both_sides() {
 fn passages_warn_of_quotations_that_are_too_short() {
     let scratch = Scratch::new();
     scratch.write("texts/a.txt", words(0, 300));
-    let made = scratch.run("create i --passages 200:100").ends_with(0);
+    let made = scratch.ok("create i --passages 200:100");
     let said = made.stderr.clone();
     made.says(&["quotations under 1", "need a smaller window than 200:100", "--passages 100:50"]);
-    scratch.run("add i texts").ends_with(0);
+    scratch.ok("add i texts");
     let missed = scratch.run_split(&["query", "i", "--text", &words(900, 930)]).ends_with(0);
     missed.says(&["no text holds passages", "need a smaller window than 200:100"]);
     // No warning if no quotation can be missed.
-    scratch.run("query i texts/a.txt").ends_with(0).says_not("smaller window");
+    scratch.ok("query i texts/a.txt").says_not("smaller window");
     // The stated minimum length is right: quotations of that length are found, much shorter ones
     // are not.
     let needed = said.split("quotations under ").nth(1).unwrap().split(' ').next().unwrap();

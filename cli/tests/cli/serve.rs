@@ -29,28 +29,25 @@ use http::Server;
 #[test]
 fn an_address_for_others_needs_a_token() {
     let scratch = Scratch::with_licences();
-    let ran = scratch.run("serve i --listen 0.0.0.0:0").ends_with(2);
-    ran.says(&["requires a token", "--token-file", "127.0.0.1"]);
+    scratch.fails("serve i --listen 0.0.0.0:0", &["requires a token", "--token-file", "127.0.0.1"]);
     scratch.write("short", "secret\n");
-    let ran = scratch.run("serve i --listen 0.0.0.0:0 --token-file short").ends_with(2);
-    ran.says(&["fewer than 16 characters"]);
-    scratch.run("serve i --token-file none").ends_with(2).says(&["none"]);
+    scratch.fails("serve i --listen 0.0.0.0:0 --token-file short", &["fewer than 16 characters"]);
+    scratch.fails("serve i --token-file none", &["none"]);
 }
 
 #[test]
 fn serve_refuses_an_index_it_cannot_serve() {
     let scratch = Scratch::with_licences();
-    scratch.run("serve nowhere --listen 127.0.0.1:0").ends_with(2).says(&["nearkin create"]);
-    scratch.run("create p --shingles words:3 --passages 64:32").ends_with(0);
-    scratch.run("serve p --listen 127.0.0.1:0").ends_with(2).says(&["of passages"]);
+    scratch.fails("serve nowhere --listen 127.0.0.1:0", &["nearkin create"]);
+    scratch.ok("create p --shingles words:3 --passages 64:32");
+    scratch.fails("serve p --listen 127.0.0.1:0", &["of passages"]);
     let server = Server::start(&scratch, &[]);
     let taken = server.address.to_string();
-    scratch.run("create other").ends_with(0);
-    let ran = scratch.run(&format!("serve other --listen {taken}")).ends_with(2);
-    ran.says(&["cannot listen on", "port 0"]);
+    scratch.ok("create other");
+    scratch.fails(&format!("serve other --listen {taken}"), &["cannot listen on", "port 0"]);
     // The server is the writer: other writers are refused, readers work.
     scratch.run("remove i docs/MIT.txt").ends_with(2);
-    scratch.run("query i --key docs/MIT.txt").ends_with(0);
+    scratch.ok("query i --key docs/MIT.txt");
     server.stop();
 }
 
@@ -58,9 +55,9 @@ fn serve_refuses_an_index_it_cannot_serve() {
 #[test]
 fn the_examples_of_the_help_work() {
     let scratch = Scratch::new();
-    scratch.run("create my.nearkin").ends_with(0);
+    scratch.ok("create my.nearkin");
     scratch.write("token.txt", "0123456789abcdef0123456789abcdef\n");
-    let help = scratch.run("serve --help").ends_with(0).stdout;
+    let help = scratch.ok("serve --help").stdout;
     let (_, examples) = help.split_once("\nExamples:").unwrap();
     let examples: Vec<_> =
         examples.lines().filter_map(|line| line.strip_prefix("  nearkin serve ")).collect();
@@ -75,5 +72,5 @@ fn the_examples_of_the_help_work() {
         }
         Server::with_arguments(&scratch, &words).stop();
     }
-    assert!(scratch.run("--help").ends_with(0).stdout.contains("\n  serve"));
+    assert!(scratch.ok("--help").stdout.contains("\n  serve"));
 }

@@ -27,13 +27,13 @@ fn prepared() -> Scratch {
     for (name, begin) in [("one", 0), ("two", LINES)] {
         scratch.write(name, lines(begin));
     }
-    scratch.run("add i.nearkin --jsonl one").ends_with(0);
+    scratch.ok("add i.nearkin --jsonl one");
     scratch
 }
 
 fn documents(scratch: &Scratch) -> u32 {
-    scratch.run("verify i.nearkin").ends_with(0);
-    let stats = &scratch.run("stats i.nearkin --json").ends_with(0).objects()[0];
+    scratch.ok("verify i.nearkin");
+    let stats = &scratch.ok("stats i.nearkin --json").objects()[0];
     u32::try_from(stats["documents"].as_u64().unwrap()).unwrap()
 }
 
@@ -62,8 +62,8 @@ fn a_failing_system_call_is_reported_without_loss() {
         let prepared = || {
             let scratch = prepared();
             if added == 0 {
-                scratch.run("add i.nearkin --jsonl two").ends_with(0);
-                scratch.run("remove i.nearkin 1 2 3 4 5 6 7 8 9").ends_with(0);
+                scratch.ok("add i.nearkin --jsonl two");
+                scratch.ok("remove i.nearkin 1 2 3 4 5 6 7 8 9");
             }
             scratch
         };
@@ -82,7 +82,7 @@ fn a_failing_system_call_is_reported_without_loss() {
             let whole = if output.status.success() { added } else { found - before };
             assert!(whole == 0 || whole == added, "{case:?}: {found}: {output:?}");
             assert_eq!(found, before + whole, "{case:?}: {output:?}");
-            scratch.run(arguments).ends_with(0);
+            scratch.ok(arguments);
             assert_eq!(documents(&scratch), before + added, "{case:?}");
             end
         });

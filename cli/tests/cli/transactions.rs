@@ -11,7 +11,7 @@ const SEEN: &str = "when,user,film\n1,ann,Alien\n2,bob,Heat\n3,ann,Brazil\n4,cid
 fn pairs(scratch: &Scratch, index: &str, threshold: f64) -> BTreeMap<(String, String), f64> {
     let arguments = format!("pairs {index} --json --threshold {threshold}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let ran = scratch.run(&arguments).ends_with(0);
+    let ran = scratch.ok(&arguments);
     let pair =
         |pair: &Value| ((text(&pair["a"]), text(&pair["b"])), pair["similarity"].as_f64().unwrap());
     ran.objects().iter().map(pair).collect()
@@ -22,7 +22,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
     let scratch = Scratch::new();
     scratch.write("seen.csv", SEEN);
     let add = "add users --transactions seen.csv --columns user,film";
-    let ran = scratch.run(add).ends_with(0);
+    let ran = scratch.ok(add);
     assert_eq!(
         ran.stdout,
         "3 documents inserted, 0 replaced, 0 unchanged, 2 skipped (2 bad row)\n"
@@ -30,7 +30,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
     ran.says(&["created users", "items", "skipped 2 rows of seen.csv", "at line 11"]);
     let found = pairs(&scratch, "users", 0.5);
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [(("ann".into(), "cid".into()), 1.0)]);
-    scratch.run(&format!("{add} --json")).ends_with(0).has("unchanged", 3);
+    scratch.ok(&format!("{add} --json")).has("unchanged", 3);
     // Nothing changes if the same sets are added as JSON lines, or the same rows with columns that
     // are numbered or named in other ways.
     let lines = "{\"id\":\"ann\",\"items\":[\"Casino\",\"Alien\",\"Brazil\"]}\n\
@@ -45,7 +45,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
         "seen.tsv --columns user,film",
         "seen.txt --columns 2,3 --delimiter ; --header",
     ] {
-        let ran = scratch.run(&format!("add users --json --transactions {more}")).ends_with(0);
+        let ran = scratch.ok(&format!("add users --json --transactions {more}"));
         assert_eq!(ran.objects()[0]["unchanged"], 3, "{more}");
     }
     let ran =
@@ -57,7 +57,7 @@ fn rows_become_sets_in_whatever_order_they_come() {
 fn integers_are_items_as_their_digits() {
     let scratch = Scratch::new();
     scratch.write("baskets.csv", "1,30\n2,40\n1,31\n");
-    scratch.run("add i --transactions baskets.csv --columns 1,2").ends_with(0);
+    scratch.ok("add i --transactions baskets.csv --columns 1,2");
     let line = b"{\"id\":1,\"items\":[31,30]}\n";
     scratch.run_with_stdin("add i --jsonl - --json", line).ends_with(0).has("unchanged", 1);
 }
@@ -67,12 +67,12 @@ fn in_a_bag_rows_that_occur_twice_count_as_two() {
     let scratch = Scratch::new();
     scratch.write("carts.csv", "a,tea\nb,tea\na,tea\nb,milk\na,milk\nb,tea\nc,milk\nc,tea\n");
     let add = "add i --transactions carts.csv --columns 1,2 --hashes 512 --threshold 0.4 --bag";
-    scratch.run(add).ends_with(0);
+    scratch.ok(add);
     let found = pairs(&scratch, "i", 0.4);
     let similarity = |a: &str, b: &str| found[&(a.to_owned(), b.to_owned())];
     assert!(similarity("a", "b") > 0.999);
     assert!((similarity("a", "c") - 2.0 / 3.0).abs() < 0.1, "{found:?}");
-    let ran = scratch.run(&add.replace("add i", "add j").replace(" --bag", "")).ends_with(0);
+    let ran = scratch.ok(&add.replace("add i", "add j").replace(" --bag", ""));
     assert!(ran.stdout.starts_with("3 documents"), "{}", ran.stdout);
     assert!(pairs(&scratch, "j", 0.4).values().all(|similarity| *similarity > 0.999));
 }
@@ -81,7 +81,7 @@ fn in_a_bag_rows_that_occur_twice_count_as_two() {
 fn the_dual_is_of_items_by_the_sets_they_are_in() {
     let scratch = Scratch::new();
     scratch.write("seen.csv", SEEN);
-    scratch.run("add films --transactions seen.csv --columns user,film --transpose").ends_with(0);
+    scratch.ok("add films --transactions seen.csv --columns user,film --transpose");
     let found = pairs(&scratch, "films", 0.5);
     let keys: Vec<_> = found.keys().map(|(a, b)| format!("{a}-{b}")).collect();
     assert_eq!(keys, ["Alien-Brazil", "Alien-Casino", "Brazil-Casino", "Drive-Heat"]);
@@ -203,12 +203,12 @@ fn check(name: &str, sets: &Sets, threshold: f64) {
     let scratch = Scratch::new();
     scratch.write("t.tsv", table(sets));
     let add = format!("add i --transactions t.tsv --columns set,item --threshold {threshold}");
-    let ran = scratch.run(&add).ends_with(0);
+    let ran = scratch.ok(&add);
     let documents = ran.stdout.split(" document").next().unwrap().replace(',', "");
     assert_eq!(documents, sets.len().to_string(), "{name}");
     compare(&pairs(&scratch, "i", threshold), sets, threshold, name);
     let dual = dual(sets);
-    scratch.run(&(add.replace("add i", "add j") + " --transpose")).ends_with(0);
+    scratch.ok(&(add.replace("add i", "add j") + " --transpose"));
     compare(&pairs(&scratch, "j", threshold), &dual, threshold, &format!("dual of {name}"));
 }
 

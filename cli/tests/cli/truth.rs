@@ -30,7 +30,7 @@ fn found(corpus: &str, shingles: &str, threshold: &str) -> Pairs {
     let add = ["add", "i", "--jsonl", corpus.to_str().unwrap(), "--no-nfc"];
     let parameters = ["--shingles", shingles, "--threshold", threshold];
     scratch.run_split(&[&add[..], &parameters].concat()).ends_with(0);
-    let ran = scratch.run("pairs i --json").ends_with(0);
+    let ran = scratch.ok("pairs i --json");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     ran.objects()
         .iter()

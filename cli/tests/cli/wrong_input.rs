@@ -47,8 +47,7 @@ fn a_field_named_wrongly_is_status_2_in_every_command() {
         }
     }
     for command in ["pairs i --exact --from l.jsonl", "report i --out r.html --from l.jsonl"] {
-        let ran = scratch.run(command).ends_with(2);
-        ran.says(&["l.jsonl line 1 has the fields", "--from-field body?"]);
+        scratch.fails(command, &["l.jsonl line 1 has the fields", "--from-field body?"]);
         assert!(!scratch.path("r.html").exists());
     }
 }
@@ -60,24 +59,23 @@ fn mostly_bad_lines_are_an_error_unless_lenient() {
     let ran = scratch.run("add i --jsonl l.jsonl").ends_with(2);
     ran.says(&["3 of 5 lines could not be used", "stored before that: 2 documents", "--lenient"]);
     assert_eq!(scratch.run("stats i --json").objects()[0]["documents"], 2);
-    scratch.run("add i --jsonl l.jsonl --lenient").ends_with(0);
-    scratch.run("dedup l.jsonl --out out.jsonl").ends_with(2).says(&["3 of 5 lines"]);
+    scratch.ok("add i --jsonl l.jsonl --lenient");
+    scratch.fails("dedup l.jsonl --out out.jsonl", &["3 of 5 lines"]);
     assert!(
         !scratch.path("out.jsonl").exists() && !scratch.path("out.jsonl.nearkin-work").exists()
     );
-    let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient --json").ends_with(0);
+    let ran = scratch.ok("dedup l.jsonl --out out.jsonl --lenient --json");
     let counts = &ran.objects()[0];
     let bytes = |name: &str| counts[name].as_u64().unwrap();
     assert_eq!(bytes("bytes_read"), bytes("bytes_kept") + bytes("bytes_skipped"));
     assert_eq!((bytes("kept"), bytes("skipped")), (2, 3));
-    let ran = scratch.run("dedup l.jsonl --out out.jsonl --lenient").ends_with(0);
-    assert!(ran.stdout.contains("saved: 0 bytes of "), "{}", ran.stdout);
+    scratch.ok("dedup l.jsonl --out out.jsonl --lenient").prints("saved: 0 bytes of ");
     // A file is still added if exactly half of its lines are unusable.
     scratch.write("l.jsonl", lines("body", 2) + &lines("text", 2));
     scratch.run("add i --jsonl l.jsonl").ends_with(3);
     // Without any usable line, reading stops early.
     scratch.write("l.jsonl", lines("body", 9_000) + &lines("text", 9_000));
-    let ran = scratch.run("add new --jsonl l.jsonl").ends_with(2).says(&["none of 4,096 lines"]);
+    let ran = scratch.fails("add new --jsonl l.jsonl", &["none of 4,096 lines"]);
     assert!(!ran.stderr.contains("8,000"), "{}", ran.stderr);
     assert!(!scratch.path("new").exists());
 }
@@ -88,7 +86,7 @@ fn a_failed_command_creates_and_deletes_no_index() {
     scratch.write("l.jsonl", lines("body", 3));
     scratch.write("l.csv", "user,film\nann,\nbob,\n");
     fs::create_dir(scratch.path("folder")).unwrap();
-    scratch.run("create i").ends_with(0);
+    scratch.ok("create i");
     for index in ["new", "folder", "i"] {
         let ran = scratch.run(&format!("add {index} --jsonl l.jsonl")).ends_with(2);
         assert_eq!(ran.stderr.contains("was deleted again"), index != "i", "{}", ran.stderr);
@@ -102,7 +100,7 @@ fn a_failed_command_creates_and_deletes_no_index() {
         .says(&["2 of 2 rows of l.csv have no key or no item", "--columns"]);
     assert_eq!(names(&scratch), ["folder", "i", "l.csv", "l.jsonl"]);
     assert_eq!(fs::read_dir(scratch.path("folder")).unwrap().count(), 0);
-    scratch.run("verify i").ends_with(0);
+    scratch.ok("verify i");
 }
 
 #[test]
@@ -117,15 +115,14 @@ fn a_file_of_many_documents_is_not_one_text() {
             "--jsonl l.jsonl --text-field body",
             "--as-text",
         ]);
-        let ran = scratch.run(&format!("{command} l.csv")).ends_with(2);
-        ran.says(&["it is a table", "id, text", "--as-text"]);
+        scratch.fails(&format!("{command} l.csv"), &["it is a table", "id, text", "--as-text"]);
     }
     assert!(!scratch.path("new").exists());
-    let ran = scratch.run("add new l.jsonl --as-text").ends_with(0);
+    let ran = scratch.ok("add new l.jsonl --as-text");
     assert!(ran.stdout.starts_with("1 document inserted"), "{}", ran.stdout);
     // Files inside a folder are not checked, because the user did not name them.
     scratch.write("folder/l.jsonl", lines("body", 3));
-    scratch.run("add new folder").ends_with(0);
+    scratch.ok("add new folder");
 }
 
 /// A script that goes by the status must notice that lines are missing.
@@ -139,9 +136,9 @@ fn unreadable_lines_end_with_status_3() {
     scratch.write("whole.jsonl", format!("{whole}{blank}"));
     scratch.write("bad.jsonl", format!("{whole}{blank}garbage\n"));
     scratch.write("bad.csv", "id,text\na,four words of text\nb,one,two\nc,x\n");
-    scratch.run("add i --jsonl whole.jsonl").ends_with(0);
+    scratch.ok("add i --jsonl whole.jsonl");
     let quoted = "create quoted --passages 4:2";
-    scratch.run(quoted).ends_with(0);
+    scratch.ok(quoted);
     for command in ["add i", "admit i", "query i", "tune", "add quoted", "query quoted"] {
         let run = |rest: &str| scratch.run(&format!("{command} --jsonl {rest}"));
         // A blank text was read: it has nothing to compare.

@@ -17,7 +17,7 @@ pub fn run(options: &Options, results: &mut Results) -> Result<bool> {
     child.arg(home().join("python/rivals.py"));
     child.arg("--texts").arg(folder(options));
     child.arg("--work").arg(options.work.join("python"));
-    child.arg("--out").arg(&out).args(["--runs", "1"]);
+    child.arg("--out").arg(&out);
     if !child.status()?.success() {
         eprintln!("the Python rivals failed: this run and later ones have no figures of theirs");
         return Ok(false);

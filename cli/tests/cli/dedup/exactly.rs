@@ -96,7 +96,7 @@ fn exactly_what_is_like_a_kept_one_is_dropped() {
         ("--contained 80% --threshold 0.4 --keep longest", &longest, both),
     ] {
         let expected = decided(&texts, order, is_alike);
-        scratch.run(&format!("dedup in.jsonl --out out.jsonl {how} {options}")).ends_with(0);
+        scratch.ok(&format!("dedup in.jsonl --out out.jsonl {how} {options}"));
         let found = written(&scratch);
         let keys = |all: &BTreeMap<u64, _>| all.keys().copied().collect::<Vec<_>>();
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), keys(&expected), "{options}");
@@ -134,7 +134,7 @@ fn contained_drops_parts_and_prints_the_estimate() {
             .concat(),
     );
     let run = |options: &str| {
-        scratch.run(&format!("dedup in.jsonl --out out.jsonl {options}")).ends_with(0);
+        scratch.ok(&format!("dedup in.jsonl --out out.jsonl {options}"));
         let dropped = objects(&text(&scratch, "out.jsonl.dropped.jsonl"));
         dropped
             .into_iter()
@@ -147,16 +147,13 @@ fn contained_drops_parts_and_prints_the_estimate() {
     assert!(dropped[0].1["contained"].as_f64().unwrap() > 0.8, "{dropped:?}");
     let dropped = run("--contained 0.8 --exact");
     assert_eq!((dropped.len(), &dropped[0].1["contained"]), (1, &Value::from(1.0)));
-    scratch.run("add ix --jsonl whole.jsonl --threshold 0.3").ends_with(0);
+    scratch.ok("add ix --jsonl whole.jsonl --threshold 0.3");
     let dropped = run("--contained 0.8 --index ix");
     let of: Vec<_> = dropped.iter().map(|(key, one)| (key.as_str(), &one["in_index"])).collect();
     assert_eq!(of, [("a", &Value::Bool(true)), ("c", &Value::Bool(false))]);
     assert!(dropped[0].1["contained"].as_f64().unwrap() > 0.8, "{dropped:?}");
-    scratch.run("add narrow --jsonl whole.jsonl --threshold 0.9").ends_with(0);
-    scratch
-        .run("dedup in.jsonl --out out.jsonl --contained 0.8 --index narrow")
-        .ends_with(0)
-        .says(&["warning"]);
+    scratch.ok("add narrow --jsonl whole.jsonl --threshold 0.9");
+    scratch.ok("dedup in.jsonl --out out.jsonl --contained 0.8 --index narrow").says(&["warning"]);
 }
 
 /// Documents of the index are read again, and only one that is as it was indexed is a reason to
@@ -174,9 +171,9 @@ fn against_an_index_the_documents_decide() {
     scratch.write("archive.jsonl", (0..600).map(line).collect::<String>());
     scratch.write("in.jsonl", (600..900).map(line).collect::<String>());
     let how = "--shingles words:1 --hashes 256 --bands 256 --rows-per-band 1 --lane-bits 16";
-    scratch.run(&format!("add ix --jsonl archive.jsonl --threshold 0.7 {how}")).ends_with(0);
+    scratch.ok(&format!("add ix --jsonl archive.jsonl --threshold 0.7 {how}"));
     let run = "dedup in.jsonl --out out.jsonl --exact --threshold 0.7 --index ix";
-    scratch.run(&format!("{run} --from archive.jsonl --json")).ends_with(0).has("unread", 0);
+    scratch.ok(&format!("{run} --from archive.jsonl --json")).has("unread", 0);
     let found: BTreeMap<u64, Value> =
         written(&scratch).into_iter().filter(|(_, one)| one["in_index"] == true).collect();
     let sets: Vec<BTreeSet<&u64>> = all.iter().map(|text| text.iter().collect()).collect();
@@ -198,7 +195,7 @@ fn against_an_index_the_documents_decide() {
     }
     assert!(expected > 20, "{expected}");
     // Without the documents nothing is dropped for the index, and it is said.
-    let ran = scratch.run(&format!("{run} --json")).ends_with(0).says(&["could not be compared"]);
+    let ran = scratch.ok(&format!("{run} --json")).says(&["could not be compared"]);
     assert_eq!(ran.objects()[0]["dropped_for_index"], 0);
     scratch.run("dedup in.jsonl --out o --exact --from archive.jsonl").ends_with(2);
     // Keys that are paths lead to the documents.
@@ -207,11 +204,10 @@ fn against_an_index_the_documents_decide() {
     }
     let copies = (0..4).map(line).collect::<String>();
     scratch.write("copies.jsonl", copies);
-    scratch.run(&format!("add files docs {how}")).ends_with(0);
+    scratch.ok(&format!("add files docs {how}"));
     scratch.write("docs/1.txt", "another text by now");
     let run = "dedup copies.jsonl --out out.jsonl --exact --index files --json";
-    let ran = scratch.run(run).ends_with(0).says(&["1 candidate of the index"]);
-    assert_eq!(ran.objects()[0]["unread"], 1);
+    scratch.ok(run).says(&["1 candidate of the index"]).has("unread", 1);
     let dropped: Vec<u64> = written(&scratch).into_keys().collect();
     assert_eq!(dropped, [0, 2]);
 }

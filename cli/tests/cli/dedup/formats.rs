@@ -25,7 +25,7 @@ fn a_run_that_read_nothing_leaves_no_work_folder() {
 fn rows_of_a_table_stay_as_they_are() {
     let scratch = Scratch::new();
     scratch.write("in.csv", TABLE);
-    let ran = scratch.run("dedup in.csv --out out.csv --json").ends_with(0);
+    let ran = scratch.ok("dedup in.csv --out out.csv --json");
     let row = "2,\"One text of many WORDS that go on\",\"dropped\"\r\n\r\n";
     let expected = TABLE.replace(row, "");
     assert_eq!(text(&scratch, "out.csv"), expected);
@@ -34,17 +34,16 @@ fn rows_of_a_table_stay_as_they_are() {
     let dropped = objects(&text(&scratch, "out.csv.dropped.jsonl"));
     assert_eq!((&dropped[0]["line"], &dropped[0]["of_key"]), (&4.into(), &"1".into()));
     // Writes the kept rows to stdout, to a compressed file (from two inputs), and as JSON lines.
-    let ran = scratch.run("dedup in.csv --out -").ends_with(0).says(&["5 lines read, 4 kept"]);
-    assert_eq!(ran.stdout, expected);
+    scratch.ok("dedup in.csv --out -").says(&["5 lines read, 4 kept"]).prints_just(&expected);
     let expected = expected.replace("4,,no text\r\n", "");
-    scratch.run("dedup in.csv in.csv --out two.csv.gz --drop-blank").ends_with(0);
-    scratch.run("dedup two.csv.gz --out -").ends_with(0).prints_just(&expected);
-    scratch.run("dedup in.csv --out out.jsonl").ends_with(0);
+    scratch.ok("dedup in.csv in.csv --out two.csv.gz --drop-blank");
+    scratch.ok("dedup two.csv.gz --out -").prints_just(&expected);
+    scratch.ok("dedup in.csv --out out.jsonl");
     let lines = objects(&text(&scratch, "out.jsonl"));
     assert_eq!(lines[0]["text"], "one text, of \"many\" words\r\nthat go on");
     assert_eq!(lines[0]["note"], " kept ");
     // Tables can be read wherever JSON lines can.
-    scratch.run("add i --jsonl in.csv --json").ends_with(0).has("inserted", 4);
+    scratch.ok("add i --jsonl in.csv --json").has("inserted", 4);
     let names: Vec<_> = fs::read_dir(scratch.path("")).unwrap().collect();
     assert_eq!(names.len(), 8, "{names:?}");
 }
@@ -66,11 +65,11 @@ fn output_formats_refuse_other_inputs() {
         ("- --out out.csv", "is not"),
         ("in.csv --out out.csv --text-field body", "has the fields id, text, note"),
     ] {
-        scratch.run(&format!("dedup {arguments}")).ends_with(2).says(&[said]);
+        scratch.fails(&format!("dedup {arguments}"), &[said]);
     }
     assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 3);
     // An output name without a known ending means JSON lines, if the input is JSON lines.
-    scratch.run("dedup in.jsonl --out out.dat").ends_with(0);
+    scratch.ok("dedup in.jsonl --out out.dat");
     let ran =
         scratch.run_with_stdin("dedup - --out -", b"{\"text\":\"a b c\"}\n{\"text\":\"a b c\"}");
     assert_eq!(ran.ends_with(0).stdout, "{\"text\":\"a b c\"}\n");
@@ -96,9 +95,8 @@ fn columns_of_every_type_pass_through() {
     python(&["make", "in.parquet"]);
     let ran = scratch.run("dedup in.parquet --out out.jsonl").ends_with(2);
     ran.says(&["cannot hold all columns of in.parquet: when, ", "nested", "--out OUT.parquet"]);
-    scratch.run("dedup in.parquet --out out.parquet").ends_with(0).prints("5,000  lines read");
+    scratch.ok("dedup in.parquet --out out.parquet").prints("5,000  lines read");
     let said = python(&["check", "in.parquet", "out.parquet", "out.parquet.dropped.jsonl"]);
     assert!(said.contains("all columns equal"), "{said}");
-    let ran = scratch.run("dedup in.parquet --out o.parquet --text-field body").ends_with(2);
-    ran.says(&["no column \"body\""]);
+    scratch.fails("dedup in.parquet --out o.parquet --text-field body", &["no column \"body\""]);
 }

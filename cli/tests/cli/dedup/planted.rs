@@ -10,7 +10,7 @@ fn run_among_links(scratch: &Scratch, names: &[&str], arguments: &str) {
     for name in names {
         symlink(scratch.path("victim"), scratch.path(name)).unwrap();
     }
-    scratch.run(arguments).ends_with(0);
+    scratch.ok(arguments);
     assert_eq!(text(scratch, "victim"), "precious", "{arguments}");
     for name in names {
         let there = fs::symlink_metadata(scratch.path(name));
@@ -23,7 +23,7 @@ fn no_output_is_written_through_a_link() {
     let scratch = Scratch::new();
     scratch.write("in.jsonl", "{\"id\":\"a\",\"text\":\"one of all these texts\"}\n");
     scratch.write("in.csv", "id,text\na,one of all these texts\n");
-    scratch.run("add x.nearkin --jsonl in.jsonl").ends_with(0);
+    scratch.ok("add x.nearkin --jsonl in.jsonl");
     for (out, arguments) in [
         ("o.jsonl", "dedup in.jsonl --out o.jsonl"),
         ("o.jsonl.gz", "dedup in.jsonl --out o.jsonl.gz"),
@@ -44,7 +44,7 @@ fn no_output_is_written_through_a_link() {
 fn no_note_of_a_run_is_written_through_a_link() {
     let scratch = Scratch::new();
     scratch.write_old(&[("d/a", "one of all these texts")]);
-    scratch.run("mirror x.nearkin d").ends_with(0);
+    scratch.ok("mirror x.nearkin d");
     scratch.write_old(&[("d/b", "a\0b")]);
     run_among_links(&scratch, &["x.nearkin/mirror.skipped.tmp"], "mirror x.nearkin d");
 }
@@ -56,7 +56,7 @@ fn a_link_in_place_of_the_work_folder_is_not_emptied() {
     fs::create_dir(scratch.path("home")).unwrap();
     scratch.write("home/letter", "precious");
     symlink("home", scratch.path("o.jsonl.nearkin-work")).unwrap();
-    scratch.run("dedup in.jsonl --out o.jsonl").ends_with(2).says(&["it is a link"]);
+    scratch.fails("dedup in.jsonl --out o.jsonl", &["it is a link"]);
     assert_eq!(text(&scratch, "home/letter"), "precious");
     fs::remove_file(scratch.path("o.jsonl.nearkin-work")).unwrap();
     // In a folder that another user has made, the lock is no link, either.

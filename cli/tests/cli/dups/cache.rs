@@ -47,7 +47,7 @@ fn a_damaged_cache_is_rebuilt() {
                     fs::write(path, &bytes).unwrap();
                 }
             }
-            let ran = scratch.run("dups d --json").ends_with(0);
+            let ran = scratch.ok("dups d --json");
             assert_eq!(read(&ran).0, expected, "{name:?} {damage}");
             let lines = ran.stderr.lines().filter(|line| is_about_it(line));
             assert!(lines.clone().count() <= 1, "{name:?} {damage}: {}", ran.stderr);
@@ -56,7 +56,7 @@ fn a_damaged_cache_is_rebuilt() {
                 assert!(ran.stderr.contains(said), "{name:?} {damage}: {}", ran.stderr);
             }
             // It is whole again.
-            let ran = scratch.run("dups d --json").ends_with(0);
+            let ran = scratch.ok("dups d --json");
             assert_eq!(read(&ran).0, expected, "{name:?} {damage}");
             assert!(!ran.stderr.lines().any(is_about_it), "{name:?} {damage}: {}", ran.stderr);
         }

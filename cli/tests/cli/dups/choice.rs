@@ -55,7 +55,7 @@ fn files_can_be_left_out() {
     assert!(without("--exclude one*").iter().all(|group| !group.contains("one")));
     assert_eq!(without("--min-size 90K").len(), 1);
     assert_eq!(without("--min-size 1G").len(), 0);
-    scratch.run("dups d --exclude a[").ends_with(2).says(&["a[", ".gitignore"]);
+    scratch.fails("dups d --exclude a[", &["a[", ".gitignore"]);
     scratch.run("dups d --min-size 1X").ends_with(2);
 }
 
@@ -82,7 +82,7 @@ fn a_near_copy_is_similar_to_the_kept_file() {
     // Whether the second frees more depends on what the system calls the size of a file.
     groups.sort_unstable();
     assert_eq!(groups, ["near d/1 d/2", "near d/3 d/4"]);
-    let ran = scratch.run("dups d --keep first --threshold 0.7 --json").ends_with(0);
+    let ran = scratch.ok("dups d --keep first --threshold 0.7 --json");
     for object in ran.objects().iter().filter(|object| object["kind"] == "near") {
         for file in object["files"].as_array().unwrap() {
             assert!(file["similarity"].as_f64().unwrap() >= 0.7, "{object}");
@@ -103,7 +103,7 @@ fn every_copy_of_something_in_the_archive_is_named() {
     let near = "near ref/a.txt in/b1.txt in/b2.txt in/b3.txt";
     assert_eq!(groups, ["exact ref/other.txt", near]);
     assert_eq!((&totals["near_copies"], &totals["exact_copies"]), (&3.into(), &0.into()));
-    let ran = scratch.run("dups in --against ref --exact").ends_with(0);
+    let ran = scratch.ok("dups in --against ref --exact");
     assert!(slashes(&ran.stdout).contains("  in/link.txt  (the same file)\n"), "{}", ran.stdout);
     let object = &scratch.run("dups in --against ref --exact --json").objects()[0];
     let same = object["files"][0]["same_file"][0].as_str();

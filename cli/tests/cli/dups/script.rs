@@ -69,7 +69,7 @@ fn the_script_removes_copies_only_when_run() {
     };
     let scratch = with_names();
     let before = count(&scratch);
-    scratch.run("dups d --script link.sh --link").ends_with(0);
+    scratch.ok("dups d --script link.sh --link");
     assert_eq!(count(&scratch), before, "the script was run");
     change(&scratch);
     let ran = run(&scratch, "link.sh").ends_with(1).says(&["no longer a copy", "one copy"]);
@@ -80,8 +80,7 @@ fn the_script_removes_copies_only_when_run() {
     assert_eq!(count(&scratch), before);
 
     let scratch = with_names();
-    let ran = scratch.run("dups d --script clean.sh").ends_with(0);
-    ran.says(&["read the script before you run it"]);
+    scratch.ok("dups d --script clean.sh").says(&["read the script before you run it"]);
     assert_eq!(count(&scratch), before, "the script was run");
     change(&scratch);
     run(&scratch, "clean.sh").ends_with(1).says(&["no longer a copy", "5 removed, 1 kept"]);
@@ -103,7 +102,7 @@ fn the_script_replaces_no_file_but_another_script() {
         assert_eq!(fs::read(scratch.path(name)).unwrap(), before);
     }
     for _ in 0..2 {
-        scratch.run("dups d --script clean.sh").ends_with(0);
+        scratch.ok("dups d --script clean.sh");
     }
 }
 
@@ -117,7 +116,7 @@ fn hard_links_are_freed_with_the_last_name() {
     let (groups, totals) = dups(&scratch, "d --exact --script clean.sh");
     assert_eq!(groups, ["exact d/a d/b"]);
     assert_eq!(totals["exact_bytes_freed"], on_disk(&scratch.path("d/b")));
-    scratch.run("dups d --exact").ends_with(0).prints("  d/c  (the same file)\n");
+    scratch.ok("dups d --exact").prints("  d/c  (the same file)\n");
     run(&scratch, "clean.sh").ends_with(0).says(&["2 removed, 0 kept"]);
     assert!(!scratch.path("d/b").exists() && !scratch.path("d/c").exists());
     assert!(dups(&scratch, "d --exact").0.is_empty());
@@ -145,7 +144,7 @@ fn links_keep_owner_and_mode_unless_permitted() {
     };
     let inode = |name: &str| fs::metadata(scratch.path(name)).unwrap().ino();
     chmod("d/private", 0o600);
-    let ran = scratch.run("dups d --exact --link --script link.sh --json").ends_with(0);
+    let ran = scratch.ok("dups d --exact --link --script link.sh --json");
     let (groups, totals) = read(&ran);
     assert_eq!(groups, ["exact d/a d/b d/late"]);
     assert_eq!(totals["exact_bytes_freed"], 2 * on_disk(&scratch.path("d/b")));
@@ -154,7 +153,7 @@ fn links_keep_owner_and_mode_unless_permitted() {
     run(&scratch, "link.sh").ends_with(1).says(&["d/late: its owner or mode would change"]);
     assert_eq!(inode("d/a"), inode("d/b"));
     assert!(inode("d/late") != inode("d/a") && inode("d/private") != inode("d/a"));
-    scratch.run("dups d --exact --link --any-owner --script link.sh").ends_with(0);
+    scratch.ok("dups d --exact --link --any-owner --script link.sh");
     run(&scratch, "link.sh").ends_with(0).says(&["2 linked"]);
     assert!(inode("d/late") == inode("d/a") && inode("d/private") == inode("d/a"));
     scratch.run("dups d --link").ends_with(2);
@@ -164,7 +163,7 @@ fn links_keep_owner_and_mode_unless_permitted() {
 #[test]
 fn a_limit_counts_for_the_script_too() {
     let scratch = with_copies();
-    let ran = scratch.run("dups d --exact --limit 1 --script one.sh").ends_with(0);
+    let ran = scratch.ok("dups d --exact --limit 1 --script one.sh");
     ran.says(&["1 of 2 groups of exact copies (also in the script) shown"]);
     run(&scratch, "one.sh").ends_with(0).says(&["1 removed"]);
     assert_eq!(dups(&scratch, "d --exact").0.len(), 1);
@@ -179,7 +178,7 @@ fn a_script_for_power_shell_names_the_same_copies() {
         scratch.write(name, text(9, 0));
     }
     scratch.write("d/new\nline", text(9, 0));
-    scratch.run("dups d --script clean.ps1").ends_with(0);
+    scratch.ok("dups d --script clean.ps1");
     let script = fs::read_to_string(scratch.path("clean.ps1")).unwrap();
     let dir = fs::canonicalize(scratch.path("d")).unwrap();
     let dir = dir.display();
@@ -193,10 +192,10 @@ fn a_script_for_power_shell_names_the_same_copies() {
     assert!(script.contains(&format!("\n# Near-Copy '{dir}/one' '{dir}/one more' '")));
     assert!(script.contains("\nAdd-Type -TypeDefinition @'\nusing System.IO;\n"));
     assert!(script.ends_with("\nFinish\n"));
-    scratch.run("dups d --script clean.ps1 --link").ends_with(0);
+    scratch.ok("dups d --script clean.ps1 --link");
     let script = fs::read_to_string(scratch.path("clean.ps1")).unwrap();
     assert!(script.contains(&format!("\nLink-To '{dir}/one' '{dir}/one copy'\n")));
     // A script for the other language is no script of this one.
     fs::copy(scratch.path("clean.ps1"), scratch.path("clean.sh")).unwrap();
-    scratch.run("dups d --script clean.sh").ends_with(2).says(&["was not written by"]);
+    scratch.fails("dups d --script clean.sh", &["was not written by"]);
 }

@@ -37,7 +37,7 @@ impl Scratch {
 
     /// Keys and signatures of all documents, without times, which depend on the run.
     fn content(&self, index: &str) -> Vec<String> {
-        let exported = self.run(&format!("export {index} --out -")).ends_with(0);
+        let exported = self.ok(&format!("export {index} --out -"));
         let documents = exported.objects().into_iter().skip(1);
         let mut content: Vec<_> =
             documents.map(|one| format!("{} {}", one["key"], one["signature"])).collect();
@@ -78,7 +78,7 @@ fn a_signal_ends_add_while_it_waits_for_stdin() {
         let printed = ran.stderr.split("stored before that: ").nth(1).unwrap();
         let printed: String = printed.chars().take_while(|one| *one != ' ').collect();
         assert_eq!(printed.replace(',', "").parse(), Ok(stored), "{}", ran.stderr);
-        scratch.run("verify i").ends_with(0);
+        scratch.ok("verify i");
         let stats = scratch.run("stats i --json").objects();
         assert_eq!(stats[0]["changes_replayed"], 0, "it was closed: nothing is left to replay");
     }
@@ -107,8 +107,8 @@ fn a_second_signal_ends_at_once() {
     let ran = Ran::new(child.wait_with_output().unwrap()).ends_with(INTERRUPTED);
     drop(stdin);
     assert!(ran.stderr.contains("exited at once"), "{}", ran.stderr);
-    scratch.run("verify i").ends_with(0);
-    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    scratch.ok("verify i");
+    scratch.ok("add i --jsonl l.jsonl");
     assert_eq!(scratch.count("i"), 40_000);
 }
 
@@ -126,7 +126,7 @@ fn disturbed(scratch: &Scratch, arguments: &str, index: Option<&str>) -> usize {
             assert!(!ran.stderr.contains("error"), "{arguments}: {}", ran.stderr);
             interrupted += 1;
             if let Some(index) = index.filter(|index| scratch.path(index).exists()) {
-                scratch.run(&format!("verify {index}")).ends_with(0);
+                scratch.ok(&format!("verify {index}"));
             }
         }
         delay = delay * 3 / 2;
@@ -152,7 +152,7 @@ fn interrupted_writers_continue_to_the_same_result() {
         ("compact i", "compact w"),
         ("dedup l.jsonl --out o.jsonl", "dedup l.jsonl --out ow.jsonl"),
     ] {
-        scratch.run(whole).ends_with(0);
+        scratch.ok(whole);
         let names = [arguments, whole].map(|line| line.split(' ').nth(1).unwrap());
         let is_index = names[0] != names[1];
         let times = disturbed(&scratch, arguments, is_index.then_some(names[0]));
@@ -174,7 +174,7 @@ fn interrupted_writers_continue_to_the_same_result() {
     if let Some(ran) = again.filter(|ran| ran.status == INTERRUPTED) {
         ran.says(&["before that: ", "documents removed", "same command"]);
     }
-    scratch.run("verify i").ends_with(0);
+    scratch.ok("verify i");
     assert!(scratch.run("remove i --from keys").status < 2);
     assert_eq!(scratch.count("i"), 15_000);
 }
@@ -186,7 +186,7 @@ fn readers_that_are_interrupted_leave_nothing_behind() {
     }
     let scratch = Scratch::new();
     scratch.write("l.jsonl", lines(30_000));
-    scratch.run("add i --jsonl l.jsonl").ends_with(0);
+    scratch.ok("add i --jsonl l.jsonl");
     for arguments in [
         "pairs i --sort",
         "clusters i",
@@ -214,7 +214,7 @@ fn a_signal_ends_a_search_that_finds_no_pair() {
         |id| format!("{{\"id\":{id},\"text\":\"{common}{}\"}}\n", own(id).collect::<String>());
     scratch.write("lines.jsonl", (0..20_000).map(line).collect::<String>());
     let bands = "--hashes 32 --bands 32 --rows-per-band 1";
-    scratch.run(&format!("add i --jsonl lines.jsonl --shingles words:1 {bands}")).ends_with(0);
+    scratch.ok(&format!("add i --jsonl lines.jsonl --shingles words:1 {bands}"));
     for arguments in ["pairs i --threshold 0.99", "pairs i --threshold 0.99 --collapse"] {
         let began = std::time::Instant::now();
         let delay = Duration::from_secs(1);

@@ -62,8 +62,8 @@ fn tables_fit_the_terminal_and_are_whole_elsewhere() {
     for name in names {
         scratch.write(&format!("{folder}/{name}.txt"), licence("MIT"));
     }
-    scratch.run("add i docs").ends_with(0);
-    let piped = scratch.run("pairs i --sort").ends_with(0).stdout;
+    scratch.ok("add i docs");
+    let piped = scratch.ok("pairs i --sort").stdout;
     assert!(piped.contains(&format!("{folder}/first.txt")) && !piped.contains("..."), "{piped}");
     for columns in [200, 80, 40] {
         for arguments in ["pairs i --sort", "query i --key", "pairs i --json"] {
@@ -131,7 +131,7 @@ fn a_bar_is_only_where_it_can_be_seen() {
     // The bar is drawn when a line arrives after the first second. Several lines follow at
     // intervals, so that at least one of them arrives late enough, even if the start is slow.
     let again = format!("; sleep 0.3; echo '{line}'").repeat(7);
-    scratch.run("create i").ends_with(0);
+    scratch.ok("create i");
     let wait = format!("echo '{line}'; sleep 1.2; echo '{line}'{again}");
     let nearkin = env!("CARGO_BIN_EXE_nearkin");
     let whole = format!("-V; ({wait}) | {nearkin} add i --jsonl -");

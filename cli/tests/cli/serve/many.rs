@@ -70,7 +70,7 @@ fn documents_are_listed_in_pages_and_removed_by_prefix() {
 #[test]
 fn a_key_that_stays_is_listed_once_while_others_come_and_go() {
     let scratch = Scratch::new();
-    scratch.run("create i").ends_with(0);
+    scratch.ok("create i");
     let server = Server::start(&scratch, &[]);
     let mut client = server.connect();
     let text = |key: &str| format!("the text of {key} and nothing else");
@@ -112,8 +112,8 @@ fn pairs_and_clusters_are_those_of_the_command() {
         json!({"id": format!("d{number:03}"), "text": text}).to_string() + "\n"
     };
     scratch.write("lines.jsonl", (0..400).map(line).collect::<String>());
-    scratch.run("add i --jsonl lines.jsonl").ends_with(0);
-    let listed = |command: &str| scratch.run(command).ends_with(0).objects();
+    scratch.ok("add i --jsonl lines.jsonl");
+    let listed = |command: &str| scratch.ok(command).objects();
     let pairs = |objects: &[Value]| {
         let pair = |one: &Value| (one["a"].to_string(), one["b"].to_string());
         let found: BTreeMap<_, _> =
@@ -158,7 +158,7 @@ fn pairs_and_clusters_are_those_of_the_command() {
 #[test]
 fn a_client_that_does_not_read_blocks_no_other_and_no_shutdown() {
     let scratch = Scratch::new();
-    scratch.run("create i").ends_with(0);
+    scratch.ok("create i");
     let server = Server::start(&scratch, &["--timeout", "60"]);
     let mut client = server.connect();
     let same = |_: &str| "the same text in each of them, word for word".to_owned();
@@ -192,7 +192,7 @@ fn a_client_that_does_not_read_blocks_no_other_and_no_shutdown() {
 fn a_search_without_results_ends_with_its_client_or_server() {
     let scratch = Scratch::new();
     let bands = "--hashes 32 --bands 8 --rows-per-band 4";
-    scratch.run(&format!("create i --scheme external:made {bands}")).ends_with(0);
+    scratch.ok(&format!("create i --scheme external:made {bands}"));
     let server = Server::start(&scratch, &["--timeout", "60"]);
     let mut client = server.connect();
     for part in 0..6 {

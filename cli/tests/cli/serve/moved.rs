@@ -18,8 +18,8 @@ fn lines(name: &str, count: usize) -> String {
 }
 
 fn documents(scratch: &Scratch, index: &str) -> u64 {
-    scratch.run(&format!("verify {index}")).ends_with(0);
-    let stats = scratch.run(&format!("stats {index} --json")).ends_with(0);
+    scratch.ok(&format!("verify {index}"));
+    let stats = scratch.ok(&format!("stats {index} --json"));
     stats.objects()[0]["documents"].as_u64().unwrap()
 }
 
@@ -30,14 +30,14 @@ fn move_in_36_ways(scratch: &Scratch) {
     scratch.write("later.jsonl", lines("later", 3));
     for (act, inserts) in ACTS.into_iter().flat_map(|act| (0..12).map(move |count| (act, count))) {
         scratch.write("second.jsonl", lines("second", inserts));
-        scratch.run("add i --jsonl first.jsonl").ends_with(0);
+        scratch.ok("add i --jsonl first.jsonl");
         let server = Server::start(scratch, &[]);
         let mut client = server.connect();
         let document = json!({"text": licence("MIT")});
         client.ask("PUT", "/v1/documents/MIT", Some(&document)).has(201);
         fs::rename(scratch.path("i"), scratch.path("i.old")).unwrap();
-        scratch.run("create i").ends_with(0);
-        scratch.run("add i --jsonl second.jsonl").ends_with(0);
+        scratch.ok("create i");
+        scratch.ok("add i --jsonl second.jsonl");
         let more = match act {
             "write" => {
                 let document = json!({"text": licence("ISC")});
@@ -50,7 +50,7 @@ fn move_in_36_ways(scratch: &Scratch) {
             }
             _ => 1,
         };
-        scratch.run("add i --jsonl later.jsonl").ends_with(0);
+        scratch.ok("add i --jsonl later.jsonl");
         drop(client);
         server.stop();
         let found = (documents(scratch, "i"), documents(scratch, "i.old"));

@@ -60,7 +60,7 @@ fn a_key_of_another_tenant_is_refused_stored_or_not() {
 #[test]
 fn a_prefix_and_times_apply_before_the_limit() {
     let scratch = Scratch::new();
-    scratch.run("create i --threshold 0.3").ends_with(0);
+    scratch.ok("create i --threshold 0.3");
     let server = Server::start(&scratch, &[]);
     let mut client = server.connect();
     let text = "one two three four five six seven eight nine ten";
@@ -91,7 +91,7 @@ fn a_part_is_found_by_containment_and_verified_on_request() {
     for name in ["MIT", "JSON", "ISC", "Zlib"] {
         scratch.write(&format!("docs/{name}.txt"), licence(name));
     }
-    scratch.run("add i docs --threshold 0.2").ends_with(0);
+    scratch.ok("add i docs --threshold 0.2");
     let server = Server::start(&scratch, &["--texts"]);
     let mut client = server.connect();
     let whole = licence("MIT");
@@ -107,7 +107,7 @@ fn a_part_is_found_by_containment_and_verified_on_request() {
     assert_eq!((&first["key"], &first["exact_contained"]), (&json!("docs/MIT.txt"), &json!(1.0)));
     assert!(first["exact"].as_f64().unwrap() < 0.5);
     // A licence and its variant, compared as texts: the command says the same.
-    let ran = scratch.run("query i --key docs/MIT.txt --exact --at-least 0.5 --json").ends_with(0);
+    let ran = scratch.ok("query i --key docs/MIT.txt --exact --at-least 0.5 --json");
     let answer = ask(&mut client, &json!({"key": "docs/MIT.txt", "threshold": 0.5, "exact": true}));
     let printed: Vec<_> = ran.objects().iter().map(|found| found["exact"].clone()).collect();
     let found = answer["matches"].as_array().unwrap();
@@ -139,7 +139,7 @@ fn a_part_is_found_by_containment_and_verified_on_request() {
     server.stop();
     // Bands for 0.9 do not find parts, and the answer says so.
     let scratch = Scratch::new();
-    scratch.run("create i --threshold 0.9").ends_with(0);
+    scratch.ok("create i --threshold 0.9");
     let server = Server::start(&scratch, &[]);
     let answer = ask(&mut server.connect(), &json!({"text": third, "contained": 0.8}));
     assert!(answer["warning"].as_str().unwrap().contains("twice as long"), "{answer}");

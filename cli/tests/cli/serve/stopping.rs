@@ -17,7 +17,7 @@ fn text(writer: usize, number: u64) -> String {
 #[test]
 fn nothing_acknowledged_is_lost_by_a_kill() {
     let scratch = Scratch::new();
-    scratch.run("create i").ends_with(0);
+    scratch.ok("create i");
     let mut server = Server::start(&scratch, &[]);
     let acknowledged: Vec<_> = (0..6).map(|_| AtomicU64::new(0)).collect();
     thread::scope(|scope| {
@@ -68,7 +68,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
     let documents = client.ask("GET", "/v1/stats", None).has(200).json()["documents"].clone();
     assert!((stored..=stored + 6).contains(&documents.as_u64().unwrap()), "{stored} {documents}");
     server.stop();
-    scratch.run("verify i").ends_with(0);
+    scratch.ok("verify i");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_signal_ends_it_well_and_what_runs_is_finished() {
         assert!(ran.stdout.contains("stopped: ") && ran.stdout.contains("20,005 documents"));
         ran.says(&["stopping: finishing running requests"]);
         // The index was closed: no changes to replay.
-        let stats = scratch.run("stats i --json").ends_with(0).objects();
+        let stats = scratch.ok("stats i --json").objects();
         assert_eq!(stats[0]["documents"], 20_005);
         assert_eq!(stats[0]["memtable_documents"], 0);
     }

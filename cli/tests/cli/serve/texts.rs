@@ -46,8 +46,8 @@ fn a_file_outside_is_answered_like_one_that_does_not_exist() {
     let read = server.ask("GET", "/v1/texts/MIT.txt", None).has(200).json();
     assert_eq!(read["text"], licence("MIT"));
     server.stop();
-    scratch.run("serve i --texts --texts-root nowhere").ends_with(2).says(&["nowhere"]);
-    scratch.run("serve i --texts-root docs").ends_with(2).says(&["--texts"]);
+    scratch.fails("serve i --texts --texts-root nowhere", &["nowhere"]);
+    scratch.fails("serve i --texts-root docs", &["--texts"]);
 }
 
 /// `/proc/kmsg` is a regular file whose reader waits for the next message of the kernel.
