@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench accuracy` reads the corpora in the folder `NEARKIN_DATA` (default
 //! `../shared/data`). It prints one line per check with PASS or FAIL, writes
-//! the tables of `docs/reports/ACCURACY.md`, and exits with status 1 if a check failed. With `-- variants`, it
-//! writes only the table about texts that people consider equal.
+//! the tables of `docs/reports/ACCURACY.md`, and exits with status 1 if a check failed. With
+//! `-- variants`, it writes only the table about texts that people consider equal.
 
 #![expect(clippy::print_stdout, reason = "a program for people prints")]
 

@@ -34,10 +34,11 @@ const FORMS: [&str; 4] = [
      approved.\n\nFor the council,\n# #",
 ];
 /// Values that letters are filled in with. A number or a date is made of digits.
-const VALUES: &str = "Anna, Bertram, Clara, David, Emma, Felix, Greta, Henry, Ida, Jonas, Karen, Louis, Mary, \
-    Nils, Olga, Peter, Smith, Miller, Brown, Taylor, Carter, Baker, Fisher, Mason, Hill, \
-    Woods, Marsh, Reed, Lakeside, Hillford, Northam, Eastbrook, Westley, Ashton, Kingsbury, \
-    Millbank, four chairs, two lamps, a desk, six shelves";
+const VALUES: &str = "Anna, Bertram, Clara, David, Emma, Felix, Greta, Henry, Ida, Jonas, \
+    Karen, Louis, Mary, Nils, Olga, Peter, Smith, Miller, Brown, Taylor, \
+    Carter, Baker, Fisher, Mason, Hill, Woods, Marsh, Reed, Lakeside, \
+    Hillford, Northam, Eastbrook, Westley, Ashton, Kingsbury, Millbank, four \
+    chairs, two lamps, a desk, six shelves";
 /// One in so many documents has an edited copy.
 const COPIED: usize = 10;
 /// Edits of the copies. All of them leave most of the text as it is.

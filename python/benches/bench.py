@@ -57,8 +57,8 @@ def main() -> None:
     sketcher = nk.Sketcher(PARAMS, threads=1)
     items = nk.Sketcher(nk.Params(shingles="items"), threads=1)
 
-    def tell(name: str, seconds: float, count: int = rows) -> None:
-        print(f"{name:42} {count / seconds:12,.0f} a second", flush=True)
+    def tell(name: str, seconds: float) -> None:
+        print(f"{name:42} {rows / seconds:12,.0f} a second", flush=True)
 
     tell("sketch, one text a call", median(lambda: [sketcher.text(text) for text in texts]))
     tell("sketch, list[str]", median(lambda: sketcher.texts(texts)))

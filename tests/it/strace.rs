@@ -17,18 +17,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const CASES: usize = 24;
 
 /// The system calls to list and to inject faults into. Some exist only on some architectures.
-const CALLS: &str = "open openat mkdir mkdirat getdents64 flock statx newfstatat fstat lseek pread64 \
-    preadv2 pwrite64 read write fsync fdatasync sync_file_range ftruncate fallocate rename renameat \
-    renameat2 unlink unlinkat link linkat mmap madvise fadvise64";
+const CALLS: &str = "open openat mkdir mkdirat getdents64 flock statx newfstatat fstat lseek \
+    pread64 preadv2 pwrite64 read write fsync fdatasync sync_file_range ftruncate fallocate rename \
+    renameat renameat2 unlink unlinkat link linkat mmap madvise fadvise64";
 
 /// A fault in strace's syntax, and the calls that it applies to.
 const FAULTS: [(&str, &str); 7] = [
     ("signal=KILL", CALLS),
     (
         "error=EIO",
-        "open openat mkdir mkdirat getdents64 statx newfstatat fstat pread64 preadv2 pwrite64 read \
-         write fsync fdatasync sync_file_range ftruncate fallocate rename renameat renameat2 unlink \
-         unlinkat link linkat",
+        "open openat mkdir mkdirat getdents64 statx newfstatat fstat pread64 preadv2 pwrite64 \
+         read write fsync fdatasync sync_file_range ftruncate fallocate rename renameat renameat2 \
+         unlink unlinkat link linkat",
     ),
     (
         "error=ENOSPC",

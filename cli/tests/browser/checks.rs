@@ -54,8 +54,8 @@ pub(crate) fn page(browser: &mut Browser) {
 /// Focusable elements without an accessible name.
 fn unnamed(browser: &mut Browser) -> Vec<String> {
     let tree = browser.call("Accessibility.getFullAXTree", &json!({}));
-    let roles = "button link searchbox combobox slider table region navigation search heading textbox \
-                 image group";
+    let roles = "button link searchbox combobox slider table region navigation search heading \
+                 textbox image group";
     let roles: Vec<_> = roles.split(' ').collect();
     let nodes = tree["nodes"].as_array().unwrap().iter();
     let with_role = nodes.filter(|node| {

@@ -42,7 +42,8 @@ fn a_page_says_what_is_there() {
     assert_eq!(
         ran.fields().join(" "),
         "bytes bytes_free bytes_known clustered clusters clusters_shown copies documents \
-         documents_shown out pairs pairs_cut surplus texts_changed texts_missing texts_shown threshold"
+         documents_shown out pairs pairs_cut surplus texts_changed texts_missing texts_shown \
+         threshold"
     );
     assert_eq!(object["bytes"], fs::metadata(scratch.path("r.html")).unwrap().len());
     for (field, expected) in
