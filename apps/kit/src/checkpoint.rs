@@ -109,17 +109,22 @@ fn identity_of(path: &Path) -> Identity {
 pub fn store(path: &Path, state: &impl Serialize, synced: bool) -> Result<(), Failure> {
     let line = serde_json::to_string(state).map_err(|error| writing(path, &error.into()))?;
     let write = || {
-        let mut tmp = path.as_os_str().to_owned();
-        tmp.push(".tmp");
-        let mut file = scratch::create(tmp.as_ref())?;
+        let tmp = tmp_of(path);
+        let mut file = scratch::create(&tmp)?;
         writeln!(file, "{line}\n{:016x}", xxh3_64(line.as_bytes()))?;
         if synced {
             file.sync_all()?;
         }
-        scratch::rename(tmp.as_ref(), path)?;
+        scratch::rename(&tmp, path)?;
         if synced { sync_folder(path) } else { Ok(()) }
     };
     write().map_err(|error| writing(path, &error))
+}
+
+fn tmp_of(path: &Path) -> PathBuf {
+    let mut tmp = path.as_os_str().to_owned();
+    tmp.push(".tmp");
+    tmp.into()
 }
 
 /// Reads a checkpoint; `None` if the file is missing, torn or of another kind.
@@ -132,8 +137,10 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Deletes a checkpoint durably: even power loss does not bring it back.
+/// Deletes a checkpoint durably: even power loss does not bring it back. Also deletes what a crash
+/// left of writing it.
 pub fn remove(path: &Path) {
+    let _ = fs::remove_file(tmp_of(path));
     if fs::remove_file(path).is_ok() {
         // If the sync fails, the next write to the folder reports it.
         let _ = sync_folder(path);
@@ -174,7 +181,9 @@ mod tests {
         }
         fs::write(&path, vec![0; whole.len()]).unwrap();
         assert_eq!(load::<Vec<u64>>(&path), None);
+        fs::write(tmp_of(&path), "left by a crash").unwrap();
         remove(&path);
+        assert!(!tmp_of(&path).exists());
         remove(&path);
     }
 
