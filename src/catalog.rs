@@ -5,7 +5,7 @@
 //! redb works in memory only: a commit builds a database that holds one row, and publishes it like
 //! any other file (write, sync, rename over the previous file, sync the folder). The rename is the
 //! commit point. So the file never holds an older row that a damaged bit could bring back, and
-//! whoever opens the file reads one state.
+//! every process that opens the file reads one state.
 //!
 //! A temporary index is never opened again, so its catalog is the encoded row alone: building a
 //! database and reading it take longer than all else in a small one.
@@ -56,8 +56,7 @@ pub(crate) fn load_with_hash(storage: &dyn Storage, path: &Path) -> Result<(Row,
     };
     // Looked for after the file was read: the mark goes only when the file's name is durable.
     match storage.bytes_of(&names::commit_mark_of(path)) {
-        Ok(_) => planted!(CatalogNotSyncedAtOpen, Ok(()), storage.sync_dir(parent_of(path)))
-            .or_io("sync", path)?,
+        Ok(_) => storage.sync_dir(parent_of(path)).or_io("sync", path)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(crate::io_error("look beside", path, error)),
     }

@@ -145,7 +145,7 @@ fn seeded_crc(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     let mut seed = [0; 16];
     let (first, second) = seed.split_at_mut(8);
     first.copy_from_slice(&salt.to_le_bytes());
-    second.copy_from_slice(&planted!(CrcNotBoundToOffset, 0, offset).to_le_bytes());
+    second.copy_from_slice(&offset.to_le_bytes());
     let mut hasher = crc32fast::Hasher::new_with_initial(crc32fast::hash(&seed));
     hasher.update(bytes);
     hasher.finalize()
@@ -159,7 +159,7 @@ pub(crate) enum LoggedOperation<'a> {
 }
 
 /// Length of the fixed fields of an operation, before signature, key and payload.
-const OPERATION_HEAD_BYTES: usize = 20;
+pub(crate) const OPERATION_HEAD_BYTES: usize = 20;
 
 /// Builds a record. The bytes are built in place and not copied again.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@
 //! | `files` | opening, closing, copies, shards: whole folders of an index |
 //! | `maintain` | what is due, and the threads that do it |
 //! | `write` | batches, their plan, admission: how a change comes in |
-//! | `merge` | how segments are born |
+//! | `merge` | how changes become durable: syncs, and how segments are born |
 //! | `read` | queries, pairs and clusters over one snapshot |
 //! | `state` | the data that all calls share, and its locks |
 //!
-//! Start reading with `write/write_path.rs`, `read/query.rs` and `state/merging.rs`.
+//! Start reading with `write/write_path.rs`, `read/query.rs` and `merge/merging.rs`.
 
 mod doors;
 mod files;

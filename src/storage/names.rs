@@ -31,8 +31,6 @@ const COMMIT_MARK: &str = "commit";
 const CATALOG: &str = "catalog.redb";
 const PARAMETERS: &str = "parameters";
 const MANIFEST: &str = "manifest";
-/// Checkpoint file of the command line; not part of the index.
-const ADDING: &str = "adding";
 
 /// The paths of an index.
 #[derive(Debug, Clone)]
@@ -59,11 +57,6 @@ impl Names {
 
     pub(crate) fn catalog(&self) -> PathBuf {
         self.root.join(CATALOG)
-    }
-
-    /// Checkpoint of an interrupted `nearkin add`. The engine never reads it.
-    pub(crate) fn adding(&self) -> PathBuf {
-        self.root.join(ADDING)
     }
 
     pub(crate) fn wal_dir(&self) -> PathBuf {
@@ -119,17 +112,10 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 /// crash. Other `*.tmp` files are not ours and must not be deleted.
 pub(crate) fn is_tmp(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(whole, ending)| {
-        let root = [CATALOG, PARAMETERS, ADDING].contains(&whole);
+        let root = [CATALOG, PARAMETERS].contains(&whole);
         ending == TMP && (root || parse(whole).is_some())
             || ending == COMMIT_MARK && whole == CATALOG
     })
-}
-
-/// Whether a name belongs to a cache of the command line (`nearkin mirror`). The engine ignores
-/// such files.
-pub(crate) fn is_cache(name: &str) -> bool {
-    let name = name.strip_suffix(".tmp").unwrap_or(name);
-    matches!(name, "mirror.skipped" | "mirror.mounts")
 }
 
 /// Whether a name belongs to a manifest that was not published yet (see [`Names::manifest_tmp`]).
@@ -182,9 +168,7 @@ mod tests {
         for name in ["", "7.seg", "+000000007.seg", "0000000007.sega", "0000000007.seg.tmp", "a"] {
             assert_eq!(parse(name), None, "{name}");
         }
-        assert!(
-            is_tmp("catalog.redb.tmp") && is_tmp("catalog.redb.commit") && is_tmp("adding.tmp")
-        );
+        assert!(is_tmp("catalog.redb.tmp") && is_tmp("catalog.redb.commit"));
         for name in
             ["notes.tmp", "notes.commit", "tmp", ".tmp", "7.seg.tmp", "0000000007.seg.tmp.tmp"]
         {

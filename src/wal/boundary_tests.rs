@@ -7,7 +7,6 @@ use super::tests::{
 use super::*;
 use crate::ErrorKind;
 use crate::storage::names::{Ending, Names};
-use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::{Fault, FaultKind, Sim};
 
 /// A log that claims to have this length. Its file is the one that `new_log` made.
@@ -228,11 +227,6 @@ fn an_idle_record_of_another_change_ends_the_log() {
         let taken = tail.read(Believe::Whole, Look::Quick, SIGNATURE_BYTES).expect("a torn tail");
         assert_eq!(taken.changes(SIGNATURE_BYTES).count(), 1);
     }
-}
-
-#[test]
-fn a_log_that_goes_on_after_it_is_caught() {
-    assert_caught(Bug::IdleUnchecked, an_idle_record_of_another_change_ends_the_log);
 }
 
 /// A lost write leaves zeros where a header was. A quick look takes them for the end of the log; a

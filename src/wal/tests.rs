@@ -6,29 +6,6 @@ use crate::format::wal::LoggedOperation;
 use crate::storage::names::{Ending, Names};
 use crate::testing::sim::{Fault, FaultKind, Sim};
 
-impl Wal {
-    /// For the planted bug `AppendAfterTornTail`: opens a recovered log for appending, after its
-    /// last byte that is not zero.
-    pub(crate) fn resume(
-        storage: &dyn Storage,
-        path: &Path,
-        identity: &WalIdentity,
-        replay: &Records,
-    ) -> io::Result<Self> {
-        let used = replay.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
-        let end = RECORDS_BEGIN + wide(used.next_multiple_of(RECORD_ALIGN));
-        let file = storage.open(path, OpenMode::ReadWrite)?;
-        file.sync()?;
-        let (salt, length) = (identity.salt, identity.length);
-        Ok(Self { file, path: path.to_path_buf(), salt, length, end })
-    }
-}
-
-/// Whether a write failed because the disk is full.
-pub(super) fn is_full(written: &io::Result<()>) -> bool {
-    written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::StorageFull)
-}
-
 pub(super) const SIGNATURE_BYTES: usize = 16;
 
 pub(super) fn identity(number: u64) -> WalIdentity {

@@ -4,16 +4,17 @@ use crate::index::files::copy::backup;
 use crate::index::files::{folder, inspect, open};
 use crate::index::maintain::background::Background;
 use crate::index::maintain::{removal, steps};
+use crate::index::merge::commit;
 use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::read::{Maintained, Progress, Stats, Verification};
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Here};
 use crate::index::state::key::Key;
 use crate::index::state::options::Options;
 use crate::index::state::versions::Snapshot;
-use crate::index::write::admit::{Admission, Admit, Newcomer};
+use crate::index::write::admit::{self, Admission, Admit, Newcomer};
 use crate::index::write::batch::{Batch, Outcome, Written};
+use crate::index::write::write_path;
 use crate::storage::Storage;
 use crate::{Error, ErrorKind, Params, Result, Signature, Sketcher};
 use std::borrow::Borrow;
@@ -107,22 +108,7 @@ impl Index {
         params: &Params,
         options: Options,
     ) -> Result<Self> {
-        let index = match Self::open(&dir, options.clone()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                match Self::create(&dir, params, options.clone()) {
-                    // Another caller has created the index since the check.
-                    Err(error) if error.kind() == ErrorKind::Exists => Self::open(&dir, options)?,
-                    created => return created,
-                }
-            }
-            opened => opened?,
-        };
-        let differences = index.params().differences(params);
-        if differences.is_empty() {
-            return Ok(index);
-        }
-        let what = format_args!("the index has other parameters: {}", differences.join("; "));
-        Err(Error::about(ErrorKind::Mismatch, dir.as_ref(), what))
+        Self::start(open::open_or_create(&Core::disk(), dir.as_ref(), params, options)?)
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a disk is made for the call")]
@@ -225,7 +211,7 @@ impl Index {
     ///
     /// Those of [`Index::insert`].
     pub fn remove_before(&self, time: u64) -> Result<u64> {
-        self.check_of_documents()?;
+        write_path::refuse_passages(&self.core)?;
         removal::remove_before(&*self.here()?, time)
     }
 
@@ -238,13 +224,13 @@ impl Index {
     /// [`Options::batch_bytes_max`], or if the stored payloads that it keeps take more than 256
     /// MiB.
     pub fn write(&self, batch: impl Borrow<Batch>) -> Result<Written> {
-        self.check_of_documents()?;
+        write_path::refuse_passages(&self.core)?;
         self.write_to_any(batch.borrow())
     }
 
     /// Writes a batch to an index of documents or of passages.
     pub(crate) fn write_to_any(&self, batch: &Batch) -> Result<Written> {
-        steps::write(&*self.here()?, batch)
+        self.writing(|core| write_path::write(core, batch))
     }
 
     /// Inserts a document unless a stored document is too similar. Search and insert are one atomic
@@ -287,8 +273,16 @@ impl Index {
         newcomers: &[Newcomer<'_>],
         admit: &Admit<'_>,
     ) -> Result<Vec<Admission>> {
-        self.check_of_documents()?;
-        steps::admit_all(&*self.here()?, newcomers, admit)
+        write_path::refuse_passages(&self.core)?;
+        self.writing(|core| admit::admit_all(core, newcomers, admit))
+    }
+
+    /// Writes, and then does the maintenance that the write made due.
+    fn writing<T>(&self, write: impl FnOnce(&Core) -> Result<T>) -> Result<T> {
+        let core = self.here()?;
+        let written = write(&core)?;
+        steps::after_write(&core);
+        Ok(written)
     }
 
     /// Gives access to the core during a call. Returns an error after a shutdown, and in a forked
@@ -297,17 +291,6 @@ impl Index {
         commit::refuse_in_child(&self.core)?;
         commit::refuse_if_shut_down(&self.core)?;
         Ok(Here(&self.core))
-    }
-
-    /// Refuses to write a single document to a passage index, where one text consists of several
-    /// documents.
-    fn check_of_documents(&self) -> Result<()> {
-        match self.core.params.passages() {
-            None => Ok(()),
-            Some(windows) => Err(Error::invalid(format!(
-                "the index is of passages ({windows}): write to it through PassageIndex"
-            ))),
-        }
     }
 
     /// Makes every write before the call durable, whatever the durability of the handle; returns

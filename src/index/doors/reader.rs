@@ -2,12 +2,11 @@
 
 use crate::index::files::copy::backup;
 use crate::index::files::follow::{self, Follower};
-use crate::index::files::{folder, inspect, sharded};
+use crate::index::files::inspect;
 use crate::index::read::{Progress, Snapshot, Stats, Verification};
 use crate::index::state::core::Core;
 use crate::index::state::options::Options;
 use crate::storage::Storage;
-use crate::storage::names::Names;
 use crate::sync::{Arc, Mutex, PoisonError, RwLock};
 use crate::{Params, Result, Sketcher};
 use std::fmt;
@@ -85,12 +84,7 @@ impl Reader {
         reason = "called as that of an index, which keeps them"
     )]
     pub(crate) fn open_on(storage: Arc<dyn Storage>, dir: &Path, options: Options) -> Result<Self> {
-        let (core, follower) = if folder::is_sharded(&*storage, &Names::new(dir))? {
-            (sharded::open(&storage, dir, &options)?, None)
-        } else {
-            let (core, follower) = follow::open(&storage, dir, &options)?;
-            (core, Some(follower))
-        };
+        let (core, follower) = follow::open_any(&storage, dir, &options)?;
         let (params, snapshot) = (Arc::clone(&core.params), core.snapshot());
         let current = RwLock::new(CurrentCore { core: Arc::new(core), snapshot });
         Ok(Self { params, current, follower: Mutex::new(follower) })
@@ -138,10 +132,7 @@ impl Reader {
     pub fn refresh(&self) -> Result<bool> {
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         let CurrentCore { mut core, snapshot } = self.current();
-        let refreshed = match &mut *follower {
-            Some(follower) => follower.refresh(&mut core),
-            None => sharded::refresh(&mut core),
-        };
+        let refreshed = follow::refresh_any(&mut follower, &mut core);
         let next = core.snapshot();
         let is_later = next.change() > snapshot.change();
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);

@@ -6,10 +6,10 @@
 //! leaves files that are not listed.
 
 use super::copy::Imported;
+use crate::index::merge::commit;
 use crate::index::merge::draft::{Draft, open_built};
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::parameters::shape_of;
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{LiveSegment, Snapshot};
 use crate::segment::Bits;
@@ -47,14 +47,11 @@ pub(crate) fn adopt_from(
     }
     let mut writer = core.writer();
     // After this flush there is no WAL, so the commit below is the whole change.
-    planted!(AdoptedOverLog, (), flush::flush_locked(core, &mut writer, NextWal::None)?);
+    flush::flush_locked(core, &mut writer, NextWal::None)?;
     commit::refuse_if_stopped(core)?;
     let before = core.applied(&writer);
     let plan = AdoptionPlan::new(&before, &copied, how)?;
     let imported = plan.imported;
-    planted!(AdoptedInTwo => {
-        crate::index::tests::planted::list_early(core, &mut writer, &copied)?;
-    });
     let draft = draft_adopted(core, &mut writer, &copied, &plan)?;
     let (change, documents) = (writer.change, writer.documents);
     writer.change += 1;
@@ -92,9 +89,6 @@ pub(crate) fn draft_adopted(
     plan: &AdoptionPlan,
 ) -> Result<Draft> {
     let mut draft = Draft::new(core, writer);
-    planted!(AdoptedInTwo => {
-        crate::index::tests::planted::forget_early(&mut draft, copied);
-    });
     flush::draft_dying(core, writer, &mut draft, &plan.dying)?;
     for (live, dead) in copied.iter().zip(&plan.superseded) {
         draft.adopt(live);
@@ -153,7 +147,7 @@ impl AdoptionPlan {
 
     /// Appends the plan for the segments that follow.
     pub(crate) fn extend(&mut self, next: Self) {
-        planted!(ReplacedForgotten, (), self.dying.extend(next.dying));
+        self.dying.extend(next.dying);
         self.superseded.extend(next.superseded);
         self.imported.inserted += next.imported.inserted;
         self.imported.replaced += next.imported.replaced;
@@ -163,7 +157,6 @@ impl AdoptionPlan {
 /// For each segment, the documents whose keys also occur in a later segment.
 fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
     let mut dead: Vec<Option<Bits>> = copied.iter().map(|_| None).collect();
-    planted!(SupersededAdopted => return Ok(dead));
     if copied.len() < 2 {
         return Ok(dead);
     }

@@ -33,6 +33,15 @@ pub(crate) fn refuse_existing(storage: &dyn Storage, dir: &Path, own: Option<&Lo
     Ok(())
 }
 
+/// Returns an error unless the folder is missing or empty.
+pub(crate) fn refuse_filled(storage: &dyn Storage, dir: &Path) -> Result<()> {
+    if list_if_any(storage, dir)?.is_some_and(|entries| !entries.is_empty()) {
+        let what = "not empty; name a new folder";
+        return Err(Error::about(ErrorKind::Invalid, dir, what));
+    }
+    Ok(())
+}
+
 /// Whether the folder has an index. If there are files but no catalog, the index has lost its
 /// catalog, or it is being created: then another process holds the lock.
 fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<bool> {
@@ -52,15 +61,16 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
         Err(error) => return Err(crate::io_error("read", dir, error)),
     };
     let is = |entry: &DirEntry, path: PathBuf| path.file_name().is_some_and(|n| n == &*entry.name);
-    if entries.iter().any(|entry| is(entry, names.catalog())) {
+    let has = |path: PathBuf| entries.iter().any(|entry| is(entry, path.clone()));
+    if has(names.catalog()) {
         return Ok(true);
     }
-    for entry in &entries {
+    // An index was here: other names belong to programs that keep files beside it.
+    let was_index = has(names.lock()) && has(names.parameters());
+    for entry in entries.iter().filter(|_| !was_index) {
         let ours = is(entry, names.lock())
             || is(entry, names.parameters())
-            || is(entry, names.adding())
             || names::is_tmp(&entry.name)
-            || names::is_cache(&entry.name)
             || (entry.is_dir && is(entry, names.wal_dir()))
             || (entry.is_dir && is(entry, names.segments_dir()))
             || (entry.is_dir && is(entry, names.manifest_dir()));
@@ -72,7 +82,6 @@ fn is_index(storage: &dyn Storage, dir: &Path, own: Option<&Lock>) -> Result<boo
             )));
         }
     }
-    planted!(SweepWithoutCatalog => return Ok(false));
     for folder in [names.wal_dir(), names.segments_dir()] {
         let numbered = list_if_any(storage, &folder)?.unwrap_or_default();
         if let Some(entry) = numbered.iter().find(|entry| names::parse(&entry.name).is_some()) {

@@ -3,10 +3,10 @@
 use crate::format::bytes::{index, wide};
 use crate::index::files::folder::list_if_any;
 use crate::index::files::{follow, sharded};
+use crate::index::merge::commit;
 use crate::index::merge::parameters;
 use crate::index::read::locate::locate_all;
 use crate::index::read::{Progress, ProgressReport, Stats, Verification};
-use crate::index::state::commit;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::segment::Watch;

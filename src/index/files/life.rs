@@ -2,9 +2,10 @@
 
 use crate::Result;
 use crate::format::catalog::Row;
+use crate::index::maintain::background::Background;
+use crate::index::merge::commit;
 use crate::index::merge::compaction;
 use crate::index::merge::flush::{self, NextWal};
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Options;
 use crate::index::state::versions::State;
@@ -12,13 +13,36 @@ use crate::memtable::Memtable;
 use crate::storage::OpenMode;
 use crate::storage::lock::LockLost;
 use crate::storage::names::Ending;
+use crate::sync::atomic::Ordering;
 use crate::sync::{Arc, PoisonError, thread};
 
 /// Length of the log of a tiny index: room for about fifty documents.
 const TINY_LOG_BYTES: u64 = 16 << 10;
 
+/// Closes the index of a handle that is about to be dropped. See [`crate::Index::close`].
+pub(crate) fn close(core: &Core, background: &Background) -> Result<()> {
+    commit::refuse_in_child(core)?;
+    if core.shut_down.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    background.stop();
+    let closed = close_locked(core, &mut core.writer());
+    core.events.deliver();
+    closed
+}
+
+/// Closes the index under its handles. See [`crate::Index::shutdown`].
+pub(crate) fn shut_down(core: &Core, background: &Background) -> Result<()> {
+    commit::refuse_in_child(core)?;
+    core.shut_down.store(true, Ordering::Release);
+    background.stop();
+    let closed = close_and_release(core);
+    core.events.deliver();
+    closed
+}
+
 /// Closes the index, and releases everything that no snapshot or query holds.
-pub(crate) fn shut_down(core: &Core) -> Result<()> {
+fn close_and_release(core: &Core) -> Result<()> {
     let mut compaction = compaction::compaction(core);
     let _expiry = core.expiry.lock().unwrap_or_else(PoisonError::into_inner);
     let mut writer = core.writer();

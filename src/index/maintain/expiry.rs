@@ -4,7 +4,7 @@
 //! same path as every other change.
 
 use crate::Result;
-use crate::index::state::commit;
+use crate::index::merge::commit;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
 use crate::index::state::expiry_queue::Expiry;

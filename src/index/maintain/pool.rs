@@ -301,7 +301,7 @@ impl Pool {
                 self.woken.notify_all();
             }
         }
-        // No wakeup is lost with this thread: whoever removed the member woke all threads, and none
+        // No wakeup is lost with this thread: the removal of the member woke all threads, and none
         // waits again while there are more of them than members.
         state.threads -= 1;
     }

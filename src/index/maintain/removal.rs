@@ -9,6 +9,7 @@ use crate::index::state::core::Core;
 use crate::index::state::key::Key;
 use crate::index::state::versions::Place;
 use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome, RECORD_BYTES};
+use crate::index::write::write_path;
 
 /// Removes all documents whose keys have this prefix, in one change if they fit into one batch.
 /// See [`crate::Index::remove_prefix`].
@@ -28,7 +29,9 @@ pub(crate) fn remove_prefix(core: &Core, prefix: &[u8]) -> Result<u64> {
             some.iter().map(|key| Operation::Remove { key: key.as_bytes() }).collect();
         // Called even if there are no operations, because it also waits for the sync: the
         // number of removed documents depends on changes that may not be durable yet.
-        removed += steps::write_checked(core, &operations)?.count(Outcome::Removed);
+        let written = write_path::write_checked(core, &operations)?;
+        steps::after_write(core);
+        removed += written.count(Outcome::Removed);
         if keys.peek().is_none() {
             return Ok(removed);
         }

@@ -2,16 +2,14 @@
 
 use crate::format::wal::{RecordBuilder, RecordKind};
 use crate::index::maintain::expiry;
+use crate::index::merge::commit;
 use crate::index::merge::flush::{self, NextWal};
 use crate::index::merge::{compaction, cover};
 use crate::index::read::Maintained;
-use crate::index::state::commit;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
 use crate::index::state::group::Mark;
 use crate::index::state::options::Maintenance;
-use crate::index::write::admit::{self, Admission, Admit, Newcomer, VerifiedAdmit, verify};
-use crate::index::write::batch::{Batch, Operation, Written};
 use crate::index::write::write_path;
 use crate::wal::Reserve;
 use crate::{Error, Result};
@@ -73,42 +71,6 @@ fn advance_merges(core: &Core, quiet: Option<u64>) -> Result<Maintained> {
     })
 }
 
-/// Writes a batch. See [`crate::Index::write`].
-pub(crate) fn write(core: &Core, batch: &Batch) -> Result<Written> {
-    let written = write_path::write(core, batch)?;
-    after_write(core);
-    Ok(written)
-}
-
-/// Writes operations that were already checked and have their times.
-pub(crate) fn write_checked(core: &Core, operations: &[Operation<'_>]) -> Result<Written> {
-    let written = write_path::write_checked(core, operations)?;
-    after_write(core);
-    Ok(written)
-}
-
-/// Decides on newcomers. See [`crate::Index::admit_all`].
-pub(crate) fn admit_all(
-    core: &Core,
-    newcomers: &[Newcomer<'_>],
-    admit: &Admit<'_>,
-) -> Result<Vec<Admission>> {
-    let admissions = admit::admit_all(core, newcomers, admit)?;
-    after_write(core);
-    Ok(admissions)
-}
-
-/// Decides on newcomers by the documents themselves. See [`crate::Index::admit_verified`].
-pub(crate) fn admit_verified(
-    core: &Core,
-    newcomers: &[Newcomer<'_>],
-    admit: &mut VerifiedAdmit<'_, '_>,
-) -> Result<Vec<Admission>> {
-    let admissions = verify::admit_verified(core, newcomers, admit)?;
-    after_write(core);
-    Ok(admissions)
-}
-
 /// Makes all earlier writes durable, and lets readers see them. See [`crate::Index::sync`].
 pub(crate) fn sync(core: &Core) -> Result<u64> {
     let change = commit::sync_all(core)?;
@@ -116,9 +78,9 @@ pub(crate) fn sync(core: &Core) -> Result<u64> {
     Ok(change)
 }
 
-/// Runs after a write: does a maintenance step on the writing thread, or wakes the background
-/// thread, or neither. If the step fails, the write is complete all the same; `stats` reports
-/// the failure.
+/// Every call that writes ends with this: does a maintenance step on the writing thread, or wakes
+/// the background thread, or neither. If the step fails, the write is complete all the same;
+/// `stats` reports the failure.
 pub(crate) fn after_write(core: &Core) {
     match core.options.maintenance {
         // The background thread cannot keep up: the writer waits for the running step and does

@@ -7,16 +7,14 @@
 
 use super::policy;
 use crate::format::bytes::wide;
+use crate::index::merge::commit;
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
+use crate::index::merge::running::{deaths_above_floor, deaths_since, ranks};
 use crate::index::merge::{flush, parameters};
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
-use crate::index::state::merging::Input;
-use crate::index::state::running::{Compaction, Source, deaths_above_floor, deaths_since, ranks};
+use crate::index::state::running::{Compaction, Input, Source};
 use crate::index::state::versions::LiveSegment;
-#[cfg(test)]
-use crate::index::tests::planted::with_late;
 use crate::memtable::Step;
 use crate::segment::Bits;
 use crate::sync::{Arc, MutexGuard, PoisonError, TryLockError};
@@ -121,13 +119,7 @@ pub(crate) fn compact_all(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
     match try_compact_all(core, progress) {
-        Err(error)
-            if planted!(
-                SpareKept,
-                false,
-                flush::gave_up_spare(core, &mut core.writer(), &error)
-            ) =>
-        {
+        Err(error) if flush::gave_up_spare(core, &mut core.writer(), &error) => {
             try_compact_all(core, progress)?;
         }
         compacted => compacted?,
@@ -223,7 +215,6 @@ fn advance(core: &Core, slot: &mut Option<Compaction>) -> Result<bool> {
 
 fn abandon(core: &Core, slot: &mut Option<Compaction>) {
     *slot = None;
-    planted!(InputsLeftMarked => return);
     core.writer().merging.clear();
 }
 
@@ -241,8 +232,12 @@ fn end(core: &Core, compaction: Compaction) -> Result<()> {
         draft.drop_segment(input.number());
     }
     if let Some(built) = built {
-        let carried = &planted!(LateDeathsCommitted, with_late(carried, &deaths), carried);
-        let output = draft_output(core, &mut writer, &mut draft, built, carried)?;
+        let dead = planted!(
+            LateDeathsCommitted,
+            deaths.iter().map(|(ordinal, _)| *ordinal).chain(carried).collect(),
+            carried
+        );
+        let output = draft_output(core, &mut writer, &mut draft, built, &dead)?;
         if let Some(output) = output {
             // No reader knows the number of the new segment yet, so none can look these deaths
             // up too early. Readers of the new state find them.

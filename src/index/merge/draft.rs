@@ -6,7 +6,7 @@
 
 use crate::format::catalog::{Listed, Row, SegmentEntry, WalEntry};
 use crate::index::state::core::{Core, Writer};
-use crate::index::state::merging::{Input, Merge};
+use crate::index::state::running::{Input, Merge};
 use crate::index::state::versions::{HeldDead, HeldFile, LiveSegment, State};
 use crate::memtable::Memtable;
 use crate::segment::{Bits, Builder, Dead, Segment, write_dead};
@@ -128,9 +128,6 @@ impl Draft {
     /// the last state that holds them. After an `Io` error nothing has changed.
     pub(crate) fn commit(self, core: &Core, writer: &mut Writer) -> Result<()> {
         let row = Row { floor: self.floor, wal: self.wal, ..self.row(writer) };
-        planted!(InputsDeletedEarly => {
-            self.dropped.iter().for_each(|file| drop(core.storage.remove(&file.path)));
-        });
         if let Err(error) = writer.catalog.commit(row) {
             if error.kind() != ErrorKind::Io {
                 // It is unknown whether the catalog lists the new files. So they must stay, and no

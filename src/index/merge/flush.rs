@@ -5,12 +5,12 @@ use super::{cover, policy};
 use crate::format::bytes::wide;
 use crate::format::catalog::WalEntry;
 use crate::format::wal::RECORDS_BEGIN;
+use crate::index::merge::commit;
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
 use crate::index::merge::parallel_tables::Births;
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::event::Event;
-use crate::index::state::merging::Input;
+use crate::index::state::running::Input;
 use crate::index::state::versions::Snapshot;
 use crate::memtable::Memtable;
 use crate::segment::Bits;
@@ -86,10 +86,6 @@ pub(crate) fn make_room(
     reserve: Reserve,
 ) -> Result<bool> {
     let Some(wal) = &writer.wal else {
-        planted!(TailNotFlushed => {
-            let next = NextWal::Ready { record_bytes, reserve };
-            return flush_locked(core, writer, next).map(|()| true);
-        });
         return begin_wal(core, writer, record_bytes, reserve).map(|()| false);
     };
     let fits = wal.has_room(record_bytes, Reserve::Kept);
@@ -173,7 +169,6 @@ fn try_flush(core: &Core, writer: &mut Writer, next: NextWal) -> Result<()> {
     commit::await_durable(core, writer.change)?;
     let begun = core.events.now();
     let before = core.applied(writer);
-    planted!(FloorBeforeSegment => crate::index::tests::planted::move_floor(core, writer)?);
     let mut draft = draft_of(core, writer, &before)?;
     draft.memtable = Arc::new(next_memtable(core, writer, &before));
     draft.floor = writer.change;
@@ -340,7 +335,6 @@ fn create_wal_of(
     let spare = writer.spare.take().map(|spare| core.names.numbered(spare, Ending::Free));
     let path = core.names.numbered(number, Ending::Wal);
     let wal = Wal::create(&*core.storage, &path, spare.as_deref(), &identity)?;
-    planted!(RecordBeforeListed => crate::index::tests::planted::record_early(&wal, &identity));
     Ok((wal, entry))
 }
 
@@ -353,9 +347,6 @@ pub(crate) fn commit_with_wal(
 ) -> Result<()> {
     let old_number = writer.catalog.row().wal.map(|entry| entry.number);
     let segments = writer.catalog.row().segments.clone();
-    planted!(WalRetiredEarly => if let Some(number) = old_number {
-        retire_wal(core, writer, number);
-    });
     if let Err(error) = draft.commit(core, writer) {
         if error.kind() == ErrorKind::Io
             && let Some(wal) = &wal

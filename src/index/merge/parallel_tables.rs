@@ -7,7 +7,8 @@
 use crate::Result;
 use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
-use crate::index::state::merging::{Merge, run};
+use crate::index::merge::merging::run;
+use crate::index::state::running::Merge;
 use crate::memtable::Memtable;
 use crate::segment::{Need, Rebuild, Run, Shape};
 use crate::sync::{mpsc, thread};

@@ -3,7 +3,7 @@
 
 use crate::format::catalog::Row;
 use crate::format::header::{FileHeader, FileKind};
-use crate::index::state::commit;
+use crate::index::merge::commit;
 use crate::index::state::core::Core;
 use crate::segment::Shape;
 use crate::storage::names::{self, Names};

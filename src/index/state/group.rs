@@ -1,7 +1,7 @@
 //! Group commit: which changes are applied, durable and visible; and poisoning.
 //!
-//! Holds the WAL's file only to sync it, and knows nothing else of the index; `commit.rs` does the
-//! syncs. Lock order: writer, then this lock, then the view.
+//! Holds the WAL's file only to sync it, and knows nothing else of the index; `merge/commit.rs`
+//! decides when to sync. Lock order: writer, then this lock, then the view.
 
 use super::event::{Event, Events};
 use crate::storage::File;
@@ -11,11 +11,6 @@ use crate::{Error, ErrorKind};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-
-/// Upper bound of the back-off: the number of syncs that skip the group wait after a timeout.
-/// Without a back-off, one steady writer beside three that write every 2 ms gets up to a quarter
-/// fewer inserts done.
-const SKIPPED_MAX: u32 = 64;
 
 /// A place in the stream of changes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -118,29 +113,6 @@ pub(in crate::index) struct Gathering {
     /// The back-off: syncs left that skip the group wait, and the length of the last back-off.
     pub(in crate::index) skipped: u32,
     pub(in crate::index) skipped_last: u32,
-}
-
-impl Gathering {
-    /// Whether fewer writers have arrived than expected.
-    pub(in crate::index) fn lacks_some(&self) -> bool {
-        self.arrived < self.expected
-    }
-
-    /// Starts a sync for all arrived writers, and returns their number.
-    pub(in crate::index) fn begin(&mut self) -> usize {
-        if !self.lacks_some() {
-            self.skipped_last = 0;
-        }
-        self.kept = false;
-        std::mem::take(&mut self.arrived)
-    }
-
-    /// The group wait timed out: the next syncs skip it, each time twice as many as the last time.
-    pub(in crate::index) fn give_up(&mut self) {
-        self.kept = false;
-        self.skipped_last = (2 * self.skipped_last).clamp(1, SKIPPED_MAX);
-        self.skipped = self.skipped_last;
-    }
 }
 
 impl Group {

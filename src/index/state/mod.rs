@@ -1,17 +1,14 @@
-//! The floor of shared state: the data of an open index, its locks, and how a change becomes
-//! durable.
+//! The floor of shared state: the data of an open index, and its locks.
 //!
 //! Knows the log, the memtable, segments and the catalog; knows no call of a user. It opens no
 //! file: the files it holds were opened above.
 
-pub(super) mod commit;
 pub(super) mod core;
 pub(super) mod event;
 pub(super) mod excerpt;
 pub(super) mod expiry_queue;
 pub(super) mod group;
 pub(super) mod key;
-pub(super) mod merging;
 pub(super) mod options;
 pub(super) mod recovery;
 pub(super) mod running;

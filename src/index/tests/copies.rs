@@ -6,7 +6,6 @@ use crate::index::state::options::{Maintenance, Options};
 use crate::storage::Storage;
 use crate::storage::lock::Lock;
 use crate::storage::names::Names;
-use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::{Fault, FaultKind, Moment, Sim};
 use crate::{Batch, ErrorKind, Index, Params, ReadMode, Reader, Signature};
 use nearkin_sketch::engine::signature_from_parts;
@@ -429,12 +428,6 @@ fn a_reader_does_not_go_back_to_an_older_copy_of_its_index() {
     assert!(!reader.refresh().expect("it is a sound index"));
     assert_eq!(reader.change(), older + 1);
     assert_eq!(answers(&reader.snapshot()), expected, "what was open stays readable");
-}
-
-#[test]
-fn a_reader_that_goes_back_is_caught() {
-    let test = a_reader_does_not_go_back_to_an_older_copy_of_its_index;
-    assert_caught(Bug::ReaderGoesBack, test);
 }
 
 #[test]

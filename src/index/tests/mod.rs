@@ -48,8 +48,6 @@ mod model;
 mod open;
 #[cfg(test)]
 mod payloads;
-#[cfg(test)]
-pub(crate) mod planted;
 #[cfg(all(test, not(shuttle)))]
 mod pool;
 #[cfg(test)]

@@ -242,7 +242,8 @@ fn a_folder_of_something_else_is_not_made_an_index() {
         sim.overwrite(&at(name), b"");
     }
     assert!(!exists(&sim, Path::new(DIR)).expect("nothing"));
-    // These leftovers do not block a later creation.
+    // These leftovers do not block a later creation, nor do files of other programs beside them.
+    sim.overwrite(&at("a note"), b"");
     let index = Index::create_on(disk(&sim), Path::new(DIR), &params(), options()).expect("made");
     assert!(index.verify().expect("done").problems.is_empty());
 }

@@ -5,12 +5,12 @@
 
 use super::batch::{Operation, Outcome};
 use super::plan::key_hashes;
+use crate::index::merge::commit;
 use crate::index::read::Match;
 use crate::index::read::candidate::Found;
 use crate::index::read::scratch::SearchScratch;
 use crate::index::read::search::Search;
 use crate::index::read::stop::Stop;
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;

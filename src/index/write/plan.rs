@@ -113,7 +113,7 @@ fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usi
     if operations.is_sorted_by(|one, next| one.key() < next.key()) {
         return before;
     }
-    // Not by the hashes of the key table: one who chooses the keys could make those collide.
+    // Not by the hashes of the key table: chosen keys could collide there.
     let mut last: HashMap<&[u8], usize, ahash::RandomState> = HashMap::default();
     last.reserve(operations.len());
     for (at, operation) in operations.iter().enumerate() {

@@ -5,8 +5,8 @@ use super::plan::{Plan, key_hashes, plan};
 use crate::format::wal::{
     KEY_BYTES_MAX, LoggedOperation, PAYLOAD_BYTES_MAX, RecordBuilder, RecordKind,
 };
+use crate::index::merge::commit;
 use crate::index::merge::flush;
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::options::Durability;
 use crate::index::state::versions::{Place, Snapshot, band_keys, other_parameters};
@@ -62,6 +62,17 @@ fn check<'a>(core: &Core, batch: &'a Batch) -> Result<Vec<Operation<'a>>> {
         operations.push(operation);
     }
     Ok(operations)
+}
+
+/// Refuses to write a single document to a passage index, where one text consists of several
+/// documents.
+pub(crate) fn refuse_passages(core: &Core) -> Result<()> {
+    match core.params.passages() {
+        None => Ok(()),
+        Some(windows) => Err(Error::invalid(format!(
+            "the index is of passages ({windows}): write to it through PassageIndex"
+        ))),
+    }
 }
 
 /// Refuses an operation that is not valid in this index. `signature_id` identifies the
@@ -195,8 +206,10 @@ pub(crate) fn apply(core: &Core, before: &Snapshot, change: u64, plan: &Plan<'_>
                     keys.reserve(part.len() * tables);
                 }
                 band_keys(&core.params, signature, &mut keys);
-                planted!(LaterKeyWrong => if at >= 2 * EFFECTS_TOGETHER {
-                    crate::index::tests::planted::spoil_last(&mut keys);
+                planted!(LaterKeyWrong => if at >= 2 * EFFECTS_TOGETHER
+                    && let Some(key) = keys.last_mut()
+                {
+                    *key ^= 1;
                 });
                 keys.push(plan.key_hashes[at]);
             }
@@ -210,11 +223,7 @@ pub(crate) fn apply(core: &Core, before: &Snapshot, change: u64, plan: &Plan<'_>
 fn lay_out(plan: &Plan<'_>, record: &mut RecordBuilder) {
     record.clear();
     for at in plan.effective() {
-        record.push(&planted!(
-            PayloadForgotten,
-            crate::index::tests::planted::without_payload(plan, at),
-            plan.logged(at)
-        ));
+        record.push(&plan.logged(at));
     }
 }
 

@@ -126,6 +126,7 @@ impl SimLock {
 
 impl Guard for SimLock {
     fn check(&self) -> io::Result<()> {
+        planted!(LockNotChecked => return Ok(()));
         let machine = self.shared().peek();
         if machine.process != self.process {
             return Err(LockLost::Forked.into());

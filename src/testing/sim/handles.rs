@@ -4,6 +4,7 @@
 
 use super::content::{FileContent, at};
 use super::fault::{Call, FaultKind, Faults, Moment, Visitor};
+use super::lies::{Before, is_log};
 use super::state::{Id, SimNode, SimState, clean};
 use super::{DiskStopped, Sim};
 use crate::format::bytes::wide;
@@ -46,6 +47,8 @@ pub(super) struct Machine {
     pub(super) maps: Vec<(Id, Weak<Vec<u8>>)>,
     /// Whether a call has failed since the disk stopped.
     pub(super) is_down: bool,
+    /// Earlier calls, as far as planted bugs depend on them.
+    pub(super) before: Before,
 }
 
 impl Machine {
@@ -188,6 +191,7 @@ impl Storage for Sim {
         let place = self.place(&machine, dir)?;
         machine.folder(&place)?;
         machine.step(Call::Open)?;
+        planted!(FolderNotHeld => return Ok(Arc::new(self.clone())));
         machine.held.push(Some(place));
         let number = machine.held.len() - 1;
         drop(machine);
@@ -220,6 +224,9 @@ impl Storage for Sim {
         let dir = self.place(&machine, dir)?;
         machine.folder(&dir)?;
         machine.step(Call::List)?;
+        if machine.hides_files(&dir) {
+            return Ok(Vec::new());
+        }
         let names = machine.disk.live.iter().filter(|(path, _)| parent_of(path) == dir);
         let entries = names.map(|(path, node)| DirEntry {
             name: path.file_name().expect("a cleaned path").to_string_lossy().into_owned(),
@@ -232,6 +239,7 @@ impl Storage for Sim {
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut machine = self.shared.enter()?;
+        machine.before.renamed = None;
         let path = self.place(&machine, path)?;
         let id = if mode == OpenMode::Create {
             machine.create(path)?
@@ -246,6 +254,7 @@ impl Storage for Sim {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.remove_early(from, to)?;
         let mut machine = self.shared.enter()?;
         let (from, to) = (self.place(&machine, from)?, self.place(&machine, to)?);
         let id = machine.file(&from)?;
@@ -256,14 +265,16 @@ impl Storage for Sim {
         machine.step(Call::Rename)?;
         // POSIX: a rename between two names of the same file does nothing.
         if machine.disk.node(&to) != Some(SimNode::File(id)) {
-            machine.disk.rename(from, to, SimNode::File(id));
+            machine.disk.rename(from, to.clone(), SimNode::File(id));
         }
+        machine.note_rename(id, &to);
         Ok(())
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let machine = self.shared.enter()?;
-        if machine.disk.node(&self.place(&machine, to)?).is_some() {
+        let is_taken = machine.disk.node(&self.place(&machine, to)?).is_some();
+        if planted!(ManifestReplaced, false, is_taken) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         drop(machine);
@@ -289,7 +300,9 @@ impl Storage for Sim {
         machine.folder(&dir)?;
         machine.counters.syncs += 1;
         machine.step(Call::SyncDir)?;
-        machine.disk.sync_dir(&dir);
+        if !machine.skips_sync_dir(&dir) {
+            machine.disk.sync_dir(&dir);
+        }
         Ok(())
     }
 
@@ -314,6 +327,9 @@ impl Storage for Sim {
 
     fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
         let mut machine = self.shared.enter()?;
+        if let Some(lock) = self.share_anyway() {
+            return Ok(lock);
+        }
         let place = self.place(&machine, path)?;
         let folder = parent_of(&place).to_path_buf();
         if matches!(machine.folder_locks.get(&folder), Some(Holders::One)) {
@@ -404,6 +420,14 @@ impl File for SimFile {
         if count > 0 {
             machine.disk.write(self.id, &buffer[..count], offset);
         }
+        if machine.before.is_recovering && machine.is_named(self.id, is_log) {
+            machine.before.is_recovering = false;
+        }
+        planted!(FullIsSuccess => if result == Err(FaultKind::Enospc)
+            && machine.is_named(self.id, is_log)
+        {
+            result = Ok(());
+        });
         Ok(result?)
     }
 
@@ -436,6 +460,7 @@ impl File for SimFile {
         machine.counters.syncs += 1;
         let result = machine.step(Call::Sync);
         match result {
+            Ok(()) if machine.skips_sync(self.id) => {}
             Ok(()) => machine.disk.sync(self.id),
             Err(_) => machine.disk.sync_failed(self.id),
         }

@@ -27,6 +27,7 @@ mod crash;
 mod fault;
 mod folders;
 mod handles;
+mod lies;
 mod random;
 mod state;
 
@@ -55,6 +56,8 @@ pub(crate) struct Sim {
     shared: Arc<SharedMachine>,
     /// Held folders of this handle: the original path, and the index into `Machine::held`.
     held: Vec<(PathBuf, usize)>,
+    /// Whether no writer held the folder when [`Sim::ask_early`] looked.
+    was_free: bool,
 }
 
 impl Sim {
@@ -64,7 +67,7 @@ impl Sim {
 
     fn with_disk(disk: SimState, capacity: Option<u64>) -> Self {
         let machine = Machine { disk, capacity, ..Machine::default() };
-        Self { shared: SharedMachine::new(machine), held: Vec::new() }
+        Self { shared: SharedMachine::new(machine), ..Self::default() }
     }
 
     /// Number of operations so far that change the disk or its durable state (create, write,
@@ -98,6 +101,7 @@ impl Sim {
         disk.forget_unreachable();
         let next = Self::with_disk(disk, machine.capacity);
         next.shared.peek().keeps_mapped = machine.keeps_mapped;
+        next.shared.peek().before.is_recovering = true;
         next
     }
 

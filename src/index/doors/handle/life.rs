@@ -1,14 +1,12 @@
 //! More of the public handle: temporary indexes, paths, closing and shutdown.
 
 use crate::index::Index;
-use crate::index::files::{inspect, life};
-use crate::index::state::commit;
+use crate::index::files::{folder, inspect, life};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Options};
 use crate::storage::{Memory, ScratchStorage};
 use crate::sync::Arc;
-use crate::sync::atomic::Ordering;
-use crate::{Error, ErrorKind, Params, Result};
+use crate::{Params, Result};
 use std::path::Path;
 
 /// Size of the files of a scratch index above which further ones are on disk.
@@ -76,15 +74,7 @@ impl Index {
     /// ```
     pub fn scratch(dir: impl AsRef<Path>, params: &Params, options: Options) -> Result<Self> {
         let dir = dir.as_ref();
-        match Core::disk().list(dir) {
-            Ok(entries) if entries.is_empty() => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Ok(_) => {
-                let what = "not empty; name a new folder";
-                return Err(Error::about(ErrorKind::Invalid, dir, what));
-            }
-            Err(error) => return Err(crate::io_error("read", dir, error)),
-        }
+        folder::refuse_filled(&*Core::disk(), dir)?;
         let storage = ScratchStorage::new(dir, SCRATCH_MEMORY_BYTES);
         let options = options.durability(Durability::OsBuffer);
         Self::create_on(Arc::new(storage), dir, params, options)
@@ -116,14 +106,7 @@ impl Index {
     ///
     /// Those of a flush. The index stays intact, and the WAL keeps everything that was not flushed.
     pub fn close(self) -> Result<()> {
-        commit::refuse_in_child(&self.core)?;
-        if self.core.shut_down.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        self.background.stop();
-        let closed = life::close_locked(&self.core, &mut self.core.writer());
-        self.core.events.deliver();
-        closed
+        life::close(&self.core, &self.background)
     }
 
     /// Closes the index like [`Index::close`], but through a shared handle, for example in an
@@ -162,12 +145,7 @@ impl Index {
     /// # }
     /// ```
     pub fn shutdown(&self) -> Result<()> {
-        commit::refuse_in_child(&self.core)?;
-        self.core.shut_down.store(true, Ordering::Release);
-        self.background.stop();
-        let closed = life::shut_down(&self.core);
-        self.core.events.deliver();
-        closed
+        life::shut_down(&self.core, &self.background)
     }
 
     /// The error of the last step of maintenance, or the panic of the event listener; `None` after

@@ -4,10 +4,11 @@
 #[cfg(doc)]
 use crate::Options;
 use crate::index::Index;
-use crate::index::maintain::{removal, steps};
+use crate::index::maintain::removal;
 use crate::index::state::key::Key;
-use crate::index::write::admit::{Admission, Admit, Newcomer, VerifiedAdmit};
+use crate::index::write::admit::{Admission, Admit, Newcomer, VerifiedAdmit, verify};
 use crate::index::write::batch::{Batch, Outcome};
+use crate::index::write::write_path;
 use crate::{Error, ErrorKind, Result, Signature};
 
 impl Index {
@@ -107,7 +108,7 @@ impl Index {
     /// # }
     /// ```
     pub fn remove_prefix<'k>(&self, prefix: impl Into<Key<'k>>) -> Result<u64> {
-        self.check_of_documents()?;
+        write_path::refuse_passages(&self.core)?;
         removal::remove_prefix(&*self.here()?, prefix.into().as_bytes())
     }
 
@@ -170,7 +171,7 @@ impl Index {
         newcomers: &[Newcomer<'_>],
         admit: &mut VerifiedAdmit<'_, '_>,
     ) -> Result<Vec<Admission>> {
-        self.check_of_documents()?;
-        steps::admit_verified(&*self.here()?, newcomers, admit)
+        write_path::refuse_passages(&self.core)?;
+        self.writing(|core| verify::admit_verified(core, newcomers, admit))
     }
 }

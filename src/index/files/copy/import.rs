@@ -8,6 +8,7 @@ use crate::index::read::Progress;
 use crate::index::state::core::Core;
 use crate::index::state::versions::{Place, Snapshot};
 use crate::index::write::batch::{OPERATION_BYTES, Operation, Outcome};
+use crate::index::write::write_path;
 use crate::{Error, ErrorKind, Params, Result};
 use nearkin_sketch::engine::{convert_lanes, lanes_are_convertible};
 use std::borrow::Cow;
@@ -154,7 +155,8 @@ fn write(core: &Core, batch: &[Carried<'_>], imported: &mut Imported) -> Result<
         return Ok(());
     }
     let operations: Vec<_> = batch.iter().map(Carried::operation).collect();
-    let written = steps::write_checked(core, &operations)?;
+    let written = write_path::write_checked(core, &operations)?;
+    steps::after_write(core);
     imported.inserted += written.count(Outcome::Inserted);
     imported.replaced += written.count(Outcome::Replaced);
     imported.unchanged += written.count(Outcome::Unchanged);

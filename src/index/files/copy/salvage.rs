@@ -14,6 +14,7 @@ use crate::index::merge::parameters::{read_parameters, shape_of};
 use crate::index::state::core::Core;
 use crate::index::state::options::{Durability, Maintenance, Options};
 use crate::index::write::batch::Operation;
+use crate::index::write::write_path;
 use crate::segment::{Dead, ReadMode, Segment, Shape, describe};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names, parse};
@@ -319,5 +320,7 @@ fn write_document(core: &Core, document: &Document) -> Result<()> {
 }
 
 fn write(core: &Core, operations: &[Operation<'_>]) -> Result<()> {
-    steps::write_checked(core, operations).map(|_| ())
+    write_path::write_checked(core, operations)?;
+    steps::after_write(core);
+    Ok(())
 }

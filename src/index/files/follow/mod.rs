@@ -13,7 +13,7 @@ use crate::index::state::options::Options;
 use crate::index::state::versions::LiveSegment;
 
 use super::folder::{self, PAUSE, another_index, is_locked};
-use super::open;
+use super::{open, sharded};
 use crate::format::catalog::{Row, WalEntry};
 use crate::storage::Storage;
 use crate::storage::names::{Ending, Names};
@@ -75,13 +75,28 @@ pub(crate) fn open(
     }
 }
 
+/// Opens an index of either kind for reading. A sharded index has no follower.
+pub(crate) fn open_any(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    options: &Options,
+) -> Result<(Core, Option<Follower>)> {
+    if folder::is_sharded(&**storage, &Names::new(dir))? {
+        return Ok((sharded::open(storage, dir, options)?, None));
+    }
+    open(storage, dir, options).map(|(core, follower)| (core, Some(follower)))
+}
+
+/// Replaces `core` by the newest state of its index.
+pub(crate) fn refresh_any(follower: &mut Option<Follower>, core: &mut Arc<Core>) -> Result<()> {
+    match follower {
+        Some(follower) => follower.refresh(core),
+        None => sharded::refresh(core),
+    }
+}
+
 /// Reads which files exist, and whether a process writes them.
 fn look(storage: &dyn Storage, names: &Names) -> Result<Sight> {
-    planted!(LockAskedEarly => {
-        let locked = is_locked(storage, names)?;
-        let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
-        return Ok(Sight { row, catalog_hash, locked });
-    });
     let (row, catalog_hash) = catalog::load_with_hash(storage, &names.catalog())?;
     // Checked after the row was read: a writer of the listed log took the lock before that. If the
     // lock is free now, nothing is ever appended to that log.
@@ -219,7 +234,7 @@ impl Follower {
         let loaded = load(storage, names, core.options.clone(), sight, &known.segments);
         let (mut next, follower) = loaded?;
         let goes_back = next.snapshot().change() < core.snapshot().change();
-        if planted!(ReaderGoesBack, true, !goes_back) {
+        if !goes_back {
             next.recovery = core.recovery;
             *core = Arc::new(next);
             *self = follower;

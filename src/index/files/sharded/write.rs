@@ -12,11 +12,11 @@ use crate::index::files::open::{self, hold, make_folders, row_of_new};
 use crate::index::files::seal::{Sealed, Ticket};
 use crate::index::merge::draft::{Draft, begin_merge, open_built};
 use crate::index::merge::flush;
+use crate::index::merge::running::ranks;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::key::Key;
-use crate::index::state::merging::Input;
 use crate::index::state::options::Options;
-use crate::index::state::running::ranks;
+use crate::index::state::running::Input;
 use crate::index::state::versions::{LiveSegment, Snapshot, State};
 use crate::index::state::view::View;
 use crate::storage::names::{self, Names};
@@ -400,13 +400,8 @@ impl Shards {
         // The random number makes the name unique to this attempt.
         let tmp = self.names.manifest_tmp(generation, (self.options.random)());
         let file = self.storage.open(&tmp, OpenMode::Create).or_io("write", &tmp)?;
-        let sync = |()| planted!(ManifestNotSynced, Ok(()), file.sync());
-        file.write_at(&bytes, 0).and_then(sync).or_io("write", &tmp)?;
-        let publish = |tmp, path| {
-            planted!(ManifestReplaced => return self.storage.rename(tmp, path));
-            self.storage.rename_new(tmp, path)
-        };
-        match publish(&tmp, &path) {
+        file.write_at(&bytes, 0).and_then(|()| file.sync()).or_io("write", &tmp)?;
+        match self.storage.rename_new(&tmp, &path) {
             Ok(()) => {}
             Err(error) => {
                 // Best effort: no process uses this file.

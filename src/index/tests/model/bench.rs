@@ -328,6 +328,7 @@ impl Bench {
     fn keep(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Flush => {
+                planted!(FloorBeforeSegment => self.move_floor()?);
                 self.index().flush()?;
                 assert_eq!(self.index().durable_change(), self.model.change);
             }

@@ -7,9 +7,9 @@
 use super::Admission;
 use super::conditions::{Admit, AdmitTerms};
 use super::judged::Judged;
+use crate::index::merge::commit;
 use crate::index::read::candidate::Found;
 use crate::index::read::stop::Stop;
-use crate::index::state::commit;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
 use crate::index::write::batch::Operation;

@@ -6,7 +6,6 @@ use super::super::script::{ModelEdit, Op};
 use super::PanicNote;
 use super::script::{HASHES, layout};
 use crate::ErrorKind;
-use crate::testing::planted::{Bug, assert_caught};
 use crate::testing::sim::Sim;
 use std::path::PathBuf;
 
@@ -128,9 +127,4 @@ fn a_compaction_on_a_full_disk_takes_the_room_of_the_spare() {
     assert!(files.keys().all(|path| path.extension().is_none_or(|ending| ending != "free")));
     bench.finish_step().expect("nothing is lost");
     bench.execute(&Op::Iter).expect("all is there");
-}
-
-#[test]
-fn a_compaction_that_does_not_take_it_is_caught() {
-    assert_caught(Bug::SpareKept, a_compaction_on_a_full_disk_takes_the_room_of_the_spare);
 }

@@ -291,6 +291,10 @@ impl Judge<'_> {
         let row = catalog::load(&disk, &catalog_path()).expect("a catalog");
         let mut bytes = row.encode();
         self.flip(&mut bytes, 0);
+        planted!(RowCrcNotChecked => {
+            let crc = crc32fast::hash(&bytes[5..]);
+            bytes[1..5].copy_from_slice(&crc.to_le_bytes());
+        });
         catalog::tests::plant_row(&disk, &catalog_path(), &bytes);
         let opened = bench.open(&disk).expect_err("a damaged row is refused").kind();
         assert!(matches!(opened, ErrorKind::Corrupt | ErrorKind::Unsupported), "{opened:?}");
@@ -302,6 +306,7 @@ impl Judge<'_> {
             let mut bytes = bytes.clone();
             let rest = bytes.split_off(used);
             self.flip(&mut bytes, 4_096.min(used.saturating_sub(1)));
+            planted!(DamageIsTornTail => bytes[4_096.min(used)..].fill(0));
             bytes.extend(rest);
             let disk = copy_of(files);
             disk.overwrite(path, &bytes);

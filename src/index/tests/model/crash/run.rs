@@ -7,7 +7,9 @@ use super::super::model::put;
 use super::super::script::{ModelEdit, Op};
 use super::super::shown::Shown;
 use super::script::{CrashStep, HASHES, Script, Second};
-use crate::format::wal::{LoggedOperation, RecordBuilder, RecordKind};
+use crate::format::wal::{
+    LoggedOperation, OPERATION_HEAD_BYTES, RecordBuilder, RecordHeader, RecordKind,
+};
 use crate::index::state::core::Core;
 use crate::index::write::{admit, write_path};
 use crate::testing::planted::while_visiting;
@@ -83,6 +85,7 @@ impl CrashRun {
     /// Does one step; returns false if the disk stopped.
     pub(super) fn step(&mut self, step: &CrashStep) -> bool {
         let doubt = self.bench.in_doubt.clone();
+        planted!(NumberReused => self.reuse_numbers());
         let result = self.act(step).and_then(|()| self.bench.finish_step());
         if self.bench.sim.is_stopped() {
             self.note_promised();
@@ -117,6 +120,9 @@ impl CrashRun {
             ErrorKind::Io => self.bench.in_doubt = None,
             ErrorKind::Unknown | ErrorKind::Poisoned if self.sync_fails => {
                 self.poisoned = true;
+                planted!(PoisonForgotten => if let Some(index) = &self.bench.index {
+                    index.core.group.lock().stopped = None;
+                });
                 let seen = self.bench.index.as_ref().map(|index| index.snapshot().change());
                 assert_eq!(seen.unwrap_or(self.bench.model.change), self.bench.model.change);
                 if error.kind() == ErrorKind::Poisoned && !was_in_doubt {
@@ -141,6 +147,13 @@ impl CrashRun {
         }
         let opened = self.bench.begin_again(End::Kill);
         assert!(opened || self.bench.sim.is_stopped());
+    }
+
+    /// Sets the next file number to the one after the largest that the catalog lists: it may have
+    /// been used before.
+    fn reuse_numbers(&self) {
+        let mut writer = self.bench.index().core.writer();
+        writer.file_next = writer.catalog.row().numbers().max().unwrap_or(0) + 1;
     }
 
     fn act(&mut self, step: &CrashStep) -> Result<()> {
@@ -340,15 +353,18 @@ impl CrashRun {
             (salt, writer.wal.as_ref().map_or(0, crate::wal::Wal::end))
         };
         let (salt, end) = place;
+        // The payload begins at a multiple of 8 bytes, as records do: what lies before it in the
+        // record (headers, signature and key) has such a length.
+        let before = RecordHeader::BYTES + OPERATION_HEAD_BYTES + HASHES + key.len();
+        let begin = end + before as u64;
         let mut payload = Vec::new();
         while payload.len() < 1_500 {
             let mut record = RecordBuilder::new();
             record.push(&LoggedOperation::Remove { key: b"forged" });
             let change = self.bench.model.change + 5;
-            payload.extend_from_slice(record.seal(RecordKind::Change, change, end + 8, salt, 0));
+            let at = planted!(CrcNotBoundToOffset, begin + payload.len() as u64, 0);
+            payload.extend_from_slice(record.seal(RecordKind::Change, change, end + 8, salt, at));
         }
-        // The payload begins at a multiple of 8 bytes, as records do: the record header, operation,
-        // signature and key before it have such a length.
         let lanes = vec![payload[0]; HASHES];
         let payload = Some(payload);
         self.bench.execute(&Op::Write(vec![ModelEdit::Insert {

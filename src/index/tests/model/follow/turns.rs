@@ -125,8 +125,8 @@ struct BatonDisk {
 
 impl Storage for BatonDisk {
     /// Folders on this disk are never moved.
-    fn hold(&self, _: &Path) -> io::Result<Arc<dyn Storage>> {
-        Ok(Arc::new(self.clone()))
+    fn hold(&self, dir: &Path) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(Self { sim: self.sim.ask_early(dir), ..self.clone() }))
     }
 
     fn is_at(&self, _: &Path) -> io::Result<bool> {

@@ -5,30 +5,18 @@
 //! tables. It can be interrupted at any point. It does not know whether it serves a flush or a
 //! compaction, and commits nothing.
 
-use super::versions::LiveSegment;
 use crate::Result;
 use crate::format::bytes::index;
 use crate::format::catalog::SegmentEntry;
-#[cfg(test)]
-use crate::index::tests::planted::{cut, shifted};
-use crate::memtable::{Content, Memtable};
-use crate::segment::{BuildPhase, Builder, Ranks};
+use crate::index::state::running::{Input, Merge};
+use crate::memtable::Content;
+use crate::segment::{BuildPhase, Builder};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Number of memtable documents that are copied each time the memtable's lock is taken.
 const DOCS_PER_HOLD: usize = small!(merging::DOCS_PER_HOLD, 256);
 /// Maximum number of signatures that are copied at once.
-pub(crate) const RUN_DOCS_MAX: u32 = small!(merging::RUN_DOCS_MAX, 8192);
-
-/// An input of a merge.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// The documents of a memtable that were live when the merge started.
-    Memtable { memtable: Arc<Memtable>, live: Arc<[u32]> },
-    /// The documents of a segment that were live when the merge started.
-    Segment { live: Arc<LiveSegment>, ranks: Arc<Ranks> },
-}
+const RUN_DOCS_MAX: u32 = small!(merging::RUN_DOCS_MAX, 8192);
 
 impl Input {
     /// The number of positions to visit: indices into `live` for a memtable, ordinals for a
@@ -47,16 +35,6 @@ impl Input {
             Self::Segment { ranks, .. } => ranks.live(),
         }
     }
-}
-
-/// A running merge.
-#[derive(Debug)]
-pub(crate) struct Merge {
-    pub(in crate::index) inputs: Vec<Input>,
-    pub(in crate::index) builder: Builder,
-    /// The input being copied, and the position in it.
-    input: usize,
-    position: usize,
 }
 
 impl Merge {
@@ -145,13 +123,20 @@ fn copy(
                     BuildPhase::Signatures => {
                         let end = ranks.seek(ordinal, true).min(ordinal + RUN_DOCS_MAX);
                         next = end;
-                        let run = planted!(FullRunShifted, shifted(ordinal..end), ordinal..end);
+                        let run = planted!(
+                            FullRunShifted,
+                            if end - ordinal == RUN_DOCS_MAX && ordinal > 0 {
+                                ordinal - 1..end - 1
+                            } else {
+                                ordinal..end
+                            },
+                            ordinal..end
+                        );
                         builder.push_signatures(&segment.signatures(run)?)?
                     }
                     BuildPhase::Documents => {
                         let stored = segment.document(ordinal)?;
-                        let payload = planted!(PayloadCut, cut(&stored.payload), &stored.payload);
-                        builder.push_document(&stored.key, payload)?
+                        builder.push_document(&stored.key, &stored.payload)?
                     }
                     BuildPhase::Times => builder.push_time(segment.time(ordinal)?)?,
                     BuildPhase::ShingleCounts | BuildPhase::Tables => {
