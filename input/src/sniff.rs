@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::fields::Fields;
 use super::guess::{Guess, Spelling};
-use super::source;
+use super::source::{self, CsvTable, Mark, RowOptions};
 use crate::Error;
 
 /// Bytes inspected at the beginning of a file.
@@ -20,6 +20,9 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// and [`COLUMNS_MIN`] columns.
 const ROWS_MIN: usize = 5;
 const COLUMNS_MIN: usize = 3;
+
+/// Rows inspected at the beginning of a table.
+const ROWS_MAX: usize = 20;
 
 /// The content of a file that holds many documents.
 enum Seen {
@@ -127,15 +130,32 @@ fn table(head: &[u8], name: &str) -> Option<Seen> {
     };
     let (rows_min, columns_min) = if is_named { (2, 2) } else { (ROWS_MIN, COLUMNS_MIN) };
     delimiters.iter().find_map(|delimiter| {
-        let mut reader = csv::ReaderBuilder::new();
-        let reader = reader.delimiter(*delimiter).has_headers(false).flexible(true);
-        let records: Vec<_> =
-            reader.from_reader(head).into_records().take(20).collect::<Result<_, _>>().ok()?;
-        let columns = records.first()?;
-        let fits = records.iter().all(|record| record.len() == columns.len())
-            && (is_named || columns.iter().all(is_a_name));
-        let enough = records.len() >= rows_min && columns.len() >= columns_min;
-        let names: Vec<_> = columns.iter().collect();
+        let options = RowOptions {
+            delimiter: Some(*delimiter),
+            quote: Some(Mark::Of(b'"')),
+            escape: Some(Mark::None),
+            lenient: false,
+        };
+        let mut table = CsvTable::open(Path::new(name), head, &options).ok()?;
+        let (mut names, mut rows): (Vec<String>, _) = (Vec::new(), 0);
+        while rows < ROWS_MAX
+            && let Some(row) = table.row().ok()?
+        {
+            std::str::from_utf8(row.bytes).ok()?;
+            match row.cells {
+                Ok(cells) if rows == 0 => {
+                    let name = |at| String::from_utf8_lossy(&cells.get(at)).into_owned();
+                    names = (0..cells.count()).map(name).collect();
+                }
+                Ok(_) => {}
+                // The number of its cells is unknown. Reading the table names such a row.
+                Err(wrong) if rows > 0 && wrong.is_of_quotes() => {}
+                Err(_) => return None,
+            }
+            rows += 1;
+        }
+        let fits = is_named || names.iter().all(|name| is_a_name(name));
+        let enough = rows >= rows_min && names.len() >= columns_min;
         (fits && enough).then(|| Seen::Table(names.join(", ")))
     })
 }
@@ -173,6 +193,9 @@ mod tests {
             ("a.json", "{\n \"id\": 1\n}\n", "text"),
             ("a.csv", "id,text\n1,a\n", "table"),
             ("a.tsv", "id\ttext\n1\ta\n", "table"),
+            ("a.csv", "id,text\n1,\"a\" b\n", "table"),
+            ("a.csv", "id,text\n1,\"a,\n\"\"b\"\n", "table"),
+            ("a.csv", "id,text\n1,a,b\n", "text"),
             ("a.csv", "one, word\nand another line", "text"),
             ("a.txt", "id;name;text\n1;2;3\n1;2;3\n1;2;3\n1;2;3\n", "table"),
             (

@@ -66,6 +66,13 @@ pub struct Wrong {
     pub is_too_large: bool,
 }
 
+impl Wrong {
+    /// Whether the quotation marks or escapes of the row are wrong: where its cells end is unknown.
+    pub(crate) fn is_of_quotes(&self) -> bool {
+        ["quotation", "escape"].iter().any(|word| self.why.contains(word))
+    }
+}
+
 /// The cells of a row.
 pub struct Cells<'a> {
     scanner: &'a Scanner,

@@ -146,7 +146,7 @@ pub fn not_utf_8(row: &[u8]) -> String {
 /// The error for a row that cannot be read.
 pub fn wrong_row(name: &str, wrong: &Wrong) -> Error {
     let advice = match &*wrong.why {
-        why if why.contains("quotation") || why.contains("escape") => {
+        _ if wrong.is_of_quotes() => {
             "fix the row, or give --quote none or --escape '\\' if the table means that"
         }
         why if why.contains("not UTF-8") => "convert the file, or give --encoding NAME",
