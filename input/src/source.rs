@@ -43,7 +43,7 @@ use crate::raw::STDIN;
 use crate::stdin::Stdin;
 
 #[cfg(feature = "parquet")]
-pub use bounded::{BoundedColumn, PagesBytes, open as open_parquet};
+pub use bounded::{BoundedColumn, PagesBytes, StepValues, Steps, open as open_parquet};
 pub use dialect::{Mark, RowOptions, is_named_rows};
 pub use rows::not_for_json;
 pub use rows_copy::{RowCopy, check_same_columns};

@@ -9,10 +9,12 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::parquet::basic::Encoding;
-use ::parquet::column::reader::{ColumnReader, get_column_reader};
+use ::parquet::column::page::{Page, PageMetadata, PageReader};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use ::parquet::data_type::DataType;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader as _, Length, SerializedFileReader};
 use ::parquet::file::serialized_reader::SerializedPageReader;
@@ -26,13 +28,13 @@ use crate::words;
 /// dictionary, and what is being decompressed.
 const PAGES_BYTES_MAX: u64 = 512 << 20;
 
-/// Maximum number of values in the pages that one call reads: a list of one row may have so many.
+/// Maximum number of values in the pages that one step reads: a list of one row may have so many.
 const VALUES_MAX: u64 = 16 << 20;
 
 /// Maximum of the memory that the metadata at the end of a file takes, as `footer.rs` estimates it.
 const METADATA_BYTES_MAX: u64 = 768 << 20;
 
-/// Maximum number of rows read by one call.
+/// Maximum number of rows of a step.
 const ROWS: usize = 256;
 
 /// Opens a file and reads its metadata.
@@ -76,26 +78,87 @@ pub type PagesBytes = Arc<AtomicU64>;
 
 /// A column of a row group.
 pub struct BoundedColumn {
-    /// Reads the values.
+    /// Reads the values, by the steps.
     pub reader: ColumnReader,
-    /// Number of rows to read by one call.
-    pub rows: usize,
-    /// Bounds what one call reads.
-    pub values: ValueCount,
+    /// How much of it is read at a time.
+    pub steps: Steps,
 }
 
-/// Number of values in the pages that were read by a call.
-#[derive(Debug, Clone, Default)]
-pub struct ValueCount(Arc<AtomicU64>);
+/// Reads a column in steps of a few rows, all of one page.
+pub struct Steps {
+    /// Maximum number of rows of a step.
+    rows: usize,
+    bounds: Arc<Bounds>,
+}
 
-impl ValueCount {
-    /// Call this before each call that reads rows.
-    pub fn begin(&self) {
-        self.0.store(0, Ordering::Relaxed);
+/// Values, definition levels and repetition levels, to which a step appends.
+pub type StepValues<'a, T> = (&'a mut Vec<T>, &'a mut Vec<i16>, &'a mut Vec<i16>);
+
+impl Steps {
+    /// Reads the next rows. Returns their number, 0 at the end of the column, and the number of
+    /// values that are not null. Values that are in use keep their page in memory.
+    ///
+    /// # Errors
+    ///
+    /// If the column cannot be read, or its pages would take too much memory.
+    pub fn read<T: DataType>(
+        &self,
+        column: &mut ColumnReaderImpl<T>,
+        (values, defined, repeated): StepValues<'_, T::T>,
+    ) -> Result<(usize, usize), ParquetError> {
+        // First the rows that are left of the current page. A list may go on in the next pages.
+        for pages in if self.bounds.is_list { [u64::MAX; 2] } else { [0, 1] } {
+            self.bounds.begin(pages);
+            let levels = (Some(&mut *defined), Some(&mut *repeated));
+            let (rows, count, _) = column.read_records(self.rows, levels.0, levels.1, values)?;
+            if rows > 0 {
+                return Ok((rows, count));
+            }
+        }
+        Ok((0, 0))
     }
 
-    fn add(&self, count: u64) -> u64 {
-        self.0.fetch_add(count, Ordering::Relaxed).saturating_add(count)
+    /// Size of all pages read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bounds.lock().read
+    }
+}
+
+/// The pages of a column. Ends where a step has to end.
+struct StepPages {
+    pages: SerializedPageReader<BoundedFile>,
+    bounds: Arc<Bounds>,
+}
+
+impl Iterator for StepPages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for StepPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        if self.bounds.lock().pages_left == 0 {
+            return Ok(None);
+        }
+        let page = self.pages.get_next_page()?;
+        let is_dictionary = matches!(page, Some(Page::DictionaryPage { .. }));
+        self.bounds.lock().pages_left -= u64::from(!is_dictionary);
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.pages.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
+        self.pages.at_record_boundary()
     }
 }
 
@@ -111,21 +174,22 @@ impl BoundedColumn {
         let rows = metadata.row_group(group);
         let chunk = rows.column(place);
         let descriptor = metadata.file_metadata().schema_descr().column(place);
-        let values = ValueCount::default();
-        let bounds = Bounds {
+        let bounds = Arc::new(Bounds {
             name: format!("column {:?}, row group {}", descriptor.path().string(), group + 1),
+            is_list: descriptor.max_rep_level() > 0,
             held: Mutex::default(),
             pages_bytes: Arc::clone(pages_bytes),
-            values: values.clone(),
-        };
-        let bounded = BoundedFile { file: File::open(path)?, bounds: Arc::new(bounds) };
+        });
+        let bounded = BoundedFile { file: File::open(path)?, bounds: Arc::clone(&bounds) };
         // A list has any number of values. Values of this encoding are copies of their beginnings.
-        let is_one_by_one = descriptor.max_rep_level() > 0
+        let is_one_by_one = bounds.is_list
             || chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY);
         let count = usize::try_from(rows.num_rows()).unwrap_or(0);
         let pages = SerializedPageReader::new(Arc::new(bounded), chunk, count, None)?;
+        let pages = StepPages { pages, bounds: Arc::clone(&bounds) };
         let reader = get_column_reader(descriptor, Box::new(pages));
-        Ok(Self { reader, rows: if is_one_by_one { 1 } else { ROWS }, values })
+        let rows = if is_one_by_one { 1 } else { ROWS };
+        Ok(Self { reader, steps: Steps { rows, bounds } })
     }
 }
 
@@ -138,33 +202,55 @@ struct BoundedFile {
 struct Bounds {
     /// The name of the column, for messages.
     name: String,
+    /// Whether a row may have values in several pages.
+    is_list: bool,
     held: Mutex<Held>,
     pages_bytes: PagesBytes,
-    values: ValueCount,
 }
 
-/// Sizes of what one column holds in memory.
-#[derive(Debug, Default, Clone, Copy)]
+/// What one column holds in memory, in bytes, and what the current step reads.
+#[derive(Debug, Default)]
 struct Held {
     dictionary: u64,
     page: u64,
+    /// Pages before the current one, of which a row of the current step has values.
+    earlier: u64,
+    /// Number of values in the pages that the step has read.
+    values: u64,
+    /// Number of pages that the step may still read.
+    pages_left: u64,
+    /// All pages read so far.
+    read: u64,
 }
 
 impl Held {
-    fn sum(self) -> u64 {
-        self.dictionary.saturating_add(self.page)
+    fn sum(&self) -> u64 {
+        self.dictionary.saturating_add(self.page).saturating_add(self.earlier)
     }
 }
 
 impl Bounds {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a step, which reads at most `pages` pages.
+    fn begin(&self, pages: u64) {
+        let mut held = self.lock();
+        self.pages_bytes.fetch_sub(held.earlier, Ordering::Relaxed);
+        (held.earlier, held.values, held.pages_left) = (0, 0, pages);
+    }
+
     /// Fails if a page would take too much memory.
     fn check(&self, header: &PageHeader) -> Result<(), String> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.lock();
         let before = held.sum();
         if header.is_dictionary {
             held.dictionary = header.plain_bytes;
         } else {
+            held.earlier += if self.is_list { held.page } else { 0 };
             held.page = header.plain_bytes;
+            held.read += header.plain_bytes;
         }
         // Unsigned sums wrap: adding a negative difference is the same.
         let change = held.sum().wrapping_sub(before);
@@ -177,12 +263,12 @@ impl Bounds {
                 self.name
             ));
         }
-        let values = self.values.add(header.values);
-        if values > VALUES_MAX {
+        held.values = held.values.saturating_add(header.values);
+        if held.values > VALUES_MAX {
             return Err(format!(
                 "{}: {} values in a page or a row; {} can be read",
                 self.name,
-                words::grouped(values),
+                words::grouped(held.values),
                 words::grouped(VALUES_MAX)
             ));
         }
@@ -192,7 +278,7 @@ impl Bounds {
 
 impl Drop for Bounds {
     fn drop(&mut self) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).sum();
+        let held = self.lock().sum();
         self.pages_bytes.fetch_sub(held, Ordering::Relaxed);
     }
 }

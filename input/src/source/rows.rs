@@ -394,35 +394,34 @@ impl JsonColumn {
         column: &mut bounded::BoundedColumn,
         cells: &mut VecDeque<ColumnValue>,
     ) -> Result<(), ParquetError> {
-        column.values.begin();
-        let rows = column.rows;
-        match &mut column.reader {
+        let bounded::BoundedColumn { reader, steps } = column;
+        match reader {
             ColumnReader::ByteArrayColumnReader(column) => {
-                self.read(column, rows, cells, |value| ColumnValue::Bytes(value.clone()))
+                self.read(column, steps, cells, |value| ColumnValue::Bytes(value.clone()))
             }
             ColumnReader::FixedLenByteArrayColumnReader(column) => {
-                self.read(column, rows, cells, |value| ColumnValue::Bytes((**value).clone()))
+                self.read(column, steps, cells, |value| ColumnValue::Bytes((**value).clone()))
             }
             ColumnReader::Int32ColumnReader(column) if self.unsigned => {
-                self.read(column, rows, cells, |value| value.cast_unsigned().into())
+                self.read(column, steps, cells, |value| value.cast_unsigned().into())
             }
             ColumnReader::Int32ColumnReader(column) => {
-                self.read(column, rows, cells, |value| (*value).into())
+                self.read(column, steps, cells, |value| (*value).into())
             }
             ColumnReader::Int64ColumnReader(column) if self.unsigned => {
-                self.read(column, rows, cells, |value| value.cast_unsigned().into())
+                self.read(column, steps, cells, |value| value.cast_unsigned().into())
             }
             ColumnReader::Int64ColumnReader(column) => {
-                self.read(column, rows, cells, |value| (*value).into())
+                self.read(column, steps, cells, |value| (*value).into())
             }
             ColumnReader::BoolColumnReader(column) => {
-                self.read(column, rows, cells, |value| ColumnValue::Bool(*value))
+                self.read(column, steps, cells, |value| ColumnValue::Bool(*value))
             }
             ColumnReader::FloatColumnReader(column) => {
-                self.read(column, rows, cells, |value| float(f64::from(*value)))
+                self.read(column, steps, cells, |value| float(f64::from(*value)))
             }
             ColumnReader::DoubleColumnReader(column) => {
-                self.read(column, rows, cells, |value| float(*value))
+                self.read(column, steps, cells, |value| float(*value))
             }
             ColumnReader::Int96ColumnReader(_) => Err(ParquetError::General(format!(
                 "the column {:?} has an unsupported type",
@@ -434,12 +433,12 @@ impl JsonColumn {
     fn read<T: DataType>(
         &self,
         column: &mut ColumnReaderImpl<T>,
-        rows: usize,
+        steps: &bounded::Steps,
         cells: &mut VecDeque<ColumnValue>,
         cell: impl Fn(&T::T) -> ColumnValue,
     ) -> Result<(), ParquetError> {
         let (mut values, mut present, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
-        column.read_records(rows, Some(&mut present), Some(&mut repeated), &mut values)?;
+        steps.read(column, (&mut values, &mut present, &mut repeated))?;
         let mut values = values.iter().map(cell);
         if self.present == 0 {
             cells.extend(values);

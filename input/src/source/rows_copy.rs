@@ -23,12 +23,16 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 
-use super::bounded::{self, PagesBytes, ValueCount, open};
+use super::bounded::{self, PagesBytes, Steps, open};
 use super::rows::explained;
 use crate::Error as Failure;
 
 /// Values are written when they reach this size: pages end only between two writes.
 const WRITTEN_BYTES: usize = 1 << 20;
+
+/// Values are written, too, when so many bytes of pages were read: a small value keeps its page in
+/// memory.
+const READ_BYTES: u64 = 64 << 20;
 
 /// A row group of an input file.
 #[derive(Debug, Clone, Copy)]
@@ -191,8 +195,8 @@ fn copy_column(
     to: &mut SerializedColumnWriter<'_>,
     keep: &[bool],
 ) -> Result<(), ParquetError> {
-    let bounded::BoundedColumn { reader, rows, values } = from;
-    let how = (rows, &values, keep);
+    let bounded::BoundedColumn { reader, steps } = from;
+    let how = (&steps, keep);
     match reader {
         ColumnReader::BoolColumnReader(from) => copy(from, to.typed::<BoolType>(), how),
         ColumnReader::Int32ColumnReader(from) => copy(from, to.typed::<Int32Type>(), how),
@@ -230,26 +234,27 @@ impl<T: DataType> Kept<T> {
     }
 }
 
-/// Copies the values and levels of the rows for which `keep` is true. `rows` is the number of rows
-/// to read by one call.
+/// Copies the values and levels of the rows for which `keep` is true.
 fn copy<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     to: &mut ColumnWriterImpl<'_, T>,
-    (rows_max, count, keep): (usize, &ValueCount, &[bool]),
+    (steps, keep): (&Steps, &[bool]),
 ) -> Result<(), ParquetError> {
     let descriptor = Arc::clone(to.get_descriptor());
     let (present, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level() > 0);
     let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
     let mut kept: Kept<T> =
         Kept { values: Vec::new(), defined: Vec::new(), repeated: Vec::new(), bytes: 0 };
-    let mut row = 0;
+    let (mut row, mut read) = (0, 0);
     loop {
         values.clear();
         defined.clear();
         repeated.clear();
-        count.begin();
-        let levels = (Some(&mut defined), Some(&mut repeated));
-        let (rows, _, _) = from.read_records(rows_max, levels.0, levels.1, &mut values)?;
+        if steps.bytes_read() - read >= READ_BYTES {
+            read = steps.bytes_read();
+            kept.write(to)?;
+        }
+        let (rows, _) = steps.read(&mut from, (&mut values, &mut defined, &mut repeated))?;
         let Some(keep) = keep.get(row..row + rows) else {
             return Err(ParquetError::General("columns differ in length".to_owned()));
         };

@@ -2,6 +2,7 @@
 
 use super::*;
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
 
@@ -116,4 +117,32 @@ fn a_large_text_is_encoded_in_parts() {
     while rows.fill().unwrap() {
         assert!(rows.text.len() < 6 * TEXT_BYTES, "{}", rows.text.len());
     }
+}
+
+#[test]
+fn values_of_one_page_are_in_memory_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pages.parquet");
+    let schema = "message m { required int64 id; optional binary text (UTF8); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    // A page ends when it has this size, which is checked after so many values.
+    let properties = WriterProperties::builder().set_dictionary_enabled(false);
+    let properties = properties.set_data_page_size_limit(1_000).set_write_batch_size(1);
+    let file = File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let text = "x".repeat(400);
+    column::<Int64Type>(&mut group, &(0..300).collect::<Vec<_>>(), (&[], &[]));
+    column::<ByteArrayType>(&mut group, &bytes(&[&*text; 200]), (&[1, 0, 1].repeat(100), &[]));
+    group.close().unwrap();
+    writer.close().unwrap();
+    let line = |id: usize| match id % 3 {
+        1 => format!("{{\"id\":{id},\"text\":null}}\n"),
+        _ => format!("{{\"id\":{id},\"text\":\"{text}\"}}\n"),
+    };
+    assert_eq!(read(&path, None), (0..300).map(line).collect::<String>());
+    let mut rows = Rows::open(&path, None, Arc::default()).unwrap();
+    assert!(rows.read().unwrap());
+    let read: Vec<usize> = rows.values.iter().map(VecDeque::len).collect();
+    assert!((50..200).contains(&read[0]) && (2..6).contains(&read[1]), "{read:?}");
 }

@@ -68,7 +68,7 @@ pub struct Wrong {
 
 impl Wrong {
     /// Whether the quotation marks or escapes of the row are wrong: where its cells end is unknown.
-    pub(crate) fn is_of_quotes(&self) -> bool {
+    pub fn is_of_quotes(&self) -> bool {
         ["quotation", "escape"].iter().any(|word| self.why.contains(word))
     }
 }

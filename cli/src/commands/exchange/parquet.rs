@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_types, reason = "reads the user's files, never the index's")]
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use nearkin::{Document, Params, Signature};
 use super::header::Header;
 use nearkin_input::files;
 use nearkin_input::source;
-use nearkin_input::source::{BoundedColumn, PagesBytes};
+use nearkin_input::source::{BoundedColumn, PagesBytes, Steps};
 use nearkin_kit::failure::{self, Failure};
 use nearkin_kit::output::counted;
 use nearkin_kit::target::Target;
@@ -162,8 +163,59 @@ pub(crate) struct ParquetReader {
     group_next: usize,
     columns: Option<Vec<BoundedColumn>>,
     pages_bytes: PagesBytes,
-    read: std::vec::IntoIter<StoredRow>,
+    values: StoredValues,
     documents: u64,
+}
+
+/// Values that were read and are not yet given back, of each column.
+#[derive(Default)]
+struct StoredValues {
+    keys: VecDeque<ByteArray>,
+    times: VecDeque<i64>,
+    counts: VecDeque<i32>,
+    payloads: VecDeque<ByteArray>,
+    signatures: VecDeque<ByteArray>,
+}
+
+impl StoredValues {
+    /// Reads the next values of each column of which none is left. Returns false at the end of the
+    /// row group.
+    fn fill(&mut self, columns: &mut [BoundedColumn]) -> Result<bool, ParquetError> {
+        let [keys, times, counts, payloads, signatures] = columns else { return Ok(false) };
+        bytes(keys, "key", &mut self.keys)?;
+        match &mut times.reader {
+            ColumnReader::Int64ColumnReader(column) => {
+                values(column, &times.steps, "time", &mut self.times)?;
+            }
+            _ => return Err(unfit("time")),
+        }
+        match &mut counts.reader {
+            ColumnReader::Int32ColumnReader(column) => {
+                values(column, &counts.steps, "shingle_count", &mut self.counts)?;
+            }
+            _ => return Err(unfit("shingle_count")),
+        }
+        bytes(payloads, "payload", &mut self.payloads)?;
+        bytes(signatures, "signature", &mut self.signatures)?;
+        let (times, counts) = (self.times.len(), self.counts.len());
+        let rest = [times, counts, self.payloads.len(), self.signatures.len()];
+        let is_end = self.keys.is_empty();
+        if rest.iter().any(|length| (*length == 0) != is_end) {
+            return Err(ParquetError::General("columns differ in length".to_owned()));
+        }
+        Ok(!is_end)
+    }
+
+    /// The next row; `None` if a column has no value.
+    fn row(&mut self) -> Option<StoredRow> {
+        Some(StoredRow {
+            key: self.keys.pop_front()?,
+            time: self.times.pop_front()?.cast_unsigned(),
+            shingle_count: self.counts.pop_front()?.cast_unsigned(),
+            payload: self.payloads.pop_front()?,
+            signature: self.signatures.pop_front()?,
+        })
+    }
 }
 
 /// A document before its signature is decoded with the parameters. Its bytes are those of a page:
@@ -201,22 +253,17 @@ impl ParquetReader {
                 Failure::new(format!("{name} has no column {wanted:?} of single values"), "")
             })?;
         }
-        let (read, path) = (Vec::new().into_iter(), path.to_owned());
+        let (values, path) = (StoredValues::default(), path.to_owned());
         let (columns, pages_bytes) = (None, PagesBytes::default());
         let (group_next, documents) = (0, 0);
-        let reader = Self { file, path, places, group_next, columns, pages_bytes, read, documents };
+        let reader =
+            Self { file, path, places, group_next, columns, pages_bytes, values, documents };
         Ok((header, reader))
     }
 
     pub(crate) fn next(&mut self, params: &Params) -> Result<Option<Document>, Failure> {
-        let row = loop {
-            if let Some(row) = self.read.next() {
-                break row;
-            }
-            let rows = self.some().map_err(|error| failed(&self.path, "read", &error))?;
-            let Some(rows) = rows else { return Ok(None) };
-            self.read = rows.into_iter();
-        };
+        let row = self.row().map_err(|error| failed(&self.path, "read", &error))?;
+        let Some(row) = row else { return Ok(None) };
         self.documents += 1;
         let StoredRow { key, time, shingle_count, payload, signature } = row;
         let signature =
@@ -229,10 +276,15 @@ impl ParquetReader {
         Ok(Some(Document::new(key, signature).with_payload(payload).with_time(time)))
     }
 
-    /// The next batch of documents; it is empty when a row group begins or ends. Returns `None` at
-    /// the end of the file.
-    fn some(&mut self) -> Result<Option<Vec<StoredRow>>, ParquetError> {
-        let Some(columns) = &mut self.columns else {
+    /// The next row. Returns `None` at the end of the file.
+    fn row(&mut self) -> Result<Option<StoredRow>, ParquetError> {
+        loop {
+            if let Some(columns) = &mut self.columns {
+                if self.values.fill(columns)? {
+                    return Ok(self.values.row());
+                }
+                self.columns = None;
+            }
             if self.group_next >= self.file.num_row_groups() {
                 return Ok(None);
             }
@@ -242,40 +294,7 @@ impl ParquetReader {
                 BoundedColumn::open(&self.file, &self.path, (group, *place), &self.pages_bytes)
             };
             self.columns = Some(self.places.iter().map(open).collect::<Result<_, _>>()?);
-            return Ok(Some(Vec::new()));
-        };
-        let rows = columns.iter().map(|column| column.rows).min().unwrap_or(1);
-        let [keys, times, counts, payloads, signatures] = columns.as_mut_slice() else {
-            return Ok(None);
-        };
-        let keys = bytes(keys, "key", rows)?;
-        times.values.begin();
-        let times = match &mut times.reader {
-            ColumnReader::Int64ColumnReader(column) => values(column, "time", rows)?,
-            _ => return Err(unfit("time")),
-        };
-        counts.values.begin();
-        let counts = match &mut counts.reader {
-            ColumnReader::Int32ColumnReader(column) => values(column, "shingle_count", rows)?,
-            _ => return Err(unfit("shingle_count")),
-        };
-        let (payloads, signatures) =
-            (bytes(payloads, "payload", rows)?, bytes(signatures, "signature", rows)?);
-        if keys.is_empty() {
-            self.columns = None;
         }
-        let count = keys.len();
-        let lengths = [times.len(), counts.len(), payloads.len(), signatures.len()];
-        if lengths.iter().any(|length| *length != count) {
-            return Err(ParquetError::General("columns differ in length".to_owned()));
-        }
-        let rest = times.into_iter().zip(counts).zip(payloads).zip(signatures);
-        let rows =
-            keys.into_iter().zip(rest).map(|(key, (((time, count), payload), signature))| {
-                let (time, shingle_count) = (time.cast_unsigned(), count.cast_unsigned());
-                StoredRow { key, time, shingle_count, payload, signature }
-            });
-        Ok(Some(rows.collect()))
     }
 }
 
@@ -283,31 +302,34 @@ fn unfit(name: &str) -> ParquetError {
     ParquetError::General(format!("the column {name:?} has an unsupported type"))
 }
 
-/// The next values of a column. A missing value is an error.
-fn values<T: DataType>(
+/// Reads the next values of a column unless some are left. A missing value is an error.
+fn values<T: DataType, V: From<T::T>>(
     column: &mut ColumnReaderImpl<T>,
+    steps: &Steps,
     name: &str,
-    rows: usize,
-) -> Result<Vec<T::T>, ParquetError> {
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let (records, present, _) = column.read_records(rows, Some(&mut levels), None, &mut values)?;
-    if records == present {
-        return Ok(values);
+    to: &mut VecDeque<V>,
+) -> Result<(), ParquetError> {
+    if !to.is_empty() {
+        return Ok(());
     }
-    Err(ParquetError::General(format!("a value of the column {name:?} is missing")))
+    let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    let (rows, present) = steps.read(column, (&mut values, &mut defined, &mut repeated))?;
+    if rows != present {
+        return Err(ParquetError::General(format!("a value of the column {name:?} is missing")));
+    }
+    to.extend(values.into_iter().map(V::from));
+    Ok(())
 }
 
 fn bytes(
     column: &mut BoundedColumn,
     name: &str,
-    rows: usize,
-) -> Result<Vec<ByteArray>, ParquetError> {
-    column.values.begin();
-    Ok(match &mut column.reader {
-        ColumnReader::ByteArrayColumnReader(column) => values(column, name, rows)?,
-        ColumnReader::FixedLenByteArrayColumnReader(column) => {
-            values(column, name, rows)?.into_iter().map(ByteArray::from).collect()
-        }
-        _ => return Err(unfit(name)),
-    })
+    to: &mut VecDeque<ByteArray>,
+) -> Result<(), ParquetError> {
+    let BoundedColumn { reader, steps } = column;
+    match reader {
+        ColumnReader::ByteArrayColumnReader(column) => values(column, steps, name, to),
+        ColumnReader::FixedLenByteArrayColumnReader(column) => values(column, steps, name, to),
+        _ => Err(unfit(name)),
+    }
 }
