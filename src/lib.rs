@@ -163,6 +163,7 @@ mod error;
 mod filter;
 mod format;
 mod index;
+mod keyed;
 mod memtable;
 pub mod passages;
 mod segment;

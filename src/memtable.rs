@@ -11,9 +11,9 @@ mod tests;
 
 use crate::filter::Columns;
 use crate::format::bytes::index;
+use crate::keyed::RandomState;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use ahash::RandomState;
 use std::collections::HashMap;
 use std::ops::Range;
 use table::{Chain, Table, mix};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use ahash::RandomState;
+use crate::keyed::RandomState;
 
 use super::FetchByRank;
 use crate::{Error, Original, Result};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ahash::RandomState;
+use crate::keyed::RandomState;
 
 use crate::{Alike, Params, Signature};
 use nearkin_sketch::engine::Agreement;

@@ -74,7 +74,7 @@ pub struct PassageAnswer {
 
 /// A builder of a passage query: which stored texts quote this text?
 ///
-/// Of its [`Conditions`], the threshold and the containment are those at which two windows match;
+/// The threshold and the containment of its [`Conditions`] are those at which two windows match;
 /// `max_candidates` is the maximum compared with each window of the query. `limit`, prefix, times
 /// and filter are about texts: those with the largest share are returned, and a filter sees the
 /// text's own key and payload. The time of a text is that of its first passage, which stays if a
@@ -236,8 +236,8 @@ struct QuotationQuery<'a> {
 }
 
 impl QuotationQuery<'_> {
-    /// The answer for one text. `None` if no word matches, if the text does not pass the conditions,
-    /// or if it is incomplete (as it may be after a salvage).
+    /// The answer for one text. `None` if no word matches, if the text does not pass the
+    /// conditions, or if it is incomplete (as it may be after a salvage).
     fn contained(
         &self,
         key: Vec<u8>,

@@ -12,6 +12,7 @@ use super::tables::{band_key, u16_of, u32_of, u64_of, word};
 use super::watch::{CHUNK_BYTES, Watch, fresh};
 use crate::Result;
 use crate::format::bytes::{index, wide};
+use std::hash::BuildHasher as _;
 
 /// Number of entries of a table that are read together.
 pub(super) const ENTRIES_PER_READ: usize = CHUNK_BYTES / 4;
@@ -24,7 +25,7 @@ struct EntryHash([u64; 4]);
 
 impl EntryHash {
     fn random() -> Self {
-        let state = ahash::RandomState::new();
+        let state = crate::keyed::RandomState::default();
         Self([0_u64, 1, 2, 3].map(|nth| state.hash_one(nth)))
     }
 

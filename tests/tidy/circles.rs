@@ -68,17 +68,6 @@ fn reached(from: &Module, needs: &Needs) -> BTreeSet<Module> {
     found
 }
 
-/// The circles among files, each as a list of its imports. A file is its path relative to the
-/// folder of `main.rs`, and its code.
-pub(crate) fn circles(files: &[(String, String)]) -> Vec<String> {
-    circles_without(files, |_, _| false)
-}
-
-/// The circles that remain if imports from enclosing modules are ignored.
-pub(crate) fn circles_of_siblings(files: &[(String, String)]) -> Vec<String> {
-    circles_without(files, |from, to| from.starts_with(to))
-}
-
 /// The modules that each file names, tests left out.
 pub(crate) fn needs(files: &[(String, String)]) -> Needs {
     let files = files.iter().filter(|(path, _)| !is_test(path));
@@ -87,13 +76,13 @@ pub(crate) fn needs(files: &[(String, String)]) -> Needs {
     files.iter().map(|(module, code)| (module.clone(), named(module, code, &all))).collect()
 }
 
-fn circles_without(
-    files: &[(String, String)],
-    is_left_out: impl Fn(&Module, &Module) -> bool,
-) -> Vec<String> {
+/// The circles among files, each as a list of its imports. A file is its path relative to the
+/// folder of `main.rs`, and its code. With `names_above`, imports from enclosing modules do not
+/// count.
+pub(crate) fn circles(files: &[(String, String)], names_above: bool) -> Vec<String> {
     let mut needs = needs(files);
     for (module, named) in &mut needs {
-        named.retain(|other| !is_left_out(module, other));
+        named.retain(|other| !(names_above && module.starts_with(other)));
     }
     let all: BTreeSet<Module> = needs.keys().cloned().collect();
     let reach: BTreeMap<_, _> = all.iter().map(|one| (one, reached(one, &needs))).collect();
@@ -126,7 +115,7 @@ fn files(files: &[(&str, &str)]) -> Vec<(String, String)> {
 fn a_circle_is_found() {
     let child_and_parent =
         files(&[("main.rs", "a::run()"), ("a.rs", "mod b;\nb::run()"), ("a/b.rs", "super::One")]);
-    assert_eq!(circles(&child_and_parent), ["a needs a::b, a::b needs a"]);
+    assert_eq!(circles(&child_and_parent, false), ["a needs a::b, a::b needs a"]);
     let by_way_of_a_third = files(&[
         ("main.rs", "use a::Args;"),
         ("a.rs", "use crate::{b::{c, D}, e};"),
@@ -134,20 +123,20 @@ fn a_circle_is_found() {
         ("b/c.rs", "use super::super::e;"),
         ("e.rs", "use crate::a::run;"),
     ]);
-    let found = circles(&by_way_of_a_third);
+    let found = circles(&by_way_of_a_third, false);
     assert_eq!(
         found,
         ["a needs b, a needs b::c, a needs e, b needs b::c, b::c needs e, e needs a"]
     );
     let with_the_top = files(&[("main.rs", "mod a;\na::run()"), ("a.rs", "use crate::Ended;")]);
-    assert_eq!(circles(&with_the_top), ["main needs a, a needs main"]);
+    assert_eq!(circles(&with_the_top, false), ["main needs a, a needs main"]);
     let two = files(&[
         ("a.rs", "crate::b::x"),
         ("b.rs", "crate::a::y"),
         ("c/mod.rs", "use crate::d;"),
         ("d.rs", "use super::c;"),
     ]);
-    assert_eq!(circles(&two).len(), 2);
+    assert_eq!(circles(&two, false).len(), 2);
 }
 
 #[test]
@@ -160,5 +149,5 @@ fn what_only_points_down_is_no_circle() {
         ("b.rs", "pub(crate) fn y() {}"),
         ("a/tests.rs", "use super::*;"),
     ]);
-    assert_eq!(circles(&good), Vec::<String>::new());
+    assert_eq!(circles(&good, false), Vec::<String>::new());
 }

@@ -1,6 +1,4 @@
-//! A small scanner for Rust source: finds code without comments and strings, functions, and paths.
-//!
-//! It recognises braces and literals, but not the grammar.
+//! A small scanner for Rust source: finds code without comments and strings, and paths.
 
 /// The text with comments, strings and characters replaced by spaces. Line breaks are kept.
 pub(crate) fn code_of(text: &str) -> String {
@@ -83,57 +81,6 @@ fn raw(bytes: &[u8]) -> usize {
     length.map_or(bytes.len(), |length| 2 + hashes + length + end.len())
 }
 
-/// A function with a body: its name, its first line and its length.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Function {
-    pub(crate) line: usize,
-    pub(crate) name: String,
-    pub(crate) lines: usize,
-}
-
-/// The functions with a body in `code`, which [`code_of`] returned.
-pub(crate) fn functions(code: &str) -> Vec<Function> {
-    let bytes = code.as_bytes();
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("fn ") {
-        if at > 0 && is_word(bytes[at - 1]) {
-            continue;
-        }
-        let name: String =
-            code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        if let Some(end) = end_of_body(&bytes[at..])
-            && !name.is_empty()
-        {
-            let line = code[..at].matches('\n').count() + 1;
-            let lines = code[at..at + end].matches('\n').count() + 1;
-            found.push(Function { line, name, lines });
-        }
-    }
-    found
-}
-
-/// The end of the body that follows a signature. `None` if the signature ends with `;`, as in a
-/// trait.
-fn end_of_body(bytes: &[u8]) -> Option<usize> {
-    let (mut round, mut curly) = (0_i32, 0_i32);
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'(' | b'[' => round += 1,
-            b')' | b']' => round -= 1,
-            b';' if round == 0 && curly == 0 => return None,
-            b'{' => curly += 1,
-            b'}' => {
-                curly -= 1;
-                if curly <= 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
 /// The paths in `code` that begin with `root` (such as `crate::a::b`). Groups in braces are
 /// expanded, the root is removed, and each path is truncated to two names.
 pub(crate) fn paths(code: &str, root: &str) -> Vec<String> {
@@ -197,13 +144,6 @@ fn comments_and_literals_are_blanked() {
     let code = code_of(text);
     assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["a", "b", "c", "'x", "d", "e", "b"]);
     assert_eq!(code.matches('\n').count(), text.matches('\n').count());
-}
-
-#[test]
-fn functions_are_found_with_their_lengths() {
-    let code = "trait T { fn none(&self); }\nfn one<T>(a: [u8; 4]) -> T { \n if a {\n }\n}\n";
-    let found = functions(&code_of(code));
-    assert_eq!(found, [Function { line: 2, name: "one".to_owned(), lines: 4 }]);
 }
 
 #[test]

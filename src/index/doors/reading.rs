@@ -186,8 +186,8 @@ macro_rules! reading_face {
                 self.snapshot().keys_page(prefix, after, limit)
             }
 
-            /// All pairs of documents that reach a threshold ([`Alike`](crate::Alike)) and pass the other
-            /// [`Conditions`]. See [`Snapshot::pairs`].
+            /// All pairs of documents that reach a threshold ([`Alike`](crate::Alike)) and pass the
+            /// other [`Conditions`]. See [`Snapshot::pairs`].
             ///
             /// # Errors
             ///

@@ -160,7 +160,7 @@ fn superseded(copied: &[LiveSegment], how: Adopt) -> Result<Vec<Option<Bits>>> {
     if copied.len() < 2 {
         return Ok(dead);
     }
-    let mut last: HashMap<Vec<u8>, (usize, u32), ahash::RandomState> = HashMap::default();
+    let mut last: HashMap<Vec<u8>, (usize, u32), crate::keyed::RandomState> = HashMap::default();
     last.reserve(copied.iter().map(|live| live.entry.docs as usize).sum());
     for (at, live) in copied.iter().enumerate() {
         for ordinal in 0..live.entry.docs {

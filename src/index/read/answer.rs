@@ -279,7 +279,8 @@ pub enum Maintained {
 /// The state of an index in numbers.
 ///
 /// With the feature `serde`, an object of fields with these names, which do not change. The fields
-/// `changes_replayed`, `bytes_cut` and `files_swept` of [`Stats::recovery`] stand in the object, too.
+/// `changes_replayed`, `bytes_cut` and `files_swept` of [`Stats::recovery`] stand in the object,
+/// too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

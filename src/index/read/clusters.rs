@@ -53,8 +53,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled` (`progress` broke
-    /// off), `Corrupt`, `Io`.
+    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled` (`progress`
+    /// broke off), `Corrupt`, `Io`.
     pub fn clusters_with<'c>(
         &self,
         conditions: impl Into<Conditions<'c>>,

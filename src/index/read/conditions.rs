@@ -135,8 +135,9 @@ impl<'a> Conditions<'a> {
         self
     }
 
-    /// Sets the maximum number of results: of matches (the most similar ones are returned), of pairs
-    /// (in no particular order), of clusters (those with the smallest keys), of texts. Default: all.
+    /// Sets the maximum number of results: of matches (the most similar ones are returned), of
+    /// pairs (in no particular order), of clusters (those with the smallest keys), of texts.
+    /// Default: all.
     #[inline]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;

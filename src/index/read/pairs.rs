@@ -71,8 +71,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled`. Later, the stream
-    /// may also return `Corrupt` and `Io`.
+    /// `Invalid` (threshold not from 0 to 1, or other [`Conditions`]), `Cancelled`. Later, the
+    /// stream may also return `Corrupt` and `Io`.
     pub fn pairs(&self, conditions: impl Into<Conditions<'static>>) -> Result<Pairs> {
         self.refuse_if_closed()?;
         let conditions = conditions.into();
@@ -166,7 +166,7 @@ pub struct CollapsedPairs {
     twins: Bits,
     /// Smallest key and size of each crowd. The map is keyed by the number of the crowd's
     /// representative.
-    crowds: HashMap<u32, (Vec<u8>, u64), ahash::RandomState>,
+    crowds: HashMap<u32, (Vec<u8>, u64), crate::keyed::RandomState>,
     /// The numbers of the crowds that the stream has not returned yet.
     untold: std::vec::IntoIter<u32>,
     cancel: Cancel,

@@ -114,7 +114,7 @@ fn supersede(operations: &[Operation<'_>], outcomes: &mut [Outcome]) -> Vec<(usi
         return before;
     }
     // Not by the hashes of the key table: chosen keys could collide there.
-    let mut last: HashMap<&[u8], usize, ahash::RandomState> = HashMap::default();
+    let mut last: HashMap<&[u8], usize, crate::keyed::RandomState> = HashMap::default();
     last.reserve(operations.len());
     for (at, operation) in operations.iter().enumerate() {
         if let Some(earlier) = last.insert(operation.key(), at) {

@@ -1,4 +1,5 @@
-//! Conditions as text and, with the feature `serde`, as plain data: see `sketch/src/params/settings.rs`.
+//! Conditions as text and, with the feature `serde`, as plain data: see
+//! `sketch/src/params/settings.rs`.
 
 use super::Conditions;
 use crate::index::state::settings::milliseconds;
@@ -66,7 +67,8 @@ impl Conditions<'_> {
     }
 }
 
-/// Settings of [`Conditions::from_settings`], separated by commas. An empty text gives the defaults.
+/// Settings of [`Conditions::from_settings`], separated by commas. An empty text gives the
+/// defaults.
 impl FromStr for Conditions<'_> {
     type Err = Error;
 
@@ -216,7 +218,10 @@ mod tests {
     #[test]
     fn conditions_come_back_from_json_as_they_were() {
         let parse = |json: &str| serde_json::from_str::<Conditions<'_>>(json);
-        let all = r#"{"threshold":0.8,"contained":0.5,"verify":true,"limit":10,"max_candidates":9,"prefix":"acme/","after":5,"before":6}"#;
+        let all = concat!(
+            r#"{"threshold":0.8,"contained":0.5,"verify":true,"limit":10,"max_candidates":9,"#,
+            r#""prefix":"acme/","after":5,"before":6}"#
+        );
         for json in ["{}", all, r#"{"limit":0}"#, r#"{"prefix":[255,0]}"#, r#"{"after":0}"#] {
             assert_eq!(serde_json::to_string(&parse(json).unwrap()).unwrap(), json);
         }

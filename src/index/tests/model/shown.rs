@@ -10,7 +10,7 @@ pub(super) struct Shown {
     pub(super) prefix: Vec<u8>,
     pub(super) after: Option<u64>,
     pub(super) before: Option<u64>,
-    /// Of three parts of all documents, the number that the filter lets pass; 0: no filter.
+    /// The number of thirds of all documents that the filter lets pass; 0: no filter.
     pub(super) filter: usize,
 }
 

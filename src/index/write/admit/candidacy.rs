@@ -13,8 +13,8 @@ use crate::index::read::stop::Stop;
 use crate::index::state::core::{Core, Writer};
 use crate::index::state::versions::{Place, Snapshot};
 use crate::index::write::batch::Operation;
+use crate::keyed::RandomState;
 use crate::{Error, ErrorKind, Overlap, Result};
-use ahash::RandomState;
 use std::collections::HashMap;
 
 /// Maximum number of attempts to decide on a newcomer. An attempt fails if candidates were written

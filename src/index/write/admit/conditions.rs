@@ -88,7 +88,7 @@ use std::fmt;
 #[derive(Clone)]
 #[must_use = "the conditions of an admission do nothing by themselves"]
 pub struct Admit<'a> {
-    /// Of a duplicate; all but the threshold also of a related document.
+    /// The conditions of a duplicate; all but the threshold also apply to a related document.
     pub(super) conditions: Conditions<'a>,
     /// Minimum similarity of related documents; `None`: none are requested.
     pub(super) relate: Option<f64>,

@@ -9,8 +9,8 @@ use crate::index::read::{Alike, Fetch};
 use crate::index::state::core::Core;
 use crate::index::state::versions::Snapshot;
 use crate::index::write::admit;
+use crate::keyed::RandomState;
 use crate::{Error, Original, Result};
-use ahash::RandomState;
 use std::collections::HashMap;
 use std::fmt;
 
