@@ -52,6 +52,8 @@ fn handles(printed: &mut Printed, scratch: &Scratch) {
     let keys: Vec<u64> = (1..5_000).collect();
     let query = snapshot.query_keys(keys).filter(|_, _| true).deadline(std::time::Instant::now());
     printed.add("Query", &query.limit(3).threshold(0.7).max_candidates(9).cancel_if(|| false));
+    let conditions = Conditions::default().prefix(&payload).after(1).before(9).filter(|_, _| true);
+    printed.add("Conditions", &conditions.deadline(std::time::Instant::now()).limit(3));
     let signatures = vec![signature.clone(); 500];
     printed.add("Queries", &snapshot.queries(&signatures).limit(3));
     let answer = index.query(&signature).limit(1).run().unwrap();
