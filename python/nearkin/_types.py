@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Added(NamedTuple):
@@ -41,9 +41,7 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-class Stats(NamedTuple):
-    """The state of an index in numbers."""
-
+class _Stats(NamedTuple):
     documents: int
     #: Dead documents that still take space, until a compaction frees it.
     dead: int
@@ -70,3 +68,20 @@ class Stats(NamedTuple):
     unicode: str
     #: The error of the last maintenance step, if it failed.
     maintenance_failure: str | None
+
+
+class Stats(_Stats):
+    """The state of an index in numbers. What the library adds later is an attribute only."""
+
+    #: The last change that is in segments and not only in the log.
+    floor: int
+    #: Bytes of an incomplete end of the log that were cut off at opening.
+    bytes_cut: int
+    #: Leftover files that were removed at opening.
+    files_swept: int
+
+    def __new__(cls, *known: Any, **fields: Any) -> Stats:
+        named = {name: fields.pop(name) for name in cls._fields[len(known) :]}
+        stats = super().__new__(cls, *known, **named)
+        vars(stats).update(fields)
+        return stats

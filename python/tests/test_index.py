@@ -2,6 +2,8 @@
 
 import pickle
 
+import pickle
+
 import pytest
 
 import nearkin as nk
@@ -145,3 +147,13 @@ def test_keywords_of_searches_and_of_opening_are_checked(tmp_path):
         assert index.query("one two three", threshold=None, limit=None).keys == ["a"]
     with pytest.raises(nk.InvalidError, match="read_mode must be 'mmap' or 'pread'"):
         nk.Index(tmp_path / "ix", read_mode="x")
+
+
+def test_stats_have_what_the_library_adds(index):
+    index["a"] = "one two three"
+    stats = index.stats()
+    assert stats._fields[:2] == ("documents", "dead") and len(stats) == 18
+    assert stats.documents == stats[0] == 1 and stats._asdict()["changes_replayed"] == 0
+    assert (stats.floor, stats.bytes_cut, stats.files_swept) == (0, 0, 0)
+    copied = pickle.loads(pickle.dumps(stats))
+    assert copied == stats and vars(copied) == vars(stats) and repr(stats).startswith("Stats(doc")

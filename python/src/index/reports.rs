@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::message_of;
+use crate::search::answers::json_of;
 
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("nearkin._types")?.getattr(name)
@@ -12,17 +13,8 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// Converts to a `nearkin.Stats`.
 pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyAny>> {
-    let fields = PyDict::new(py);
-    macro_rules! set {
-        ($($name:ident),*) => {
-            $(fields.set_item(stringify!($name), &stats.$name)?;)*
-        };
-    }
-    set!(documents, dead, segments, memtable_documents, memtable_bytes, own_bytes, mapped_bytes);
-    set!(bytes_on_disk, change, durable_change, bytes_read, bytes_written, syncs);
-    set!(snapshots_pinning, unicode_created, unicode, maintenance_failure);
-    fields.set_item("changes_replayed", stats.recovery.changes_replayed)?;
-    class(py, "Stats")?.call((), Some(&fields))
+    let fields = py.import("json")?.call_method1("loads", (json_of(py, stats)?,))?;
+    class(py, "Stats")?.call((), Some(fields.cast::<PyDict>()?))
 }
 
 /// Converts to a `nearkin.Verification`.

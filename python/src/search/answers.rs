@@ -20,10 +20,13 @@ pub(crate) fn datetime(py: Python<'_>, ms: u64) -> PyResult<Bound<'_, PyAny>> {
 type Pickled = (String, bool);
 
 fn pickled<T: Serialize>(py: Python<'_>, value: &T, keys: KeyType) -> PyResult<Pickled> {
+    Ok((json_of(py, value)?, keys == KeyType::Bytes))
+}
+
+/// A value of the engine as JSON.
+pub(crate) fn json_of<T: Serialize>(py: Python<'_>, value: &T) -> PyResult<String> {
     let text = serde_json::to_string(value);
-    let text =
-        text.map_err(|error| raise(py, "BugError", &format!("cannot be pickled: {error}")))?;
-    Ok((text, keys == KeyType::Bytes))
+    text.map_err(|error| raise(py, "BugError", &format!("cannot be written as JSON: {error}")))
 }
 
 fn unpickled<T: DeserializeOwned>(py: Python<'_>, pickled: &Pickled) -> PyResult<(T, KeyType)> {
