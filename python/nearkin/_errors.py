@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._nearkin import _advice
+
 __all__ = [
     "BugError",
     "CancelledError",
@@ -26,21 +28,24 @@ __all__ = [
 class Error(Exception):
     """Base class of all exceptions of nearkin, except ``TypeError``."""
 
+    #: What to do about an exception of this class, in one line.
+    advice: str
+
 
 class InvalidError(Error, ValueError):
-    """An argument is out of its range. Nothing was written: fix the call."""
+    """An argument is out of its range. Nothing was written."""
 
 
 class EmptyError(Error, ValueError):
-    """The text is blank, or the set has no items, so there is nothing to compare: skip it."""
+    """The text is blank, or the set has no items, so there is nothing to compare."""
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """There is no index at this path: create one, or correct the path."""
+    """There is no index at this path."""
 
 
 class ExistsError(Error, FileExistsError):
-    """An index exists at this path: open it, or choose another path."""
+    """An index exists at this path."""
 
 
 class MissingKeyError(Error, KeyError):
@@ -60,16 +65,16 @@ class LockedError(Error, OSError):
 
 
 class UnsettledError(Error):
-    """A writer kept changing the index while it was being opened: try again. In a sharded index,
-    another commit came first and this one changed nothing: refresh, then commit again."""
+    """A writer kept changing the index while it was being opened. In a sharded index, another
+    commit came first and this one changed nothing: refresh, then commit again."""
 
 
 class UnsupportedError(Error):
-    """The files were written by a newer version of nearkin: upgrade."""
+    """The files were written by a newer version of nearkin."""
 
 
 class CorruptError(Error, OSError):
-    """Bytes on disk are damaged: restore a backup, or ``nearkin.salvage``."""
+    """Bytes on disk are damaged. ``nearkin.salvage`` copies the rest."""
 
 
 class StorageError(Error, OSError):
@@ -77,11 +82,11 @@ class StorageError(Error, OSError):
 
 
 class UnknownOutcomeError(Error, OSError):
-    """A sync failed: the change may or may not survive power loss. Reopen the index and check."""
+    """A sync failed: the change may or may not survive power loss."""
 
 
 class PoisonedError(Error, OSError):
-    """An earlier sync failed, so this handle refuses all writes: reopen the index."""
+    """An earlier sync failed, so this handle refuses all writes."""
 
 
 class CancelledError(Error):
@@ -93,4 +98,10 @@ class ClosedError(Error, ValueError):
 
 
 class BugError(Error, RuntimeError):
-    """A failed check inside nearkin: please report it."""
+    """A failed check inside nearkin."""
+
+    advice = "report this bug with its message"
+
+
+for _name, _text in _advice():
+    globals()[_name].advice = _text

@@ -11,26 +11,35 @@ use crate::events;
 
 pyo3::import_exception!(nearkin._errors, InvalidError);
 
-/// The exception class in `nearkin._errors` for a kind of error.
+/// The exception classes in `nearkin._errors` for kinds of errors.
+const CLASSES: [(ErrorKind, &str); 16] = [
+    (ErrorKind::Invalid, "InvalidError"),
+    (ErrorKind::Empty, "EmptyError"),
+    (ErrorKind::NotFound, "NotFoundError"),
+    (ErrorKind::NoSuchKey, "MissingKeyError"),
+    (ErrorKind::Exists, "ExistsError"),
+    (ErrorKind::Closed, "ClosedError"),
+    (ErrorKind::Mismatch, "MismatchError"),
+    (ErrorKind::Locked, "LockedError"),
+    (ErrorKind::Unsettled, "UnsettledError"),
+    (ErrorKind::Unsupported, "UnsupportedError"),
+    (ErrorKind::Corrupt, "CorruptError"),
+    (ErrorKind::Io, "StorageError"),
+    (ErrorKind::Unknown, "UnknownOutcomeError"),
+    (ErrorKind::Poisoned, "PoisonedError"),
+    (ErrorKind::Cancelled, "CancelledError"),
+    (ErrorKind::Other, "Error"),
+];
+
+/// The exception class for a kind of error.
 fn class_of(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Invalid => "InvalidError",
-        ErrorKind::Empty => "EmptyError",
-        ErrorKind::NotFound => "NotFoundError",
-        ErrorKind::NoSuchKey => "MissingKeyError",
-        ErrorKind::Exists => "ExistsError",
-        ErrorKind::Closed => "ClosedError",
-        ErrorKind::Mismatch => "MismatchError",
-        ErrorKind::Locked => "LockedError",
-        ErrorKind::Unsettled => "UnsettledError",
-        ErrorKind::Unsupported => "UnsupportedError",
-        ErrorKind::Corrupt => "CorruptError",
-        ErrorKind::Io => "StorageError",
-        ErrorKind::Unknown => "UnknownOutcomeError",
-        ErrorKind::Poisoned => "PoisonedError",
-        ErrorKind::Cancelled => "CancelledError",
-        _ => "Error",
-    }
+    CLASSES.iter().find(|(known, _)| *known == kind).map_or("Error", |(_, class)| class)
+}
+
+/// By the name of each exception class: what to do about it.
+#[pyfunction]
+pub(crate) fn _advice() -> Vec<(&'static str, &'static str)> {
+    CLASSES.iter().map(|(kind, class)| (*class, kind.advice())).collect()
 }
 
 /// An exception of `nearkin._errors`, by name.

@@ -51,6 +51,8 @@ mod _nearkin {
     #[pymodule_export]
     use crate::dedup::sieve::RowSieve;
     #[pymodule_export]
+    use crate::error::_advice;
+    #[pymodule_export]
     use crate::index::copies::{rebuild, salvage};
     #[pymodule_export]
     use crate::index::passages::PassageIndex;

@@ -157,3 +157,14 @@ def test_stats_have_what_the_library_adds(index):
     assert (stats.floor, stats.bytes_cut, stats.files_swept) == (0, 0, 0)
     copied = pickle.loads(pickle.dumps(stats))
     assert copied == stats and vars(copied) == vars(stats) and repr(stats).startswith("Stats(doc")
+
+
+def test_every_exception_has_the_advice_of_the_library(index):
+    everything = [kind for kind in vars(nk).values() if isinstance(kind, type)]
+    classes = [kind for kind in everything if issubclass(kind, nk.Error)]
+    assert len(classes) == 17
+    assert [kind.__name__ for kind in classes if "advice" not in vars(kind)] == []
+    assert nk.PoisonedError.advice == "reopen the index"
+    with pytest.raises(nk.InvalidError) as raised:
+        index.query("text", threshold=2)
+    assert raised.value.advice == "fix the arguments of the call"
