@@ -90,7 +90,7 @@ class PoisonedError(Error, OSError):
 
 
 class CancelledError(Error):
-    """The progress callback returned ``False``."""
+    """The progress callback returned ``False``, or the ``timeout`` has passed."""
 
 
 class ClosedError(Error, ValueError):

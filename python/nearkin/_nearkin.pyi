@@ -39,13 +39,21 @@ _Column: TypeAlias = Iterable[Any] | _ArrowStream | _ArrowArray | _Listed
 _Document: TypeAlias = str | Signature | _Set
 _Documents: TypeAlias = _Column | Signatures
 
-class _PassageConditions(TypedDict, total=False):
-    threshold: float | None
-    limit: int | None
-    max_candidates: int | None
-
-class _Conditions(_PassageConditions, total=False):
+class _AdmissionConditions(TypedDict, total=False):
     contained: float | None
+    max_candidates: int | None
+    prefix: _Key | None
+    after: _Time | None
+    before: _Time | None
+    timeout: float | datetime.timedelta | None
+    filter: Callable[[DocumentView], object] | None
+
+class _PairConditions(_AdmissionConditions, total=False):
+    limit: int | None
+    for_verification: bool | None
+
+class _Conditions(_PairConditions, total=False):
+    threshold: float | None
 
 class _OpenOptions(TypedDict, total=False):
     durability: _Durability | None
@@ -241,6 +249,16 @@ class Document:
     def signature(self) -> Signature: ...
     def __eq__(self, other: object) -> bool: ...
 
+class DocumentView:
+    @property
+    def key(self) -> Any: ...
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def time(self) -> datetime.datetime: ...
+    @property
+    def time_ms(self) -> int: ...
+
 class Table:
     @property
     def column_names(self) -> list[str]: ...
@@ -300,23 +318,20 @@ class Readable:
         documents: _Documents,
         *,
         payloads: bool = False,
-        for_verification: bool = False,
         progress: _Progress = None,
         threads: int | None = None,
         **conditions: Unpack[_Conditions],
     ) -> Table: ...
-    def query_passages(
-        self, text: str, **conditions: Unpack[_PassageConditions]
-    ) -> PassageAnswer: ...
+    def query_passages(self, text: str, **conditions: Unpack[_Conditions]) -> PassageAnswer: ...
     def pairs(
-        self, threshold: float | None = None, *, contained: float | None = None
+        self, threshold: float | None = None, **conditions: Unpack[_PairConditions]
     ) -> Stream: ...
     def clusters(
         self,
         threshold: float | None = None,
         *,
-        contained: float | None = None,
         progress: _Progress = None,
+        **conditions: Unpack[_PairConditions],
     ) -> Stream: ...
 
 class Snapshot(Readable): ...
@@ -372,15 +387,14 @@ class Index(Readable):
         documents: _Documents,
         *,
         reject: float | None = None,
-        contained: float | None = None,
         relate: float | None = None,
         keep: _Keep = "first",
-        prefix: _Key | None = None,
         exact: Callable[[Any], Any] | None = None,
         payloads: _Column | None = None,
         times: _Column | _Time | None = None,
         progress: _Progress = None,
         threads: int | None = None,
+        **conditions: Unpack[_AdmissionConditions],
     ) -> Table: ...
     def import_from(self, other: _Path | Readable, *, progress: _Progress = None) -> Imported: ...
     def adopt(
@@ -428,7 +442,7 @@ class PassageIndex:
     def discard(self, key: _Key) -> bool: ...
     def __contains__(self, key: _Key) -> bool: ...
     def count(self) -> int: ...
-    def query(self, text: str, **conditions: Unpack[_PassageConditions]) -> PassageAnswer: ...
+    def query(self, text: str, **conditions: Unpack[_Conditions]) -> PassageAnswer: ...
     def compact(self, *, progress: _Progress = None) -> None: ...
     def backup(self, path: _Path) -> None: ...
     def verify(self, *, progress: _Progress = None) -> Verification: ...
@@ -475,14 +489,7 @@ def dedup_params(
     params: Params, threshold: float, contained: float | None, exact: bool, are_made: bool
 ) -> Params: ...
 
-def decide_in_order(
-    signatures: Signatures,
-    params: Params,
-    folder: str,
-    threshold: float,
-    contained: float | None,
-    shingles: Any,
-) -> Table: ...
+def decide_in_order(signatures: Signatures, params: Params, *how: Any) -> Table: ...
 
 def _is_null(object: Any) -> bool: ...
 def _advice() -> list[tuple[str, str]]: ...

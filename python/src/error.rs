@@ -80,7 +80,8 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Runs `work` without the interpreter lock. A panic becomes a `BugError`.
+/// Runs `work` without the interpreter lock. A panic becomes a `BugError`; if a function of the
+/// caller ended it by an exception, that is raised.
 pub(crate) fn unlocked<R, F>(py: Python<'_>, work: F) -> PyResult<R>
 where
     F: Send + FnOnce() -> R,
@@ -90,10 +91,13 @@ where
     // library checks that itself.
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     events::log(py);
-    done.map_err(|panic| {
-        let text = panic_text(&*panic);
-        let report = "this is a bug in nearkin: please report it with this message";
-        raise(py, "BugError", &format!("{text}; {report}"))
+    done.map_err(|panic| match panic.downcast::<PyErr>() {
+        Ok(raised) => *raised,
+        Err(panic) => {
+            let text = panic_text(&*panic);
+            let report = "this is a bug in nearkin: please report it with this message";
+            raise(py, "BugError", &format!("{text}; {report}"))
+        }
     })
 }
 

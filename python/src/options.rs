@@ -14,7 +14,7 @@ use crate::error::InvalidError;
 use crate::events;
 
 /// A duration: a `timedelta`, or seconds.
-fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
+pub(crate) fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
     let seconds = match value.getattr_opt("total_seconds")? {
         Some(method) => method.call0()?.extract::<f64>()?,
         None => value.extract::<f64>().map_err(|_| {
@@ -23,6 +23,11 @@ fn duration(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Duration> {
     };
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| InvalidError::new_err(format!("{name}: {error}")))
+}
+
+/// Converts a time to milliseconds since 1970 (UTC).
+pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
+    time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
 }
 
 /// Parses what a successful write guarantees: `sync`, `os`, or a number of seconds, the maximum age
@@ -128,12 +133,6 @@ pub(crate) fn argument<'py, T: FromPyObjectOwned<'py>>(
 /// A number that Python gives: 0 or more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Count(pub(crate) usize);
-
-impl From<Count> for usize {
-    fn from(Count(count): Count) -> Self {
-        count
-    }
-}
 
 impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;

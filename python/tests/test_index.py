@@ -2,8 +2,6 @@
 
 import pickle
 
-import pickle
-
 import pytest
 
 import nearkin as nk
@@ -130,9 +128,10 @@ def test_keywords_of_searches_and_of_opening_are_checked(tmp_path):
         index.add(["a"], ["one two three"])
         refused = [
             (lambda: index.query("one", treshold=0.5), r"^query\(\) got .* 'treshold'"),
-            (lambda: index.query("one", for_verification=True), "'for_verification'"),
-            (lambda: index.query_passages("one", contained=0.5), "'contained'"),
-            (lambda: index.pairs(limit=3), "'limit'"),
+            (lambda: index.query_passages("one", contain=0.5), "'contain'"),
+            (lambda: index.pairs(limits=3), "'limits'"),
+            (lambda: index.admit([], [], limit=3), "'limit'"),
+            (lambda: index.admit([], [], threshold=0.5), "'threshold'"),
             (lambda: index.query("one", limit=True), "^argument 'limit': must be an int, not bool"),
             (lambda: index.query("one", threshold="x"), "^argument 'threshold': "),
             (lambda: nk.Index(tmp_path / "ix", ttls=3), r"^Index\(\) got .* 'ttls'"),
@@ -144,7 +143,10 @@ def test_keywords_of_searches_and_of_opening_are_checked(tmp_path):
                 call()
         with pytest.raises(nk.InvalidError, match="0 or more"):
             index.query("one", limit=-1)
+        with pytest.raises(nk.InvalidError, match="max_candidates is no condition of pairs"):
+            index.pairs(max_candidates=3)
         assert index.query("one two three", threshold=None, limit=None).keys == ["a"]
+        assert index.query("one two three", for_verification=True).keys == ["a"]
     with pytest.raises(nk.InvalidError, match="read_mode must be 'mmap' or 'pread'"):
         nk.Index(tmp_path / "ix", read_mode="x")
 

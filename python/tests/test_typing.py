@@ -27,10 +27,12 @@ with nk.Index(Path("a"), p, durability="sync", ttl=datetime.timedelta(days=1)) a
     n: int = added.inserted
     ix["k"] = "text"
     d: nk.Document | None = ix.get("k")
-    for m in ix.query("text", threshold=0.5, limit=10):
+    for m in ix.query("text", threshold=0.5, limit=10, prefix=b"a/", timeout=0.5):
         y: float = m.similarity
     t: nk.Table = ix.query_many(sigs)
-    st: nk.Stream = ix.pairs(0.8)
+    st: nk.Stream = ix.pairs(0.8, after=datetime.datetime.now(), filter=lambda d: d.time_ms > 5)
+    floor: int = ix.stats().floor
+    what: str = nk.LockedError.advice
     ok: bool = ix.verify().ok
     kept: list[str] = nk.dedup(["a"], against=ix, keep="longest")
     ix.backup(Path("b"))
@@ -46,6 +48,9 @@ nk.Params(threshold="high")
 nk.Index("a").add(5, 6)
 nk.Index("a").admit([], [], keep="best")
 x: str = nk.Index("a").stats().documents
+nk.Index("a").query("a", prefixes="b")
+nk.Index("a").admit([], [], limit=3)
+nk.Index("a").clusters(filter=lambda d: d.keys)
 '''
 
 
@@ -63,7 +68,7 @@ def test_the_stubs_have_the_types_that_people_use(tmp_path):
 
 def test_wrong_types_are_found(tmp_path):
     said = mypy(WRONG, tmp_path)
-    assert all(f"use.py:{line}:" in said for line in (3, 4, 5, 6)), said
+    assert all(f"use.py:{line}:" in said for line in range(3, 10)), said
 
 
 def test_the_package_itself_is_typed(tmp_path):

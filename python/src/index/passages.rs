@@ -15,7 +15,7 @@ use crate::index::reports::{self, Added};
 use crate::index::writing::HeldRows;
 use crate::options::{Opening, PASSAGE_OPTIONS, Threads};
 use crate::parallel::in_parts;
-use crate::search::conditions::{Conditions, OF_PASSAGES};
+use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::quotations::{Passages, ask};
 use crate::sketch::params::Params;
 
@@ -211,16 +211,16 @@ impl PassageIndex {
     }
 
     /// The texts that contain parts of this one. A passage counts if its similarity is at least
-    /// ``threshold`` (default: that of the index).
-    #[pyo3(signature = (text, **conditions), text_signature = "($self, text, *, threshold=None, \
-        limit=None, max_candidates=None)")]
+    /// ``threshold`` (default: that of the index). ``limit``, ``prefix``, ``after``, ``before`` and
+    /// ``filter`` are about texts. All ``conditions``: see :class:`Readable`.
+    #[pyo3(signature = (text, **conditions))]
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Passages> {
-        let conditions = Conditions::new("query", OF_PASSAGES, conditions)?;
+        let conditions = Conditions::new(py, "query", OF_A_SEARCH, self.keys, conditions)?;
         let view = self.inner.get(py)?.view();
         ask(py, &view, text, self.keys, conditions)
     }

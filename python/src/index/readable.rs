@@ -15,7 +15,7 @@ use crate::index::reader_state::ReaderState;
 use crate::options::Threads;
 use crate::progress::callback;
 use crate::search::answers::{Answer, Document};
-use crate::search::conditions::{Conditions, OF_A_QUERY, OF_PAIRS, OF_PASSAGES, OF_QUERIES};
+use crate::search::conditions::{Conditions, OF_A_SEARCH};
 use crate::search::queries::query_many;
 use crate::sketch::params::Params;
 use crate::sketch::signature::Signature;
@@ -31,6 +31,26 @@ pub(crate) enum Source {
 }
 
 /// Read-only methods of :class:`Index`, :class:`Reader` and :class:`Snapshot`.
+///
+/// Every search takes these ``conditions``, by keyword; ``None`` is none:
+///
+/// - ``threshold``: the least similarity, 0 to 1. Default: that of the index; 0 with ``contained``.
+/// - ``contained``: the larger of the two documents contains at least this fraction of the smaller
+///   one, 0 to 1.
+/// - ``limit``: the most results.
+/// - ``max_candidates``: the most candidates compared for each document asked for. If there are
+///   more, :attr:`Answer.complete` is false. Not for pairs and clusters.
+/// - ``for_verification``: searches from three standard errors below these minima, for a caller
+///   that compares the documents afterwards (:func:`nearkin.shards.compare`).
+/// - ``prefix``: only documents whose keys begin with it (``str`` or ``bytes``).
+/// - ``after``, ``before``: only documents inserted or last replaced at this time or later, or
+///   before this time (a ``datetime``, or milliseconds since 1970).
+/// - ``filter``: a function that gets a :class:`DocumentView` (key, payload, time) and returns
+///   whether the document may be in the answer. It is called on the thread of the search, without
+///   a lock. An exception of it ends the search.
+/// - ``timeout``: the most time, from the call on: seconds, or a ``timedelta``. A query then
+///   returns what it found, and :attr:`Answer.complete` is false; a search that returns a table or
+///   a stream raises ``CancelledError``.
 #[pyclass(subclass, frozen, module = "nearkin")]
 pub(crate) struct Readable {
     pub(crate) source: Source,
@@ -92,6 +112,16 @@ impl Readable {
                 &format!("the index is of passages ({windows}): open it as PassageIndex"),
             )),
         }
+    }
+
+    /// The conditions of a search of this index.
+    fn conditions(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Conditions> {
+        Conditions::new(py, method, OF_A_SEARCH, self.keys, given)
     }
 
     /// The signature of one document that was passed to a query or a write.
@@ -209,69 +239,61 @@ impl Readable {
         self.keys(py, None)
     }
 
-    /// The documents similar to a text (or to a set of items, or a :class:`Signature`): at most
-    /// ``limit`` matches with a similarity of at least ``threshold`` (default: that of the index),
-    /// most similar first. With ``contained`` (0 to 1), a match must also satisfy this: the larger
-    /// of the two documents contains at least this fraction of the smaller one. ``threshold`` is
-    /// then 0 by default.
-    #[pyo3(signature = (document, **conditions), text_signature = "($self, document, *, \
-        threshold=None, contained=None, limit=None, max_candidates=None)")]
+    /// The documents similar to a text (or to a set of items, or a :class:`Signature`), most
+    /// similar first. ``conditions``: see :class:`Readable`, for all searches.
+    #[pyo3(signature = (document, **conditions))]
     fn query(
         &self,
         py: Python<'_>,
         document: &Bound<'_, PyAny>,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let conditions = Conditions::new("query", OF_A_QUERY, conditions)?;
+        let conditions = self.conditions(py, "query", conditions)?;
         let signature = self.sketched(py, document)?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = engine(py, || conditions.of_query(snapshot.query(&signature)).run())?;
+        let answer = engine(py, || snapshot.query(&signature).conditions(conditions.engine).run())?;
         Ok(Answer::new(answer, self.keys))
     }
 
     /// The documents similar to the stored document with this key, without that document.
-    #[pyo3(signature = (key, **conditions), text_signature = "($self, key, *, \
-        threshold=None, contained=None, limit=None, max_candidates=None)")]
+    #[pyo3(signature = (key, **conditions))]
     fn query_key(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let conditions = Conditions::new("query_key", OF_A_QUERY, conditions)?;
+        let conditions = self.conditions(py, "query_key", conditions)?;
         let (key, snapshot) = (key_bytes(key)?, self.snapshot_now(py)?);
-        let answer = unlocked(py, || conditions.of_query(snapshot.query_key(&key)).run())?;
+        let answer = unlocked(py, || snapshot.query_key(&key).conditions(conditions.engine).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
 
     /// The documents similar to any of the stored documents with these keys, without those
     /// documents. A match has the highest of its similarities to them.
-    #[pyo3(signature = (keys, **conditions), text_signature = "($self, keys, *, \
-        threshold=None, contained=None, limit=None, max_candidates=None)")]
+    #[pyo3(signature = (keys, **conditions))]
     fn query_keys(
         &self,
         py: Python<'_>,
         keys: Vec<Bound<'_, PyAny>>,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answer> {
-        let conditions = Conditions::new("query_keys", OF_A_QUERY, conditions)?;
+        let conditions = self.conditions(py, "query_keys", conditions)?;
         let keys = keys.iter().map(key_bytes).collect::<PyResult<Vec<_>>>()?;
         let snapshot = self.snapshot_now(py)?;
-        let answer = unlocked(py, || conditions.of_query(snapshot.query_keys(&keys)).run())?;
+        let answer =
+            unlocked(py, || snapshot.query_keys(&keys).conditions(conditions.engine).run())?;
         let answer = answer.map_err(|error| from_engine_by_key(py, &error))?;
         Ok(Answer::new(answer, self.keys))
     }
 
     /// The documents similar to each document of a column. Returns a :class:`Table` with one row
     /// per match: the number of the document, the key and the similarity. ``contained`` adds a
-    /// column with the containment, ``payloads`` one with the payload. ``for_verification``
-    /// searches from three standard errors below these minima, to compare the documents exactly
-    /// afterwards (:func:`nearkin.shards.compare`).
-    #[pyo3(signature = (documents, *, payloads=false, progress=None, threads=None, **conditions),
-        text_signature = "($self, documents, *, threshold=None, contained=None, limit=None, \
-        max_candidates=None, payloads=False, for_verification=False, progress=None, \
-        threads=None)")]
+    /// column with the containment, ``payloads`` one with the payload. With ``filter``, the search
+    /// uses one thread.
+    #[pyo3(signature = (documents, *, payloads=false, progress=None, threads=None,
+        **conditions))]
     fn query_many<'py>(
         &self,
         py: Python<'py>,
@@ -281,50 +303,46 @@ impl Readable {
         threads: Option<Threads>,
         conditions: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Table> {
-        let conditions = Conditions::new("query_many", OF_QUERIES, conditions)?;
+        let conditions = self.conditions(py, "query_many", conditions)?;
         let documents = Documents::new(documents, &self.params)?;
         let snapshot = self.snapshot_now(py)?;
         let progress = callback(py, progress, "query_many")?;
         let threads = crate::parallel::threads(threads.or(self.threads));
         let progress = progress.as_ref();
         let how = Sketching { sketcher: &self.sketcher, threads, progress };
-        query_many(py, self.keys, &snapshot, &documents, conditions, payloads, how)
+        query_many(py, self.keys, &snapshot, &documents, &conditions, payloads, how)
     }
 
     /// In a passage index: the texts that contain parts of this text. See
     /// :meth:`PassageIndex.query`.
-    #[pyo3(signature = (text, **conditions), text_signature = "($self, text, *, threshold=None, \
-        limit=None, max_candidates=None)")]
+    #[pyo3(signature = (text, **conditions))]
     fn query_passages(
         &self,
         py: Python<'_>,
         text: &str,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<crate::search::quotations::Passages> {
-        let conditions = Conditions::new("query_passages", OF_PASSAGES, conditions)?;
+        let conditions = self.conditions(py, "query_passages", conditions)?;
         let snapshot = self.snapshot_now(py)?;
         let view = engine(py, || nearkin::passages::PassageView::new(&snapshot))?;
         crate::search::quotations::ask(py, &view, text, self.keys, conditions)
     }
 
-    /// All pairs whose similarity is at least ``threshold`` (default: that of the index). With
-    /// ``contained``, all pairs in which the larger document contains at least this fraction of the
-    /// smaller one; ``threshold`` is then 0 by default. Returns a :class:`Stream` with the columns
-    /// a, b and similarity, and contained if ``contained`` is given.
-    #[pyo3(signature = (threshold=None, **conditions),
-        text_signature = "($self, threshold=None, *, contained=None)")]
+    /// All pairs of similar documents that pass the conditions. Returns a :class:`Stream` with the
+    /// columns a, b and similarity, and contained if ``contained`` is given. The ``timeout``
+    /// includes the time until the stream is read.
+    #[pyo3(signature = (threshold=None, **conditions))]
     fn pairs(
         &self,
         py: Python<'_>,
         threshold: Option<f64>,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        let conditions = Conditions::new("pairs", OF_PAIRS, conditions)?.with(threshold);
+        let conditions = self.conditions(py, "pairs", conditions)?.with_threshold(threshold);
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let alike = conditions.alike(self.params.threshold());
-        let pairs = engine(py, || snapshot.pairs(alike))?;
-        let is_contained = conditions.contained.is_some();
+        let is_contained = conditions.is_contained;
+        let pairs = engine(py, || snapshot.pairs(conditions.engine))?;
         Ok(Stream::new(Box::new(PairsSource::new(pairs, self.keys, is_contained))))
     }
 
@@ -332,12 +350,10 @@ impl Readable {
         converted(slf, "readable_to_html")
     }
 
-    /// The clusters of documents linked by pairs with a similarity of at least ``threshold``
-    /// (default: that of the index). With ``contained``, a pair must also have a containment of at
-    /// least ``contained``; ``threshold`` is then 0 by default. Returns a :class:`Stream` with one
-    /// row per member: cluster, key, size of the cluster, time.
-    #[pyo3(signature = (threshold=None, *, progress=None, **conditions),
-        text_signature = "($self, threshold=None, *, contained=None, progress=None)")]
+    /// The clusters of documents linked by pairs of similar documents that pass the conditions. The
+    /// ``limit`` keeps the clusters with the smallest keys. Returns a :class:`Stream` with one row
+    /// per member: cluster, key, size of the cluster, time.
+    #[pyo3(signature = (threshold=None, *, progress=None, **conditions))]
     fn clusters(
         &self,
         py: Python<'_>,
@@ -345,13 +361,12 @@ impl Readable {
         progress: Option<Bound<'_, PyAny>>,
         conditions: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        let conditions = Conditions::new("clusters", OF_PAIRS, conditions)?.with(threshold);
+        let conditions = self.conditions(py, "clusters", conditions)?.with_threshold(threshold);
         self.check_of_documents(py)?;
         let snapshot = self.snapshot_now(py)?;
-        let alike = conditions.alike(self.params.threshold());
         let callback = crate::progress::callback(py, progress, "clusters")?;
         let clusters = crate::progress::run(py, callback.as_ref(), |tick| {
-            snapshot.clusters_with(alike, tick)
+            snapshot.clusters_with(conditions.engine, tick)
         })?;
         Ok(Stream::new(Box::new(ClustersSource::new(clusters, self.keys))))
     }

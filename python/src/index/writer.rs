@@ -15,6 +15,7 @@ use crate::index::readable::{Readable, Source};
 use crate::index::reports;
 use crate::index::writing::{Admitting, Columns, add, admit};
 use crate::options::{INDEX_OPTIONS, Opening, Threads};
+use crate::search::conditions::{Conditions, OF_AN_ADMISSION};
 use crate::sketch::params::Params;
 
 /// An index opened for reading and writing: a mapping from keys to signatures, on disk. Any number
@@ -140,7 +141,7 @@ impl Index {
         let (key, index) = (key_bytes(key)?, base.writer(py)?);
         base.keys.check(py, &key)?;
         let signature = base.sketched(py, document)?;
-        let time = time.map(|time| crate::index::writing::ms_of(&time)).transpose()?;
+        let time = time.map(|time| crate::options::ms_of(&time)).transpose()?;
         let edit = crate::index::writing::put(&key, payload, time, Some(&signature));
         let batch: nearkin::Batch = [edit].into_iter().collect();
         let written = engine(py, || index.write(&batch))?;
@@ -205,7 +206,7 @@ impl Index {
     fn remove_before(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
         let (py, base) = (slf.py(), slf.as_super().get());
         base.check_of_documents(py)?;
-        let (time, index) = (crate::index::writing::ms_of(time)?, base.writer(py)?);
+        let (time, index) = (crate::options::ms_of(time)?, base.writer(py)?);
         engine(py, || index.remove_before(time))
     }
 
@@ -223,8 +224,10 @@ impl Index {
     /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
     /// by default. The table has an additional column ``contained``.
     ///
-    /// With ``prefix``, only documents whose keys begin with it count: a tenant's part of an index
-    /// that several share. Keys without it are an ``InvalidError``.
+    /// Further ``conditions`` of :class:`Readable` say which stored documents count:
+    /// ``max_candidates``, ``prefix``, ``after``, ``before``, ``filter``, ``timeout``. A prefix is
+    /// a tenant's part of an index that several share; keys without it are an ``InvalidError``.
+    /// After the ``timeout``, ``CancelledError`` is raised; what was decided before stays.
     ///
     /// With ``exact``, a function that returns the stored document of a key (or None), documents
     /// are compared shingle by shingle, and estimates only find candidates: nothing is rejected or
@@ -233,30 +236,27 @@ impl Index {
     /// return, or returned with another text than was indexed: they reject nothing. The function is
     /// called without a lock. If several threads admit, make a document available to it before
     /// admitting it.
-    #[pyo3(signature = (keys, documents, *, reject=None, contained=None, relate=None,
-        keep="first", prefix=None, exact=None, payloads=None, times=None, progress=None,
-        threads=None))]
+    #[pyo3(signature = (keys, documents, *, reject=None, relate=None, keep="first", exact=None,
+        payloads=None, times=None, progress=None, threads=None, **conditions))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python")]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
         documents: &Bound<'py, PyAny>,
         reject: Option<f64>,
-        contained: Option<f64>,
         relate: Option<f64>,
         keep: &str,
-        prefix: Option<Bound<'py, PyAny>>,
         exact: Option<Py<PyAny>>,
         payloads: Option<Bound<'py, PyAny>>,
         times: Option<Bound<'py, PyAny>>,
         progress: Option<Bound<'py, PyAny>>,
         threads: Option<Threads>,
+        conditions: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<crate::tables::table::Table> {
         let (py, base) = (slf.py(), slf.as_super().get());
         let columns = Columns::new(base, py, keys, documents, payloads, times)?;
-        let reject = crate::search::conditions::alike(base.params.threshold(), reject, contained);
-        let prefix = prefix.map(|prefix| key_bytes(&prefix)).transpose()?;
-        let admitting = Admitting::new(reject, relate, keep, prefix.as_deref())?;
+        let conditions = Conditions::new(py, "admit", OF_AN_ADMISSION, base.keys, conditions)?;
+        let admitting = Admitting::new(conditions.with_threshold(reject), relate, keep)?;
         let callback = crate::progress::callback(py, progress, "admit")?;
         let threads = crate::parallel::threads(threads.or(base.threads));
         let fetch = exact.map(|function| Originals::new(function, base.keys, &base.params));

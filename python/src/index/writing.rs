@@ -4,8 +4,7 @@ use std::mem::take;
 use std::ops::Range;
 
 use nearkin::{
-    Admission, Admit, Alike, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome,
-    Signature,
+    Admission, Admit, Batch, Decision, Document, Edit, Keep, Newcomer, Original, Outcome, Signature,
 };
 use pyo3::prelude::*;
 
@@ -18,6 +17,7 @@ use crate::index::originals::{Originals, with_originals};
 use crate::index::readable::Readable;
 use crate::index::reports::Added;
 use crate::progress::report;
+use crate::search::conditions::Conditions;
 use crate::tables::table::Table;
 
 /// Maximum size of a batch in the log, in bytes. Each batch needs one sync.
@@ -26,11 +26,6 @@ const BATCH_BYTES: usize = 4 << 20;
 const REMOVES: usize = 10_000;
 /// Number of documents that are admitted per call.
 const NEWCOMERS: usize = 1_024;
-
-/// Converts a time to milliseconds since 1970 (UTC).
-pub(crate) fn ms_of(time: &Bound<'_, PyAny>) -> PyResult<u64> {
-    time.py().import("nearkin._columns")?.getattr("ms_of")?.call1((time,))?.extract()
-}
 
 /// The columns of documents to be written, all of the same length.
 pub(crate) struct Columns<'py> {
@@ -249,10 +244,9 @@ pub(crate) struct Admitting {
 
 impl Admitting {
     pub(crate) fn new(
-        reject: Alike,
+        Conditions { engine: reject, is_contained, .. }: Conditions,
         relate: Option<f64>,
         keep: &str,
-        prefix: Option<&[u8]>,
     ) -> PyResult<Self> {
         let keep = match keep {
             "first" => Keep::First,
@@ -268,10 +262,7 @@ impl Admitting {
         if let Some(relate) = relate {
             admit = admit.relate(relate);
         }
-        if let Some(prefix) = prefix {
-            admit = admit.prefix(prefix);
-        }
-        Ok(Self { admit, is_contained: reject.asks_for_containment() })
+        Ok(Self { admit, is_contained })
     }
 }
 

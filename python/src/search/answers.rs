@@ -305,3 +305,43 @@ impl Document {
         ))
     }
 }
+
+/// A stored document as a filter of a search sees it.
+#[pyclass(frozen, module = "nearkin", name = "DocumentView")]
+#[derive(Debug)]
+pub(crate) struct SeenDocument {
+    /// The document's key.
+    #[pyo3(get)]
+    key: Py<PyAny>,
+    /// The payload: the caller's own bytes.
+    #[pyo3(get)]
+    payload: Py<PyBytes>,
+    /// The time in milliseconds since 1970.
+    #[pyo3(get)]
+    time_ms: u64,
+}
+
+impl SeenDocument {
+    pub(crate) fn new(
+        py: Python<'_>,
+        keys: KeyType,
+        seen: nearkin::DocumentView<'_>,
+    ) -> PyResult<Self> {
+        let (key, payload) = (keys.show(py, seen.key)?.unbind(), PyBytes::new(py, seen.payload));
+        Ok(Self { key, payload: payload.unbind(), time_ms: seen.time })
+    }
+}
+
+#[pymethods]
+impl SeenDocument {
+    /// Time of insertion or last replacement, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.time_ms)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let bytes = self.payload.bind(py).as_bytes().len();
+        Ok(format!("DocumentView({}, payload of {bytes} bytes)", self.key.bind(py).repr()?))
+    }
+}

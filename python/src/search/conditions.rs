@@ -1,11 +1,17 @@
 //! The conditions of a search: keyword arguments of Python, as those of the engine.
 
-use nearkin::passages::PassageQuery;
-use nearkin::{Alike, Queries, Query};
+use std::panic::resume_unwind;
+use std::time::Instant;
+
+use nearkin::{Alike, DocumentView};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::options::{Count, argument, keywords};
+use crate::columns::keys::{KeyType, key_bytes};
+use crate::error::{InvalidError, from_engine};
+use crate::options::{Count, argument, duration, keywords, ms_of};
+use crate::search::answers::SeenDocument;
 
 /// The condition under which two documents match: their similarity is at least `threshold`
 /// (default: `own`). With `contained`, their containment must also be at least `contained`, and the
@@ -17,82 +23,119 @@ pub(crate) fn alike(own: f64, threshold: Option<f64>, contained: Option<f64>) ->
     }
 }
 
-/// The conditions of a search.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Conditions {
-    pub(crate) threshold: Option<f64>,
-    pub(crate) contained: Option<f64>,
-    limit: Option<Count>,
-    max_candidates: Option<Count>,
-    /// Whether the search goes three standard errors below the minimum.
-    for_verification: bool,
-}
+/// The keywords of every search.
+pub(crate) const OF_A_SEARCH: &[&str] = &[
+    "threshold",
+    "limit",
+    "for_verification",
+    "contained",
+    "max_candidates",
+    "prefix",
+    "after",
+    "before",
+    "timeout",
+    "filter",
+];
+/// Those of an admission: without the first three, which it has under other names, or not at all.
+pub(crate) const OF_AN_ADMISSION: &[&str] = OF_A_SEARCH.split_at(3).1;
 
-/// The conditions of a query by one document.
-pub(crate) const OF_A_QUERY: &[&str] = &["threshold", "contained", "limit", "max_candidates"];
-/// The conditions of queries by a column of documents.
-pub(crate) const OF_QUERIES: &[&str] =
-    &["threshold", "contained", "limit", "max_candidates", "for_verification"];
-/// The conditions of a query for passages.
-pub(crate) const OF_PASSAGES: &[&str] = &["threshold", "limit", "max_candidates"];
-/// The conditions of pairs whose threshold is a parameter of its own.
-pub(crate) const OF_PAIRS: &[&str] = &["contained"];
-/// Those of the steps of a job.
-pub(crate) const OF_A_STEP: &[&str] = &["contained", "for_verification"];
+/// The conditions of a search.
+#[derive(Debug, Clone)]
+pub(crate) struct Conditions {
+    pub(crate) engine: nearkin::Conditions<'static>,
+    /// Whether matches have a containment.
+    pub(crate) is_contained: bool,
+    /// The filter is a function of Python, which one thread at a time can call.
+    pub(crate) has_filter: bool,
+    deadline: Option<Instant>,
+}
 
 impl Conditions {
     /// Reads the keyword arguments of `method`, which takes those of `names`.
     pub(crate) fn new(
+        py: Python<'_>,
         method: &str,
         names: &[&str],
+        keys: KeyType,
         given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let mut conditions = Self::default();
+        let mut settings = Vec::new();
+        let (mut prefix, mut filter, mut deadline) = (None, None, None);
         keywords(method, names, given, |name, value| {
+            if value.is_none() {
+                return Ok(());
+            }
             match name {
-                "threshold" => conditions.threshold = argument(value, name)?,
-                "contained" => conditions.contained = argument(value, name)?,
-                "limit" => conditions.limit = argument(value, name)?,
-                "max_candidates" => conditions.max_candidates = argument(value, name)?,
-                _ => conditions.for_verification = argument(value, name)?,
+                "prefix" => prefix = Some(key_bytes(value)?),
+                "filter" => filter = Some(function(value)?),
+                "timeout" => deadline = Some(deadline_of(value)?),
+                _ => settings.push(setting(name, value)?),
             }
             Ok(())
         })?;
-        Ok(conditions)
-    }
-
-    /// These conditions with this threshold.
-    pub(crate) fn with(self, threshold: Option<f64>) -> Self {
-        Self { threshold, ..self }
-    }
-
-    /// Queries under these conditions.
-    pub(crate) fn of_queries(self, queries: Queries<'_>) -> Queries<'_> {
-        let queries = self.of_batch(queries);
-        if self.for_verification { queries.for_verification() } else { queries }
-    }
-
-    /// The condition of a pair; `own` is the threshold of the index.
-    pub(crate) fn alike(self, own: f64) -> Alike {
-        let alike = alike(own, self.threshold, self.contained);
-        if self.for_verification { alike.for_verification() } else { alike }
-    }
-}
-
-/// Sets each condition that was given.
-macro_rules! apply {
-    ($name:ident, $query:ident, $($setter:ident),*) => {
-        impl Conditions {
-            pub(crate) fn $name(self, mut query: $query<'_>) -> $query<'_> {
-                $(if let Some(value) = self.$setter {
-                    query = query.$setter(value.into());
-                })*
-                query
-            }
+        let is_contained = settings.iter().any(|(name, _)| name == "contained");
+        let engine = nearkin::Conditions::from_settings(settings);
+        let mut engine = engine.map_err(|error| from_engine(py, &error))?;
+        if let Some(prefix) = prefix {
+            engine = engine.prefix(prefix);
         }
-    };
+        if let Some(deadline) = deadline {
+            engine = engine.deadline(deadline);
+        }
+        let has_filter = filter.is_some();
+        if let Some(filter) = filter {
+            engine = engine.filter_document(move |seen| is_passed(&filter, keys, seen));
+        }
+        Ok(Self { engine, is_contained, has_filter, deadline })
+    }
+
+    /// These conditions with this threshold, if there is one.
+    pub(crate) fn with_threshold(mut self, threshold: Option<f64>) -> Self {
+        if let Some(threshold) = threshold {
+            self.engine = self.engine.threshold(threshold);
+        }
+        self
+    }
+
+    /// Whether the time of the search has run out.
+    pub(crate) fn are_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
 }
 
-apply!(of_query, Query, threshold, contained, limit, max_candidates);
-apply!(of_batch, Queries, threshold, contained, limit, max_candidates);
-apply!(of_passages, PassageQuery, threshold, limit, max_candidates);
+/// A keyword as a setting of the engine: its name there, and the value as text.
+fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let text = match name {
+        "limit" | "max_candidates" => argument::<Count>(value, name)?.0.to_string(),
+        "after" | "before" => ms_of(value)?.to_string(),
+        "for_verification" => {
+            return Ok(("verify".to_owned(), argument::<bool>(value, name)?.to_string()));
+        }
+        _ => argument::<f64>(value, name)?.to_string(),
+    };
+    Ok((name.to_owned(), text))
+}
+
+fn function(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    if value.is_callable() {
+        return Ok(value.clone().unbind());
+    }
+    let found = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!("argument 'filter': must be a function, not {found}")))
+}
+
+fn deadline_of(value: &Bound<'_, PyAny>) -> PyResult<Instant> {
+    let deadline = Instant::now().checked_add(duration(value, "timeout")?);
+    deadline.ok_or_else(|| InvalidError::new_err("timeout: too many seconds"))
+}
+
+/// Calls the filter. An exception ends the search: it unwinds it, as a panic of a filter does, and
+/// `unlocked` raises it again.
+fn is_passed(filter: &Py<PyAny>, keys: KeyType, seen: DocumentView<'_>) -> bool {
+    let passed = Python::attach(|py| {
+        // A function in C does not look for signals.
+        py.check_signals()?;
+        filter.bind(py).call1((SeenDocument::new(py, keys, seen)?,))?.is_truthy()
+    });
+    passed.unwrap_or_else(|raised| resume_unwind(Box::new(raised)))
+}

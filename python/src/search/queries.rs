@@ -40,7 +40,7 @@ pub(crate) fn query_many<'py>(
     keys: KeyType,
     snapshot: &Snapshot,
     documents: &Documents<'py>,
-    conditions: Conditions,
+    conditions: &Conditions,
     payloads: bool,
     how: Sketching<'_>,
 ) -> PyResult<Table> {
@@ -49,14 +49,14 @@ pub(crate) fn query_many<'py>(
         Field::new("key", key_kind(keys)),
         Field::new("similarity", Kind::Float),
     ];
-    let is_contained = conditions.contained.is_some();
+    let is_contained = conditions.is_contained;
     if is_contained {
         fields.push(Field::new("contained", Kind::Float));
     }
     if payloads {
         fields.push(Field::new("payload", Kind::Bytes));
     }
-    let threads = how.threads;
+    let threads = if conditions.has_filter { 1 } else { how.threads };
     let mut batches: Vec<Batch> = Vec::new();
     documents.sketch::<Numbered>(py, how, |rows, parts| {
         let mut first = rows.start;
@@ -71,11 +71,15 @@ pub(crate) fn query_many<'py>(
         let answers = engine(py, || {
             in_parts(threads, signatures.len().max(1), TOGETHER, |range| {
                 let some = signatures.get(range).unwrap_or_default();
-                conditions.of_queries(snapshot.queries(some)).run()
+                snapshot.queries(some).conditions(conditions.engine.clone()).run()
             })
             .into_iter()
             .collect::<nearkin::Result<Vec<_>>>()
         })?;
+        // A table cannot say that rows are missing.
+        if conditions.are_late() && answers.iter().flatten().any(|answer| !answer.complete) {
+            return Err(raise(py, "CancelledError", "query_many: the time has run out"));
+        }
         let filled = unlocked(py, || {
             let mut builder = Builder::new(&fields);
             for (row, answer) in numbers.iter().zip(answers.into_iter().flatten()) {

@@ -19,7 +19,7 @@ pub(crate) fn ask(
     keys: KeyType,
     conditions: Conditions,
 ) -> PyResult<Passages> {
-    let query = conditions.of_passages(view.query(text));
+    let query = view.query(text).conditions(conditions.engine);
     let (inner, offsets) = engine(py, || {
         let answer = query.run()?;
         let offsets = Offsets::new(text);

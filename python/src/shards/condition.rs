@@ -6,7 +6,8 @@ use pyo3::types::PyDict;
 
 use crate::arrow::{Field, Kind};
 use crate::error::InvalidError;
-use crate::search::conditions::{Conditions, OF_A_STEP};
+use crate::options::{argument, keywords};
+use crate::search::conditions::alike;
 use crate::sketch::signatures::Signatures;
 
 /// The condition of a pair: a minimum similarity, and perhaps a minimum containment.
@@ -20,10 +21,18 @@ impl Condition {
     pub(crate) fn new(
         method: &str,
         threshold: f64,
-        keywords: Option<&Bound<'_, PyDict>>,
+        given: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let conditions = Conditions::new(method, OF_A_STEP, keywords)?;
-        Ok(Self { alike: conditions.with(Some(threshold)).alike(threshold) })
+        let (mut contained, mut for_verification) = (None, false);
+        keywords(method, &["contained", "for_verification"], given, |name, value| {
+            match name {
+                "contained" => contained = argument(value, name)?,
+                _ => for_verification = argument(value, name)?,
+            }
+            Ok(())
+        })?;
+        let alike = alike(threshold, Some(threshold), contained);
+        Ok(Self { alike: if for_verification { alike.for_verification() } else { alike } })
     }
 
     /// The counts of shingles that the condition needs: none, or one per signature.
