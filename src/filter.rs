@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_is_never_denied_and_little_else_is_found() {
+    fn a_filter_finds_all_entered_keys_and_few_others() {
         // The last one is far too small for its keys.
         for (bytes, count) in [(64 << 10, 52_000), (64, 48), (1, 3_000)] {
             let filter = Arc::new(BandFilter::new(bytes, 9));

@@ -28,7 +28,7 @@ fn a_number_that_nobody_reads_may_be_beyond_all_ranges() {
 }
 
 #[test]
-fn what_is_wrong_with_a_line_is_said() {
+fn invalid_lines_are_explained() {
     for (line, wrong) in [
         ("[1]", "a JSON array, not an object: `jq -c '.[]'` makes lines of objects"),
         (" { ", "an object over several lines: `jq -c .` puts it on one"),
@@ -118,7 +118,7 @@ fn a_null_is_a_document_without_content() {
 }
 
 #[test]
-fn what_python_writes_and_json_lacks_is_read() {
+fn nan_infinity_and_lone_surrogates_of_python_are_read() {
     for value in ["NaN", "Infinity", "-Infinity", "[NaN, Infinity]", "\"\\ud83d\""] {
         let line = format!("{{\"n\": {value}, \"id\": 1, \"text\": \"NaN \\\\ \\\"NaN\"}}");
         let (_, content) = parse(&line).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_guessed_and_nothing_else() {
+    fn only_missing_fields_are_guessed() {
         let line = r#"{"id":1,"title":"a","body":"words"}"#;
         assert_eq!(options(line), "--text-field body");
         assert_eq!(options(r#"{"uuid":"x","text":"words"}"#), "--key-field uuid");

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_line_that_was_read_ahead() {
+    fn a_line_that_was_read_ahead_needs_no_wait() {
         let text = "{\"id\":1}\n{\"id\"";
         let mut lines = Lines::new("test", Box::new(Cursor::new(text)));
         let ends_ahead = Arc::new(AtomicUsize::new(1));

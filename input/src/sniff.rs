@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_is_told_by_its_content() {
+    fn sniffing_tells_lines_tables_parquet_and_text_apart() {
         let lines = "{\"id\":1}\n\n{\"id\":2}\n";
         for (name, content, expected) in [
             ("a", lines, "lines"),

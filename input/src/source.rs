@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_behind_sound_data_is_said_and_the_data_read() {
+    fn sound_data_before_an_error_is_read_and_the_error_returned() {
         for pack in [gzip as fn(&str) -> Vec<u8>, zstandard] {
             let whole = [pack("one\n"), pack(&"two\n".repeat(1_000))].concat();
             for end in pack("one\n").len() + 4..whole.len() {

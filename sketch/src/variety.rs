@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_what_other_texts_of_the_kind_have() {
+    fn similarity_by_chance_is_near_that_of_random_texts() {
         for (shingles, space) in [(Shingles::Words(3), " "), (Shingles::Chars(5), "")] {
             let params = Params::builder().shingles(shingles).build().unwrap();
             let sketcher = Sketcher::new(&params);

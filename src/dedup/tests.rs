@@ -113,7 +113,7 @@ fn decided(
 type AlikeLaw<'a> = (Alike, &'a dyn Fn(Overlap) -> bool);
 
 #[test]
-fn what_is_dropped_and_for_what_is_that_of_brute_force() {
+fn dedup_decisions_equal_those_of_brute_force() {
     let sets = sets(300);
     let similar = |least: f64| move |found: Overlap| found.similarity >= least;
     let contained = |least: f64| move |found: Overlap| found.containment >= least;
@@ -266,7 +266,7 @@ fn by_the_estimate_the_rows_are_those_of_brute_force() {
 }
 
 #[test]
-fn what_was_decided_after_a_checkpoint_is_decided_again() {
+fn going_back_to_a_checkpoint_repeats_the_decisions() {
     let (sets, alike) = (sets(60), Alike::similar(0.5));
     let sketcher = Sketcher::new(&params());
     let signatures: Vec<Signature> =
@@ -355,7 +355,7 @@ fn against_an_index_the_documents_decide() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_an_error_and_keeps_nothing() {
+fn a_failed_decision_returns_an_error_and_keeps_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Index::create(folder.path().join("kept"), &params(), options()).unwrap();
     let sketcher = kept.sketcher();

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_true_is_refused() {
+    fn impossible_records_are_refused() {
         let with = |change: &dyn Fn(&mut Row)| {
             let mut row = row();
             change(&mut row);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_committer_writes_is_an_error_despite_its_checksum() {
+    fn impossible_manifests_are_refused_despite_valid_checksums() {
         let changed = |change: fn(&mut ManifestContent)| {
             let mut manifest = manifest();
             change(&mut manifest);

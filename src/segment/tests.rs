@@ -268,7 +268,7 @@ fn all_but_last_of_each_key(model: &Model) -> Vec<u64> {
 }
 
 #[test]
-fn what_was_built_is_what_is_read() {
+fn a_segment_reads_back_as_it_was_built() {
     let place = DiskFolder::new();
     let cases =
         [(1, 1), (2, 3), (64, 5), (65, 1), (127, 3), (128, 3), (192, 1), (700, 20), (3000, 2)];

@@ -280,7 +280,7 @@ fn name(at: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_star_is_told() {
+fn edges_that_form_no_stars_are_detected() {
     assert!(are_stars(&[(2, 1), (3, 1), (5, 4)]));
     assert!(are_stars::<u8>(&[]));
     assert!(!are_stars(&[(2, 1), (2, 1)]), "an edge twice");

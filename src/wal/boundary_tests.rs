@@ -109,7 +109,7 @@ fn a_log_without_room_for_records_replays_to_nothing() {
 }
 
 #[test]
-fn what_is_cut_is_counted_to_its_last_byte() {
+fn a_torn_tail_is_counted_to_its_last_byte() {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
     let stop = append(&mut wal, 6, RECORDS_BEGIN);

@@ -73,7 +73,7 @@ pub(super) fn damage(sim: &Sim, offset: u64, bytes: &[u8]) {
 }
 
 #[test]
-fn what_is_appended_is_replayed() {
+fn appended_records_are_replayed() {
     let sim = Sim::new();
     let mut wal = new_log(&sim);
     assert_eq!(changes(&sim), [0_u64; 0]);

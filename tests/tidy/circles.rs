@@ -140,7 +140,7 @@ fn a_circle_is_found() {
 }
 
 #[test]
-fn what_only_points_down_is_no_circle() {
+fn downward_references_form_no_circle() {
     let good = files(&[
         ("main.rs", "mod a;\nmod b;\na::run()"),
         ("a.rs", "mod c;\nmod d;\nuse c::X;\nuse crate::b;\nb::y(); pub(crate) fn z() {}"),

@@ -472,7 +472,7 @@ fn detail(name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_not_read_is_named_by_what_it_is() {
+fn unsupported_files_are_named_by_their_format() {
     let office = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0\0";
     for (name, bytes, expected) in [
         ("a.doc", &office[..], "unread format (a Word 97 document (.doc) is not read"),

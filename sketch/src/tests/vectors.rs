@@ -275,7 +275,7 @@ fn the_document_prints_the_vectors() {
 }
 
 #[test]
-fn what_is_frozen_stays() {
+fn frozen_vectors_stay_the_same() {
     let all = [inputs(), hashes(), ids(), vectors()].concat();
     assert_eq!(xxh3_64(all.as_bytes()), PINNED, "{:#018x}", xxh3_64(all.as_bytes()));
 }
@@ -358,7 +358,7 @@ fn the_document_prints_the_vectors_with_fold() {
 }
 
 #[test]
-fn what_is_frozen_of_fold_stays() {
+fn frozen_vectors_of_fold_stay_the_same() {
     let all = [fold_texts(), fold_ids(), fold_vectors()].concat();
     assert_eq!(xxh3_64(all.as_bytes()), PINNED_FOLD, "{:#018x}", xxh3_64(all.as_bytes()));
 }
@@ -409,7 +409,7 @@ fn the_document_prints_the_vectors_of_texts_without_words() {
 }
 
 #[test]
-fn what_is_frozen_of_texts_without_words_stays() {
+fn frozen_vectors_of_texts_without_words_stay_the_same() {
     let all = [wordless_inputs(), wordless_vectors()].concat();
     assert_eq!(xxh3_64(all.as_bytes()), PINNED_WORDLESS, "{:#018x}", xxh3_64(all.as_bytes()));
 }

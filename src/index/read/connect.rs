@@ -216,7 +216,7 @@ mod tests {
 
     /// Compares the components with those of the sweep over all pairs, for ranges of every width.
     #[test]
-    fn what_is_connected_is_what_all_pairs_connect() {
+    fn components_equal_those_of_all_pairs() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = index(&folder.path().join("x.nearkin"));
         let snapshot = index.snapshot();
@@ -244,7 +244,7 @@ mod tests {
     /// `b` alone. Test: `d` is united with them only if `b` is still in the bucket, whichever of
     /// the two components absorbed the other.
     #[test]
-    fn what_a_component_took_in_is_met_by_those_that_follow() {
+    fn documents_of_absorbed_components_stay_in_the_bucket() {
         let params = crate::Params::builder().hashes(16).bands(4, 3).lane_bits(8).build();
         let params = params.expect("sound parameters");
         // Rows 0 to 2 are the band that all four share.

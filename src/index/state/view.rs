@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_thread_has_seen_no_other_misses() {
+    fn no_snapshot_is_older_than_one_that_another_thread_saw() {
         let view = view();
         let (seen, done) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {

@@ -113,7 +113,7 @@ fn a_document_whose_time_changes_meanwhile_is_looked_at_again() {
 }
 
 #[test]
-fn what_keeps_changing_is_unsettled_and_not_written() {
+fn an_unsettled_admission_is_an_error_and_writes_nothing() {
     let index = index();
     index.insert("a", &signature(1)).expect("inserted");
     let calls = AtomicUsize::new(0);

@@ -264,7 +264,7 @@ fn run(sketcher: &Sketcher, first: u32) -> Original {
 }
 
 #[test]
-fn what_is_written_while_the_caller_fetches_is_seen() {
+fn admit_sees_documents_written_during_a_fetch() {
     let index = index();
     let sketcher = index.sketcher();
     let (related, own) = (run(&sketcher, 5), run(&sketcher, 0));
@@ -304,7 +304,7 @@ fn a_newcomer_that_is_overtaken_each_time_is_not_written() {
 }
 
 #[test]
-fn what_cannot_be_compared_refuses_nothing_and_is_told() {
+fn unverified_candidates_refuse_nothing_and_are_reported() {
     let index = index();
     let sketcher = index.sketcher();
     let own = run(&sketcher, 0);

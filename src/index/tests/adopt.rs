@@ -56,7 +56,7 @@ fn sealing_twice_makes_the_same_bytes_whatever_the_order() {
 }
 
 #[test]
-fn what_cannot_be_sealed_is_refused() {
+fn sealing_refuses_invalid_documents_and_existing_files() {
     let sim = Sim::new();
     drop(index(&sim));
     let refused = |documents: Vec<Document>| {

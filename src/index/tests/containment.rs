@@ -192,7 +192,7 @@ fn equal_signatures_with_other_counts_are_compared_each() {
 }
 
 #[test]
-fn what_is_not_from_0_to_1_is_refused() {
+fn containment_outside_0_to_1_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(&folder.path().join("x"));
     for wrong in [-0.1, 1.1, f64::NAN] {
@@ -402,7 +402,7 @@ fn newcomers_are_admitted_as_by_brute_force() {
 /// the estimates: the search finds everything down to three standard errors below the requested
 /// minimum.
 #[test]
-fn what_is_to_be_verified_is_looked_for_from_below() {
+fn searches_for_verification_reach_below_the_minimum() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(&folder.path().join("x"));
     let (params, all) = (index.params(), documents(&index));

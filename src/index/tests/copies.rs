@@ -89,7 +89,7 @@ fn making_an_index_or_a_backup_keeps_others_out() {
 }
 
 #[test]
-fn who_comes_upon_a_backup_that_is_being_made_is_told_to_wait() {
+fn a_backup_in_progress_is_locked() {
     // Regression: as soon as the copy had a file, other processes took it for an incomplete index
     // that could be deleted. In addition, they could write to its folder until the backup checked
     // the folder a second time.
@@ -223,7 +223,7 @@ fn a_reader_refuses_damage_below_the_horizon_and_stops_at_tears() {
 }
 
 #[test]
-fn what_a_writer_left_within_a_commit_is_no_damage_to_a_reader() {
+fn a_reader_finds_no_damage_in_an_unfinished_commit() {
     let ops = {
         let sim = Sim::new();
         let index = index(&sim);

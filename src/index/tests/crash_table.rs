@@ -78,12 +78,12 @@ pub(super) fn cut_through(
 }
 
 #[test]
-fn what_a_flush_cut_short_left_is_swept() {
+fn files_of_a_flush_cut_short_are_swept() {
     assert_eq!(cut_through(|_| Ok(()), Index::flush), ["dead", "seg", "tmp", "wal"]);
 }
 
 #[test]
-fn what_a_compaction_cut_short_left_is_swept() {
+fn files_of_a_compaction_cut_short_are_swept() {
     // The log that the previous flush put aside may still have its old name, which no catalog
     // lists.
     assert_eq!(cut_through(Index::flush, Index::compact), ["dead", "seg", "tmp", "wal"]);

@@ -479,7 +479,7 @@ fn every_cut_of_every_file_is_refused() {
 }
 
 #[test]
-fn what_no_change_depends_on_may_be_damaged() {
+fn an_index_with_damaged_lock_or_spare_files_is_intact() {
     let mut tally = DamageTally::default();
     for subject in [Subject::make(None), Subject::make(Some(2))] {
         for path in subject.files("lock").chain(subject.files(".free")) {

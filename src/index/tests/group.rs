@@ -225,7 +225,7 @@ fn with_two_of_three(pause: Duration, then: impl FnOnce(&Index, &Gate, u64)) {
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 #[test]
-fn who_came_together_waits_for_all_and_the_last_begins() {
+fn writers_wait_for_the_others_and_the_last_starts_the_sync() {
     with_two_of_three(FOR_EVER, |index, gate, begun| {
         assert_eq!((gate.begun(), index.durable_change()), (begun, 2));
         index.remove("first").unwrap();
@@ -234,7 +234,7 @@ fn who_came_together_waits_for_all_and_the_last_begins() {
 }
 
 #[test]
-fn who_wants_all_durable_now_waits_for_no_other_writer() {
+fn a_sync_or_flush_waits_for_no_other_writer() {
     with_two_of_three(FOR_EVER, |index, gate, begun| {
         assert_eq!(index.sync().unwrap(), 4);
         assert_eq!((gate.begun(), index.durable_change()), (begun + 1, 4));
@@ -244,7 +244,7 @@ fn who_wants_all_durable_now_waits_for_no_other_writer() {
 }
 
 #[test]
-fn who_is_synced_for_is_not_waited_for() {
+fn a_call_covered_by_the_running_sync_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { gather_pause: FOR_EVER, ..Options::default() };
     let (index, gate, params) = index_with(folder.path(), options);
@@ -268,7 +268,7 @@ fn who_is_synced_for_is_not_waited_for() {
 }
 
 #[test]
-fn who_waits_in_vain_begins_and_waits_less_often() {
+fn a_timed_out_wait_starts_the_sync_and_the_back_off() {
     with_two_of_three(Duration::from_micros(1), |index, gate, begun| {
         gate.await_begun(begun + 1);
         assert_eq!(index.core.group.skipped(), 1);

@@ -122,7 +122,7 @@ fn a_document_is_written_with_the_time_it_has() {
 }
 
 #[test]
-fn what_needs_the_texts_is_said_and_nothing_is_made() {
+fn a_rebuild_that_needs_texts_says_so_and_creates_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let sim = Sim::new();
     let from = index(&sim).snapshot();

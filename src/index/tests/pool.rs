@@ -104,7 +104,7 @@ fn many_indexes_are_looked_after_without_a_call() {
 }
 
 #[test]
-fn what_is_timed_is_done_unasked() {
+fn timed_syncs_and_deletions_run_in_the_background() {
     let clock = Arc::new(AtomicU64::new(1_000));
     let of = Arc::clone(&clock);
     let expiring =

@@ -99,7 +99,7 @@ fn an_append_that_cannot_be_undone_poisons() {
 }
 
 #[test]
-fn what_the_disk_cannot_begin_with_poisons() {
+fn a_failed_start_of_writeback_poisons_the_index() {
     for what in [FaultKind::Eio, FaultKind::Enospc] {
         let sim = Sim::new();
         let index = index(&sim);

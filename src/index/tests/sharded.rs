@@ -249,7 +249,7 @@ fn a_crash_while_appending_leaves_all_or_nothing() {
 }
 
 #[test]
-fn what_does_not_belong_there_is_refused() {
+fn invalid_appends_and_placements_are_refused() {
     let sim = Sim::new();
     let mut shards = create(&sim, 7);
     let kind = |refused: Result<crate::Imported>| refused.map_err(|error: Error| error.kind());

@@ -77,7 +77,7 @@ fn a_tiny_index_takes_64_kib_at_most_however_often_it_is_opened() {
 }
 
 #[test]
-fn who_writes_nothing_leaves_a_tiny_index_as_it_was() {
+fn closing_without_writes_leaves_a_tiny_index_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("tiny");
     let large = || Options { tiny_bytes_max: 0, ..options() };

@@ -66,7 +66,7 @@ fn every_tenth(found: &[(usize, u32)]) -> Vec<(usize, u32)> {
 }
 
 #[test]
-fn what_is_touched_together_is_found() {
+fn keys_looked_up_together_are_found() {
     let place = DiskFolder::new();
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = model();
@@ -146,7 +146,7 @@ fn warmed_up(segment: &Segment) -> Vec<bool> {
 }
 
 #[test]
-fn what_is_in_memory_is_warmed_up_and_nothing_else() {
+fn warm_up_verifies_resident_blocks_only() {
     let sim: Arc<dyn Storage> = Arc::new(Sim::new());
     let model = Model::random(5, 2500, shape(24, 4), 3);
     let built = model.build(&sim, "a.seg".as_ref(), 1 << 20, 1 << 20);
@@ -192,7 +192,7 @@ fn resident_steps(segment: &Segment) -> Vec<bool> {
 }
 
 #[test]
-fn what_the_system_has_not_is_not_brought() {
+fn warm_up_loads_no_blocks_from_the_disk() {
     let place = DiskFolder::new();
     let path = place.path("a.seg");
     let folder = path.parent().expect("a folder").canonicalize().expect("there");

@@ -46,7 +46,7 @@ fn paths_with_and_without_a_root_are_the_same() {
 }
 
 #[test]
-fn what_a_real_disk_refuses_is_refused() {
+fn the_simulated_disk_refuses_what_a_real_disk_refuses() {
     let sim = Sim::new();
     put(&sim, "/file", b"");
     sim.create_dir(path("/dir")).unwrap();
@@ -257,7 +257,7 @@ fn after_a_failed_sync_no_later_one_makes_its_writes_durable() {
 }
 
 #[test]
-fn what_a_sync_covers_has_no_garbage_even_after_one_that_failed() {
+fn bytes_synced_after_a_failed_sync_have_no_garbage() {
     let sim = Sim::new();
     let file = sim.open(path("/a"), OpenMode::Create).unwrap();
     sim.sync_dir(path("/")).unwrap();

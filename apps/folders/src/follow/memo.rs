@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_modified_is_not_settled() {
+    fn recently_modified_files_are_not_settled() {
         let now = now_ns();
         let stat = |modified_ns, changed_ns| Stat { bytes: 1, modified_ns, changed_ns };
         let second = 1_000_000_000;

@@ -114,7 +114,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn what_went_of_itself_before_it_was_swept_is_no_error() {
+    fn sweeping_files_that_are_already_gone_is_no_error() {
         let sim = Sim::new();
         sim.overwrite(Path::new("/there"), b"litter");
         let paths = ["/gone", "/there", "/gone too"].map(PathBuf::from).to_vec();

@@ -129,7 +129,7 @@ fn a_power_cut_leaves_a_prefix_with_all_synced() {
 }
 
 #[test]
-fn what_a_process_finds_after_a_kill_is_durable_from_then_on() {
+fn changes_replayed_after_a_kill_survive_a_power_cut() {
     for op in 0.. {
         let mut place = PanicNote(format!("killed at {op}"));
         let mut bench = Bench::unmade(layout(Durability::OsBuffer), 7, Sim::new());

@@ -173,12 +173,12 @@ fn barriers_and_flushes_cover_what_was_written_before_them() {
 }
 
 #[test]
-fn nobody_who_waits_for_the_first_sync_is_told_ok_if_it_fails() {
+fn no_writer_gets_ok_from_a_first_sync_that_fails() {
     explore("the first sync fails", |world| failing_sync(world, 0));
 }
 
 #[test]
-fn nobody_who_waits_for_the_second_sync_is_told_ok_if_it_fails() {
+fn no_writer_gets_ok_from_a_second_sync_that_fails() {
     explore("the second sync fails", |world| failing_sync(world, 1));
 }
 
