@@ -12,7 +12,7 @@ use nearkin::find::{nk_find_signature, nk_find_text};
 use nearkin::index::{nk_index, nk_index_temporary, nk_index_write};
 use nearkin::nk_free;
 use nearkin::params::{nk_options, nk_options_from_text, nk_params, nk_params_from_text};
-use nearkin::query::{nk_condition, nk_query, nk_query_new, nk_query_set};
+use nearkin::query::{nk_query, nk_query_from_text};
 use nearkin::readable::{nk_readable, nk_reader, nk_reader_open};
 use nearkin::results::{nk_answer, nk_answer_view};
 use nearkin::sketch::{nk_signature, nk_sketch_text};
@@ -231,14 +231,11 @@ fn main() -> engine::Result<()> {
 fn ask(documents: &Documents, index: &Reader, of: *mut nk_readable) -> engine::Result<()> {
     let count = documents.keys.len();
     let mut query: *mut nk_query = null_mut();
-    // SAFETY: a pointer to a variable of this function.
-    ok(unsafe { nk_query_new(&raw mut query, null_mut()) });
-    for (condition, value) in
-        [(nk_condition::NK_THRESHOLD, THRESHOLD), (nk_condition::NK_LIMIT, 10.0)]
-    {
-        // SAFETY: a live handle.
-        ok(unsafe { nk_query_set(query, condition as i32, value, null_mut()) });
-    }
+    let settings = format!("threshold={THRESHOLD},limit=10");
+    // SAFETY: bytes of a string, and a pointer to a variable of this function.
+    ok(unsafe {
+        nk_query_from_text(settings.as_ptr().cast(), settings.len(), &raw mut query, null_mut())
+    });
     let sketcher = index.sketcher();
     let step = count / QUERIES.min(count);
     let some = || (0..count).step_by(step).take(QUERIES);

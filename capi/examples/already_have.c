@@ -61,7 +61,7 @@ static void look_at(nk_index *index, const nk_query *near_copies, const char *na
 }
 
 int main(int argc, char **argv) {
-  const char *settings = "preset=documents";
+  const char *settings = "preset=documents", *conditions = "threshold=0.8,limit=1";
   nk_error *error = NULL;
   nk_params *params = NULL;
   nk_index *index = NULL;
@@ -75,9 +75,8 @@ int main(int argc, char **argv) {
   check(nk_params_from_text(settings, strlen(settings), &params, &error), error, settings);
   check(nk_index_open_or_create(argv[1], strlen(argv[1]), params, NULL, &index, &error), error,
         argv[1]);
-  check(nk_query_new(&near_copies, &error), error, "query");
-  check(nk_query_set(near_copies, NK_THRESHOLD, 0.8, &error), error, "threshold");
-  check(nk_query_set(near_copies, NK_LIMIT, 1, &error), error, "limit");
+  check(nk_query_from_text(conditions, strlen(conditions), &near_copies, &error), error,
+        conditions);
   count = scandir(argv[2], &entries, NULL, alphasort);
   if (count < 0) {
     perror(argv[2]);

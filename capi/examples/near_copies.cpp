@@ -3,7 +3,6 @@
 //   near_copies FILE [THRESHOLD]
 #include <nearkin.hpp>
 
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -14,7 +13,7 @@ int main(int argc, char **argv) {
     std::cerr << "usage: near_copies FILE [THRESHOLD]\n";
     return 2;
   }
-  const double threshold = argc > 2 ? std::atof(argv[2]) : 0.7;
+  const std::string threshold = std::string("threshold=") + (argc > 2 ? argv[2] : "0.7");
   std::ifstream file(argv[1]);
   if (!file) {
     std::cerr << argv[1] << ": cannot read it\n";
@@ -33,13 +32,12 @@ int main(int argc, char **argv) {
     }
     index.write(batch);
     std::size_t clusters = 0;
-    index.each_cluster(threshold, [&](const std::vector<std::string> &keys) {
+    index.each_cluster(nearkin::Query(threshold), [&](const std::vector<std::string> &keys) {
       clusters += 1;
       std::cout << "lines";
       for (const std::string &key : keys) std::cout << ' ' << key;
       std::cout << '\n';
-      nearkin::Query others;
-      others.threshold(threshold).limit(1);
+      nearkin::Query others(threshold + ",limit=1");
       others.filter([&](const std::string &key, const std::string &) { return key != keys[0]; });
       const nearkin::Answer nearest = index.similar_to_key(keys[0], others);
       if (!nearest.matches.empty()) {

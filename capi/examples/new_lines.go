@@ -53,10 +53,8 @@ func open(path string) (*index, error) {
 	if e := failure(status, err); e != nil {
 		return nil, e
 	}
-	if e := failure(C.nk_query_new(&opened.query, &err), err); e != nil {
-		return nil, e
-	}
-	return opened, failure(C.nk_query_set(opened.query, C.NK_THRESHOLD, 0.8, &err), err)
+	data, size = lent("threshold=0.8")
+	return opened, failure(C.nk_query_from_text(data, size, &opened.query, &err), err)
 }
 
 // Whether a text is new, and stored now. A blank one is not.

@@ -111,47 +111,6 @@ typedef enum {
   NK_EVENT_LOCK_LOST = 9,
 } nk_event_kind;
 
-// A condition with a number as its value. The call that uses a value checks it, unless stated
-// otherwise.
-typedef enum {
-  // Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
-  // the index.
-  NK_THRESHOLD = 0,
-  // Only documents of at least this containment, from 0 to 1, count: the share of the smaller
-  // document that is in the larger one. The default threshold is then 0.
-  NK_CONTAINED = 1,
-  // Returns at most this many documents, the most similar ones. Documents that an admission
-  // replaced are always returned.
-  NK_LIMIT = 2,
-  // Compares at most this many candidates; `complete` in the answer says whether those were all.
-  NK_MAX_CANDIDATES = 3,
-  // Stops after this many milliseconds. A query returns what it found, with `complete` false; an
-  // admission fails with `NK_CANCELLED` and writes nothing.
-  NK_DEADLINE_MS = 4,
-  // Only documents that were inserted or last replaced at this time or later, in milliseconds
-  // since 1970, count.
-  NK_AFTER = 5,
-  // Only documents that were inserted or last replaced before this time, in milliseconds since
-  // 1970, count.
-  NK_BEFORE = 6,
-  // For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
-  // this similarity.
-  NK_RELATE = 7,
-  // For `nk_index_admit`: which of a newcomer and its duplicates stays, a number of `nk_keep`.
-  // Checked when it is set.
-  NK_KEEP = 8,
-} nk_condition;
-
-// Which of a newcomer and its duplicates stays.
-typedef enum {
-  // The stored document: a newcomer with a duplicate is rejected. The default.
-  NK_KEEP_FIRST = 0,
-  // The newcomer: it replaces its duplicates.
-  NK_KEEP_NEWEST = 1,
-  // The longer one.
-  NK_KEEP_LONGEST = 2,
-} nk_keep;
-
 // The result of an admission.
 typedef struct nk_admission nk_admission;
 
@@ -186,8 +145,8 @@ typedef struct nk_pairs nk_pairs;
 // Chosen once. Immutable.
 typedef struct nk_params nk_params;
 
-// The conditions of queries and admissions: set once, used for any number of them. A null handle
-// means: the threshold of the index, no limit, all documents.
+// The conditions of queries, pairs, clusters and admissions: made once, used for any number of
+// calls. A null handle means: the threshold of the index, no limit, all documents.
 typedef struct nk_query nk_query;
 
 // An index, a reader or a snapshot: the argument of functions that read. `NK_READ` converts a
@@ -230,7 +189,7 @@ typedef struct {
   // The standard error of that estimate.
   double standard_error;
   // The estimated share of the smaller document that is in the larger one; NaN unless the query
-  // has the condition `NK_CONTAINED`.
+  // has the condition `contained`.
   double containment;
   // The number of equal rows of the two signatures, by which matches are ordered.
   uint32_t equal_rows;
@@ -319,8 +278,8 @@ typedef struct {
   nk_bytes b;
   // The estimated similarity.
   double similarity;
-  // The estimated share of the smaller document that is in the larger one; NaN if `contained`
-  // was negative.
+  // The estimated share of the smaller document that is in the larger one; NaN without
+  // the condition `contained`.
   double containment;
   // The number of equal rows.
   uint32_t equal_rows;
@@ -633,16 +592,29 @@ nk_status nk_options_on_event(const nk_options *options,
                               nk_release release,
                               nk_error **error);
 
-// Makes a query handle without conditions. Free it.
-nk_status nk_query_new(nk_query **query,
-                       nk_error **error);
-
-// Sets a condition of `nk_condition`. Errors: `NK_INVALID` if there is no such condition, or if a
-// count or a time is not a whole number of 0 or more.
-nk_status nk_query_set(const nk_query *query,
-                       int32_t condition,
-                       double value,
-                       nk_error **error);
+// Makes conditions from settings, such as "threshold=0.8,limit=10"; an empty text sets none. Free
+// them. Numbers have a point, whatever the locale.
+//
+// Conditions on documents: threshold, contained (least similarity, least share of the smaller
+// document that the larger one contains: from 0 to 1; with contained, the default threshold is 0),
+// after, before (the document was inserted or last replaced at this time or later, or before it,
+// in milliseconds since 1970), prefix (see `nk_query_prefix`, which takes any bytes), verify (true
+// searches below threshold and contained, for a caller that compares the documents).
+//
+// Bounds: limit (results returned; documents that an admission replaced are always returned),
+// max_candidates (candidates compared; not for pairs and clusters), deadline_ms (milliseconds from
+// the beginning of each call). After the deadline, a query returns what it found, with `complete`
+// false; other calls fail with `NK_CANCELLED`, and an admission writes nothing.
+//
+// For `nk_index_admit`: keep (first, the default: the stored document stays and the newcomer is
+// rejected; newest: the newcomer replaces its duplicates; longest), relate (least similarity of
+// other stored documents that are returned for an admitted newcomer).
+//
+// Errors: `NK_INVALID` names the setting.
+nk_status nk_query_from_text(const char *settings,
+                             size_t settings_len,
+                             nk_query **query,
+                             nk_error **error);
 
 // Only documents whose keys begin with this prefix count: a tenant's part of the index. An
 // admission refuses newcomers with another key. An empty prefix removes the condition.
@@ -789,12 +761,11 @@ nk_status nk_keys_next(const nk_keys *keys,
                        bool *has_key,
                        nk_error **error);
 
-// Makes an iterator over all pairs of at least this similarity and, unless `contained` is
-// negative, this containment. Each step searches for the next pair; the order is not specified.
-// Free the iterator. Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+// Makes an iterator over all pairs of documents that both pass the conditions. `query` may be
+// null. Each step searches for the next pair; the order is not specified. Free the iterator.
+// Errors, also of a step: `NK_INVALID`, `NK_CANCELLED`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 nk_status nk_pairs_begin(const nk_readable *of,
-                         double similarity,
-                         double contained,
+                         const nk_query *query,
                          nk_pairs **pairs,
                          nk_error **error);
 
@@ -804,11 +775,11 @@ nk_status nk_pairs_next(const nk_pairs *pairs,
                         bool *has_pair,
                         nk_error **error);
 
-// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. This call does all the
-// work. Free the iterator. Errors: those of `nk_pairs_begin`.
+// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. With a limit, those with
+// the smallest keys. `query` may be null. This call does all the work. Free the iterator. Errors:
+// those of `nk_pairs_begin`.
 nk_status nk_clusters_begin(const nk_readable *of,
-                            double similarity,
-                            double contained,
+                            const nk_query *query,
                             nk_clusters **clusters,
                             nk_error **error);
 

@@ -208,24 +208,13 @@ inline std::vector<Match> matches_of(const nk_match *matches, std::size_t len) {
 }
 }  // namespace detail
 
-// The conditions of queries and admissions: Query().threshold(0.8).limit(10). Used for any number
-// of them.
+// The conditions of queries, pairs, clusters and admissions: Query("threshold=0.8,limit=10"), with
+// the settings of nk_query_from_text. Used for any number of them. By default, none are set.
 class Query {
  public:
-  Query() : owned_(detail::result<nk_query *>(&nk_query_new)) {}
-  Query &threshold(double least) { return set(NK_THRESHOLD, least); }
-  Query &contained(double least) { return set(NK_CONTAINED, least); }
-  Query &limit(std::size_t most) { return set(NK_LIMIT, static_cast<double>(most)); }
-  Query &max_candidates(std::size_t most) {
-    return set(NK_MAX_CANDIDATES, static_cast<double>(most));
-  }
-  Query &deadline_ms(uint64_t time) { return set(NK_DEADLINE_MS, static_cast<double>(time)); }
-  // Only documents inserted or last replaced at a time or later, or before it, in ms since 1970.
-  Query &after(uint64_t time) { return set(NK_AFTER, static_cast<double>(time)); }
-  Query &before(uint64_t time) { return set(NK_BEFORE, static_cast<double>(time)); }
-  // For admissions: what is told besides, and which document stays.
-  Query &relate(double least) { return set(NK_RELATE, least); }
-  Query &keep(nk_keep keep) { return set(NK_KEEP, static_cast<double>(keep)); }
+  explicit Query(const std::string &settings = std::string())
+      : owned_(
+            detail::result<nk_query *>(&nk_query_from_text, settings.data(), settings.size())) {}
   Query &prefix(const std::string &prefix) {
     detail::call(&nk_query_prefix, get(), prefix.data(), prefix.size());
     return *this;
@@ -251,10 +240,6 @@ class Query {
   }
 
  private:
-  Query &set(nk_condition condition, double value) {
-    detail::call(&nk_query_set, get(), static_cast<int32_t>(condition), value);
-    return *this;
-  }
   detail::Owned<nk_query> owned_;
 };
 
@@ -309,22 +294,20 @@ class Readable {
         &nk_keys_next, [&each](const nk_bytes &key) { each(detail::string_of(key)); });
   }
   // Calls `each` with every pair, while they are found.
-  void each_pair(double similarity, const std::function<void(const Pair &)> &each,
-                 double contained = -1.0) const {
+  void each_pair(const Query &query, const std::function<void(const Pair &)> &each) const {
     detail::walk<nk_pair>(
-        detail::result<nk_pairs *>(&nk_pairs_begin, read(), similarity, contained),
-        &nk_pairs_next, [&each](const nk_pair &pair) {
+        detail::result<nk_pairs *>(&nk_pairs_begin, read(), query.get()), &nk_pairs_next,
+        [&each](const nk_pair &pair) {
           each(Pair{detail::string_of(pair.a), detail::string_of(pair.b), pair.similarity,
                     pair.containment});
         });
   }
   // Calls `each` with the keys of every cluster.
-  void each_cluster(double similarity,
-                    const std::function<void(const std::vector<std::string> &)> &each,
-                    double contained = -1.0) const {
+  void each_cluster(const Query &query,
+                    const std::function<void(const std::vector<std::string> &)> &each) const {
     detail::walk<nk_cluster>(
-        detail::result<nk_clusters *>(&nk_clusters_begin, read(), similarity, contained),
-        &nk_clusters_next, [&each](const nk_cluster &cluster) {
+        detail::result<nk_clusters *>(&nk_clusters_begin, read(), query.get()), &nk_clusters_next,
+        [&each](const nk_cluster &cluster) {
           std::vector<std::string> keys;
           for (std::size_t at = 0; at < cluster.len; ++at) {
             keys.push_back(detail::string_of(cluster.keys[at]));

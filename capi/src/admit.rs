@@ -3,7 +3,7 @@
 use crate::bytes::{bytes, payload};
 use crate::error::{giving, making, nk_error};
 use crate::index::{nk_index, nk_outcome, outcome_of};
-use crate::query::{Conditions, nk_query};
+use crate::query::{admit_of, nk_query};
 use crate::results::{Matches, nk_match};
 use crate::sketch::nk_signature;
 use crate::status::nk_status;
@@ -47,8 +47,7 @@ pub unsafe extern "C" fn nk_index_admit(
         if let Some(payload) = payload(payload_data, payload_len)? {
             newcomer = newcomer.payload(payload);
         }
-        let conditions = Conditions::read(query)?;
-        let admit = conditions.admit(index.params().threshold());
+        let admit = admit_of(query)?;
         let Admission { decision, change, complete, .. } = index.admit_one(&newcomer, &admit)?;
         let is_admitted = matches!(decision, Decision::Admitted { .. });
         let (outcome, duplicates, related) = match decision {

@@ -2,7 +2,7 @@
 
 use crate::bytes::{bytes, put_if_wanted, text};
 use crate::error::{making, nk_error};
-use crate::query::{Conditions, nk_query};
+use crate::query::{conditions_of, nk_query};
 use crate::readable::{nk_readable, view};
 use crate::results::{Answered, nk_answer, nk_answer_view};
 use crate::sketch::nk_signature;
@@ -13,7 +13,7 @@ use std::ffi::{c_char, c_void};
 
 /// Runs a query under its conditions.
 fn run(query: *const nk_query, builder: Query<'_>) -> Result<Answered, Failure> {
-    Ok(Answered::new(Conditions::read(query)?.query(builder).run()?))
+    Ok(Answered::new(builder.conditions(conditions_of(query)?).run()?))
 }
 
 /// Makes the handle of an answer, and fills `shown` unless it is null.

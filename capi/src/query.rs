@@ -1,212 +1,145 @@
-//! The conditions of queries and admissions: a handle keeps them, and each call copies them. The
-//! conditions of a caller become those of the engine here and nowhere else.
+//! The conditions of searches and admissions: a handle keeps them, and each call copies them. The
+//! engine parses and checks them; no condition is named here but those with a meaning for handles.
 
-use crate::bytes::bytes;
+use crate::bytes::{bytes, text};
 use crate::callback::{Filter, nk_filter, nk_release};
 use crate::error::{guarded, making, nk_error};
 use crate::status::{Failure, nk_status};
 use crate::table::{self, handle};
-use engine::{DocumentView, Keep};
-use std::ffi::c_void;
+use engine::{Admit, Conditions, Keep};
+use std::ffi::{c_char, c_void};
+use std::str::FromStr;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// The conditions of queries and admissions: set once, used for any number of them. A null handle
-/// means: the threshold of the index, no limit, all documents.
+/// The conditions of queries, pairs, clusters and admissions: made once, used for any number of
+/// calls. A null handle means: the threshold of the index, no limit, all documents.
 pub struct nk_query(());
 
-handle!(nk_query, RwLock<Conditions>, "query");
-
-/// A condition with a number as its value. The call that uses a value checks it, unless stated
-/// otherwise.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum nk_condition {
-    /// Only documents of at least this similarity, from 0 to 1, count. Without it: the threshold of
-    /// the index.
-    NK_THRESHOLD = 0,
-    /// Only documents of at least this containment, from 0 to 1, count: the share of the smaller
-    /// document that is in the larger one. The default threshold is then 0.
-    NK_CONTAINED = 1,
-    /// Returns at most this many documents, the most similar ones. Documents that an admission
-    /// replaced are always returned.
-    NK_LIMIT = 2,
-    /// Compares at most this many candidates; `complete` in the answer says whether those were all.
-    NK_MAX_CANDIDATES = 3,
-    /// Stops after this many milliseconds. A query returns what it found, with `complete` false; an
-    /// admission fails with `NK_CANCELLED` and writes nothing.
-    NK_DEADLINE_MS = 4,
-    /// Only documents that were inserted or last replaced at this time or later, in milliseconds
-    /// since 1970, count.
-    NK_AFTER = 5,
-    /// Only documents that were inserted or last replaced before this time, in milliseconds since
-    /// 1970, count.
-    NK_BEFORE = 6,
-    /// For `nk_index_admit`: for an admitted newcomer, also returns stored documents of at least
-    /// this similarity.
-    NK_RELATE = 7,
-    /// For `nk_index_admit`: which of a newcomer and its duplicates stays, a number of `nk_keep`.
-    /// Checked when it is set.
-    NK_KEEP = 8,
-}
-use nk_condition::{
-    NK_AFTER, NK_BEFORE, NK_CONTAINED, NK_DEADLINE_MS, NK_KEEP, NK_LIMIT, NK_MAX_CANDIDATES,
-    NK_RELATE, NK_THRESHOLD,
-};
-
-/// Which of a newcomer and its duplicates stays.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum nk_keep {
-    /// The stored document: a newcomer with a duplicate is rejected. The default.
-    NK_KEEP_FIRST = 0,
-    /// The newcomer: it replaces its duplicates.
-    NK_KEEP_NEWEST = 1,
-    /// The longer one.
-    NK_KEEP_LONGEST = 2,
-}
-
-/// Indexed by `nk_keep`.
-const KEEPS: [Keep; 3] = [Keep::First, Keep::Newest, Keep::Longest];
+handle!(nk_query, RwLock<Asked>, "query");
 
 /// The conditions of a query handle, and the copy of a call: a call that runs while another thread
-/// sets a condition has the old or the new one.
+/// changes them has the old or the new ones.
 #[derive(Clone, Default)]
-pub(crate) struct Conditions {
-    /// Indexed by `nk_condition`.
-    numbers: [Option<f64>; 9],
-    prefix: Vec<u8>,
+pub(crate) struct Asked {
+    /// All but the filter, which a caller may remove. Its deadline was checked, but counts from the
+    /// making of the handle: each call replaces it.
+    conditions: Conditions<'static>,
+    /// In milliseconds from the beginning of a call.
+    deadline_ms: Option<f64>,
     filter: Option<Filter>,
+    relate: Option<f64>,
+    keep: Option<Keep>,
 }
 
-/// Sets the conditions that a query and an admission have in common.
-macro_rules! restrict {
-    ($builder:ident, $conditions:ident) => {
-        $builder = $builder.limit($conditions.count(NK_LIMIT));
-        $builder = $builder.max_candidates($conditions.count(NK_MAX_CANDIDATES));
-        if let Some(deadline) = $conditions.deadline() {
-            $builder = $builder.deadline(deadline);
+impl FromStr for Asked {
+    type Err = Failure;
+
+    /// The settings of conditions, and of admissions: `relate`, `keep`.
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let (mut asked, mut others) = (Self::default(), Vec::new());
+        for part in text.split(',') {
+            // A part without a name belongs to the value before it.
+            let (name, value) = part.split_once('=').unwrap_or_default();
+            let (name, value) = (name.trim(), value.trim());
+            let is_twice = match name {
+                "relate" => asked.relate.replace(relate(value)?).is_some(),
+                "keep" => asked.keep.replace(keep(value)?).is_some(),
+                _ => {
+                    if name == "deadline_ms" {
+                        asked.deadline_ms = value.parse().ok();
+                    }
+                    others.push(part);
+                    false
+                }
+            };
+            if is_twice {
+                return Err(Failure::invalid(format!("{name} is given twice")));
+            }
         }
-        if $conditions.is_filtered() {
-            $builder = $builder.filter_document(|seen| $conditions.passes(seen));
-        }
-    };
+        asked.conditions = others.join(",").parse()?;
+        Ok(asked)
+    }
 }
 
-impl Conditions {
-    /// The conditions of an argument that may be null.
-    pub(crate) fn read(query: *const nk_query) -> Result<Self, Failure> {
+fn relate(value: &str) -> Result<f64, Failure> {
+    value.parse().map_err(|error| Failure::invalid(format!("relate={value}: {error}")))
+}
+
+fn keep(name: &str) -> Result<Keep, Failure> {
+    match name {
+        "first" => Ok(Keep::First),
+        "newest" => Ok(Keep::Newest),
+        "longest" => Ok(Keep::Longest),
+        _ => Err(Failure::invalid(format!("keep={name}: there are first, newest, longest"))),
+    }
+}
+
+impl Asked {
+    /// A copy of the conditions of an argument that may be null.
+    fn read(query: *const nk_query) -> Result<Self, Failure> {
         let Some(query) = table::get_if(query)? else { return Ok(Self::default()) };
-        let conditions = query.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(conditions.clone())
+        let asked = query.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(asked.clone())
     }
 
-    fn number(&self, condition: nk_condition) -> Option<f64> {
-        self.numbers[condition as usize]
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole and not negative, as checked when it was set; too large is no bound"
-    )]
-    fn count(&self, condition: nk_condition) -> usize {
-        self.number(condition).map_or(usize::MAX, |number| number as usize)
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        let seconds = self.number(NK_DEADLINE_MS)? / 1_000.0;
-        Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?)
-    }
-
-    fn is_filtered(&self) -> bool {
-        let times = self.number(NK_AFTER).or(self.number(NK_BEFORE));
-        times.is_some() || !self.prefix.is_empty() || self.filter.is_some()
-    }
-
-    /// Whether a stored document counts.
-    fn passes(&self, seen: DocumentView<'_>) -> bool {
-        let (time, filter) = (seen.time as f64, self.filter.as_ref());
-        self.number(NK_AFTER).is_none_or(|after| time >= after)
-            && self.number(NK_BEFORE).is_none_or(|before| time < before)
-            && seen.key.starts_with(&self.prefix)
-            && filter.is_none_or(|filter| filter.passes(seen.key, seen.payload))
-    }
-
-    /// Applies the conditions to a query of the engine.
-    pub(crate) fn query<'a>(&'a self, mut query: engine::Query<'a>) -> engine::Query<'a> {
-        if let Some(threshold) = self.number(NK_THRESHOLD) {
-            query = query.threshold(threshold);
+    fn conditions(self) -> Conditions<'static> {
+        let Self { mut conditions, deadline_ms, filter, .. } = self;
+        if let Some(filter) = filter {
+            conditions = conditions.filter(move |key, payload| filter.passes(key, payload));
         }
-        if let Some(contained) = self.number(NK_CONTAINED) {
-            query = query.contained(contained);
+        let span = deadline_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+        match span.and_then(|span| Instant::now().checked_add(span)) {
+            Some(time) => conditions.deadline(time),
+            None => conditions,
         }
-        restrict!(query, self);
-        query
-    }
-
-    /// The conditions of an admission to an index with this threshold.
-    pub(crate) fn admit(&self, own: f64) -> engine::Admit<'_> {
-        let (threshold, contained) = (self.number(NK_THRESHOLD), self.number(NK_CONTAINED));
-        let threshold = threshold.unwrap_or(if contained.is_some() { 0.0 } else { own });
-        let mut admit = engine::Admit::at(alike(threshold, contained)).prefix(&self.prefix);
-        if let Some(relate) = self.number(NK_RELATE) {
-            admit = admit.relate(relate);
-        }
-        if let Some(keep) = KEEPS.get(self.count(NK_KEEP)) {
-            admit = admit.keep(*keep);
-        }
-        restrict!(admit, self);
-        admit
     }
 }
 
-/// A condition on two documents: a similarity, a containment, or both.
-pub(crate) fn alike(similarity: f64, contained: Option<f64>) -> engine::Alike {
-    match contained {
-        None => engine::Alike::similar(similarity),
-        Some(contained) => engine::Alike::contained(contained).and_similar(similarity),
-    }
+/// The conditions of an argument that may be null, for a search that begins now.
+pub(crate) fn conditions_of(query: *const nk_query) -> Result<Conditions<'static>, Failure> {
+    Asked::read(query).map(Asked::conditions)
 }
 
-/// Makes a query handle without conditions. Free it.
+/// Same as [`conditions_of`], for an admission.
+pub(crate) fn admit_of(query: *const nk_query) -> Result<Admit<'static>, Failure> {
+    let asked = Asked::read(query)?;
+    let (relate, keep) = (asked.relate, asked.keep.unwrap_or_default());
+    let admit = Admit::at(asked.conditions()).keep(keep);
+    Ok(relate.into_iter().fold(admit, Admit::relate))
+}
+
+/// Makes conditions from settings, such as "threshold=0.8,limit=10"; an empty text sets none. Free
+/// them. Numbers have a point, whatever the locale.
+///
+/// Conditions on documents: threshold, contained (least similarity, least share of the smaller
+/// document that the larger one contains: from 0 to 1; with contained, the default threshold is 0),
+/// after, before (the document was inserted or last replaced at this time or later, or before it,
+/// in milliseconds since 1970), prefix (see `nk_query_prefix`, which takes any bytes), verify (true
+/// searches below threshold and contained, for a caller that compares the documents).
+///
+/// Bounds: limit (results returned; documents that an admission replaced are always returned),
+/// max_candidates (candidates compared; not for pairs and clusters), deadline_ms (milliseconds from
+/// the beginning of each call). After the deadline, a query returns what it found, with `complete`
+/// false; other calls fail with `NK_CANCELLED`, and an admission writes nothing.
+///
+/// For `nk_index_admit`: keep (first, the default: the stored document stays and the newcomer is
+/// rejected; newest: the newcomer replaces its duplicates; longest), relate (least similarity of
+/// other stored documents that are returned for an admitted newcomer).
+///
+/// Errors: `NK_INVALID` names the setting.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_new(
+pub unsafe extern "C" fn nk_query_from_text(
+    settings: *const c_char,
+    settings_len: usize,
     query: *mut *mut nk_query,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, query, || Ok(RwLock::default()))
+    making(error, query, || Ok(RwLock::new(text(settings, settings_len, "settings")?.parse()?)))
 }
 
-fn write(query: &RwLock<Conditions>) -> RwLockWriteGuard<'_, Conditions> {
+fn write(query: &RwLock<Asked>) -> RwLockWriteGuard<'_, Asked> {
     query.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Sets a condition of `nk_condition`. Errors: `NK_INVALID` if there is no such condition, or if a
-/// count or a time is not a whole number of 0 or more.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nk_query_set(
-    query: *const nk_query,
-    condition: i32,
-    value: f64,
-    error: *mut *mut nk_error,
-) -> nk_status {
-    guarded(error, || {
-        let shares = [NK_THRESHOLD, NK_CONTAINED, NK_RELATE].map(|share| share as i32);
-        let is_whole = value >= 0.0 && value.fract() == 0.0;
-        if !is_whole && !shares.contains(&condition) {
-            let message = format!("condition {condition} takes a whole number, not {value}");
-            return Err(Failure::invalid(message));
-        }
-        if condition == NK_KEEP as i32 && value >= KEEPS.len() as f64 {
-            return Err(Failure::invalid(format!("{value} is not a number of nk_keep")));
-        }
-        let place = usize::try_from(condition).unwrap_or(usize::MAX);
-        let unknown = || Failure::invalid(format!("there is no condition {condition}"));
-        let query = table::get(query)?;
-        *write(&query).numbers.get_mut(place).ok_or_else(unknown)? = Some(value);
-        Ok(())
-    })
 }
 
 /// Only documents whose keys begin with this prefix count: a tenant's part of the index. An
@@ -220,7 +153,9 @@ pub unsafe extern "C" fn nk_query_prefix(
 ) -> nk_status {
     guarded(error, || {
         let prefix = bytes(prefix, prefix_len, "prefix")?.to_vec();
-        write(&*table::get(query)?).prefix = prefix;
+        let query = table::get(query)?;
+        let mut asked = write(&query);
+        asked.conditions = std::mem::take(&mut asked.conditions).prefix(prefix);
         Ok(())
     })
 }

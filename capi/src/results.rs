@@ -55,7 +55,7 @@ pub struct nk_match {
     /// The standard error of that estimate.
     pub standard_error: f64,
     /// The estimated share of the smaller document that is in the larger one; NaN unless the query
-    /// has the condition `NK_CONTAINED`.
+    /// has the condition `contained`.
     pub containment: f64,
     /// The number of equal rows of the two signatures, by which matches are ordered.
     pub equal_rows: u32,

@@ -1,6 +1,8 @@
 //! The outcome of a call: a status for the caller's code, a message and advice for people.
 
+use engine::ErrorKind;
 use std::ffi::{CStr, CString, c_char};
+use std::sync::LazyLock;
 
 /// The outcome of a call. The numbers never change.
 #[repr(C)]
@@ -76,9 +78,8 @@ impl Failure {
 
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Self {
-        let kind = error.kind().as_str().as_bytes();
-        let status = STATUSES.iter().find(|(_, name, _)| name.to_bytes() == kind);
-        let status = status.map_or(nk_status::NK_OTHER, |(status, ..)| *status);
+        let status = KINDS.iter().find(|(_, kind)| *kind == error.kind());
+        let status = status.map_or(nk_status::NK_OTHER, |(status, _)| *status);
         Self::new(status, error.full_message())
     }
 }
@@ -88,38 +89,44 @@ pub(crate) fn c_text(text: impl Into<String>) -> CString {
     CString::new(text.into().replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
-/// Name and advice of each status, in the order of their numbers. The names are those of the
-/// engine's kinds of errors.
-const STATUSES: [(nk_status, &CStr, &CStr); 19] = [
-    (nk_status::NK_OK, c"ok", c"nothing to do"),
-    (nk_status::NK_INVALID, c"invalid", c"fix the arguments of the call"),
-    (nk_status::NK_EMPTY, c"empty", c"skip this text or set"),
-    (nk_status::NK_NOT_FOUND, c"not_found", c"create the index, or correct the path"),
-    (nk_status::NK_NO_SUCH_KEY, c"no_such_key", c"insert the document, or treat it as absent"),
-    (nk_status::NK_EXISTS, c"exists", c"open the index, or choose another path or key"),
-    (nk_status::NK_MISMATCH, c"mismatch", c"use the parameters of the index, or rebuild it"),
-    (nk_status::NK_LOCKED, c"locked", c"wait, close the other handle, or open a reader"),
-    (nk_status::NK_UNSETTLED, c"unsettled", c"try again"),
-    (
-        nk_status::NK_UNSUPPORTED,
-        c"unsupported",
-        c"upgrade, or set read_mode=pread if the message says so",
-    ),
-    (nk_status::NK_CORRUPT, c"corrupt", c"restore a backup, or rebuild the index"),
-    (nk_status::NK_IO, c"io", c"remove the cause, often a full disk, and try again"),
-    (nk_status::NK_UNKNOWN, c"unknown", c"reopen the index and check the last change"),
-    (nk_status::NK_POISONED, c"poisoned", c"reopen the index"),
-    (nk_status::NK_CLOSED, c"closed", c"open the index again"),
-    (nk_status::NK_CANCELLED, c"cancelled", c"try again with more time"),
-    (nk_status::NK_OTHER, c"other", c"see the message"),
-    (nk_status::NK_BAD_HANDLE, c"bad_handle", c"pass a live handle of the right kind"),
-    (nk_status::NK_BUG, c"bug", c"report the message as a bug of nearkin"),
+/// The statuses of the engine's kinds of errors, which give them their names and advice.
+const KINDS: [(nk_status, ErrorKind); 16] = [
+    (nk_status::NK_INVALID, ErrorKind::Invalid),
+    (nk_status::NK_EMPTY, ErrorKind::Empty),
+    (nk_status::NK_NOT_FOUND, ErrorKind::NotFound),
+    (nk_status::NK_NO_SUCH_KEY, ErrorKind::NoSuchKey),
+    (nk_status::NK_EXISTS, ErrorKind::Exists),
+    (nk_status::NK_MISMATCH, ErrorKind::Mismatch),
+    (nk_status::NK_LOCKED, ErrorKind::Locked),
+    (nk_status::NK_UNSETTLED, ErrorKind::Unsettled),
+    (nk_status::NK_UNSUPPORTED, ErrorKind::Unsupported),
+    (nk_status::NK_CORRUPT, ErrorKind::Corrupt),
+    (nk_status::NK_IO, ErrorKind::Io),
+    (nk_status::NK_UNKNOWN, ErrorKind::Unknown),
+    (nk_status::NK_POISONED, ErrorKind::Poisoned),
+    (nk_status::NK_CLOSED, ErrorKind::Closed),
+    (nk_status::NK_CANCELLED, ErrorKind::Cancelled),
+    (nk_status::NK_OTHER, ErrorKind::Other),
 ];
 
+/// The other statuses, each with its name and advice.
+const OWN: [(nk_status, &str, &str); 3] = [
+    (nk_status::NK_OK, "ok", "nothing to do"),
+    (nk_status::NK_BAD_HANDLE, "bad_handle", "pass a live handle of the right kind"),
+    (nk_status::NK_BUG, "bug", "report the message as a bug of nearkin"),
+];
+
+/// Number, name and advice of each status, for C.
+static TEXTS: LazyLock<Vec<(i32, CString, CString)>> = LazyLock::new(|| {
+    let kinds = KINDS.map(|(status, kind)| (status, kind.as_str(), kind.advice()));
+    let all = kinds.into_iter().chain(OWN);
+    all.map(|(status, name, advice)| (status as i32, c_text(name), c_text(advice))).collect()
+});
+
 fn of_status(status: i32) -> (&'static CStr, &'static CStr) {
-    let found = STATUSES.iter().find(|(known, ..)| *known as i32 == status);
+    let found = TEXTS.iter().find(|(known, ..)| *known == status);
     let unknown = (c"unknown_status", c"no status of this library");
-    found.map_or(unknown, |(_, name, advice)| (*name, *advice))
+    found.map_or(unknown, |(_, name, advice)| (name.as_c_str(), advice.as_c_str()))
 }
 
 /// The name of a status, such as "no_such_key". Static, never null; "unknown_status" for a number

@@ -3,7 +3,7 @@
 use crate::bytes::{Out, bytes, nk_bytes};
 use crate::error::{guarded, making, nk_error};
 use crate::places::lock;
-use crate::query::alike;
+use crate::query::{conditions_of, nk_query};
 use crate::readable::{nk_readable, view};
 use crate::status::nk_status;
 use crate::table::{self, Handle, handle};
@@ -66,13 +66,6 @@ where
     })
 }
 
-/// The condition on a pair. A negative `contained` sets none; NaN is passed on, so that the engine
-/// refuses it.
-fn wanted(similarity: f64, contained: f64) -> engine::Alike {
-    let is_asked = contained.is_nan() || contained >= 0.0;
-    alike(similarity, is_asked.then_some(contained))
-}
-
 /// Makes an iterator over the keys that begin with a prefix, in the order of their bytes; an empty
 /// prefix means all keys. Free the iterator. Errors: `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
@@ -110,25 +103,24 @@ pub struct nk_pair {
     pub b: nk_bytes,
     /// The estimated similarity.
     pub similarity: f64,
-    /// The estimated share of the smaller document that is in the larger one; NaN if `contained`
-    /// was negative.
+    /// The estimated share of the smaller document that is in the larger one; NaN without
+    /// the condition `contained`.
     pub containment: f64,
     /// The number of equal rows.
     pub equal_rows: u32,
 }
 
-/// Makes an iterator over all pairs of at least this similarity and, unless `contained` is
-/// negative, this containment. Each step searches for the next pair; the order is not specified.
-/// Free the iterator. Errors: `NK_INVALID`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
+/// Makes an iterator over all pairs of documents that both pass the conditions. `query` may be
+/// null. Each step searches for the next pair; the order is not specified. Free the iterator.
+/// Errors, also of a step: `NK_INVALID`, `NK_CANCELLED`, `NK_CORRUPT`, `NK_IO`, `NK_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_pairs_begin(
     of: *const nk_readable,
-    similarity: f64,
-    contained: f64,
+    query: *const nk_query,
     pairs: *mut *mut nk_pairs,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, pairs, || Ok(Walk::new(view(of)?.pairs(wanted(similarity, contained))?)))
+    making(error, pairs, || Ok(Walk::new(view(of)?.pairs(conditions_of(query)?)?)))
 }
 
 /// Gives the next pair. At the end, `has_pair` is false and `pair` is not changed.
@@ -161,17 +153,17 @@ pub struct nk_cluster {
     pub len: usize,
 }
 
-/// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. This call does all the
-/// work. Free the iterator. Errors: those of `nk_pairs_begin`.
+/// Finds all clusters: documents linked by the pairs of `nk_pairs_begin`. With a limit, those with
+/// the smallest keys. `query` may be null. This call does all the work. Free the iterator. Errors:
+/// those of `nk_pairs_begin`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nk_clusters_begin(
     of: *const nk_readable,
-    similarity: f64,
-    contained: f64,
+    query: *const nk_query,
     clusters: *mut *mut nk_clusters,
     error: *mut *mut nk_error,
 ) -> nk_status {
-    making(error, clusters, || Ok(Walk::new(view(of)?.clusters(wanted(similarity, contained))?)))
+    making(error, clusters, || Ok(Walk::new(view(of)?.clusters(conditions_of(query)?)?)))
 }
 
 /// Gives the next cluster. At the end, `has_cluster` is false and `cluster` is not changed.

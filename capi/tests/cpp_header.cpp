@@ -15,11 +15,11 @@ using namespace nearkin;
 template class nearkin::Readable<nk_index>;
 
 template <typename Work>
-bool is_refused(Work work) {
+bool is_refused(Work work, nk_status status = NK_BAD_HANDLE) {
   try {
     work();
   } catch (const Error &error) {
-    return error.status() == NK_BAD_HANDLE;
+    return error.status() == status;
   }
   return false;
 }
@@ -38,7 +38,8 @@ int main(int, char **arguments) {
   CHECK(index.similar_to(signature, moved).matches.empty());
   CHECK(is_refused([&] { index.similar_to(signature, query); }));
   CHECK(is_refused([&] { index.admit("tenant-b/x", signature, query); }));
-  CHECK(is_refused([&] { query.limit(3); }));
+  CHECK(is_refused([&] { query.prefix("tenant-a/"); }));
+  CHECK(is_refused([&] { Query("limit=few"); }, NK_INVALID));
   Options options("durability=os");
   const Options kept(std::move(options));
   CHECK(is_refused([&] { Index::open(path, options); }));
@@ -80,8 +81,12 @@ int main(int, char **arguments) {
   std::string keys, pairs;
   const Snapshot view = other.snapshot();
   other.each_key("home/", [&keys](const std::string &key) { keys += key + ' '; });
-  view.each_pair(0.9, [&pairs](const Pair &pair) { pairs += pair.a < pair.b ? "p" : "?"; });
+  view.each_pair(Query("threshold=0.9"), [&pairs](const Pair &pair) { pairs += pair.a < pair.b ? "p" : "?"; });
   CHECK(keys == "home/1 home/2 " && pairs == "ppp");
+  std::size_t members = 0;
+  const Query home = std::move(Query("threshold=0.9").prefix("home/"));
+  view.each_cluster(home, [&](const std::vector<std::string> &all) { members += all.size(); });
+  CHECK(members == 2);
   CHECK(other.remove_prefix("home/") == 2 && other.size() == 1 && view.size() == 3);
   CHECK(!view.find("shop/2") && view.contains("home/2") && view.params().json()[0] == '{');
   Reader reader(path, kept);

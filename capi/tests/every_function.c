@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CHECK(condition)                                                        \
   do {                                                                          \
@@ -301,6 +302,12 @@ static nk_index *filled(const char *settings) {
   return index;
 }
 
+static nk_query *query_of(const char *settings) {
+  nk_query *query = NULL;
+  OK(nk_query_from_text(settings, strlen(settings), &query, &error));
+  return query;
+}
+
 static void querying(void) {
   nk_index *index = filled("threshold=0.6,shingles=words:1");
   nk_signature *fox = signature_of(index, FOX);
@@ -316,12 +323,7 @@ static void querying(void) {
   CHECK(view.matches[0].containment != view.matches[0].containment); /* not a number */
   CHECK(view.matches[0].equal_rows > 10 && view.change == 3);
   nk_free(answer);
-  OK(nk_query_new(&query, &error));
-  OK(nk_query_set(query, NK_THRESHOLD, 0.5, &error));
-  OK(nk_query_set(query, NK_CONTAINED, 0.9, &error));
-  OK(nk_query_set(query, NK_LIMIT, 1, &error));
-  OK(nk_query_set(query, NK_MAX_CANDIDATES, 100, &error));
-  OK(nk_query_set(query, NK_DEADLINE_MS, 60000, &error));
+  query = query_of("threshold=0.5,contained=0.9,limit=1,max_candidates=100,deadline_ms=60000");
   OK(nk_find_text(NK_READ(index), FOX2, strlen(FOX2), query, &answer, &view, &error));
   CHECK(view.matches_len == 1 && view.found == 2 && view.matches[0].containment > 0.9);
   nk_free(answer);
@@ -335,8 +337,6 @@ static void querying(void) {
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   OK(nk_query_filter(query, only_b, &calls, release, &error));
   CHECK(releases == 2);
-  OK(nk_query_set(query, NK_THRESHOLD, 2.0, &error));
-  FAILS(NK_INVALID, nk_find_signature(NK_READ(index), fox, query, &answer, NULL, &error));
   nk_free(query);
   CHECK(releases == 3);
   FAILS(NK_BAD_HANDLE, nk_query_filter(query, only_b, &calls, release, &error));
@@ -346,6 +346,38 @@ static void querying(void) {
   CHECK(equals(view.matches[0].key, "b1"));
   nk_free(answer);
   nk_free(fox);
+}
+
+/* A deadline counts from each call, not from the making of the conditions. */
+static void waiting(void) {
+  nk_index *index = filled("threshold=0.6,shingles=words:1");
+  nk_signature *fox = signature_of(index, FOX);
+  nk_query *late = query_of("deadline_ms=0"), *query = query_of("deadline_ms=1000");
+  nk_answer *answer = NULL;
+  nk_answer_view view;
+  nk_clusters *clusters = NULL;
+  const clock_t begun = clock();
+  OK(nk_find_signature(NK_READ(index), fox, late, &answer, &view, &error));
+  CHECK(!view.complete);
+  nk_free(answer);
+  FAILS(NK_CANCELLED, nk_clusters_begin(NK_READ(index), late, &clusters, &error));
+  while (clock() - begun < CLOCKS_PER_SEC + CLOCKS_PER_SEC / 10) {
+  }
+  OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
+  CHECK(view.complete && view.found == 2);
+  nk_free(answer);
+  nk_free(query);
+  nk_free(late);
+  nk_free(fox);
+  nk_free(index);
+}
+
+static void refused(const char *settings, const char *name) {
+  nk_query *query = NULL;
+  CHECK(nk_query_from_text(settings, strlen(settings), &query, &error) == NK_INVALID);
+  CHECK(query == NULL && strstr(nk_error_message(error), name) != NULL);
+  nk_free(error);
+  error = NULL;
 }
 
 /* A filter by time: documents of 1000, 2000 and 3000 ms, of which each condition lets some pass. */
@@ -366,34 +398,42 @@ static void querying_by_time(void) {
   OK(nk_batch_insert(batch, "t2", 2, fox, "x", 1, 2000, &error));
   OK(nk_batch_insert(batch, "u3", 2, fox, NULL, 0, 3000, &error));
   OK(nk_index_write(index, batch, NULL, 0, NULL, &error));
-  OK(nk_query_new(&query, &error));
-  OK(nk_query_set(query, NK_AFTER, 2000, &error));
+  query = query_of("after=2000");
   OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
   CHECK(view.found == 2 && equals(view.matches[0].key, "t2") && view.matches[0].time == 2000);
   nk_free(answer);
-  OK(nk_query_set(query, NK_BEFORE, 3000, &error));
+  nk_free(query);
+  query = query_of("after=2000, before=3000");
   OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
   CHECK(view.found == 1 && equals(view.matches[0].key, "t2"));
   nk_free(answer);
-  OK(nk_query_set(query, NK_AFTER, 0, &error));
-  OK(nk_query_set(query, NK_BEFORE, 1000, &error));
+  nk_free(query);
+  query = query_of("before=1000");
   OK(nk_index_admit(index, "n1", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &admitted, &error));
   CHECK(admitted.is_admitted);
   nk_free(admission);
-  OK(nk_query_set(query, NK_BEFORE, 1001, &error));
+  nk_free(query);
+  query = query_of("before=1001");
   OK(nk_index_admit(index, "n2", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &admitted, &error));
   CHECK(!admitted.is_admitted && admitted.duplicates_len == 1);
   CHECK(equals(admitted.duplicates[0].key, "t1"));
   nk_free(admission);
-  OK(nk_query_set(query, NK_BEFORE, 4000, &error));
+  nk_free(query);
+  query = query_of("before=4000,prefix=t");
   OK(nk_query_prefix(query, "u", 1, &error));
   OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
   CHECK(view.found == 1 && equals(view.matches[0].key, "u3"));
-  FAILS(NK_INVALID, nk_query_set(query, NK_AFTER, -1, &error));
-  FAILS(NK_INVALID, nk_query_set(query, NK_LIMIT, 1.5, &error));
-  FAILS(NK_INVALID, nk_query_set(query, 99, 1, &error));
+  refused("after=-1", "after=-1");
+  refused("limit=1.5", "limit=1.5");
+  refused("threshold=2", "0 to 1");
+  refused("deadline_ms=soon", "deadline_ms=soon");
+  refused("deadline_ms=1,deadline_ms=1", "deadline_ms is given twice");
+  refused("limmit=1", "\"limmit\"");
+  refused("keep=best", "keep=best");
+  refused("relate=much", "relate=much");
+  refused("relate=1,limit=2,relate=1", "relate is given twice");
   nk_free(answer);
   nk_free(query);
   nk_free(batch);
@@ -402,21 +442,13 @@ static void querying_by_time(void) {
   nk_free(params);
 }
 
-static nk_query *near_copies(double threshold) {
-  nk_query *query = NULL;
-  OK(nk_query_new(&query, &error));
-  OK(nk_query_set(query, NK_THRESHOLD, threshold, &error));
-  return query;
-}
-
 static void admitting(void) {
   nk_index *index = filled("threshold=0.6,shingles=words:1");
   nk_signature *fox = signature_of(index, FOX);
-  nk_query *query = near_copies(0.8), *newest;
+  nk_query *query = query_of("threshold=0.8,limit=1"), *newest;
   nk_admission *admission = NULL;
   nk_admission_view view;
   int calls = 0, released = releases;
-  OK(nk_query_set(query, NK_LIMIT, 1, &error));
   OK(nk_index_admit(index, "d1", 2, fox, NULL, 0, query, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(!view.is_admitted && view.duplicates_len == 1 && view.complete);
@@ -434,10 +466,7 @@ static void admitting(void) {
   nk_free(admission);
   nk_free(query);
   CHECK(releases == released + 1);
-  newest = near_copies(0.9);
-  OK(nk_query_set(newest, NK_CONTAINED, 0.9, &error));
-  OK(nk_query_set(newest, NK_KEEP, NK_KEEP_NEWEST, &error));
-  FAILS(NK_INVALID, nk_query_set(newest, NK_KEEP, 9, &error));
+  newest = query_of("threshold=0.9,keep=newest,contained=0.9");
   OK(nk_query_prefix(newest, "a", 1, &error));
   OK(nk_index_admit(index, "a2", 2, fox, "two", 3, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
@@ -446,9 +475,7 @@ static void admitting(void) {
   nk_free(admission);
   FAILS(NK_INVALID, nk_index_admit(index, "b2", 2, fox, NULL, 0, newest, &admission, &error));
   nk_free(newest);
-  newest = near_copies(1.0);
-  OK(nk_query_set(newest, NK_KEEP, NK_KEEP_LONGEST, &error));
-  OK(nk_query_set(newest, NK_RELATE, 0.0, &error));
+  newest = query_of("threshold=1,keep=longest,relate=0");
   OK(nk_index_admit(index, "x", 1, fox, NULL, 0, newest, &admission, &error));
   OK(nk_admission_get(admission, &view, &error));
   CHECK(!view.is_admitted && view.outcome == NK_UNCHANGED);
@@ -466,12 +493,27 @@ static void walking(void) {
   nk_bytes key;
   nk_pair pair;
   nk_cluster cluster;
+  nk_query *query = query_of("threshold=0.8,contained=0.5"), *few = query_of("max_candidates=9");
   bool more = false;
-  int count = 0;
+  int count = 0, calls = 0;
   OK(nk_keys_begin(NK_READ(index), "", 0, &keys, &error));
-  OK(nk_pairs_begin(NK_READ(index), 0.8, 0.5, &pairs, &error));
-  FAILS(NK_INVALID, nk_pairs_begin(NK_READ(index), 7.0, -1.0, &pairs, &error));
-  OK(nk_clusters_begin(NK_READ(index), 0.8, -1.0, &clusters, &error));
+  OK(nk_query_prefix(query, "b", 1, &error));
+  OK(nk_pairs_begin(NK_READ(index), query, &pairs, &error));
+  OK(nk_pairs_next(pairs, &pair, &more, &error));
+  CHECK(!more);
+  nk_free(pairs);
+  OK(nk_query_prefix(query, NULL, 0, &error));
+  OK(nk_query_filter(query, only_b, &calls, release, &error));
+  OK(nk_clusters_begin(NK_READ(index), query, &clusters, &error));
+  OK(nk_clusters_next(clusters, &cluster, &more, &error));
+  CHECK(!more && calls == 3);
+  nk_free(clusters);
+  OK(nk_query_filter(query, NULL, NULL, NULL, &error));
+  OK(nk_pairs_begin(NK_READ(index), query, &pairs, &error));
+  FAILS(NK_INVALID, nk_pairs_begin(NK_READ(index), few, &pairs, &error));
+  OK(nk_clusters_begin(NK_READ(index), NULL, &clusters, &error));
+  nk_free(query);
+  nk_free(few);
   nk_free(index);
   for (;;) {
     OK(nk_keys_next(keys, &key, &more, &error));
@@ -568,6 +610,7 @@ int main(int argc, char **argv) {
   sketching();
   querying();
   querying_by_time();
+  waiting();
   admitting();
   walking();
   reading_beside();

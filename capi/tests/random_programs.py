@@ -271,18 +271,19 @@ class Program:
         assert found == sorted(key for key in model if key.startswith(prefix))
         self.free(keys)
 
+    def query(self, settings):
+        text = settings.encode()
+        return self.make("nk_query", self.lib.nk_query_from_text, text, len(text))
+
     def step_query(self):
         of, model = self.readable()
         if of is None:
             return
         items, filtered = self.some(), self.random.random() < 0.5
-        query = self.make("nk_query", self.lib.nk_query_new)
-        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_THRESHOLD, 1.0)
+        limit = self.random.choice([None, 2])
+        query = self.query("threshold=1,limit=2" if limit else "threshold=1")
         if filtered:
             self.call(OK, self.lib.nk_query_filter, query, self.filter, self.ffi.NULL, self.ffi.NULL)
-        limit = self.random.choice([None, 2])
-        if limit:
-            self.call(OK, self.lib.nk_query_set, query, self.lib.NK_LIMIT, limit)
         expected = sorted(key for key, value in model.items()
                           if value[0] == items and (key < b"m" or not filtered))
         by_key = self.random.random() < 0.3
@@ -310,7 +311,10 @@ class Program:
         of, model = self.readable()
         if of is None:
             return
-        pairs = self.make("nk_pairs", self.lib.nk_pairs_begin, of, 1.0, -1.0)
+        query, prefix = self.query("threshold=1"), self.random.choice([b"", self.key()[:1]])
+        self.call(OK, self.lib.nk_query_prefix, query, prefix, len(prefix))
+        model = {key: value for key, value in model.items() if key.startswith(prefix)}
+        pairs = self.make("nk_pairs", self.lib.nk_pairs_begin, of, query)
         pair, more, found = self.ffi.new("nk_pair *"), self.ffi.new("bool *"), set()
         self.call(OK, self.lib.nk_pairs_next, pairs, pair, more)
         while more[0]:
@@ -320,7 +324,7 @@ class Program:
                     if model[a][0] == model[b][0]}
         assert found == expected
         self.free(pairs)
-        clusters = self.make("nk_clusters", self.lib.nk_clusters_begin, of, 1.0, -1.0)
+        clusters = self.make("nk_clusters", self.lib.nk_clusters_begin, of, query)
         cluster, found = self.ffi.new("nk_cluster *"), set()
         self.call(OK, self.lib.nk_clusters_next, clusters, cluster, more)
         while more[0]:
@@ -331,15 +335,14 @@ class Program:
             by_set.setdefault(model[key][0], []).append(key)
         assert found == {tuple(keys) for keys in by_set.values() if len(keys) > 1}
         self.free(clusters)
+        self.free(query)
 
     def step_admit(self):
         if self.closed:
             return
         key, items = self.key(), self.some()
         newest = self.random.random() < 0.5
-        query = self.make("nk_query", self.lib.nk_query_new)
-        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_THRESHOLD, 1.0)
-        self.call(OK, self.lib.nk_query_set, query, self.lib.NK_KEEP, 1 if newest else 0)
+        query = self.query(f"threshold=1,keep={'newest' if newest else 'first'}")
         admission = self.make("nk_admission", self.lib.nk_index_admit, self.index, key, len(key),
                               self.signature(items), b"new", 3, query)
         view = self.ffi.new("nk_admission_view *")
@@ -377,7 +380,6 @@ class Program:
             (lib.nk_index_close, "nk_index", ()),
             (lib.nk_batch_remove, "nk_batch", (key, len(key))),
             (lib.nk_batch_clear, "nk_batch", ()),
-            (lib.nk_query_set, "nk_query", (lib.NK_THRESHOLD, 0.5)),
             (lib.nk_query_prefix, "nk_query", (key, len(key))),
             (lib.nk_query_filter, "nk_query", (self.filter, ffi.NULL, ffi.NULL)),
             (lib.nk_answer_get, "nk_answer", (ffi.new("nk_answer_view *"),)),

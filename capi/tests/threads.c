@@ -94,8 +94,7 @@ int main(int argc, char **argv) {
   if (argc > 1) rounds = atoi(argv[1]);
   CHECK(nk_params_from_text("threshold=0.5,shingles=words:1", 30, &params, NULL) == NK_OK);
   CHECK(nk_index_temporary(params, NULL, &of_all, NULL) == NK_OK);
-  CHECK(nk_query_new(&query, NULL) == NK_OK);
-  CHECK(nk_query_set(query, NK_LIMIT, 5, NULL) == NK_OK);
+  CHECK(nk_query_from_text("limit=5", 7, &query, NULL) == NK_OK);
   CHECK(nk_query_filter(query, even, of_all, NULL, NULL) == NK_OK);
   CHECK(nk_batch_new(&batch, NULL) == NK_OK);
   CHECK(nk_sketch_text(NK_READ(of_all), "a b c", 5, &passed_on, NULL) == NK_OK);
