@@ -6,6 +6,7 @@ use super::*;
 fn every_kind_of_error_has_its_status_name_and_advice() {
     for (number, (status, kind)) in (1..).zip(KINDS) {
         assert_eq!(status as i32, number);
+        assert_eq!(format!("{status:?}"), format!("NK_{}", kind.as_str().to_uppercase()));
         let (name, advice) = of_status(number);
         assert_eq!((name.to_str(), advice.to_str()), (Ok(kind.as_str()), Ok(kind.advice())));
     }
