@@ -4,8 +4,7 @@
 
 /**
  * @import {
- *   Abortable, AdmitOptions, Alike, Document, Edit, InsertOptions, Key, Newcomer, QueryOptions,
- *   Time,
+ *   Abortable, AdmitOptions, Document, Edit, InsertOptions, Key, Newcomer, QueryOptions, Time,
  * } from './types.js'
  */
 
@@ -16,7 +15,8 @@ const HALF = /\p{Cs}/u;
  * A copy of an object of options without what is undefined. A name that is not among `types` is
  * refused, for a misspelt option would be ignored; so is a value of another type.
  * @param {object} options
- * @param {Record<string, string>} types Names, each with the types of `typeof`; `any` is not checked.
+ * @param {Record<string, string>} types Names, each with the types of `typeof`, or with `Date`; `any`
+ *   is not checked.
  * @param {string} [name]
  * @returns {any}
  */
@@ -32,8 +32,9 @@ function checked(options, types, name = 'options') {
       throw new TypeError(`unknown option ${option}: there are ${Object.keys(types).join(', ')}`);
     }
     if (value === undefined) continue;
-    if (expected !== 'any' && !expected.split('|').includes(typeof value)) {
-      throw new TypeError(`${option} must be a ${expected.replaceAll('|', ' or a ')}`);
+    const type = value instanceof Date ? 'Date' : typeof value;
+    if (expected !== 'any' && !expected.split('|').includes(type)) {
+      throw new TypeError(`${option} must be of type ${expected.replaceAll('|', ' or ')}`);
     }
     found[option] = value;
   }
@@ -177,53 +178,58 @@ function listOf(all, name, each) {
   return Array.from(all, each);
 }
 
-/** @type {Record<keyof (Alike & Abortable), string>} */
-const ALIKE = { threshold: 'number', contained: 'number', signal: 'any' };
-/** @type {Record<Exclude<keyof QueryOptions, keyof Alike>, string>} */
-const BOUNDS = {
-  limit: 'number',
-  maxCandidates: 'number',
-  timeoutMs: 'number',
-  after: 'any',
-  before: 'any',
+/**
+ * The settings of the engine whose options have another name.
+ * @type {Record<string, string>}
+ */
+const SETTINGS = { reject: 'threshold', timeoutMs: 'deadline_ms' };
+
+/**
+ * The conditions of a search. Each has the name of the engine's setting, in camelCase, unless
+ * `SETTINGS` says otherwise.
+ * @type {Record<keyof QueryOptions, string>}
+ */
+const QUERY = {
+  threshold: 'number',
+  contained: 'number',
+  limit: 'number|Infinity',
+  maxCandidates: 'number|Infinity',
+  timeoutMs: 'number|Infinity',
+  after: 'number|Date',
+  before: 'number|Date',
   prefix: 'any',
 };
-
+const { maxCandidates: _, ...PAIRS } = { ...QUERY, signal: 'any' };
+const { threshold: reject, ...OTHERS } = QUERY;
 /** @type {Record<keyof (AdmitOptions & Abortable), string>} */
-const ADMIT = {
-  reject: 'number',
-  contained: 'number',
-  relate: 'number',
-  keep: 'string',
-  ...BOUNDS,
-  signal: 'any',
-};
+const ADMIT = { reject, relate: 'number', keep: 'string', ...OTHERS, signal: 'any' };
 
 /** The options of each kind of search. */
 const TERMS = {
-  query: { ...ALIKE, ...BOUNDS },
-  pairs: ALIKE,
-  clusters: ALIKE,
+  query: { ...QUERY, signal: 'any' },
+  pairs: PAIRS,
+  clusters: PAIRS,
   keys: { prefix: 'any', signal: 'any' },
   admit: ADMIT,
 };
 
 /**
- * Options of a search for the native part: settings for `Terms::new`, a line `name=value` each (one
+ * Options of a search for the native part: settings of the engine, a line `name=value` each (one
  * string is converted faster than an object); the prefix of keys, whose bytes need not be text.
  * @param {keyof TERMS} kind
  * @param {object} options
  * @returns {[string, (string | Buffer)?]}
  */
 function termsOf(kind, options) {
-  const { reject, timeoutMs, prefix, signal, ...rest } = checked(options, TERMS[kind]);
-  if (reject !== undefined) rest.threshold = reject;
-  if (timeoutMs !== undefined) rest.deadlineMs = timeoutMs;
-  for (const name of ['after', 'before']) if (name in rest) rest[name] = msOf(rest[name]);
+  /** @type {Record<string, string>} */
+  const types = TERMS[kind];
+  const { prefix, signal, ...rest } = checked(options, types);
   let settings = '';
   for (const name in rest) {
-    if (Number.isNaN(rest[name])) throw new TypeError('NaN is no value of an option');
-    settings += `${snake(name)}=${rest[name]}\n`;
+    const value = rest[name] instanceof Date ? Number(rest[name]) : rest[name];
+    if (Number.isNaN(value)) throw new TypeError('NaN is no value of an option');
+    if (value === Infinity && types[name].endsWith('Infinity')) continue;
+    settings += `${SETTINGS[name] ?? snake(name)}=${value}\n`;
   }
   return prefix === undefined ? [settings] : [settings, keyOf(prefix, 'prefix')];
 }

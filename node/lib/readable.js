@@ -10,7 +10,7 @@ const { Walk, walkSync } = require('./walk.js');
 
 /**
  * @import {
- *   Abortable, Alike, Answer, Cluster, Document, Key, Pair, QueryOptions, StoredDocument,
+ *   Abortable, Answer, Cluster, Document, Key, Pair, PairOptions, QueryOptions, StoredDocument,
  * } from './types.js'
  */
 
@@ -159,7 +159,7 @@ class Readable {
   /**
    * All pairs of similar documents, each once, in no particular order. They are computed
    * while you read: `for await (const { a, b } of index.pairs())`. The state is that of the call.
-   * @param {Alike & Abortable} [options]
+   * @param {PairOptions & Abortable} [options]
    * @returns {AsyncIterableIterator<Pair<K>>}
    */
   pairs(options = {}) {
@@ -168,7 +168,7 @@ class Readable {
 
   /**
    * {@link pairs} at once.
-   * @param {Alike} [options]
+   * @param {PairOptions} [options]
    * @returns {Generator<Pair<K>, void, void>}
    */
   pairsSync(options = {}) {
@@ -177,7 +177,7 @@ class Readable {
 
   /**
    * All clusters: documents that are linked by pairs. The first waits until all are found.
-   * @param {Alike & Abortable} [options]
+   * @param {PairOptions & Abortable} [options]
    * @returns {AsyncIterableIterator<Cluster<K>>}
    */
   clusters(options = {}) {
@@ -186,7 +186,7 @@ class Readable {
 
   /**
    * {@link clusters} at once.
-   * @param {Alike} [options]
+   * @param {PairOptions} [options]
    * @returns {Generator<Cluster<K>, void, void>}
    */
   clustersSync(options = {}) {
@@ -199,7 +199,7 @@ class Readable {
    * @returns {AsyncIterableIterator<K>}
    */
   keys(options = {}) {
-    return new Walk(pagesOf(this, 'keys', options), options.signal);
+    return new Walk(keysOf(this, options), options.signal);
   }
 
   /**
@@ -208,17 +208,25 @@ class Readable {
    * @returns {Generator<K, void, void>}
    */
   keysSync(options = {}) {
-    return walkSync(pagesOf(this, 'keys', options));
+    return walkSync(keysOf(this, options));
   }
 }
 
 /**
  * @param {Readable<any>} readable
- * @param {'pairs' | 'clusters' | 'keys'} kind
+ * @param {'pairs' | 'clusters'} kind
  * @param {object} options
  */
 function pagesOf(readable, kind, options) {
   return settled(of(readable).pages(kind, ...termsOf(kind, options)));
+}
+
+/**
+ * @param {Readable<any>} readable
+ * @param {object} options
+ */
+function keysOf(readable, options) {
+  return settled(of(readable).pagesOfKeys(termsOf('keys', options)[1]));
 }
 
 /**

@@ -82,16 +82,12 @@ export interface OpenOptions<T extends KeyKind = 'string'> extends ReaderOptions
   memtableBytes?: number;
 }
 
-/** The condition under which two documents match. */
-export interface Alike {
+/** The options of a query: its conditions. */
+export interface QueryOptions {
   /** Minimum similarity. Default: the threshold of the index, and 0 with `contained`. */
   threshold?: number;
   /** Minimum share of the smaller document that the larger one contains. */
   contained?: number;
-}
-
-/** The options of a query. */
-export interface QueryOptions extends Alike {
   /** Maximum number of matches, most similar first. Give one in a server. */
   limit?: number;
   /** Maximum number of candidates that are compared; `complete` says whether that was all. */
@@ -104,6 +100,14 @@ export interface QueryOptions extends Alike {
   before?: Time;
   /** Only documents whose keys begin with this: a tenant's part of the index. */
   prefix?: Key;
+}
+
+/** The options of pairs and clusters. Both documents of a pair must pass its conditions. */
+export interface PairOptions extends Omit<QueryOptions, 'maxCandidates'> {
+  /** Maximum number: of pairs, in no particular order; of clusters, those with the smallest keys. */
+  limit?: number;
+  /** Maximum time since the call, in milliseconds: then the iteration fails, as cancelled. */
+  timeoutMs?: number;
 }
 
 /** A similar document. */

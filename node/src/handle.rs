@@ -11,9 +11,9 @@ use nearkin::{ErrorKind, Index, Options, Params, Reader, Snapshot};
 
 use crate::documents::{Document, Given, Sketch};
 use crate::failure::{Failure, value_or_failure};
-use crate::job::{How, Reply, Shown, Stop, go_on, run};
+use crate::job::{How, Reply, Shown, Stop, run};
 use crate::keys::{Bytes, KeyType, owned, value};
-use crate::options::Terms;
+use crate::options::{conditions, until};
 use crate::pages::{Begin, Item, Pages};
 use crate::params::NativeParams;
 
@@ -214,11 +214,11 @@ impl Handle {
         settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
-        let (sketch, own) = (self.sketch.clone(), self.sketch.params.threshold());
-        let (document, terms) = (Document::from(given), Terms::new(&settings, prefix));
+        let (sketch, document) = (self.sketch.clone(), Document::from(given));
+        let conditions = conditions(&settings, prefix);
         self.run_source(env, how, move |source, stop| {
-            let (terms, signature) = (terms?, sketch.signature(&document)?);
-            Ok(terms.query(source.snapshot().query(&signature), own, stop).run()?)
+            let (conditions, signature) = (until(conditions?, stop), sketch.signature(&document)?);
+            Ok(source.snapshot().query(&signature).conditions(conditions).run()?)
         })
     }
 
@@ -232,19 +232,19 @@ impl Handle {
         settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
-        let (own, terms) = (self.sketch.params.threshold(), Terms::new(&settings, prefix));
+        let conditions = conditions(&settings, prefix);
         let given: Vec<Vec<u8>> = given.into_iter().map(owned).collect();
         self.run_source(env, how, move |source, stop| {
-            let (snapshot, terms) = (source.snapshot(), terms?);
+            let (snapshot, conditions) = (source.snapshot(), until(conditions?, stop));
             let query = match given.as_slice() {
                 [one] => snapshot.query_key(one.as_slice()),
                 several => snapshot.query_keys(several.iter().map(Vec::as_slice)),
             };
-            Ok(terms.query(query, own, stop).run()?)
+            Ok(query.conditions(conditions).run()?)
         })
     }
 
-    /// An iteration of the kind `pairs`, `clusters` or `keys`.
+    /// An iteration of the kind `pairs` or `clusters`.
     #[napi]
     pub fn pages(
         &self,
@@ -252,25 +252,34 @@ impl Handle {
         settings: String,
         prefix: Option<Bytes>,
     ) -> Either<Pages, Failure> {
-        let terms = match Terms::new(&settings, prefix) {
-            Ok(terms) => terms,
+        let conditions = match conditions(&settings, prefix) {
+            Ok(conditions) => conditions,
             Err(failure) => return Either::B(failure),
         };
-        let alike = terms.alike(self.sketch.params.threshold());
         self.seen(|snapshot| {
             let begin: Begin = match kind.as_str() {
-                "pairs" => Box::new(move |_| {
-                    Ok(Box::new(snapshot.pairs(alike)?.map(|pair| pair.map(Item::Pair))))
+                "pairs" => Box::new(move |stop| {
+                    let all = snapshot.pairs(until(conditions, stop))?;
+                    Ok(Box::new(all.map(|pair| pair.map(Item::Pair))))
                 }),
-                "clusters" => Box::new(move |stop| {
-                    let all = snapshot.clusters_with(alike, &mut |_| go_on(stop))?;
+                _ => Box::new(move |stop| {
+                    let all = snapshot.clusters(until(conditions, stop))?;
                     Ok(Box::new(all.map(|cluster| cluster.map(Item::Cluster))))
                 }),
-                _ => Box::new(move |_| {
-                    let all = snapshot.keys_with_prefix(terms.prefix)?;
-                    Ok(Box::new(all.map(|key| key.map(Item::Key))))
-                }),
             };
+            Pages::new(begin, self.keys)
+        })
+    }
+
+    /// An iteration of the keys that begin with a prefix.
+    #[napi]
+    pub fn pages_of_keys(&self, prefix: Option<Bytes>) -> Either<Pages, Failure> {
+        let prefix = prefix.map(owned).unwrap_or_default();
+        self.seen(|snapshot| {
+            let begin: Begin = Box::new(move |_| {
+                let all = snapshot.keys_with_prefix(prefix)?;
+                Ok(Box::new(all.map(|key| key.map(Item::Key))))
+            });
             Pages::new(begin, self.keys)
         })
     }

@@ -11,7 +11,7 @@ use crate::handle::Handle;
 use crate::job::{How, Reply};
 use crate::keys::{Bytes, owned};
 use crate::numbers::whole;
-use crate::options::Terms;
+use crate::options::admit;
 
 /// An edit of a caller: it inserts its document, sets its payload if it has no document, and
 /// removes if it has neither.
@@ -129,11 +129,13 @@ impl Handle {
         settings: String,
         prefix: Option<Bytes>,
     ) -> Reply<'e> {
-        let (sketch, edits, terms) =
-            (self.sketch.clone(), owned_edits(given), Terms::new(&settings, prefix));
+        let (sketch, edits) = (self.sketch.clone(), owned_edits(given));
+        let admit = admit(&settings, prefix);
         self.run_writer(env, how, move |index, stop| {
-            let (edits, terms) = (edits?, terms?);
-            let admit = terms.admit(index.params().threshold(), stop);
+            let (edits, mut admit) = (edits?, admit?);
+            if let Some(stop) = stop {
+                admit = admit.cancel_if(|| stop.is_set());
+            }
             admitted(index, &sketch, &edits, &admit)
         })
     }

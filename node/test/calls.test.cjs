@@ -159,17 +159,42 @@ test('conditions are checked, and errors name the option', async () => {
   assert.equal(index.querySync(LIKE, none).found, 1);
   assert.equal(index.querySync(LIKE, { limit: undefined, before: new Date(1) }).found, 0);
   for (const name of ['limit', 'maxCandidates', 'after', 'before']) {
-    const error = { code: 'NEARKIN_INVALID', message: RegExp(`^${name} must be a whole number`) };
+    const error = { code: 'NEARKIN_INVALID', message: RegExp(`^${name}=1.5: `) };
     assert.throws(() => index.querySync(LIKE, { [name]: 1.5 }), error);
     assert.throws(() => index.querySync(LIKE, { [name]: NaN }), TypeError);
   }
-  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs must be milliseconds/ };
+  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs=-1: no milliseconds/ };
   assert.throws(() => index.querySync(LIKE, { timeoutMs: -1 }), late);
   assert.equal(index.querySync(LIKE, { timeoutMs: 0 }).complete, false);
   assert.equal(index.admitSync('b', LIKE, { reject: 1, relate: 0.5 }).duplicates.length, 1);
+  assert.throws(() => index.querySync(LIKE, { threshold: Infinity }), { code: 'NEARKIN_INVALID' });
+  assert.throws(() => index.querySync(LIKE, { after: 2, before: 2 }), { message: /^after must be/ });
+  assert.throws(() => index.querySync(LIKE, { after: null }), TypeError);
   const kept = { code: 'NEARKIN_INVALID', message: /^keep must be/ };
   assert.throws(() => index.admitSync('b', LIKE, { keep: 'best' }), kept);
   assert.equal(index.admitSync('b', LIKE, { keep: 'newest' }).removed.length, 1);
+});
+
+test('pairs and clusters take the conditions of queries', async () => {
+  const index = Index.temporary(new Params());
+  const keys = ['a/1', 'a/2', 'b/1', 'b/2'];
+  await index.write(keys.map((key, at) => ({ key, document: TEXT, time: 1000 * at })));
+  const pairs = (options) => [...index.pairsSync(options)].map(({ a, b }) => `${a} ${b}`).sort();
+  assert.equal(pairs().length, 6);
+  assert.deepEqual(pairs({ prefix: 'a/' }), ['a/1 a/2']);
+  assert.deepEqual(pairs({ prefix: Buffer.from('b/') }), ['b/1 b/2']);
+  assert.deepEqual(pairs({ after: 1000, before: new Date(2001) }), ['a/2 b/1']);
+  assert.equal(pairs({ limit: 2 }).length, 2);
+  assert.equal(pairs({ limit: Infinity, timeoutMs: Infinity }).length, 6);
+  const clusters = [];
+  for await (const one of index.clusters({ after: 1000, threshold: 0.9 })) clusters.push(one.keys);
+  assert.deepEqual(clusters, [['a/2', 'b/1', 'b/2']]);
+  assert.deepEqual([...index.clustersSync({ limit: 0 })], []);
+  const late = { code: 'NEARKIN_CANCELLED' };
+  assert.throws(() => pairs({ timeoutMs: 0 }), late);
+  await assert.rejects(index.clusters({ timeoutMs: 0 }).next(), late);
+  assert.throws(() => pairs({ maxCandidates: 5 }), TypeError);
+  assert.throws(() => pairs({ threshold: 2 }), { code: 'NEARKIN_INVALID' });
 });
 
 test('a filter by time', async () => {

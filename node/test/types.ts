@@ -18,7 +18,7 @@ async function program(): Promise<void> {
     const { a, similarity }: Pair = pair;
     console.log(a, similarity);
   }
-  for await (const cluster of bytes.clusters()) {
+  for await (const cluster of bytes.clusters({ prefix: 'a', after: new Date(0), limit: 10 })) {
     const { keys }: Cluster<Buffer> = cluster;
     console.log(keys[0].length);
   }
@@ -40,6 +40,8 @@ async function program(): Promise<void> {
 function wrong(reader: Reader): void {
   // @ts-expect-error: no such option
   void index.query('text', { treshold: 0.5 });
+  // @ts-expect-error: pairs compare all documents
+  index.pairs({ maxCandidates: 10 });
   // @ts-expect-error: a removal or a document must be named
   void index.write([{ key: 'a' }]);
   // @ts-expect-error: a key is no number
