@@ -1,5 +1,5 @@
-//! Makes an index follow folders: scan, plan, carry out, remember. The steps that `nearkin mirror` and
-//! `nearkin dups` share.
+//! Makes an index follow folders: scan, plan, carry out, remember. The steps that `nearkin mirror`
+//! and `nearkin dups` share.
 
 pub(crate) mod carry_out;
 pub(crate) mod folder;

@@ -1,5 +1,5 @@
-//! The commands `dups` and `mirror` of the tool `nearkin`: copies in folders, and an index that follows
-//! a folder.
+//! The commands `dups` and `mirror` of the tool `nearkin`: copies in folders, and an index that
+//! follows a folder.
 
 pub mod args;
 pub mod dups;

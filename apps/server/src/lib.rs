@@ -1,5 +1,5 @@
-//! The commands `serve` and `report` of the tool `nearkin`: an index over HTTP, and a page that shows
-//! its duplicates.
+//! The commands `serve` and `report` of the tool `nearkin`: an index over HTTP, and a page that
+//! shows its duplicates.
 
 pub mod args;
 pub mod report;

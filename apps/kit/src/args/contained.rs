@@ -40,8 +40,8 @@ pub struct Likeness {
 }
 
 impl Likeness {
-    /// The similarity or containment to search for: the given one, or the index's own threshold. Warns
-    /// if the index's bands miss many such documents.
+    /// The similarity or containment to search for: the given one, or the index's own threshold.
+    /// Warns if the index's bands miss many such documents.
     pub fn for_index(
         params: &Params,
         threshold: Option<f64>,

@@ -99,8 +99,8 @@ impl LinesGiven {
         self.rows.options(self.lenient)
     }
 
-    /// The fields to read in each line for an index with these parameters. Fails if the index holds a
-    /// different kind of content than the input, because the index would refuse every document.
+    /// The fields to read in each line for an index with these parameters. Fails if the index holds
+    /// a different kind of content than the input, because the index would refuse every document.
     pub fn fields(&self, params: &Params) -> Result<Fields, Failure> {
         let named = [&self.key_field, &self.text_field, &self.items_field, &self.rows_field];
         // clap cannot reject this case: `--jsonl` conflicts with PATH, and clap does not check
@@ -168,8 +168,8 @@ impl ExactGiven {
         Originals::new(reading, &self.from, &rows.options(false))
     }
 
-    /// The names of the key and content fields in the lines that are read again (`--from-key-field`,
-    /// `--from-field`).
+    /// The names of the key and content fields in the lines that are read again
+    /// (`--from-key-field`, `--from-field`).
     fn fields(&self, params: &Params) -> Result<Fields, Failure> {
         if let Scheme::External(_) = params.scheme() {
             return Err(Failure::new(

@@ -18,9 +18,10 @@ impl Given {
         Ok(index)
     }
 
-    /// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the input
-    /// holds only sets, so a new index gets `--shingles items`. Also returns the result of `fields`:
-    /// the fields to read in each line, or an error if the index does not accept such input.
+    /// Opens the index; if there is none, creates it and prints a note that says so. `sets`: the
+    /// input holds only sets, so a new index gets `--shingles items`. Also returns the result of
+    /// `fields`: the fields to read in each line, or an error if the index does not accept such
+    /// input.
     pub fn open_or_create(
         &self,
         dir: &Path,

@@ -24,8 +24,8 @@ pub enum Columns {
 
 /// Groups the rows of a table into sets; also returns the number of unusable rows. A row that
 /// cannot be read is an error, unless lenient. So is a table of which more than half of the rows
-/// are unusable. `header`: the first row is no data, though columns have numbers; `transpose`: items
-/// become the keys.
+/// are unusable. `header`: the first row is no data, though columns have numbers; `transpose`:
+/// items become the keys.
 pub(crate) fn read(
     path: &Path,
     (columns, header, transpose): (Option<&Columns>, bool, bool),
