@@ -39,7 +39,7 @@ impl Error {
     }
 
     /// Marks the error as caused by input in another format than the options say.
-    pub fn of_wrong_input(self) -> Self {
+    pub(crate) fn of_wrong_input(self) -> Self {
         Self { is_of_wrong_input: true, ..self }
     }
 

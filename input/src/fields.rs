@@ -59,6 +59,7 @@ impl Fields {
     }
 
     /// Makes the key optional.
+    #[must_use]
     pub fn with_key_optional(self) -> Self {
         Self { key_optional: true, ..self }
     }
@@ -73,7 +74,7 @@ impl Fields {
     }
 
     /// The names of the fields that are read.
-    pub fn names(&self) -> [&str; 2] {
+    pub(crate) fn names(&self) -> [&str; 2] {
         [&self.key, &self.content]
     }
 

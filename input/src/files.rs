@@ -89,12 +89,14 @@ impl Files {
     }
 
     /// Sets whether to include names in folders that begin with a dot; never `.git`.
+    #[must_use]
     pub fn hidden(mut self, hidden: bool) -> Self {
         self.hidden = hidden;
         self
     }
 
     /// Skips the folder `index`.
+    #[must_use]
     pub fn except(mut self, index: &Path) -> Self {
         // If the path cannot be resolved, the folder does not exist and nothing needs to be
         // skipped.

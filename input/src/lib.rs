@@ -10,6 +10,12 @@
 //! Nothing is printed: messages are returned. Knows no index, no signatures and no command line,
 //! except that messages name options as the tool `nearkin` spells them.
 
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "an error is always that the input, as the message says, cannot be read"
+)]
+#![expect(clippy::should_implement_trait, reason = "what is read one by one can fail in between")]
+
 mod error;
 pub mod fields;
 pub mod files;

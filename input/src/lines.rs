@@ -80,17 +80,18 @@ impl Lines {
     }
 
     /// Changes the name used in messages.
+    #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self { name: name.into(), ..self }
     }
 
     /// The name used in messages.
-    pub fn name(&self) -> Arc<str> {
+    pub(crate) fn name(&self) -> Arc<str> {
         Arc::clone(&self.name)
     }
 
     /// Sets the index of the file in the input.
-    pub fn of_file(self, file: u32) -> Self {
+    pub(crate) fn of_file(self, file: u32) -> Self {
         Self { file, ..self }
     }
 
@@ -100,22 +101,22 @@ impl Lines {
     }
 
     /// Lines and uncompressed bytes read so far, including blank lines.
-    pub fn position(&self) -> (u64, u64) {
+    pub(crate) fn position(&self) -> (u64, u64) {
         (self.number, self.bytes_read)
     }
 
     /// The position before the last call of [`Lines::next`].
-    pub fn before(&self) -> (u64, u64) {
+    pub(crate) fn before(&self) -> (u64, u64) {
         self.before
     }
 
     /// Stored (possibly compressed) bytes read so far.
-    pub fn bytes_taken(&self) -> u64 {
+    pub(crate) fn bytes_taken(&self) -> u64 {
         self.taken.as_ref().map_or(self.bytes_read, |taken| taken.load(Ordering::Relaxed))
     }
 
     /// Whether no complete line is buffered, so that reading the next one may block.
-    pub fn would_wait(&self) -> bool {
+    pub(crate) fn would_wait(&self) -> bool {
         let none_ahead = |ahead: &Arc<AtomicUsize>| ahead.load(Ordering::Relaxed) == 0;
         !has_line(&self.block) && self.ends_ahead.as_ref().is_none_or(none_ahead)
     }

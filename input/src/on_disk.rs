@@ -21,7 +21,6 @@ pub struct FileId {
 
 /// The identity of the file with this path and metadata. `None` if the system does not report it.
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems must ask, and may fail")]
 pub fn id(_: &Path, metadata: &Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
     Some(FileId { device: metadata.dev(), inode: metadata.ino() })

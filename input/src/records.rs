@@ -87,6 +87,7 @@ impl Records {
     }
 
     /// Changes the name used in messages.
+    #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         if let RecordRows::Lines(lines) = self.rows {
@@ -96,6 +97,7 @@ impl Records {
     }
 
     /// Sets the index of the file in the input.
+    #[must_use]
     pub fn of_file(mut self, file: u32) -> Self {
         self.file = file;
         if let RecordRows::Lines(lines) = self.rows {

@@ -91,12 +91,14 @@ fn failed(error: &io::Error) -> Error {
     )
 }
 
-impl Grouping {
+impl Default for Grouping {
     /// Without rows.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self::with_bytes_max(ROWS_BYTES_MAX)
     }
+}
 
+impl Grouping {
     fn with_bytes_max(rows_bytes_max: usize) -> Self {
         Self { rows: SetRows::default(), rows_bytes_max, files: Vec::new() }
     }
@@ -275,8 +277,8 @@ mod tests {
 
     #[test]
     fn nothing_makes_no_sets_and_an_empty_item_is_one() {
-        assert_eq!(sets(Grouping::new().finish().unwrap()), []);
-        let mut grouping = Grouping::new();
+        assert_eq!(sets(Grouping::default().finish().unwrap()), []);
+        let mut grouping = Grouping::default();
         grouping.push(b"a", b"").unwrap();
         grouping.push(b"a", b"x").unwrap();
         let all = [("a".to_owned(), vec![String::new(), "x".to_owned()])];
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_set_too_large_is_not_held_and_the_next_one_comes() {
-        let mut grouping = Grouping::new();
+        let mut grouping = Grouping::default();
         let item = vec![b'x'; 20 << 20];
         for key in [b"a", b"a", b"a", b"a", b"b"] {
             grouping.push(key, &item).unwrap();

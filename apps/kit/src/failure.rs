@@ -106,23 +106,27 @@ impl Failure {
     }
 
     /// Replaces the advice if a signal caused the failure.
+    #[must_use]
     pub fn advise_if_interrupted(self, advice: &str) -> Self {
         if self.is_interruption() { self.advise(advice) } else { self }
     }
 
     /// Adds the advice for an interruption of a command that only prints: nothing is stored, so the
     /// next run starts from the beginning.
+    #[must_use]
     pub fn on_results(self) -> Self {
         self.advise_if_interrupted("the results are incomplete; run the command again")
     }
 
     /// Replaces the advice.
+    #[must_use]
     pub fn advise(mut self, advice: &str) -> Self {
         advice.clone_into(&mut self.advice);
         self
     }
 
     /// Says how far the command got: puts this text in front of the advice.
+    #[must_use]
     pub fn after(mut self, reached: &str) -> Self {
         self.advice = if self.advice.is_empty() {
             reached.to_owned()

@@ -2,6 +2,12 @@
 //! into documents and signatures, printing, signals. Made for that tool: it prints, and keeps the
 //! verbosity for the whole process.
 
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "a failure is what a person reads: its message says why, its advice what to do"
+)]
+#![expect(clippy::should_implement_trait, reason = "what is read one by one can fail in between")]
+
 pub mod args;
 pub mod base64;
 pub mod checkpoint;

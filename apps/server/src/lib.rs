@@ -1,6 +1,11 @@
 //! The commands `serve` and `report` of the tool `nearkin`: an index over HTTP, and a page that
 //! shows its duplicates.
 
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "a failure is what a person reads: its message says why, its advice what to do"
+)]
+
 pub mod args;
 pub mod report;
 mod report_page;

@@ -119,7 +119,7 @@ impl Steps {
     }
 
     /// Size of all pages read so far.
-    pub fn bytes_read(&self) -> u64 {
+    pub(crate) fn bytes_read(&self) -> u64 {
         self.bounds.lock().read
     }
 }

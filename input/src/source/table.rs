@@ -68,7 +68,7 @@ pub struct Wrong {
 
 impl Wrong {
     /// Whether the quotation marks or escapes of the row are wrong: where its cells end is unknown.
-    pub fn is_of_quotes(&self) -> bool {
+    pub(crate) fn is_of_quotes(&self) -> bool {
         ["quotation", "escape"].iter().any(|word| self.why.contains(word))
     }
 }
@@ -124,7 +124,7 @@ impl<R: Read> CsvTable<R> {
     }
 
     /// Whether tabs separate the columns.
-    pub fn has_tabs(&self) -> bool {
+    pub(crate) fn has_tabs(&self) -> bool {
         self.scanner.marks.delimiter == b'\t'
     }
 
@@ -139,7 +139,7 @@ impl<R: Read> CsvTable<R> {
     }
 
     /// The bytes read ahead, behind the current row.
-    pub fn ahead(&self) -> &[u8] {
+    pub(crate) fn ahead(&self) -> &[u8] {
         &self.buffer[self.begin + self.used..]
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct TableRow {
 
 impl TableRows {
     /// Opens a table and reads its first row. `has_mark`: a byte order mark stood before it.
-    pub fn open(
+    pub(crate) fn open(
         path: &Path,
         (reader, has_mark): (Box<dyn Read>, bool),
         options: &RowOptions,
@@ -92,7 +92,7 @@ impl TableRows {
     }
 
     /// The bytes of the last row that could not be read.
-    pub fn wrong_row(&self) -> &[u8] {
+    pub(crate) fn wrong_row(&self) -> &[u8] {
         &self.wrong_row
     }
 

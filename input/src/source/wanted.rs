@@ -21,7 +21,11 @@ pub struct Wanted {
 impl Wanted {
     /// The places of the wanted columns among `there`; `None` if all columns are read. Fails if a
     /// column is missing, or if two have its name.
-    pub fn places(&self, path: &Path, there: &[String]) -> Result<Option<Vec<usize>>, Error> {
+    pub(crate) fn places(
+        &self,
+        path: &Path,
+        there: &[String],
+    ) -> Result<Option<Vec<usize>>, Error> {
         let key = place(path, there, &self.key, self.is_key_optional)?;
         let content = place(path, there, &self.content, false)?;
         let mut places: Vec<usize> = key.into_iter().chain(content).collect();

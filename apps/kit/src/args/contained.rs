@@ -48,11 +48,10 @@ impl Likeness {
         contained: ContainedGiven,
         exact: Option<&ExactGiven>,
     ) -> Self {
+        let at_least = exact.and_then(|exact| exact.at_least);
         match contained.contained {
             Some(contained) => opened::warn_if_contained_are_missed(params, contained),
-            None => {
-                opened::warn_if_missed(params, exact.and_then(|exact| exact.at_least).or(threshold))
-            }
+            None => opened::warn_if_missed(params, at_least.or(threshold)),
         }
         Self::from_options(params.threshold(), threshold, contained, exact)
     }

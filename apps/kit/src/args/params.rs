@@ -129,6 +129,7 @@ impl StopWords {
 
 impl Given {
     /// Sets the shingles, unless they were given.
+    #[must_use]
     pub fn or_shingles(mut self, shingles: Shingles) -> Self {
         self.shingles.get_or_insert(shingles);
         self
@@ -136,6 +137,7 @@ impl Given {
 
     /// Lowers the default threshold to this similarity. Does nothing if a threshold was given, or
     /// if the default is already lower.
+    #[must_use]
     pub fn or_threshold_below_default(mut self, similarity: f64) -> Self {
         if self.threshold().is_none() && similarity > 0.0 && similarity < THRESHOLD_DEFAULT {
             self.threshold = Some(similarity);
@@ -241,6 +243,7 @@ impl Given {
     }
 
     /// Sets the threshold.
+    #[must_use]
     pub fn with_threshold(mut self, threshold: f64) -> Self {
         self.threshold = Some(threshold);
         self

@@ -93,12 +93,14 @@ impl LineFiles {
     }
 
     /// Reads `copy` wherever the files name stdin.
+    #[must_use]
     pub fn with_stdin_in(mut self, copy: PathBuf) -> Self {
         self.stdin_copy = Some(copy);
         self
     }
 
     /// Checks that tables and Parquet files have these columns, and reads no others if it says so.
+    #[must_use]
     pub fn with_columns(mut self, wanted: Wanted) -> Self {
         self.wanted = Some(wanted);
         self
@@ -187,6 +189,7 @@ impl Input {
     }
 
     /// If the input is lines: reads only these fields from tables and Parquet files.
+    #[must_use]
     pub fn of_fields(mut self, fields: &Fields) -> Self {
         if let Self::Lines(lines) = &mut self {
             lines.wanted = Some(fields.wanted());

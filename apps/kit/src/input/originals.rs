@@ -151,6 +151,7 @@ impl Originals {
     }
 
     /// Reads files only below this folder; relative keys are relative to it.
+    #[must_use]
     pub fn only_inside(mut self, folder: Inside) -> Self {
         self.inside = Some(folder);
         self

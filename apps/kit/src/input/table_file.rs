@@ -50,7 +50,7 @@ pub(crate) fn read(
     if transpose {
         std::mem::swap(&mut columns.0, &mut columns.1);
     }
-    let mut grouping = Grouping::new();
+    let mut grouping = Grouping::default();
     let mut counts = RowCounts::default();
     while let Some(row) = table.row().map_err(failed)? {
         let wrong = match row.cells {

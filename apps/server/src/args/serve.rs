@@ -120,6 +120,7 @@ fn log_format() -> impl TypedValueParser<Value = LogFormat> {
 
 impl Serve {
     /// The format of the access log, if there is one.
+    #[cfg(feature = "serve")]
     pub(crate) fn log_format(&self) -> Option<LogFormat> {
         let by_default = || (!std::io::stderr().is_terminal()).then_some(LogFormat::Text);
         self.access_log.or_else(by_default).filter(|format| *format != LogFormat::Off)

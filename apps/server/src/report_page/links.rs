@@ -31,6 +31,7 @@ impl Links {
     }
 
     /// No links, for a page that is not opened from a disk.
+    #[cfg(feature = "serve")]
     pub(crate) fn none() -> Self {
         Self::default()
     }

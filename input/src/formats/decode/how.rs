@@ -13,7 +13,7 @@ pub struct Decoded {
 
 impl Decoded {
     /// A text from a format that has only one encoding.
-    pub fn exact(text: String) -> Self {
+    pub(crate) fn exact(text: String) -> Self {
         Self { text, how: How::UTF_8 }
     }
 }
@@ -70,7 +70,7 @@ impl How {
 
     /// How a text of two parts was decoded: the more doubtful encoding, and all replaced bytes.
     #[cfg(any(test, feature = "mail", feature = "office"))]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         let doubt = |how: &Self| (how.is_guessed(), how.replaced > 0, how.encoding != UTF_8);
         let main = if doubt(&other) > doubt(&self) { other } else { self };
         let first = if self.replaced > 0 { self.first } else { other.first };
