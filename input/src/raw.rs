@@ -136,7 +136,7 @@ pub fn by_kind(reasons: &Reasons) -> BTreeMap<&'static str, u64> {
     kinds
 }
 
-/// Names of skipped files by the kind of reason: [`NAMES_MAX`] of each, or all on request.
+/// Names of skipped files by the kind of reason: three of each, or all on request.
 pub type Names = BTreeMap<&'static str, Vec<Vec<u8>>>;
 
 /// Maximum number of names of a kind, unless all are wanted.

@@ -5,6 +5,7 @@
     clippy::missing_errors_doc,
     reason = "a failure is what a person reads: its message says why, its advice what to do"
 )]
+#![expect(rustdoc::bare_urls, reason = "help texts are documentation, too, but print no markup")]
 
 pub mod args;
 pub mod report;

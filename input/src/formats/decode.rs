@@ -5,7 +5,7 @@
 //! bytes, which are replaced; a guess. If none of them gives a text, the reason says so: a
 //! wrong text would be compared as if it were the file's.
 //!
-//! Knows neither files nor formats. [`reader::Utf8Reader`] is for input that is not read as a
+//! Knows neither files nor formats. `Utf8Reader` is for input that is not read as a
 //! whole, such as JSON lines and tables: there, nothing is guessed.
 
 mod guess;

@@ -113,6 +113,7 @@ fn processes_read_several_files_and_ended_ones_hold_no_share() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "scratch files are no index")]
 fn a_faster_program_is_named_if_installed_and_of_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = std::env::join_paths([Path::new("/nowhere"), folder.path()]).unwrap();

@@ -35,19 +35,16 @@ impl<W: Write + Send> RowCopy<W> {
     }
 
     /// The row groups of all files.
-    #[expect(clippy::unused_self, reason = "other builds use it")]
     pub fn groups(&self) -> Vec<SourceGroup> {
         Vec::new()
     }
 
     /// Takes the next row group.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other builds use it")]
     pub fn keep(&mut self, _: SourceGroup, _: Vec<bool>) -> Result<(), Error> {
         Ok(())
     }
 
     /// Closes the file.
-    #[expect(clippy::unused_self, reason = "other builds use it")]
     pub fn finish(self) -> Result<W, Error> {
         Err(not_built(Path::new("the file")))
     }

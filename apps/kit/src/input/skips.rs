@@ -59,7 +59,7 @@ impl Skips {
         Self { lenient, ..Self::default() }
     }
 
-    /// Counts the lines of a chunk. Unless `lenient` is set, fails if at least [`GIVE_UP`] lines
+    /// Counts the lines of a chunk. Unless `lenient` is set, fails if at least `GIVE_UP` lines
     /// were read so far and all of them are malformed.
     pub fn count<T>(
         &mut self,
