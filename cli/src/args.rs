@@ -10,13 +10,13 @@ use clap::{ArgGroup, Parser, Subcommand};
 
 use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
-use nearkin_kit::args::contained::ContainedGiven;
+use nearkin_kit::args::conditions::ConditionsGiven;
 use nearkin_kit::args::lines::{ExactGiven, LinesGiven};
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::args::table::TableGiven;
 use nearkin_kit::args::ttl::TtlGiven;
-use nearkin_kit::args::values::{self, ClusterOrder, PairColumn, column, order, similarity};
+use nearkin_kit::args::values::{self, ClusterOrder, PairColumn, column, order};
 use nearkin_server::args::report::Report;
 use nearkin_server::args::serve::Serve;
 
@@ -202,6 +202,7 @@ pub(crate) struct Add {
     nearkin query my.nearkin --text \"permission is hereby granted\"\n  \
     nearkin query my.nearkin --keys docs/mit.txt,docs/isc.txt --threshold 0 --limit 5\n  \
     nearkin query my.nearkin docs/mit.txt --exact\n  \
+    nearkin query my.nearkin docs/mit.txt --prefix docs/ --after 2024-12-31 --deadline 2s\n  \
     nearkin query papers.nearkin --jsonl papers.jsonl --json")]
 pub(crate) struct Query {
     /// Folder of the index
@@ -235,12 +236,8 @@ pub(crate) struct Query {
     #[arg(long, group = "read_again")]
     pub(crate) show: bool,
 
-    /// Minimum similarity of a match, 0 to 1 or in percent [default: the index's own]
-    #[arg(long, short, value_name = "T", value_parser = similarity)]
-    pub(crate) threshold: Option<f64>,
-
     #[command(flatten)]
-    pub(crate) contained: ContainedGiven,
+    pub(crate) conditions: ConditionsGiven,
 
     /// Maximum candidates to compare per query: bounds the time where very many documents are
     /// similar; a note says so if matches may be missing [default: all]
@@ -258,17 +255,14 @@ pub(crate) struct Query {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
     nearkin pairs my.nearkin --exact --at-least 0.7 --sort=exact\n  \
+    nearkin pairs my.nearkin --prefix docs/\n  \
     nearkin pairs my.nearkin --collapse")]
 pub(crate) struct Pairs {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Minimum similarity of a pair, 0 to 1 or in percent [default: the index's own]
-    #[arg(long, short, value_name = "T", value_parser = similarity)]
-    pub(crate) threshold: Option<f64>,
-
     #[command(flatten)]
-    pub(crate) contained: ContainedGiven,
+    pub(crate) conditions: ConditionsGiven,
 
     /// Print the most similar pairs first, equal ones by key; `--sort=exact` and `--sort=contained`
     /// sort by these columns
@@ -313,13 +307,8 @@ pub(crate) struct Clusters {
     /// Folder of the index
     pub(crate) index: PathBuf,
 
-    /// Minimum similarity that connects two documents, 0 to 1 or in percent [default: the
-    /// index's own]
-    #[arg(long, short, value_name = "T", value_parser = similarity)]
-    pub(crate) threshold: Option<f64>,
-
     #[command(flatten)]
-    pub(crate) contained: ContainedGiven,
+    pub(crate) conditions: ConditionsGiven,
 
     #[command(flatten)]
     pub(crate) exact: ExactGiven,

@@ -21,6 +21,8 @@ use serde_json::Value;
 mod add;
 #[path = "cli/admit.rs"]
 mod admit;
+#[path = "cli/conditions.rs"]
+mod conditions;
 #[path = "cli/contained.rs"]
 mod contained;
 #[path = "cli/cookbook.rs"]

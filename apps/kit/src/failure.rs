@@ -2,12 +2,13 @@
 //!
 //! This module does not print; `main` does, through `output`.
 
-use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
 use nearkin::{Error, ErrorKind};
+
+use crate::interrupt;
 
 /// Why a command did not finish its task.
 #[derive(Debug)]
@@ -149,8 +150,12 @@ impl From<nearkin_input::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
-            // Only the tool's own callbacks cancel operations, and only after a signal.
-            ErrorKind::Cancelled => return Self::interrupted(),
+            // Operations are cancelled by the tool's own callbacks after a signal, or by --deadline.
+            ErrorKind::Cancelled if interrupt::came() => return Self::interrupted(),
+            ErrorKind::Cancelled => {
+                let message = "the deadline passed: the results are incomplete";
+                return Self::new(message, "give more time with --deadline");
+            }
             ErrorKind::Corrupt => {
                 "`nearkin verify INDEX` lists damage, `nearkin salvage INDEX NEW` saves the rest"
             }
@@ -168,7 +173,7 @@ impl From<Error> for Failure {
         } else {
             FailureKind::Error
         };
-        Self { kind, ..Self::new(with_causes(&error), advice) }
+        Self { kind, ..Self::new(error.full_message(), advice) }
     }
 }
 
@@ -194,18 +199,6 @@ fn advice_on_writing(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::AlreadyExists => "a file has that name: choose another",
         _ => "",
     }
-}
-
-/// The message of an error with its chain of causes.
-pub fn with_causes(error: &Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    message
 }
 
 impl fmt::Display for Failure {

@@ -15,20 +15,21 @@ pub fn parse(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Parses a duration: a number with s, m, h, d or w, such as 90d.
+/// Parses a duration: a number with ms, s, m, h, d or w, such as 90d.
 pub fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || "must be a number and a unit: 90d (days), or with s, m, h, w".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().wrapping_sub(1)).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => DAY_MS / 1_000,
-        "w" => 7 * DAY_MS / 1_000,
+    let wrong = || "must be a number and a unit: 90d (days), or with ms, s, m, h, w".to_owned();
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+    let ms = match &text[number.len()..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY_MS,
+        "w" => 7 * DAY_MS,
         _ => return Err(wrong()),
     };
     let number: u64 = number.parse().map_err(|_| wrong())?;
-    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+    Ok(Duration::from_millis(number.saturating_mul(ms)))
 }
 
 /// Formats a time as a day in UTC: 2024-12-31.
@@ -106,6 +107,7 @@ mod tests {
             assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         assert_eq!(span("2w"), span("14d"));
+        assert_eq!(span("1500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(span("99999999999999999999w").ok(), None);
         for text in ["", "d", "1", "-1d", "1.5d", "1 d", "1D", "1\u{e9}", "\u{e9}"] {
             assert!(span(text).is_err(), "{text}");

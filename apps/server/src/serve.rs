@@ -2,32 +2,14 @@
 //!
 //! This module starts and stops the server. `serve/routes.rs` lists the routes.
 
-mod access;
-mod access_log;
-mod answers;
-mod bodies;
-#[cfg(test)]
-mod description;
-mod documents;
-mod error_response;
-mod guard;
-mod lines;
-mod listener;
-mod listing;
+mod api;
+mod handlers;
+mod http;
 mod metrics;
 mod page;
-mod paths;
-mod query_handlers;
-mod report;
-mod request_id;
 mod routes;
-mod search;
 mod served;
 mod shared;
-mod state;
-mod texts;
-mod token;
-mod url;
 
 use std::fmt::Display;
 use std::io;
@@ -41,9 +23,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::args::serve::Serve;
-use access::Access;
-use access_log::AccessLog;
-use listener::LimitedListener;
+use http::access::Access;
+use http::access_log::AccessLog;
+use http::listener::{self, LimitedListener};
 use nearkin_input::inside::Inside;
 use nearkin_kit::args::rows::RowsGiven;
 use nearkin_kit::ended::Ended;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::Keep;
 
+use nearkin_kit::args::conditions::SelectionGiven;
 use nearkin_kit::args::lines::LinesGiven;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::ttl::TtlGiven;
@@ -62,10 +63,8 @@ pub(crate) struct Admit {
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
 
-    /// Decide as if only documents whose keys begin with this prefix were stored: a tenant's part
-    /// of an index that several share. A document with another key is an error
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionGiven,
 
     /// Include files and folders in a folder whose names begin with a dot (never .git)
     #[arg(long)]

@@ -99,12 +99,9 @@ pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     Ok(skips.ended())
 }
 
-fn terms(args: &Admit) -> Result<nearkin::Admit<'_>, Failure> {
-    let terms = nearkin::Admit::at(alike(args)).keep(args.keep).limit(args.limit);
-    let terms = match &args.prefix {
-        Some(prefix) => terms.prefix(prefix),
-        None => terms,
-    };
+fn terms(args: &Admit) -> Result<nearkin::Admit<'static>, Failure> {
+    let conditions = args.selection.conditions(alike(args)).limit(args.limit);
+    let terms = nearkin::Admit::at(conditions).keep(args.keep);
     let Some(relate) = args.relate else { return Ok(terms) };
     let reject = args.reject.unwrap_or(REJECT_DEFAULT);
     if args.contained.is_none() && relate > reject {

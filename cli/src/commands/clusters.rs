@@ -9,7 +9,7 @@ use nearkin::{Alike, Cluster, Link, Snapshot};
 use serde::Serialize;
 
 use crate::args::Clusters;
-use nearkin_kit::args::contained::Likeness;
+use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::ClusterOrder;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -100,18 +100,18 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;
-    let likeness =
-        Likeness::for_index(index.params(), args.threshold, args.contained, Some(&args.exact));
+    let likeness = Likeness::for_index(index.params(), &args.conditions, &args.exact);
     let alike = if args.exact.exact { likeness.connecting } else { likeness.sought };
     let originals = if args.exact.exact {
         Some(args.exact.originals(index.params(), index.sketcher(), &args.rows)?)
     } else {
         None
     };
+    let conditions = args.conditions.conditions(alike);
     let progress = Progress::start("clustering", Unit::Documents, Some(index.len()));
     let mut unread = HashSet::new();
     let clusters = match &originals {
-        None => index.clusters_with(alike, &mut progress.callback()),
+        None => index.clusters_with(conditions, &mut progress.callback()),
         Some(originals) => {
             let fetch = &mut |key: &[u8]| {
                 let original = originals.fetch(key);
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure
                 }
                 Ok(original)
             };
-            index.snapshot().exact_clusters(alike, fetch, &mut progress.callback())
+            index.snapshot().exact_clusters(conditions, fetch, &mut progress.callback())
         }
     };
     let clusters = clusters.map_err(|error| Failure::on_results(error.into()))?;

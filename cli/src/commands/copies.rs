@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{Backup, Salvage};
 use nearkin_kit::ended::Ended;
-use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::{self, Output, counted};
@@ -72,7 +72,7 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
             documents_lost: report.documents_lost,
             documents_doubtful: report.documents_doubtful,
             catalog_lost: report.catalog_lost,
-            problems: report.problems.iter().map(failure::with_causes).collect(),
+            problems: report.problems.iter().map(nearkin::Error::full_message).collect(),
         })?;
     } else {
         let documents = counted(report.documents, "document");
@@ -87,7 +87,7 @@ pub(crate) fn salvage(args: &Salvage, output: &mut Output) -> Result<Ended, Fail
             ))?;
         }
         output.flush()?;
-        let problems: Vec<_> = report.problems.iter().map(failure::with_causes).collect();
+        let problems: Vec<_> = report.problems.iter().map(nearkin::Error::full_message).collect();
         for same in problems.chunk_by(|one, next| one == next) {
             let times =
                 if same.len() > 1 { format!(" ({} times)", same.len()) } else { String::new() };

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::{Compact, Create, Stats, Verify};
 use nearkin_kit::ended::Ended;
-use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::failure::Failure;
 use nearkin_kit::input::opened;
 use nearkin_kit::input::opened::Load;
 use nearkin_kit::interrupt;
@@ -39,22 +39,12 @@ pub(crate) fn create(args: &Create, output: &mut Output) -> Result<Ended, Failur
 
 #[derive(Serialize)]
 struct StatsObject {
-    documents: u64,
+    /// In an index of passages, `documents` is the number of texts.
+    #[serde(flatten)]
+    stats: nearkin::Stats,
     /// In an index of passages: the number of stored passages, over all texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     passages_stored: Option<u64>,
-    dead: u64,
-    segments: u64,
-    memtable_documents: u64,
-    own_bytes: u64,
-    mapped_bytes: u64,
-    bytes_on_disk: u64,
-    change: u64,
-    durable_change: u64,
-    changes_replayed: u64,
-    bytes_cut: u64,
-    files_swept: u64,
-    unicode: String,
     #[serde(flatten)]
     comparisons: ComparisonsObject,
     #[serde(flatten)]
@@ -127,7 +117,7 @@ fn documents(stored: u64, texts: Option<u64>, params: &Params) -> String {
 
 pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
-    let stats = index.stats()?;
+    let mut stats = index.stats()?;
     let params = index.params();
     let sample = index.snapshot().sample_comparisons()?;
     let texts = match params.passages() {
@@ -135,21 +125,11 @@ pub(crate) fn stats(args: &Stats, output: &mut Output) -> Result<Ended, Failure>
         None => None,
     };
     if output.json() {
+        let stored = stats.documents;
+        stats.documents = texts.unwrap_or(stored);
         output.object(&StatsObject {
-            documents: texts.unwrap_or(stats.documents),
-            passages_stored: texts.map(|_| stats.documents),
-            dead: stats.dead,
-            segments: stats.segments,
-            memtable_documents: stats.memtable_documents,
-            own_bytes: stats.own_bytes,
-            mapped_bytes: stats.mapped_bytes,
-            bytes_on_disk: stats.bytes_on_disk,
-            change: stats.change,
-            durable_change: stats.durable_change,
-            changes_replayed: stats.recovery.changes_replayed,
-            bytes_cut: stats.recovery.bytes_cut,
-            files_swept: stats.recovery.files_swept,
-            unicode: stats.unicode,
+            passages_stored: texts.map(|_| stored),
+            stats,
             comparisons: ComparisonsObject::new(&sample),
             params: ParamsObject::new(params),
         })?;
@@ -272,7 +252,7 @@ pub(crate) fn verify(args: &Verify, output: &mut Output) -> Result<Ended, Failur
         Ok(verified) => verified,
         // The damage prevents further reading. Report it as damage found, not as an error.
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            VerifiedObject { ok: false, documents: 0, problems: vec![failure::with_causes(&error)] }
+            VerifiedObject { ok: false, documents: 0, problems: vec![error.full_message()] }
         }
         Err(error) => {
             let is_other = error.kind() == ErrorKind::Mismatch;
@@ -314,7 +294,7 @@ fn check(dir: &Path) -> nearkin::Result<VerifiedObject> {
     Ok(VerifiedObject {
         ok: found.problems.is_empty(),
         documents: found.documents,
-        problems: found.problems.iter().map(failure::with_causes).collect(),
+        problems: found.problems.iter().map(nearkin::Error::full_message).collect(),
     })
 }
 

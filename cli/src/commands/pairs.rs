@@ -8,7 +8,7 @@ use nearkin::{Alike, Collapsed, Exact, Overlap, Pair, Reader};
 use serde::Serialize;
 
 use crate::args::Pairs;
-use nearkin_kit::args::contained::Likeness;
+use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::args::values::PairColumn;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
@@ -35,8 +35,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;
-    let likeness =
-        Likeness::for_index(index.params(), args.threshold, args.contained, Some(&args.exact));
+    let likeness = Likeness::for_index(index.params(), &args.conditions, &args.exact);
     let alike = likeness.sought;
     let originals = if args.exact.exact {
         Some(args.exact.originals(index.params(), index.sketcher(), &args.rows)?)
@@ -53,7 +52,7 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     if args.collapse {
         return collapsed(args, &index, alike, &progress, output);
     }
-    let mut found = index.pairs(alike)?.cancel_if(interrupt::came);
+    let mut found = search(args, &index, alike)?;
     let mut printer = Printer::new(&index, originals.as_ref(), likeness, output);
     let mut sorted = Vec::new();
     let limit = args.limit.unwrap_or(u64::MAX);
@@ -98,6 +97,11 @@ pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure>
     Ok(Ended::Well)
 }
 
+fn search(args: &Pairs, index: &Reader, alike: Alike) -> Result<nearkin::Pairs, Failure> {
+    let conditions = args.conditions.conditions(alike).cancel_if(interrupt::came);
+    index.pairs(conditions).map_err(|error| Failure::on_results(error.into()))
+}
+
 #[derive(Serialize)]
 struct CrowdObject<'a> {
     crowd: &'a str,
@@ -123,7 +127,7 @@ fn collapsed(
     progress: &Progress,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
-    let found = index.pairs(alike)?.cancel_if(interrupt::came).collapse();
+    let found = search(args, index, alike)?.collapse();
     interrupt::check().map_err(Failure::on_results)?;
     let mut found = found?;
     let columns = [("similarity", Align::Right), ("a", Align::Left), ("b", Align::Left)];

@@ -5,7 +5,7 @@
 use nearkin::passages::{
     Contained, PassageAnswer, PassageIndex, PassageMatch, PassageView, Prepared,
 };
-use nearkin::{Index, Reader};
+use nearkin::{Alike, Index, Reader};
 use serde::Serialize;
 
 use super::added::{AddCounts, Safe};
@@ -153,7 +153,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
             opened::check_of_documents(index.params(), what)?;
         }
     }
-    let threshold = args.threshold.unwrap_or_else(|| index.params().threshold());
+    let threshold = args.conditions.threshold.unwrap_or_else(|| index.params().threshold());
     opened::warn_if_missed(index.params(), Some(threshold));
     let originals = if args.show {
         Some(args.exact.originals(index.params(), index.sketcher(), &args.lines.rows)?)
@@ -163,11 +163,9 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     let mut printing = Printing { many: false, originals: originals.as_ref() };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
-        let query = view.query(text).threshold(threshold).limit(args.limit);
-        match args.max_candidates {
-            Some(candidates) => query.max_candidates(candidates).run(),
-            None => query.run(),
-        }
+        let conditions = args.conditions.conditions(Alike::similar(threshold)).limit(args.limit);
+        let candidates = args.max_candidates.unwrap_or(usize::MAX);
+        view.query(text).conditions(conditions.max_candidates(candidates)).run()
     };
     if let Some(text) = &args.text {
         let answer = ask(text)?;

@@ -3,7 +3,7 @@
 //!
 //! This module prints answers. Reading documents is the task of `input`.
 
-use nearkin::{Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
+use nearkin::{Alike, Answer, Conditions, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
 use super::match_object::MatchObject;
@@ -11,9 +11,9 @@ use super::passages;
 use crate::args::Query;
 use nearkin_input::raw::{Raw, Skipped};
 use nearkin_input::sniff;
-use nearkin_kit::args::contained::Likeness;
+use nearkin_kit::args::conditions::{ConditionsGiven, Likeness};
 use nearkin_kit::ended::Ended;
-use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
 use nearkin_kit::input::documents::Input;
 use nearkin_kit::input::opened;
@@ -44,8 +44,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
             "add the texts to an index of passages: `nearkin add NEW PATH... --for quotes`",
         ));
     }
-    let exact = Some(&args.exact);
-    let likeness = Likeness::for_index(index.params(), args.threshold, args.contained, exact);
+    let likeness = Likeness::for_index(index.params(), &args.conditions, &args.exact);
     let originals = if args.exact.exact {
         Some(args.exact.originals(index.params(), index.sketcher(), &args.lines.rows)?)
     } else {
@@ -55,8 +54,9 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         index: &index,
         originals: originals.as_ref(),
         likeness,
+        given: &args.conditions,
         limit: args.limit,
-        candidates_max: args.max_candidates,
+        candidates_max: args.max_candidates.unwrap_or(usize::MAX),
         strict: args.lines.strict,
         lenient: args.lines.lenient,
     };
@@ -87,8 +87,9 @@ struct QueryContext<'a> {
     /// With `--exact`: where matched documents are read again.
     originals: Option<&'a Originals>,
     likeness: Likeness,
+    given: &'a ConditionsGiven,
     limit: usize,
-    candidates_max: Option<usize>,
+    candidates_max: usize,
     strict: bool,
     lenient: bool,
 }
@@ -97,12 +98,12 @@ impl QueryContext<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
         // Exact verification may drop matches, so the limit is applied after it.
         let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
-        let query = query.limit(limit).alike(self.likeness.sought);
-        let query = match self.candidates_max {
-            Some(candidates) => query.max_candidates(candidates),
-            None => query,
-        };
-        query.run()
+        query.conditions(self.conditions(self.likeness.sought).limit(limit)).run()
+    }
+
+    /// The conditions of a query that begins now.
+    fn conditions(&self, alike: Alike) -> Conditions<'static> {
+        self.given.conditions(alike).max_candidates(self.candidates_max)
     }
 
     /// With `--exact`, verifies the matches of an answer by comparing their texts with the text of
@@ -189,7 +190,7 @@ fn by_keys(
     }
     let answer = context.run(context.index.query_keys(keys)).map_err(|error| match error.kind() {
         ErrorKind::NoSuchKey => Failure::new(
-            failure::with_causes(&error),
+            error.full_message(),
             "check the key; the key of a file is its path as given to `nearkin add`, without `./`",
         ),
         _ => Failure::from(error),
@@ -276,11 +277,8 @@ fn print_table(
 
 /// Finds the nearest candidates below the threshold, and names them in a note.
 fn note_nearest(context: &QueryContext<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
-    let query = query.threshold(0.0).limit(NEAREST_MAX);
-    let answer = match context.candidates_max {
-        Some(candidates) => query.max_candidates(candidates).run()?,
-        None => query.run()?,
-    };
+    let nearest = context.conditions(Alike::similar(0.0)).limit(NEAREST_MAX);
+    let answer = query.conditions(nearest).run()?;
     for found in answer.matches.iter().filter(|found| found.similarity < context.threshold()) {
         let key = visible(&found.key);
         output::note(format!("nearest below the threshold: {:.3}  {key}", found.similarity));

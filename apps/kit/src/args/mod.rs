@@ -1,6 +1,6 @@
 //! Options that several commands have.
 
-pub mod contained;
+pub mod conditions;
 pub mod lines;
 mod opening;
 pub mod params;

@@ -12,7 +12,6 @@ use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
 use super::doubts;
-use crate::failure;
 use crate::output;
 use nearkin_input::fields::{Content, Fields};
 use nearkin_input::formats;
@@ -308,7 +307,7 @@ fn shown(content: &Content) -> String {
 fn reason_of(error: &Error) -> Reason {
     match error.kind() {
         ErrorKind::Empty => Reason::Empty,
-        _ => Reason::BadLine(failure::with_causes(error)),
+        _ => Reason::BadLine(error.full_message()),
     }
 }
 

@@ -7,17 +7,17 @@ use axum::response::IntoResponse;
 
 use crate::web;
 
-const OWN_STYLE: &str = include_str!("page.css");
-const PAGE: &str = include_str!("page.html");
-const API: &str = include_str!("api.html");
+const OWN_STYLE: &str = include_str!("page/page.css");
+const PAGE: &str = include_str!("page/page.html");
+const API: &str = include_str!("page/api.html");
 
 fn page_script() -> String {
-    let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page.js")]];
+    let parts = [&[web::BASE][..], &web::TEXTS, &[include_str!("page/page.js")]];
     web::script(&parts.concat())
 }
 
 fn api_script() -> String {
-    web::script(&[web::BASE, include_str!("api.js")])
+    web::script(&[web::BASE, include_str!("page/api.js")])
 }
 
 pub(super) async fn page() -> impl IntoResponse {

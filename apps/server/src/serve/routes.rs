@@ -9,24 +9,24 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 #[cfg(test)]
-use super::description::AnswerContent::{Json, Lines, Media, OneOf};
+use super::api::description::AnswerContent::{Json, Lines, Media, OneOf};
 #[cfg(test)]
-use super::description::{
+use super::api::description::{
     ANY, BODY, CHANGED, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
 };
-use super::documents;
-use super::error_response::ErrorResponse;
-use super::guard;
-use super::lines;
-use super::listing;
+use super::api::error_response::ErrorResponse;
+use super::handlers::admit;
+use super::handlers::documents;
+use super::handlers::lines;
+use super::handlers::listing;
+use super::handlers::report;
+use super::handlers::search;
+use super::handlers::state;
+use super::handlers::texts;
+use super::http::guard;
+use super::http::paths::{DOCUMENT, DOCUMENTS, TEXT};
 use super::page;
-use super::paths::{DOCUMENT, DOCUMENTS, TEXT};
-use super::query_handlers;
-use super::report;
-use super::search;
 use super::shared::Shared;
-use super::state;
-use super::texts;
 
 /// A route: its path, its handler and, in tests, its description.
 struct Route {
@@ -123,7 +123,7 @@ fn programs() -> Vec<Route> {
             [(200, "The matches, most similar first, equal ones by key; of `texts`, each its own",
                 OneOf(&["Answer", "Answers"]))],
             [ANY, TOKEN, BODY, UNKNOWN_KEY, INDEX], "Query"),
-        route!(post "/v1/admit", query_handlers::admit, "admit",
+        route!(post "/v1/admit", admit::admit, "admit",
             "Insert a document unless a stored one is too similar: one atomic step",
             [(200, "Decided; a rejection is an answer, not an error", Json("Admission"))],
             [ANY, TOKEN, BODY, INDEX, WRITE], "Admit"),
@@ -135,7 +135,7 @@ fn routes() -> Vec<Route> {
 }
 
 /// The OpenAPI document, as a test wrote it.
-const OPENAPI: &str = include_str!("openapi.json");
+const OPENAPI: &str = include_str!("api/openapi.json");
 
 async fn openapi() -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
@@ -165,8 +165,9 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{description, paths};
     use super::*;
+    use crate::serve::api::description;
+    use crate::serve::http::paths;
     use serde_json::Value;
     use std::collections::BTreeSet;
 
@@ -182,7 +183,7 @@ mod tests {
         let mut text = serde_json::to_string_pretty(&described).unwrap();
         text.push('\n');
         if std::env::var_os("NEARKIN_WRITE_OPENAPI").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/openapi.json");
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/api/openapi.json");
             std::fs::write(path, &text).unwrap();
         }
         assert!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nearkin::{Admission, Admit, Batch, Document, Index, Newcomer, Params, Reader, Sketcher};
 use nearkin::{Snapshot, Stats, Written};
 
-use super::error_response::ErrorResponse;
+use super::api::error_response::ErrorResponse;
 use nearkin_kit::output;
 
 /// Time after which a reader looks for changes that another process wrote.

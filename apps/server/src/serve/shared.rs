@@ -10,9 +10,9 @@ use axum::http::StatusCode;
 use nearkin::Sketcher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::access::Access;
-use super::access_log::AccessLog;
-use super::error_response::ErrorResponse;
+use super::api::error_response::ErrorResponse;
+use super::http::access::Access;
+use super::http::access_log::AccessLog;
 use super::metrics::Metrics;
 use super::served::Served;
 use nearkin_kit::input::originals::Originals;

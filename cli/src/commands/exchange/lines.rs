@@ -12,7 +12,7 @@ use super::header::Header;
 use nearkin_input::files;
 use nearkin_input::lines::Lines;
 use nearkin_input::raw::Origin;
-use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::failure::Failure;
 use nearkin_kit::target::Target;
 
 /// A document as stored on a line.
@@ -93,7 +93,7 @@ impl Line {
         };
         let bytes = unhex(&self.signature).ok_or("\"signature\" is not hexadecimal")?;
         let signature = Signature::from_bytes(params, &bytes, self.shingle_count)
-            .map_err(|error| failure::with_causes(&error))?;
+            .map_err(|error| error.full_message())?;
         Ok(Document::new(key, signature).with_payload(payload).with_time(self.time))
     }
 }

@@ -28,7 +28,7 @@ use super::header::Header;
 use nearkin_input::files;
 use nearkin_input::source;
 use nearkin_input::source::{BoundedColumn, PagesBytes, Steps};
-use nearkin_kit::failure::{self, Failure};
+use nearkin_kit::failure::Failure;
 use nearkin_kit::output::counted;
 use nearkin_kit::target::Target;
 
@@ -269,7 +269,7 @@ impl ParquetReader {
         let signature =
             Signature::from_bytes(params, signature.data(), shingle_count).map_err(|error| {
                 let before = counted(self.documents - 1, "document");
-                let wrong = failure::with_causes(&error);
+                let wrong = error.full_message();
                 Failure::new(format!("{}, after {before}: {wrong}", self.path.display()), "")
             })?;
         let (key, payload) = (key.data(), payload.data());

@@ -121,6 +121,7 @@ fn pairs_and_clusters_are_those_of_the_command() {
         assert_eq!(found.len(), objects.len(), "a pair twice");
         found
     };
+    let starts = |key: &Value| key.as_str().unwrap().starts_with("d00");
     let expected = pairs(&listed("pairs i --json --threshold 0.6"));
     let contained = pairs(&listed("pairs i --json --contained 0.9"));
     let clusters = listed("clusters i --json --threshold 0.6");
@@ -147,7 +148,25 @@ fn pairs_and_clusters_are_those_of_the_command() {
     let found: BTreeSet<_> = found.iter().map(members).collect();
     assert!(!found.is_empty());
     assert_eq!(found, expected.into_values().collect());
-    for path in ["/v1/pairs?threshold=2", "/v1/clusters?threshold=-1", "/v1/pairs?limit=3"] {
+    let part = "prefix=d00&threshold=0.6";
+    let found = client.ask("GET", &format!("/v1/pairs?{part}"), None).has(200).lines();
+    assert_eq!(pairs(&found), pairs(&listed("pairs i --json --threshold 0.6 --prefix d00")));
+    assert!(!found.is_empty() && found.iter().all(|one| starts(&one["a"]) && starts(&one["b"])));
+    let found = client.ask("GET", &format!("/v1/clusters?{part}&limit=2"), None).has(200).lines();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().flat_map(|one| one["keys"].as_array().unwrap()).all(starts));
+    let found = client.ask("GET", "/v1/pairs?threshold=0.6&limit=3", None).has(200).lines();
+    assert_eq!(found.len(), 3);
+    for none in ["pairs?after=9000000000000", "clusters?before=1000"] {
+        assert!(client.ask("GET", &format!("/v1/{none}"), None).has(200).lines().is_empty());
+    }
+    for path in [
+        "/v1/pairs?threshold=2",
+        "/v1/clusters?threshold=-1",
+        "/v1/pairs?limit=-1",
+        "/v1/clusters?after=5&before=5",
+        "/v1/pairs?offset=1",
+    ] {
         client.ask("GET", path, None).fails(400, "invalid");
     }
     server.stop();

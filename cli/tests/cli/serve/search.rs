@@ -82,6 +82,11 @@ fn a_prefix_and_times_apply_before_the_limit() {
     assert_eq!((keys(&answer), &answer["found"]), (vec!["b/2".to_owned()], &json!(1)));
     let answer = ask(&mut client, &json!({"text": text, "before": times[0]}));
     assert_eq!(answer["found"], 0);
+    let late = ask(&mut client, &json!({"text": text, "deadline_ms": 0}));
+    assert_eq!((&late["found"], &late["complete"]), (&json!(0), &json!(false)));
+    let wrong = json!({"text": text, "deadline_ms": -1});
+    let refused = client.ask("POST", "/v1/query", Some(&wrong)).fails(400, "invalid");
+    assert!(refused.text().contains("deadline_ms"), "{}", refused.text());
     server.stop();
 }
 

@@ -11,49 +11,49 @@ use nearkin_kit::input::originals::ExactFields;
 /// A stored document.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct Stored {
-    pub(super) key: Blob,
-    pub(super) payload: Blob,
+pub(crate) struct Stored {
+    pub(crate) key: Blob,
+    pub(crate) payload: Blob,
     /// Time of insertion or last replacement, in milliseconds UTC.
-    pub(super) time: u64,
+    pub(crate) time: u64,
     /// Number of shingles; 0 for signatures made elsewhere.
-    pub(super) shingle_count: u32,
+    pub(crate) shingle_count: u32,
 }
 
 /// The text of a stored document, read again from its source.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Text))]
-pub(super) struct TextRead {
-    pub(super) key: Blob,
+pub(crate) struct TextRead {
+    pub(crate) key: Blob,
     /// The text; for a set, its items, sorted, one per line.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// The result of writing one document.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct Written {
-    pub(super) outcome: Word,
+pub(crate) struct Written {
+    pub(crate) outcome: Word,
     /// Number of the change. If nothing had to be written: number of the latest change; the outcome
     /// holds after that change.
-    pub(super) change: u64,
+    pub(crate) change: u64,
 }
 
 /// The result of a batch.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct BatchWritten {
+pub(crate) struct BatchWritten {
     /// In the order of the operations.
-    pub(super) outcomes: Vec<Word>,
-    pub(super) change: u64,
+    pub(crate) outcomes: Vec<Word>,
+    pub(crate) change: u64,
 }
 
 /// A document similar to the query.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Match))]
-pub(super) struct Found {
+pub(crate) struct Found {
     key: Blob,
     /// Estimated Jaccard similarity.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
@@ -92,7 +92,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn new(found: Match, payloads: bool, exact: &ExactFields) -> Self {
+    pub(crate) fn new(found: Match, payloads: bool, exact: &ExactFields) -> Self {
         Self {
             key: Blob(found.key),
             similarity: found.similarity,
@@ -112,72 +112,72 @@ impl Found {
 /// A page of documents, in ascending order of their keys as bytes.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct DocumentList {
-    pub(super) documents: Vec<ListedDocument>,
+pub(crate) struct DocumentList {
+    pub(crate) documents: Vec<ListedDocument>,
     /// The value of `after` for the next page; missing on the last page.
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<Blob>,
+    pub(crate) after: Option<Blob>,
     /// Number of the last change that the page reflects.
-    pub(super) change: u64,
+    pub(crate) change: u64,
 }
 
 /// A document of a page.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct ListedDocument {
-    pub(super) key: Blob,
+pub(crate) struct ListedDocument {
+    pub(crate) key: Blob,
     /// Time of insertion or last replacement, in milliseconds UTC.
-    pub(super) time: u64,
+    pub(crate) time: u64,
     /// Number of shingles; 0 for signatures made elsewhere.
-    pub(super) shingle_count: u32,
+    pub(crate) shingle_count: u32,
     /// With `payloads=true`.
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) payload: Option<Blob>,
+    pub(crate) payload: Option<Blob>,
 }
 
 /// The result of a removal by prefix.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct PrefixRemoved {
+pub(crate) struct PrefixRemoved {
     /// Number of documents that were removed.
-    pub(super) removed: u64,
+    pub(crate) removed: u64,
 }
 
 /// A line: two similar documents.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Pair))]
-pub(super) struct PairLine {
+pub(crate) struct PairLine {
     /// The lesser key.
-    pub(super) a: Blob,
-    pub(super) b: Blob,
+    pub(crate) a: Blob,
+    pub(crate) b: Blob,
     /// Estimated Jaccard similarity.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) similarity: f64,
-    pub(super) equal_rows: u32,
+    pub(crate) similarity: f64,
+    pub(crate) equal_rows: u32,
     /// With `contained`: the part of the smaller document that the larger one contains, as
     /// estimated from signatures.
     #[cfg_attr(test, schema(nullable = false, minimum = 0, maximum = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) contained: Option<f64>,
+    pub(crate) contained: Option<f64>,
 }
 
 /// A line: documents that pairs connect.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Cluster))]
-pub(super) struct ClusterLine {
-    pub(super) size: u64,
+pub(crate) struct ClusterLine {
+    pub(crate) size: u64,
     /// In ascending order.
-    pub(super) keys: Vec<Blob>,
+    pub(crate) keys: Vec<Blob>,
 }
 
 /// The answer to a query, or to several `texts`.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum QueryAnswer {
+pub(crate) enum QueryAnswer {
     One(Answered),
     Many(Answers),
 }
@@ -185,51 +185,51 @@ pub(super) enum QueryAnswer {
 /// The answers to several texts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     /// In the order of `texts`.
-    pub(super) answers: Vec<Answered>,
+    pub(crate) answers: Vec<Answered>,
 }
 
 /// The answer to a query.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Answer))]
-pub(super) struct Answered {
-    pub(super) matches: Vec<Found>,
+pub(crate) struct Answered {
+    pub(crate) matches: Vec<Found>,
     /// Number of matches at or above the threshold, before the limit.
-    pub(super) found: u64,
+    pub(crate) found: u64,
     /// The threshold that was applied.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) threshold: f64,
+    pub(crate) threshold: f64,
     /// Probability that a document exactly at the threshold is among the matches; with `contained`:
     /// that a text is compared with one twice as long that contains this part of it.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) expected_recall: f64,
+    pub(crate) expected_recall: f64,
     /// Whether all candidates were compared.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
     /// Number of the last change that the answer reflects.
-    pub(super) change: u64,
+    pub(crate) change: u64,
     /// Present if the index was built for a higher threshold than the query needs.
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) warning: Option<String>,
+    pub(crate) warning: Option<String>,
 }
 
 /// The decision on a new document.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Admission))]
-pub(super) struct Admitted {
-    pub(super) decision: Decided,
+pub(crate) struct Admitted {
+    pub(crate) decision: Decided,
     /// The duplicates that caused a rejection.
-    pub(super) duplicates: Vec<Found>,
+    pub(crate) duplicates: Vec<Found>,
     /// Less similar documents, if `relate` was given.
-    pub(super) related: Vec<Found>,
+    pub(crate) related: Vec<Found>,
     /// The duplicates that the document replaced.
-    pub(super) removed: Vec<Found>,
+    pub(crate) removed: Vec<Found>,
     /// Number of the last change before the decision: the decision takes all changes up to this one
     /// into account.
-    pub(super) change: u64,
+    pub(crate) change: u64,
 }
 
 /// `replaced` and `unchanged`: the document was admitted, and its key already had a document.
@@ -237,7 +237,7 @@ pub(super) struct Admitted {
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, schema(as = Decision))]
-pub(super) enum Decided {
+pub(crate) enum Decided {
     Admitted,
     Replaced,
     Unchanged,
@@ -250,7 +250,7 @@ pub(super) enum Decided {
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, schema(as = Outcome))]
-pub(super) enum Word {
+pub(crate) enum Word {
     Inserted,
     Replaced,
     Unchanged,
@@ -261,13 +261,13 @@ pub(super) enum Word {
 }
 
 /// Converts matches; includes payloads if requested.
-pub(super) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
+pub(crate) fn found(matches: Vec<Match>, payloads: bool) -> Vec<Found> {
     let found = |found: Match| Found::new(found, payloads, &ExactFields::default());
     matches.into_iter().map(found).collect()
 }
 
 /// One word for an outcome.
-pub(super) fn word(outcome: Outcome) -> Word {
+pub(crate) fn word(outcome: Outcome) -> Word {
     match outcome {
         Outcome::Inserted => Word::Inserted,
         Outcome::Replaced => Word::Replaced,

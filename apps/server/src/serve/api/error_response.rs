@@ -10,10 +10,8 @@ use serde::Serialize;
 #[cfg(test)]
 use utoipa::ToSchema;
 
-use nearkin_kit::failure;
-
 /// All kinds of errors.
-pub(super) const KINDS: [&str; 28] = [
+pub(crate) const KINDS: [&str; 28] = [
     "invalid",
     "empty",
     "not_found",
@@ -46,7 +44,7 @@ pub(super) const KINDS: [&str; 28] = [
 
 /// The error response of a request.
 #[derive(Debug)]
-pub(super) struct ErrorResponse {
+pub(crate) struct ErrorResponse {
     status: StatusCode,
     kind: &'static str,
     message: String,
@@ -55,44 +53,44 @@ pub(super) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         debug_assert!(KINDS.contains(&kind), "{kind} is not described");
         Self { status, kind, message: message.into(), advice: "" }
     }
 
-    pub(super) fn invalid(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
-    pub(super) fn busy(what: &str) -> Self {
+    pub(crate) fn busy(what: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", what)
             .advise("try again in a moment; --requests-max sets the maximum of concurrent requests")
     }
 
-    pub(super) fn read_only() -> Self {
+    pub(crate) fn read_only() -> Self {
         let message = "this server only reads";
         Self::new(StatusCode::FORBIDDEN, "read_only", message)
             .advise("it was started with --read-only, or the index is on a read-only file system")
     }
 
-    pub(super) fn unknown_key(key: &[u8]) -> Self {
+    pub(crate) fn unknown_key(key: &[u8]) -> Self {
         let key = String::from_utf8_lossy(key);
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("no document has the key {key:?}"))
     }
 
-    pub(super) fn advise(mut self, advice: &'static str) -> Self {
+    pub(crate) fn advise(mut self, advice: &'static str) -> Self {
         self.advice = advice;
         self
     }
 
     /// Prefixes the message with the part of the request that the error is about.
-    pub(super) fn with_prefix(mut self, part: &str) -> Self {
+    pub(crate) fn with_prefix(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
     /// Whether the index will refuse all further writes.
-    pub(super) fn is_poison(&self) -> bool {
+    pub(crate) fn is_poison(&self) -> bool {
         ["poisoned", "unknown", "closed"].contains(&self.kind)
     }
 }
@@ -105,60 +103,56 @@ fn is_full(error: &Error) -> bool {
 
 impl From<Error> for ErrorResponse {
     fn from(error: Error) -> Self {
+        let same = error.kind().as_str();
         let (status, kind, advice) = match error.kind() {
-            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "invalid", ""),
+            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, same, ""),
             ErrorKind::Empty => (
                 StatusCode::BAD_REQUEST,
-                "empty",
+                same,
                 "leave the document out of the request; one stored under its key is unchanged, and \
                  DELETE removes it",
             ),
             ErrorKind::NotFound | ErrorKind::NoSuchKey => (StatusCode::NOT_FOUND, "not_found", ""),
             ErrorKind::Mismatch => {
-                (StatusCode::CONFLICT, "mismatch", "make it with the parameters in /v1/stats")
+                (StatusCode::CONFLICT, same, "make it with the parameters in /v1/stats")
             }
-            ErrorKind::Locked => (StatusCode::SERVICE_UNAVAILABLE, "locked", "try again"),
-            ErrorKind::Unsettled => (StatusCode::SERVICE_UNAVAILABLE, "unsettled", "try again"),
-            ErrorKind::Unsupported => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "unsupported",
-                "serve the index with a newer nearkin",
-            ),
-            ErrorKind::Corrupt => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "corrupt",
-                "stop the server; `nearkin verify INDEX` lists all damage",
-            ),
+            ErrorKind::Locked | ErrorKind::Unsettled | ErrorKind::Cancelled => {
+                (StatusCode::SERVICE_UNAVAILABLE, same, ErrorKind::Unsettled.advice())
+            }
             ErrorKind::Io if is_full(&error) => (
                 StatusCode::INSUFFICIENT_STORAGE,
                 "disk_full",
                 "nothing was written: free disk space, or remove documents, which still works",
             ),
-            ErrorKind::Io => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "io",
-                "nothing was written: fix the cause and try again",
-            ),
-            ErrorKind::Unknown => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "unknown",
-                "it may or may not be stored: restart the server, check, and repeat the request",
-            ),
             ErrorKind::Poisoned => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "poisoned",
+                same,
                 "an earlier sync failed, so all writes are refused: restart the server",
             ),
             ErrorKind::Closed => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "closed",
+                same,
                 "the folder of the index or its lock file was removed or replaced, so nothing is \
                  written any more: restart the server",
             ),
-            ErrorKind::Cancelled => (StatusCode::SERVICE_UNAVAILABLE, "cancelled", "try again"),
-            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "see the server's stderr"),
+            kind => {
+                let (name, advice) = match kind {
+                    ErrorKind::Unsupported => (same, "serve the index with a newer nearkin"),
+                    ErrorKind::Corrupt => {
+                        (same, "stop the server; `nearkin verify INDEX` lists all damage")
+                    }
+                    ErrorKind::Io => (same, "nothing was written: fix the cause and try again"),
+                    ErrorKind::Unknown => (
+                        same,
+                        "it may or may not be stored: restart the server, check, and repeat the \
+                         request",
+                    ),
+                    _ => ("internal", "see the server's stderr"),
+                };
+                (StatusCode::INTERNAL_SERVER_ERROR, name, advice)
+            }
         };
-        Self { status, kind, message: failure::with_causes(&error), advice }
+        Self { status, kind, message: error.full_message(), advice }
     }
 }
 
@@ -166,7 +160,7 @@ impl From<Error> for ErrorResponse {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Error))]
-pub(super) struct ErrorObject {
+pub(crate) struct ErrorObject {
     #[cfg_attr(test, schema(inline))]
     error: Inner,
 }

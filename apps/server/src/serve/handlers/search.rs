@@ -7,13 +7,13 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use nearkin::{Alike, Answer, DocumentView, Exact, Match, Original, Params, Signature, Snapshot};
+use nearkin::{Alike, Answer, Exact, Match, Original, Params, Signature, Snapshot};
 
-use super::answers::{Answered, Answers, Found, QueryAnswer};
-use super::bodies::{self, Blob, Body, QueryBody};
-use super::error_response::ErrorResponse;
-use super::query_handlers::limit;
-use super::shared::Shared;
+use super::admit::limit;
+use crate::serve::api::answers::{Answered, Answers, Found, QueryAnswer};
+use crate::serve::api::bodies::{self, Blob, Body, QueryBody};
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::shared::Shared;
 use nearkin_kit::input::originals::{ExactFields, Originals};
 use nearkin_kit::output::visible;
 
@@ -26,7 +26,7 @@ const MATCHES_MAX: usize = 20_000;
 /// Maximum number of matches that are looked at if texts decide which of them stay.
 const LOOKED_AT_MAX: usize = 100_000;
 
-pub(super) async fn query(
+pub(crate) async fn query(
     State(shared): State<Arc<Shared>>,
     body: Body,
 ) -> Result<Json<QueryAnswer>, ErrorResponse> {
@@ -190,20 +190,11 @@ impl<'a> Search<'a> {
 
     /// Runs a query. If texts decide later which matches stay, the limit applies later, too.
     fn found(&self, query: nearkin::Query<'_>) -> Result<Answer, ErrorResponse> {
-        let QueryBody { prefix, after, before, max_candidates, .. } = self.request;
         let is_decided_later = self.originals.is_some();
         let limit = if is_decided_later { LOOKED_AT_MAX } else { self.limit };
-        let alike =
-            if self.originals.is_some() { self.alike.for_verification() } else { self.alike };
-        let query = query.alike(alike).limit(limit);
-        let query = query.max_candidates(max_candidates.unwrap_or(usize::MAX));
-        let times = after.unwrap_or(0)..before.unwrap_or(u64::MAX);
-        let prefix = prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
-        let passes =
-            |seen: DocumentView<'_>| seen.key.starts_with(prefix) && times.contains(&seen.time);
-        let is_filtered = !prefix.is_empty() || after.is_some() || before.is_some();
-        let mut answer =
-            if is_filtered { query.filter_document(passes).run()? } else { query.run()? };
+        let alike = if is_decided_later { self.alike.for_verification() } else { self.alike };
+        let conditions = self.request.conditions(alike)?.limit(limit);
+        let mut answer = query.conditions(conditions).run()?;
         if is_decided_later {
             answer.complete &= answer.found <= LOOKED_AT_MAX as u64;
         }

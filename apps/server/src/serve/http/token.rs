@@ -16,7 +16,7 @@ use nearkin_kit::failure::Failure;
 const TOKEN_BYTES_MIN: usize = 16;
 
 /// A token that requests must contain.
-pub(super) struct Token(Vec<u8>);
+pub(crate) struct Token(Vec<u8>);
 
 /// Reads a token from the file or, if no file is given, from the environment variable.
 fn given(file: Option<&Path>, variable: &str) -> Result<Option<Token>, Failure> {
@@ -62,18 +62,18 @@ fn warn_if_others_read(_: &Path) {}
 
 impl Token {
     /// The token from the file or, if no file is given, from the environment variable.
-    pub(super) fn given(file: Option<&Path>, variable: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) fn given(file: Option<&Path>, variable: &str) -> Result<Option<Self>, Failure> {
         given(file, variable)
     }
 
     /// Whether two tokens are the same.
-    pub(super) fn is_equal(&self, other: &Self) -> bool {
+    pub(crate) fn is_equal(&self, other: &Self) -> bool {
         self.is(&other.0)
     }
 
     /// Whether a request contains the token, either as a bearer token or as the password of any
     /// user.
-    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get(header::AUTHORIZATION) else { return false };
         let Some((scheme, given)) = value.to_str().ok().and_then(|value| value.split_once(' '))
         else {

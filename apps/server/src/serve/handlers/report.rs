@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::IntoResponse;
 
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
 use crate::report_page::links::Links;
 use crate::report_page::settings::PageSettings;
 use crate::report_page::{self, Made};
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::shared::Shared;
 
 /// Maximum number of clusters on the page (the largest ones). The page then has one or two
 /// megabytes.
@@ -18,7 +18,7 @@ const CLUSTERS_MAX: usize = 1_000;
 
 /// Serves the report page, which is built on a thread that may block. The page has its own content
 /// security policy.
-pub(super) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+pub(crate) async fn report(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let made = shared.work(page).await?;
     let headers: [(HeaderName, &str); 2] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

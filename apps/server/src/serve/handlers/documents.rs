@@ -9,11 +9,11 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use nearkin::{Batch, Edit, Outcome, Signature};
 
-use super::answers::{self, BatchWritten, Stored, Written};
-use super::bodies::{self, Blob, Body, Operation, Operations, Put};
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
-use super::url;
+use crate::serve::api::answers::{self, BatchWritten, Stored, Written};
+use crate::serve::api::bodies::{self, Blob, Body, Operation, Operations, Put};
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::http::url;
+use crate::serve::shared::Shared;
 
 /// Path prefix of documents.
 const PREFIX: &str = "/v1/documents/";
@@ -24,7 +24,7 @@ fn key_of(uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
 }
 
 /// The percent-decoded key after a path prefix. A key may contain any bytes.
-pub(super) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
+pub(crate) fn key_after(prefix: &str, uri: &Uri) -> Result<Vec<u8>, ErrorResponse> {
     url::decoded(uri.path().strip_prefix(prefix).unwrap_or_default().as_bytes())
 }
 
@@ -37,7 +37,7 @@ fn insert<'a>(key: &'a [u8], signature: &'a Signature, payload: Option<&'a Blob>
     }
 }
 
-pub(super) async fn put(
+pub(crate) async fn put(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
     body: Body,
@@ -61,7 +61,7 @@ pub(super) async fn put(
     Ok((status, Json(Written { outcome, change: written.change })))
 }
 
-pub(super) async fn get(
+pub(crate) async fn get(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<Stored>, ErrorResponse> {
@@ -77,7 +77,7 @@ pub(super) async fn get(
     shared.work(work).await
 }
 
-pub(super) async fn delete(
+pub(crate) async fn delete(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<Written>, ErrorResponse> {
@@ -93,7 +93,7 @@ pub(super) async fn delete(
     shared.work(work).await
 }
 
-pub(super) async fn batch(
+pub(crate) async fn batch(
     State(shared): State<Arc<Shared>>,
     body: Body,
 ) -> Result<Json<BatchWritten>, ErrorResponse> {

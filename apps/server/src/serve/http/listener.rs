@@ -38,7 +38,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// Raises the number of files that may be open: many systems begin with 1,024, which is less than
 /// the connections and the index need.
 #[cfg(unix)]
-pub(super) fn raise_file_limit() {
+pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
@@ -51,7 +51,7 @@ pub(super) fn raise_file_limit() {
 
 /// The address of a client.
 #[derive(Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 impl Connected<IncomingStream<'_, LimitedListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, LimitedListener>) -> Self {
@@ -60,7 +60,7 @@ impl Connected<IncomingStream<'_, LimitedListener>> for Peer {
 }
 
 /// Accepts connections up to the limit.
-pub(super) struct LimitedListener {
+pub(crate) struct LimitedListener {
     listener: TcpListener,
     places: Arc<Semaphore>,
     patience: Duration,
@@ -68,7 +68,7 @@ pub(super) struct LimitedListener {
 
 impl LimitedListener {
     /// `timeout` is the maximum time for processing a request.
-    pub(super) fn new(listener: TcpListener, timeout: Duration) -> Self {
+    pub(crate) fn new(listener: TcpListener, timeout: Duration) -> Self {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         Self { listener, places, patience: timeout + MARGIN }
     }
@@ -116,7 +116,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 /// A connection with a deadline. It is dropped if no request arrives for too long. It is also
 /// dropped if a request is not answered in time, because the rest of the request is missing or the
 /// client does not read the answer.
-pub(super) struct DeadlineStream {
+pub(crate) struct DeadlineStream {
     stream: TcpStream,
     patience: Duration,
     deadline: Instant,

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 
-use super::answers::TextRead;
-use super::bodies::Blob;
 use super::documents::key_after;
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
+use crate::serve::api::answers::TextRead;
+use crate::serve::api::bodies::Blob;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::shared::Shared;
 use nearkin_kit::input::originals::TextNow;
 
 /// Path prefix of texts.
@@ -19,7 +19,7 @@ const PREFIX: &str = "/v1/texts/";
 /// Maximum size of a text in an answer.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
-pub(super) async fn get(
+pub(crate) async fn get(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<TextRead>, ErrorResponse> {

@@ -18,15 +18,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::access;
 use super::access_log::{self, Logged};
-use super::error_response::ErrorResponse;
 use super::listener::Peer;
-use super::metrics::RouteLabels;
 use super::paths;
 use super::request_id;
-use super::shared::Shared;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::metrics::RouteLabels;
+use crate::serve::shared::Shared;
 
 /// Checks a request, processes it within the time limit, and counts it.
-pub(super) async fn guard(
+pub(crate) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
     next: Next,

@@ -7,47 +7,26 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use nearkin::Stats;
+use nearkin::{Error, Stats};
 use serde::Serialize;
+use serde_json::{Map, Value};
 #[cfg(test)]
 use utoipa::ToSchema;
 
-use super::error_response::ErrorResponse;
-use super::metrics::MetricsText;
-use super::shared::Shared;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::metrics::MetricsText;
+use crate::serve::shared::Shared;
 use nearkin_kit::output::params::ParamsObject;
 
 /// The state of the index and of the server.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Stats))]
-pub(super) struct ServerStatsObject {
-    /// Live documents.
-    documents: u64,
-    /// Dead documents that still take space.
-    dead: u64,
-    segments: u64,
-    /// Documents in the memtable, not yet in a segment.
-    memtable_documents: u64,
-    /// Memory of the memtable.
-    memtable_bytes: u64,
-    /// Own memory of the index: the memtable, and the filter over small segments.
-    own_bytes: u64,
-    /// Bytes of segments that are mapped. Their pages belong to the page cache.
-    mapped_bytes: u64,
-    /// Bytes of all files of the index.
-    bytes_on_disk: u64,
-    /// The last change that queries see.
-    change: u64,
-    /// The last change that survives power loss.
-    durable_change: u64,
-    /// Number of older states of the index that snapshots still hold.
-    snapshots_pinning: u64,
-    /// Error of the last maintenance, if it failed.
-    #[cfg_attr(test, schema(nullable = false))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    maintenance_failure: Option<String>,
-    unicode: String,
+pub(crate) struct ServerStatsObject {
+    /// What the library says of the index.
+    #[cfg_attr(test, schema(ignore))]
+    #[serde(flatten)]
+    stats: Map<String, Value>,
     /// Parameters of the index, except the seed.
     #[cfg_attr(test, schema(value_type = Object))]
     params: ParamsObject,
@@ -71,7 +50,7 @@ struct ServerObject {
     timeout_seconds: u64,
 }
 
-pub(super) async fn stats(
+pub(crate) async fn stats(
     State(shared): State<Arc<Shared>>,
 ) -> Result<Json<ServerStatsObject>, ErrorResponse> {
     shared.work(|shared| Ok(Json(stats_of(shared)?))).await
@@ -79,20 +58,12 @@ pub(super) async fn stats(
 
 fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
     let stats = shared.index.stats()?;
+    let mut stats: Map<String, Value> =
+        serde_json::to_value(&stats).and_then(serde_json::from_value).map_err(Error::other)?;
+    // The error of the last maintenance is left out if there was none.
+    stats.retain(|_, value| !value.is_null());
     Ok(ServerStatsObject {
-        documents: stats.documents,
-        dead: stats.dead,
-        segments: stats.segments,
-        memtable_documents: stats.memtable_documents,
-        memtable_bytes: stats.memtable_bytes,
-        own_bytes: stats.own_bytes,
-        mapped_bytes: stats.mapped_bytes,
-        bytes_on_disk: stats.bytes_on_disk,
-        change: stats.change,
-        durable_change: stats.durable_change,
-        snapshots_pinning: stats.snapshots_pinning,
-        maintenance_failure: stats.maintenance_failure,
-        unicode: stats.unicode,
+        stats,
         params: ParamsObject::new(shared.index.params()),
         server: ServerObject {
             index: shared.title.clone(),
@@ -112,7 +83,7 @@ fn stats_of(shared: &Shared) -> Result<ServerStatsObject, ErrorResponse> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Health))]
-pub(super) struct HealthObject {
+pub(crate) struct HealthObject {
     status: Status,
     #[cfg_attr(test, schema(nullable = false))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +99,7 @@ enum Status {
 }
 
 /// This handler does not touch any file, so that it answers even if the disk is busy.
-pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     // axum requires an async handler; clippy requires an await in it.
     std::future::ready(()).await;
     if shared.is_poisoned() {
@@ -144,7 +115,7 @@ pub(super) async fn health(State(shared): State<Arc<Shared>>) -> impl IntoRespon
     (StatusCode::OK, Json(HealthObject { status: Status::Ok, advice: None }))
 }
 
-pub(super) async fn metrics(
+pub(crate) async fn metrics(
     State(shared): State<Arc<Shared>>,
 ) -> Result<impl IntoResponse, ErrorResponse> {
     let work = |shared: &Shared| {

@@ -3,30 +3,30 @@
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::error_response::ErrorResponse;
 use super::token::Token;
 use crate::args::serve::Serve;
+use crate::serve::api::error_response::ErrorResponse;
 use nearkin_kit::failure::Failure;
 
 /// Seconds for which a browser remembers the answer to a preflight request.
 const PREFLIGHT_SECONDS: &str = "600";
 
 /// What a request must bring.
-pub(super) struct Access {
+pub(crate) struct Access {
     /// Allows everything.
     token: Option<Token>,
     /// Allows reading only.
     read_token: Option<Token>,
     /// Whether the server listens only on loopback. Then attackers can reach it only through a
     /// browser on this machine.
-    pub(super) loopback: bool,
+    pub(crate) loopback: bool,
     /// Origins whose pages may send requests, besides the server's own.
     origins: Vec<String>,
 }
 
 impl Access {
     /// Reads the tokens, and checks that they protect what other machines can reach.
-    pub(super) fn new(args: &Serve) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &Serve) -> Result<Self, Failure> {
         let token = Token::given(args.token_file.as_deref(), "NEARKIN_TOKEN")?;
         let read_token = Token::given(args.read_token_file.as_deref(), "NEARKIN_READ_TOKEN")?;
         let loopback = args.listen.ip().is_loopback();
@@ -59,7 +59,7 @@ impl Access {
     }
 
     /// Checks the token of a request.
-    pub(super) fn check_token(
+    pub(crate) fn check_token(
         &self,
         headers: &HeaderMap,
         method: &Method,
@@ -83,7 +83,7 @@ impl Access {
     }
 
     /// The origin of a request, if its pages may send requests and the request names no other.
-    pub(super) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+    pub(crate) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut given = headers.get_all(header::ORIGIN).iter();
         match (given.next(), given.next()) {
             (Some(origin), None) if self.origins.iter().any(|one| origin == one) => {
@@ -101,13 +101,13 @@ fn only_reads(method: &Method, path: &str) -> bool {
 }
 
 /// Whether a browser asks whether it may send a request of a page of another origin.
-pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// The answer to a preflight request of an allowed origin. It names methods and headers, whatever
 /// the path is: the request itself is checked when it arrives.
-pub(super) fn preflight() -> Response {
+pub(crate) fn preflight() -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
     for (name, value) in [
@@ -121,7 +121,7 @@ pub(super) fn preflight() -> Response {
 }
 
 /// Lets pages of this origin read an answer.
-pub(super) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
+pub(crate) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     let exposed = HeaderValue::from_static("retry-after, x-request-id");

@@ -32,22 +32,22 @@ const PATH_BYTES_MAX: usize = 1_024;
 
 /// A request, as it is logged.
 #[derive(Serialize)]
-pub(super) struct Logged<'a> {
+pub(crate) struct Logged<'a> {
     /// When it was answered, in UTC.
-    pub(super) time: String,
-    pub(super) peer: Option<SocketAddr>,
-    pub(super) method: &'a str,
+    pub(crate) time: String,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) method: &'a str,
     /// Path and parameters as they were sent.
-    pub(super) path: &'a str,
-    pub(super) status: u16,
-    pub(super) ms: f64,
+    pub(crate) path: &'a str,
+    pub(crate) status: u16,
+    pub(crate) ms: f64,
     /// Length of the answer, if it is known when the answer begins.
-    pub(super) bytes: Option<u64>,
-    pub(super) id: &'a str,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) id: &'a str,
 }
 
 /// The log, and the thread that writes it.
-pub(super) struct AccessLog {
+pub(crate) struct AccessLog {
     format: LogFormat,
     lines: Arc<QueuedLines>,
     writer: JoinHandle<()>,
@@ -118,7 +118,7 @@ impl QueuedLines {
 
 impl AccessLog {
     /// Starts the thread that writes to stderr.
-    pub(super) fn start(format: LogFormat) -> io::Result<Self> {
+    pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
         let lines = Arc::new(QueuedLines::default());
         let written = Arc::clone(&lines);
         let named = std::thread::Builder::new().name("access log".to_owned());
@@ -127,7 +127,7 @@ impl AccessLog {
     }
 
     /// Logs a request.
-    pub(super) fn log(&self, mut logged: Logged<'_>) {
+    pub(crate) fn log(&self, mut logged: Logged<'_>) {
         // Paths are ASCII, so any place is the end of a character.
         logged.path = logged.path.get(..PATH_BYTES_MAX).unwrap_or(logged.path);
         let line = match self.format {
@@ -138,12 +138,12 @@ impl AccessLog {
     }
 
     /// Writes a line between those of requests, without waiting.
-    pub(super) fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         self.lines.push(line);
     }
 
     /// Waits until all lines are written, or for a short time if nobody reads them.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.lines.lock().has_ended = true;
         self.lines.some.notify_one();
         let end = Instant::now() + LAST;
@@ -161,7 +161,7 @@ fn text(logged: &Logged<'_>) -> String {
 }
 
 /// The present time in UTC, with milliseconds.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     let of_day = ms % time::DAY_MS;

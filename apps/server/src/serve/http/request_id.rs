@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{HeaderMap, HeaderValue};
 
-pub(super) const HEADER: &str = "x-request-id";
+pub(crate) const HEADER: &str = "x-request-id";
 
 /// Maximum length of a client's id.
 const BYTES_MAX: usize = 64;
@@ -18,7 +18,7 @@ static COUNT: AtomicU64 = AtomicU64::new(1);
 static RUN: OnceLock<u32> = OnceLock::new();
 
 /// The id of a request.
-pub(super) fn read_or_create(headers: &HeaderMap) -> String {
+pub(crate) fn read_or_create(headers: &HeaderMap) -> String {
     let given = headers.get(HEADER).and_then(|value| value.to_str().ok());
     if let Some(given) = given.filter(|given| is_sound(given)) {
         return given.to_owned();
@@ -34,7 +34,7 @@ fn is_sound(id: &str) -> bool {
 }
 
 /// The id as a header of the answer.
-pub(super) fn header(id: &str) -> HeaderValue {
+pub(crate) fn header(id: &str) -> HeaderValue {
     HeaderValue::from_str(id).unwrap_or_else(|_| HeaderValue::from_static("-"))
 }
 

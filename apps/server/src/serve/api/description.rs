@@ -17,27 +17,27 @@ use super::answers::{
 };
 use super::bodies::{AdmitBody, Blob, Item, Operations, Put, QueryBody};
 use super::error_response::{ErrorObject, KINDS};
-use super::paths;
-use super::state::{HealthObject, ServerStatsObject};
+use crate::serve::handlers::state::{HealthObject, ServerStatsObject};
+use crate::serve::http::paths;
 
 /// Describes a route: its purpose, input and answers.
-pub(super) struct RouteDescription {
-    pub(super) method: &'static str,
+pub(crate) struct RouteDescription {
+    pub(crate) method: &'static str,
     /// The path in the syntax of the router.
-    pub(super) path: &'static str,
-    pub(super) id: &'static str,
-    pub(super) summary: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
     /// Name of the type of the body.
-    pub(super) body: Option<&'static str>,
-    pub(super) answers: &'static [Answer],
+    pub(crate) body: Option<&'static str>,
+    pub(crate) answers: &'static [Answer],
     /// The groups of error statuses that the route may return: constants such as [`ANY`].
-    pub(super) errors: &'static [&'static [u16]],
+    pub(crate) errors: &'static [&'static [u16]],
 }
 
 /// An answer: status, meaning and content.
-pub(super) type Answer = (u16, &'static str, AnswerContent);
+pub(crate) type Answer = (u16, &'static str, AnswerContent);
 
-pub(super) enum AnswerContent {
+pub(crate) enum AnswerContent {
     /// JSON of the named type.
     Json(&'static str),
     /// JSON of one of the named types.
@@ -50,23 +50,23 @@ pub(super) enum AnswerContent {
 
 // Error statuses, by what a route does.
 /// Any route.
-pub(super) const ANY: &[u16] = &[403];
+pub(crate) const ANY: &[u16] = &[403];
 /// Needs a token.
-pub(super) const TOKEN: &[u16] = &[401];
+pub(crate) const TOKEN: &[u16] = &[401];
 /// Uses the index.
-pub(super) const INDEX: &[u16] = &[500, 503, 504];
+pub(crate) const INDEX: &[u16] = &[500, 503, 504];
 /// Takes a key.
-pub(super) const KEY: &[u16] = &[400];
+pub(crate) const KEY: &[u16] = &[400];
 /// Takes a key that may not be stored.
-pub(super) const UNKNOWN_KEY: &[u16] = &[404];
+pub(crate) const UNKNOWN_KEY: &[u16] = &[404];
 /// Returns a text that may have changed since it was added.
-pub(super) const CHANGED: &[u16] = &[409];
+pub(crate) const CHANGED: &[u16] = &[409];
 /// Has a request body.
-pub(super) const BODY: &[u16] = &[400, 413, 415];
+pub(crate) const BODY: &[u16] = &[400, 413, 415];
 /// Returns a text that may be too large.
-pub(super) const TOO_LARGE: &[u16] = &[413];
+pub(crate) const TOO_LARGE: &[u16] = &[413];
 /// Writes to the index.
-pub(super) const WRITE: &[u16] = &[507];
+pub(crate) const WRITE: &[u16] = &[507];
 
 /// For each error status: its name and its meaning.
 const ERRORS: [(u16, &str, &str); 11] = [
@@ -92,8 +92,25 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (507, "Full", "`disk_full`: nothing was written"),
 ];
 
+/// What the library says of an index: fields of its `Stats`, which is no type of this crate.
+const STATS: [(&str, &str); 13] = [
+    ("documents", "Live documents."),
+    ("dead", "Dead documents that still take space."),
+    ("segments", "Segments."),
+    ("memtable_documents", "Documents in the memtable, not yet in a segment."),
+    ("memtable_bytes", "Memory of the memtable."),
+    ("own_bytes", "Own memory of the index: the memtable, and the filter over small segments."),
+    ("mapped_bytes", "Bytes of segments that are mapped. Their pages belong to the page cache."),
+    ("bytes_on_disk", "Bytes of all files of the index."),
+    ("change", "The last change that queries see."),
+    ("durable_change", "The last change that survives power loss."),
+    ("snapshots_pinning", "Number of older states of the index that snapshots still hold."),
+    ("maintenance_failure", "Error of the last maintenance, if it failed."),
+    ("unicode", "The Unicode versions of this build."),
+];
+
 /// The OpenAPI document.
-pub(super) fn document(operations: &[RouteDescription]) -> serde_json::Result<Value> {
+pub(crate) fn document(operations: &[RouteDescription]) -> serde_json::Result<Value> {
     let mut paths = Map::new();
     for route in operations {
         let path = paths::described(route.path);
@@ -195,7 +212,11 @@ fn reference(name: &str) -> Value {
 fn parameters(id: &str) -> Value {
     let share = json!({"type": "number", "minimum": 0, "maximum": 1});
     let text = json!({"type": "string"});
-    let condition = [
+    let time = json!({"type": "integer", "format": "int64", "minimum": 0});
+    let lines = json!({"type": "integer", "minimum": 0});
+    let prefix = "Only keys that begin with these bytes, percent-encoded.";
+    let key_prefix = ("prefix", &text, false, prefix);
+    let conditions = [
         ("threshold", &share, false, "Minimum similarity. Default: the index's own threshold."),
         (
             "contained",
@@ -204,10 +225,19 @@ fn parameters(id: &str) -> Value {
             "Minimum part of the smaller document that the larger one \
             contains. `threshold` is then 0 unless given.",
         ),
+        key_prefix,
+        ("after", &time, false, "Only documents stored then or later, in milliseconds UTC."),
+        ("before", &time, false, "Only documents stored before this time."),
+        (
+            "limit",
+            &lines,
+            false,
+            "Maximum number of lines: of pairs in no particular order, of the clusters with the \
+            smallest keys. Default: all.",
+        ),
     ];
-    let prefix = "Only keys that begin with these bytes, percent-encoded.";
     let page = [
-        ("prefix", &text, false, prefix),
+        key_prefix,
         ("after", &text, false, "Only keys greater than this one: `after` of the page before."),
         (
             "limit",
@@ -223,7 +253,7 @@ fn parameters(id: &str) -> Value {
         ),
     ];
     let all: &[(&str, &Value, bool, &str)] = match id {
-        "pairs" | "clusters" => &condition,
+        "pairs" | "clusters" => &conditions,
         "listDocuments" => &page,
         "deleteDocuments" => &[("prefix", &text, true, "The beginning of the keys to remove.")],
         _ => &[],
@@ -270,6 +300,22 @@ fn schemas() -> serde_json::Result<Value> {
     if let Some(choices) = schemas["Operation"]["oneOf"].as_array_mut() {
         for choice in choices {
             choice["additionalProperties"] = json!(false);
+        }
+    }
+    for (name, text) in STATS {
+        let (kind, is_required) = match name {
+            "maintenance_failure" => ("string", false),
+            "unicode" => ("string", true),
+            _ => ("integer", true),
+        };
+        let mut field = json!({"type": kind, "description": text});
+        if kind == "integer" {
+            field["format"] = json!("int64");
+            field["minimum"] = json!(0);
+        }
+        schemas["Stats"]["properties"][name] = field;
+        if is_required && let Some(required) = schemas["Stats"]["required"].as_array_mut() {
+            required.push(json!(name));
         }
     }
     schemas["Error"]["properties"]["error"]["properties"]["kind"]["enum"] = json!(KINDS);
@@ -323,8 +369,14 @@ mod tests {
         };
         let set =
             |names: &str| names.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+        let params = nearkin::Params::for_threshold(0.7).build().unwrap();
+        let index = nearkin::Index::temporary(&params, nearkin::Options::default()).unwrap();
+        let stats = serde_json::to_value(index.stats().unwrap()).unwrap();
+        for (name, _) in STATS {
+            assert!(stats.get(name).is_some(), "{name}");
+        }
         let query = "text texts items rows key keys threshold contained prefix after before exact \
-            limit max_candidates payloads";
+            limit max_candidates deadline_ms payloads";
         assert_eq!(names("Query", "properties"), set(query));
         assert_eq!(names("Query", "required"), set(""));
         assert_eq!(names("Admit", "required"), set("key"));

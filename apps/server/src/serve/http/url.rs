@@ -4,11 +4,12 @@
 use std::str::FromStr;
 
 use axum::http::Uri;
+use nearkin::Conditions;
 
-use super::error_response::ErrorResponse;
+use crate::serve::api::error_response::ErrorResponse;
 
 /// Decodes a path.
-pub(super) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
+pub(crate) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -33,11 +34,11 @@ pub(super) fn decoded(text: &[u8]) -> Result<Vec<u8>, ErrorResponse> {
 }
 
 /// The parameters of a request.
-pub(super) struct Parameters(Vec<(String, Vec<u8>)>);
+pub(crate) struct Parameters(Vec<(String, Vec<u8>)>);
 
 impl Parameters {
     /// Reads the parameters. One that is not in `known`, or is given twice, is an error.
-    pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, ErrorResponse> {
+    pub(crate) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, ErrorResponse> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let parts = uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
         for part in parts {
@@ -56,12 +57,20 @@ impl Parameters {
         Ok(Self(found))
     }
 
-    pub(super) fn bytes(&self, name: &str) -> Option<&[u8]> {
+    pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_slice())
     }
 
+    /// The parameters as conditions of a search.
+    pub(crate) fn conditions(&self) -> Result<Conditions<'static>, ErrorResponse> {
+        let texts = self.0.iter().filter(|(name, _)| name != "prefix");
+        let texts = texts.map(|(name, value)| (name, String::from_utf8_lossy(value)));
+        let prefix = self.bytes("prefix").unwrap_or_default();
+        Ok(Conditions::from_settings(texts)?.prefix(prefix))
+    }
+
     /// A parameter that is a number, `true` or `false`.
-    pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Result<Option<T>, ErrorResponse> {
+    pub(crate) fn parsed<T: FromStr>(&self, name: &str) -> Result<Option<T>, ErrorResponse> {
         let Some(value) = self.bytes(name) else { return Ok(None) };
         match std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()) {
             Some(value) => Ok(Some(value)),

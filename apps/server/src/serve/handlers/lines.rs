@@ -5,7 +5,6 @@
 //! clients report an error.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +16,17 @@ use axum::extract::State;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
-use nearkin::Alike;
+use nearkin::{Conditions, ErrorKind, Snapshot};
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use super::answers::{ClusterLine, PairLine};
-use super::bodies::Blob;
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
-use super::url::Parameters;
+use crate::serve::api::answers::{ClusterLine, PairLine};
+use crate::serve::api::bodies::Blob;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::http::url::Parameters;
+use crate::serve::shared::Shared;
 use nearkin_kit::output;
 
 /// Size from which found lines are sent.
@@ -46,15 +45,14 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// Interval between two looks at whether the server stops, while the client reads nothing.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(super) async fn pairs(
+pub(crate) async fn pairs(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Response, ErrorResponse> {
-    let alike = alike(&shared, &uri)?;
-    let pairs = shared.index.snapshot().pairs(alike)?;
+    let (snapshot, conditions) = checked(&shared, &uri)?;
     answer(shared, move |lines| {
         let end = lines.end.clone();
-        for pair in pairs.cancel_if(move || end.is_due()) {
+        for pair in snapshot.pairs(conditions.cancel_if(move || end.is_due()))? {
             let pair = pair?;
             let line = PairLine {
                 a: Blob(pair.a),
@@ -71,19 +69,14 @@ pub(super) async fn pairs(
     })
 }
 
-pub(super) async fn clusters(
+pub(crate) async fn clusters(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Response, ErrorResponse> {
-    let alike = alike(&shared, &uri)?;
-    let snapshot = shared.index.snapshot();
-    // Checks the condition before the answer begins.
-    drop(snapshot.pairs(alike)?);
+    let (snapshot, conditions) = checked(&shared, &uri)?;
     answer(shared, move |lines| {
         let end = lines.end.clone();
-        let go_on =
-            &mut |_| if end.is_due() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        for cluster in snapshot.clusters_with(alike, go_on)? {
+        for cluster in snapshot.clusters(conditions.cancel_if(move || end.is_due()))? {
             let keys = cluster?.keys;
             let size = keys.len() as u64;
             let keys = keys.into_iter().map(Blob).collect();
@@ -95,14 +88,16 @@ pub(super) async fn clusters(
     })
 }
 
-/// The condition that the parameters name; by default the index's own threshold.
-fn alike(shared: &Shared, uri: &Uri) -> Result<Alike, ErrorResponse> {
-    let parameters = Parameters::parse(uri, &["threshold", "contained"])?;
-    let threshold = parameters.parsed("threshold")?;
-    Ok(match parameters.parsed("contained")? {
-        Some(contained) => Alike::contained(contained).and_similar(threshold.unwrap_or(0.0)),
-        None => Alike::similar(threshold.unwrap_or_else(|| shared.index.params().threshold())),
-    })
+/// The conditions that the parameters name, checked before the answer begins.
+fn checked(shared: &Shared, uri: &Uri) -> Result<(Snapshot, Conditions<'static>), ErrorResponse> {
+    let known = ["threshold", "contained", "prefix", "after", "before", "limit"];
+    let conditions = Parameters::parse(uri, &known)?.conditions()?;
+    let snapshot = shared.index.snapshot();
+    // Conditions are checked first; a search that is cancelled at once reads nothing.
+    match snapshot.pairs(conditions.clone().cancel_if(|| true)) {
+        Err(error) if error.kind() != ErrorKind::Cancelled => Err(error.into()),
+        _ => Ok((snapshot, conditions)),
+    }
 }
 
 /// Starts an answer, and finds its lines on another thread. `find` returns whether it found all.

@@ -9,15 +9,16 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use futures_core::Stream as _;
-use nearkin::{Signature, Sketcher};
+use nearkin::{Alike, Conditions, Signature, Sketcher};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 #[cfg(test)]
 use utoipa::ToSchema;
 
 use super::error_response::ErrorResponse;
-use super::shared::Shared;
+use crate::serve::shared::Shared;
 use nearkin_kit::base64;
 use nearkin_kit::output::JsonBytes;
 
@@ -26,14 +27,14 @@ const DISCARDED_BYTES_MAX: usize = 256 << 20;
 
 /// A request body whose type is JSON and whose size is within the limit. It is parsed later, on a
 /// thread that may block, because parsing takes time.
-pub(super) struct Body {
+pub(crate) struct Body {
     bytes: Bytes,
     /// The memory reserved for this body, out of the memory for all bodies.
     _room: OwnedSemaphorePermit,
 }
 
 impl Body {
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
             let mut message = format!("the body: {error}");
             // Replaces names of Rust types in serde's messages.
@@ -123,7 +124,7 @@ fn too_large(most: usize) -> ErrorResponse {
 
 /// Bytes in JSON: a string, or `{"base64": "..."}` if they are not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Blob(pub(super) Vec<u8>);
+pub(crate) struct Blob(pub(crate) Vec<u8>);
 
 impl Serialize for Blob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -165,7 +166,7 @@ impl<'de> Visitor<'de> for BlobVisitor {
 
 /// An item of a set: a string, or an integer, which stands for its digits.
 #[derive(Debug)]
-pub(super) struct Item(String);
+pub(crate) struct Item(String);
 
 impl AsRef<[u8]> for Item {
     fn as_ref(&self) -> &[u8] {
@@ -202,7 +203,7 @@ impl Visitor<'_> for ItemVisitor {
 }
 
 /// Computes a signature from a text, items or rows. Exactly one of the three must be given.
-pub(super) fn signature(
+pub(crate) fn signature(
     sketcher: &Sketcher,
     text: Option<&str>,
     items: Option<&[Item]>,
@@ -226,15 +227,15 @@ pub(super) fn signature(
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[cfg_attr(test, schema(as = Document))]
-pub(super) struct Put {
+pub(crate) struct Put {
     /// For an index of texts.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// For an index of sets (`--shingles items`).
-    pub(super) items: Option<Vec<Item>>,
+    pub(crate) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
-    pub(super) rows: Option<Vec<u64>>,
+    pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
-    pub(super) payload: Option<Blob>,
+    pub(crate) payload: Option<Blob>,
 }
 
 /// Several operations, applied as one change.
@@ -242,17 +243,17 @@ pub(super) struct Put {
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[cfg_attr(test, schema(as = Batch))]
-pub(super) struct Operations {
+pub(crate) struct Operations {
     /// Operations on the same key apply in order; the outcome of the last one counts. At most 16
     /// MiB of keys, payloads and signatures.
-    pub(super) operations: Vec<Operation>,
+    pub(crate) operations: Vec<Operation>,
 }
 
 /// One operation of a batch.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     // The titles are the names of the types in generated clients.
     #[cfg_attr(test, schema(title = "InsertOperation"))]
     Insert(Insert),
@@ -266,25 +267,25 @@ pub(super) enum Operation {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct SetPayload {
-    pub(super) key: Blob,
-    pub(super) payload: Blob,
+pub(crate) struct SetPayload {
+    pub(crate) key: Blob,
+    pub(crate) payload: Blob,
 }
 
 /// A document to insert: exactly one of `text`, `items` and `rows`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct Insert {
-    pub(super) key: Blob,
+pub(crate) struct Insert {
+    pub(crate) key: Blob,
     /// For an index of texts.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// For an index of sets (`--shingles items`).
-    pub(super) items: Option<Vec<Item>>,
+    pub(crate) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
-    pub(super) rows: Option<Vec<u64>>,
+    pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
-    pub(super) payload: Option<Blob>,
+    pub(crate) payload: Option<Blob>,
 }
 
 /// A document to remove.
@@ -292,96 +293,131 @@ pub(super) struct Insert {
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Remove))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct RemoveBody {
-    pub(super) key: Blob,
+pub(crate) struct RemoveBody {
+    pub(crate) key: Blob,
 }
 
+/// Declares a body with the conditions that queries and admissions have in common, after its own
+/// fields. Not a flattened struct, whose errors would not list the fields that there are.
+macro_rules! with_conditions {
+    ($(#[$of:meta])* struct $name:ident { $($own:tt)* }) => {
+        $(#[$of])*
+        pub(crate) struct $name {
+            $($own)*
+            /// Only documents whose key begins with these bytes count: a tenant's part of the index.
+            /// `key` and `keys` must begin with them, too.
+            pub(crate) prefix: Option<Blob>,
+            /// Only documents stored at this time or later, in milliseconds UTC.
+            pub(crate) after: Option<u64>,
+            /// Only documents stored before this time.
+            pub(crate) before: Option<u64>,
+            /// Maximum number of candidates compared; bounds the time where very many documents are
+            /// similar. `complete` may then be false. Default: no limit.
+            pub(crate) max_candidates: Option<usize>,
+            /// Time for the search, in milliseconds. A query then answers what it has found, and
+            /// `complete` is false; nothing is admitted. Default: that of the server.
+            #[cfg_attr(test, schema(minimum = 0))]
+            pub(crate) deadline_ms: Option<f64>,
+        }
+
+        impl $name {
+            /// The conditions of a search that begins now, with this condition of a match.
+            pub(crate) fn conditions(
+                &self,
+                alike: Alike,
+            ) -> Result<Conditions<'static>, ErrorResponse> {
+                let Self { after, before, max_candidates, deadline_ms, .. } = self;
+                let given = json!({
+                    "after": after, "before": before,
+                    "max_candidates": max_candidates, "deadline_ms": deadline_ms,
+                });
+                let conditions = Conditions::deserialize(given)
+                    .map_err(|error| ErrorResponse::invalid(error.to_string()))?;
+                let prefix = self.prefix.as_ref().map_or(&[][..], |prefix| &prefix.0);
+                Ok(conditions.alike(alike).prefix(prefix))
+            }
+        }
+    };
+}
+
+with_conditions! {
 /// A query: exactly one of `text`, `texts`, `items`, `rows`, `key` and `keys`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Query))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct QueryBody {
+struct QueryBody {
     /// For an index of texts.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// For an index of sets (`--shingles items`).
-    pub(super) items: Option<Vec<Item>>,
+    pub(crate) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
-    pub(super) rows: Option<Vec<u64>>,
+    pub(crate) rows: Option<Vec<u64>>,
     /// Several texts, at most 1,000, each with an answer of its own: the answer is `Answers`. All
     /// see the same state of the index.
-    pub(super) texts: Option<Vec<String>>,
-    pub(super) key: Option<Blob>,
+    pub(crate) texts: Option<Vec<String>>,
+    pub(crate) key: Option<Blob>,
     /// Keys of stored documents to query together. There is one answer: it lists each match once,
     /// with its highest similarity to any of these documents.
-    pub(super) keys: Option<Vec<Blob>>,
+    pub(crate) keys: Option<Vec<Blob>>,
     /// Minimum similarity of a match. Default: the index's own threshold.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) threshold: Option<f64>,
+    pub(crate) threshold: Option<f64>,
     /// Maximum number of matches.
     #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// Only documents that contain, or are contained in, what is searched for: the larger one
     /// contains at least this part of the smaller one. `threshold` is then 0 unless given.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) contained: Option<f64>,
-    /// Only documents whose key begins with these bytes.
-    pub(super) prefix: Option<Blob>,
-    /// Only documents stored at this time or later, in milliseconds UTC.
-    pub(super) after: Option<u64>,
-    /// Only documents stored before this time.
-    pub(super) before: Option<u64>,
+    pub(crate) contained: Option<f64>,
     /// Whether to compare the documents themselves, which needs a server with `--texts`: matches
     /// below `threshold` or `contained` are dropped, and the others have `exact`. With `text`,
     /// `texts`, `items` or `key`.
     #[serde(default)]
     #[cfg_attr(test, schema(default = false))]
-    pub(super) exact: bool,
-    /// Maximum number of candidates compared; bounds the time where very many documents are
-    /// similar. `complete` may then be false. Default: no limit.
-    pub(super) max_candidates: Option<usize>,
+    pub(crate) exact: bool,
     /// Whether to return the payloads of matches.
     #[serde(default)]
     #[cfg_attr(test, schema(default = false))]
-    pub(super) payloads: bool,
+    pub(crate) payloads: bool,
+}
 }
 
+with_conditions! {
 /// Inserts a document unless a stored one is too similar. Exactly one of `text`, `items` and
 /// `rows` is needed.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(ToSchema))]
 #[cfg_attr(test, schema(as = Admit))]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-pub(super) struct AdmitBody {
-    pub(super) key: Blob,
+struct AdmitBody {
+    pub(crate) key: Blob,
     /// For an index of texts.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// For an index of sets (`--shingles items`).
-    pub(super) items: Option<Vec<Item>>,
+    pub(crate) items: Option<Vec<Item>>,
     /// For an index of signatures made elsewhere (`--scheme external:NAME`).
-    pub(super) rows: Option<Vec<u64>>,
+    pub(crate) rows: Option<Vec<u64>>,
     /// If omitted, a stored payload stays; an empty payload clears it.
-    pub(super) payload: Option<Blob>,
+    pub(crate) payload: Option<Blob>,
     /// The document is rejected if its similarity to a stored document with another key is at least
     /// this.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1, default = 0.9))]
-    pub(super) reject: Option<f64>,
+    pub(crate) reject: Option<f64>,
     /// Minimum similarity of documents returned as related to the admitted one; at most `reject`.
     /// Default: none are returned.
     #[cfg_attr(test, schema(minimum = 0, maximum = 1))]
-    pub(super) relate: Option<f64>,
-    /// Decides as if only documents whose keys begin with this prefix were stored: a tenant's part
-    /// of the index. `key` must begin with it.
-    pub(super) prefix: Option<Blob>,
+    pub(crate) relate: Option<f64>,
     #[serde(default)]
-    pub(super) keep: Keep,
+    pub(crate) keep: Keep,
     /// Maximum number of matches.
     #[cfg_attr(test, schema(minimum = 1, maximum = 1000, default = 10))]
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// Whether to return the payloads of matches.
     #[serde(default)]
     #[cfg_attr(test, schema(default = false))]
-    pub(super) payloads: bool,
+    pub(crate) payloads: bool,
+}
 }
 
 /// Which of a document and its duplicates is kept; default `first`. `longest`: the new one if it
@@ -389,7 +425,7 @@ pub(super) struct AdmitBody {
 #[derive(Debug, Clone, Copy, Deserialize, Default)]
 #[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     #[default]
     First,
     Newest,

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 
-use super::answers::{DocumentList, ListedDocument, PrefixRemoved};
-use super::bodies::Blob;
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
-use super::url::Parameters;
+use crate::serve::api::answers::{DocumentList, ListedDocument, PrefixRemoved};
+use crate::serve::api::bodies::Blob;
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::http::url::Parameters;
+use crate::serve::shared::Shared;
 
 /// Default number of documents on a page.
 const PAGE_DEFAULT: usize = 100;
@@ -18,7 +18,7 @@ const PAGE_DEFAULT: usize = 100;
 /// Maximum number of documents on a page. Bounds the size of the answer.
 const PAGE_MAX: usize = 1_000;
 
-pub(super) async fn list(
+pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<DocumentList>, ErrorResponse> {
@@ -50,7 +50,7 @@ pub(super) async fn list(
     shared.work(work).await
 }
 
-pub(super) async fn delete(
+pub(crate) async fn delete(
     State(shared): State<Arc<Shared>>,
     uri: Uri,
 ) -> Result<Json<PrefixRemoved>, ErrorResponse> {

@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use nearkin::{Decision, Newcomer, Outcome};
 
-use super::answers::{self, Admitted, Decided};
-use super::bodies::{self, AdmitBody, Body};
-use super::error_response::ErrorResponse;
-use super::shared::Shared;
+use crate::serve::api::answers::{self, Admitted, Decided};
+use crate::serve::api::bodies::{self, AdmitBody, Body};
+use crate::serve::api::error_response::ErrorResponse;
+use crate::serve::shared::Shared;
 
 /// Default number of matches in an answer.
 const LIMIT_DEFAULT: usize = 10;
@@ -20,7 +20,7 @@ const LIMIT_MAX: usize = 1_000;
 /// Default minimum similarity to reject a document, as in `nearkin admit`.
 const REJECT_DEFAULT: f64 = 0.9;
 
-pub(super) fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
+pub(crate) fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
     match given.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
         other => Err(ErrorResponse::invalid(format!(
@@ -29,7 +29,7 @@ pub(super) fn limit(given: Option<usize>) -> Result<usize, ErrorResponse> {
     }
 }
 
-pub(super) async fn admit(
+pub(crate) async fn admit(
     State(shared): State<Arc<Shared>>,
     body: Body,
 ) -> Result<Json<Admitted>, ErrorResponse> {
@@ -41,14 +41,10 @@ fn decide(shared: &Shared, request: &AdmitBody) -> Result<Json<Admitted>, ErrorR
     let (text, items, rows) = (text.as_deref(), items.as_deref(), rows.as_deref());
     let signature = bodies::signature(&shared.sketcher, text, items, rows)?;
     let reject = request.reject.unwrap_or(REJECT_DEFAULT);
-    let terms = nearkin::Admit::at(reject)
+    let conditions = request.conditions(reject.into())?.limit(limit(request.limit)?);
+    let terms = nearkin::Admit::at(conditions)
         .relate(request.relate.unwrap_or(reject))
-        .keep(request.keep.into())
-        .limit(limit(request.limit)?);
-    let terms = match &request.prefix {
-        Some(prefix) => terms.prefix(&prefix.0),
-        None => terms,
-    };
+        .keep(request.keep.into());
     let mut newcomer = Newcomer::new(&key.0, &signature);
     if let Some(payload) = payload {
         newcomer = newcomer.payload(&payload.0);

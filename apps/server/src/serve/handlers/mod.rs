@@ -1,0 +1,10 @@
+//! What each route does with the index.
+
+pub(crate) mod admit;
+pub(crate) mod documents;
+pub(crate) mod lines;
+pub(crate) mod listing;
+pub(crate) mod report;
+pub(crate) mod search;
+pub(crate) mod state;
+pub(crate) mod texts;
