@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
+use nearkin::{Alike, Conditions};
 
 use nearkin_folders::args::dups::Dups;
 use nearkin_folders::args::mirror::Mirror;
@@ -251,6 +252,14 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
+impl Query {
+    /// The conditions of a search that begins now.
+    pub(crate) fn conditions(&self, alike: Alike) -> Conditions<'static> {
+        let candidates = self.max_candidates.unwrap_or(usize::MAX);
+        self.conditions.conditions(alike).max_candidates(candidates)
+    }
+}
+
 /// Print all pairs of similar documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
@@ -428,8 +437,8 @@ mod tests {
 
     #[test]
     fn minus_zero_is_zero() {
-        assert_eq!(similarity("-0").unwrap().to_string(), "0");
-        assert_eq!(similarity("-0.0").unwrap().to_string(), "0");
+        assert_eq!(values::similarity("-0").unwrap().to_string(), "0");
+        assert_eq!(values::similarity("-0.0").unwrap().to_string(), "0");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub struct PassageAnswer {
 /// A builder of a passage query: which stored texts quote this text?
 ///
 /// The threshold and the containment of its [`Conditions`] are those at which two windows match;
-/// `max_candidates` is the maximum compared with each window of the query. `limit`, prefix, times
+/// the bound on candidates is for each window of the query. `limit`, prefix, times
 /// and filter are about texts: those with the largest share are returned, and a filter sees the
 /// text's own key and payload. The time of a text is that of its first passage, which stays if a
 /// new version of the text has the same first passage, payload and number of passages.

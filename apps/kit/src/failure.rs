@@ -8,8 +8,6 @@ use std::path::Path;
 
 use nearkin::{Error, ErrorKind};
 
-use crate::interrupt;
-
 /// Why a command did not finish its task.
 #[derive(Debug)]
 pub struct Failure {
@@ -150,8 +148,9 @@ impl From<nearkin_input::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let advice = match error.kind() {
-            // Operations are cancelled by the tool's own callbacks after a signal, or by --deadline.
-            ErrorKind::Cancelled if interrupt::came() => return Self::interrupted(),
+            // Operations are cancelled by the tool's own callbacks after a signal, or by
+            // --deadline.
+            ErrorKind::Cancelled if nearkin_input::interrupt::came() => return Self::interrupted(),
             ErrorKind::Cancelled => {
                 let message = "the deadline passed: the results are incomplete";
                 return Self::new(message, "give more time with --deadline");

@@ -39,7 +39,7 @@ pub(crate) fn run(command: Command, output: &mut Output) -> Result<Ended, Failur
         Command::Mirror(args) => leaving_nothing(&args.index, || mirror::run(&args, output)),
         Command::Dedup(args) => dedup::run(&args, output),
         Command::Dups(args) => dups::run(&args, output),
-        Command::Query(args) => query::run(args, output),
+        Command::Query(args) => query::run(&args, output),
         Command::List(args) => list::list(&args, output),
         Command::Get(args) => list::get(&args, output),
         Command::Remove(args) => remove::run(args, output),

@@ -143,7 +143,7 @@ struct Printing<'a> {
     originals: Option<&'a Originals>,
 }
 
-pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<Ended, Failure> {
+pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result<Ended, Failure> {
     let elsewhere = [
         (args.key.is_some() || !args.keys.is_empty(), "query --key"),
         (args.exact.exact, "query --exact"),
@@ -163,9 +163,8 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     let mut printing = Printing { many: false, originals: originals.as_ref() };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
-        let conditions = args.conditions.conditions(Alike::similar(threshold)).limit(args.limit);
-        let candidates = args.max_candidates.unwrap_or(usize::MAX);
-        view.query(text).conditions(conditions.max_candidates(candidates)).run()
+        let conditions = args.conditions(Alike::similar(threshold)).limit(args.limit);
+        view.query(text).conditions(conditions).run()
     };
     if let Some(text) = &args.text {
         let answer = ask(text)?;
@@ -179,7 +178,7 @@ pub(crate) fn query(index: &Reader, args: Query, output: &mut Output) -> Result<
     let reading = Reading::new(index.sketcher(), fields);
     let (lines, input) = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
-        (false, Input::named(args.files))
+        (false, Input::named(args.files.clone()))
     } else {
         (true, Input::lines(&args.lines.jsonl, args.lines.row_options())?)
     };

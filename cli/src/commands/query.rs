@@ -3,7 +3,7 @@
 //!
 //! This module prints answers. Reading documents is the task of `input`.
 
-use nearkin::{Alike, Answer, Conditions, ErrorKind, Exact, Match, Original, Reader, Signature};
+use nearkin::{Alike, Answer, ErrorKind, Exact, Match, Original, Reader, Signature};
 use serde::Serialize;
 
 use super::match_object::MatchObject;
@@ -11,7 +11,7 @@ use super::passages;
 use crate::args::Query;
 use nearkin_input::raw::{Raw, Skipped};
 use nearkin_input::sniff;
-use nearkin_kit::args::conditions::{ConditionsGiven, Likeness};
+use nearkin_kit::args::conditions::Likeness;
 use nearkin_kit::ended::Ended;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::content::Reading;
@@ -33,7 +33,7 @@ use tally::Tally;
 /// Maximum number of nearest candidates to name if nothing matches.
 const NEAREST_MAX: usize = 3;
 
-pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
+pub(crate) fn run(args: &Query, output: &mut Output) -> Result<Ended, Failure> {
     let index = opened::to_read(&args.index)?;
     if index.params().passages().is_some() {
         return passages::query(&index, args, output);
@@ -54,9 +54,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
         index: &index,
         originals: originals.as_ref(),
         likeness,
-        given: &args.conditions,
-        limit: args.limit,
-        candidates_max: args.max_candidates.unwrap_or(usize::MAX),
+        args,
         strict: args.lines.strict,
         lenient: args.lines.lenient,
     };
@@ -74,7 +72,7 @@ pub(crate) fn run(args: Query, output: &mut Output) -> Result<Ended, Failure> {
     }
     let input = if args.lines.jsonl.is_empty() {
         sniff::check_are_texts(&args.files, args.lines.as_text)?;
-        Input::named(args.files)
+        Input::named(args.files.clone())
     } else {
         Input::lines(&args.lines.jsonl, args.lines.row_options())?.of_fields(&fields)
     };
@@ -87,9 +85,7 @@ struct QueryContext<'a> {
     /// With `--exact`: where matched documents are read again.
     originals: Option<&'a Originals>,
     likeness: Likeness,
-    given: &'a ConditionsGiven,
-    limit: usize,
-    candidates_max: usize,
+    args: &'a Query,
     strict: bool,
     lenient: bool,
 }
@@ -97,13 +93,8 @@ struct QueryContext<'a> {
 impl QueryContext<'_> {
     fn run(&self, query: nearkin::Query<'_>) -> nearkin::Result<Answer> {
         // Exact verification may drop matches, so the limit is applied after it.
-        let limit = if self.likeness.is_decided_later { usize::MAX } else { self.limit };
-        query.conditions(self.conditions(self.likeness.sought).limit(limit)).run()
-    }
-
-    /// The conditions of a query that begins now.
-    fn conditions(&self, alike: Alike) -> Conditions<'static> {
-        self.given.conditions(alike).max_candidates(self.candidates_max)
+        let limit = if self.likeness.is_decided_later { usize::MAX } else { self.args.limit };
+        query.conditions(self.args.conditions(self.likeness.sought).limit(limit)).run()
     }
 
     /// With `--exact`, verifies the matches of an answer by comparing their texts with the text of
@@ -127,16 +118,16 @@ impl QueryContext<'_> {
         mut verify: impl FnMut(&[Match]) -> nearkin::Result<Vec<Exact>>,
     ) -> nearkin::Result<Verified> {
         let (mut stay, mut all_exact, mut below) = (Vec::new(), Vec::new(), 0);
-        for matches in answer.matches.chunks(self.limit) {
+        for matches in answer.matches.chunks(self.args.limit) {
             for (found, exact) in matches.iter().zip(verify(matches)?) {
                 if exact == Exact::Below {
                     below += 1;
-                } else if stay.len() < self.limit {
+                } else if stay.len() < self.args.limit {
                     stay.push(found.clone());
                     all_exact.push(exact);
                 }
             }
-            if stay.len() >= self.limit {
+            if stay.len() >= self.args.limit {
                 break;
             }
         }
@@ -277,7 +268,7 @@ fn print_table(
 
 /// Finds the nearest candidates below the threshold, and names them in a note.
 fn note_nearest(context: &QueryContext<'_>, query: nearkin::Query<'_>) -> Result<(), Failure> {
-    let nearest = context.conditions(Alike::similar(0.0)).limit(NEAREST_MAX);
+    let nearest = context.args.conditions(Alike::similar(0.0)).limit(NEAREST_MAX);
     let answer = query.conditions(nearest).run()?;
     for found in answer.matches.iter().filter(|found| found.similarity < context.threshold()) {
         let key = visible(&found.key);

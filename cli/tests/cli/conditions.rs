@@ -1,5 +1,5 @@
-//! The conditions of `query`, `pairs`, `clusters` and `admit`: the answers are the unrestricted ones,
-//! of the documents that pass.
+//! The conditions of `query`, `pairs`, `clusters` and `admit`: the answers are the unrestricted
+//! ones, of the documents that pass.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -224,8 +224,8 @@ impl Index {
     /// fraction of the smaller one, and if their similarity is at least ``reject``, which is then 0
     /// by default. The table has an additional column ``contained``.
     ///
-    /// Further ``conditions`` of :class:`Readable` say which stored documents count:
-    /// ``max_candidates``, ``prefix``, ``after``, ``before``, ``filter``, ``timeout``. A prefix is
+    /// Further ``conditions`` say which stored documents count: those of :class:`Readable`, from
+    /// the bound on candidates to ``timeout``. A prefix is
     /// a tenant's part of an index that several share; keys without it are an ``InvalidError``.
     /// After the ``timeout``, ``CancelledError`` is raised; what was decided before stays.
     ///

@@ -198,7 +198,7 @@ impl Answer {
         self.inner.threshold
     }
 
-    /// Whether every candidate was compared: see ``max_candidates``.
+    /// Whether every candidate was compared: see the conditions of :class:`Readable`.
     #[getter]
     fn complete(&self) -> bool {
         self.inner.complete

@@ -89,7 +89,7 @@ impl Passages {
         self.inner.words
     }
 
-    /// Whether every candidate was compared: see ``max_candidates``.
+    /// Whether every candidate was compared: see the conditions of :class:`Readable`.
     #[getter]
     fn complete(&self) -> bool {
         self.inner.complete

@@ -95,10 +95,9 @@ pub struct Answer {
     pub found: u64,
     /// The threshold of the query, or the index's own.
     pub threshold: f64,
-    /// Whether the query ran to its end. False if there were more candidates than
-    /// [`Query::max_candidates`](crate::Query::max_candidates), or if
-    /// [`Query::deadline`](crate::Query::deadline) or [`Query::cancel_if`](crate::Query::cancel_if)
-    /// stopped it; then matches may be missing.
+    /// Whether the query ran to its end. False if there were more candidates than its
+    /// [`Conditions`](crate::Conditions) allow, or if a deadline or a cancellation stopped it; then
+    /// matches may be missing.
     pub complete: bool,
     /// The number of the last change that the answer takes into account.
     pub change: u64,

@@ -97,8 +97,8 @@ pub struct Admission {
     /// The number of the change on whose state the decision was made. If the call wrote anything,
     /// that write is the next change.
     pub change: u64,
-    /// Whether the newcomer was compared with all candidates. False only with
-    /// [`Admit::max_candidates`]; then a duplicate may have been missed.
+    /// Whether the newcomer was compared with all candidates. False only if the
+    /// conditions bound their number; then a duplicate may have been missed.
     #[cfg_attr(feature = "serde", serde(default = "whole"))]
     pub complete: bool,
     /// With [`Admit::verify`]: the keys of stored documents that may be similar and could not be

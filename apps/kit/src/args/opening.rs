@@ -40,7 +40,8 @@ impl Given {
             given = given.or_shingles(Shingles::Items);
         }
         let params = given.params()?;
-        // Checked before the index is created: input that does not fit must not leave an empty index.
+        // Checked before the index is created: input that does not fit must not leave an empty
+        // index.
         let fields = fields(&params)?;
         let index = opened::create(dir, &params, load)?;
         output::note(format!("created {}: {}", dir.display(), opened::describe(&params)));

@@ -81,10 +81,10 @@ use std::fmt;
 ///
 /// `limit` bounds the matches returned, most similar first: duplicates for a rejected newcomer,
 /// related documents for an admitted one. The list of removed duplicates is always complete. With
-/// `max_candidates`, a duplicate may be missed: [`Admission::complete`](crate::Admission::complete)
-/// is false then. If `deadline` or `cancel_if` stops the call, it fails with
-/// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the newcomer is not written; those of
-/// the same call that were decided before are.
+/// a bound on candidates, a duplicate may be missed:
+/// [`Admission::complete`](crate::Admission::complete) is false then. If `deadline` or `cancel_if`
+/// stops the call, it fails with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the
+/// newcomer is not written; those of the same call that were decided before are.
 #[derive(Clone)]
 #[must_use = "the conditions of an admission do nothing by themselves"]
 pub struct Admit<'a> {

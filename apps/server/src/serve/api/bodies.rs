@@ -304,7 +304,8 @@ macro_rules! with_conditions {
         $(#[$of])*
         pub(crate) struct $name {
             $($own)*
-            /// Only documents whose key begins with these bytes count: a tenant's part of the index.
+            /// Only documents whose key begins with these bytes count: a tenant's part of the
+            /// index.
             /// `key` and `keys` must begin with them, too.
             pub(crate) prefix: Option<Blob>,
             /// Only documents stored at this time or later, in milliseconds UTC.
