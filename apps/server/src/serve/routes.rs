@@ -189,7 +189,7 @@ mod tests {
         assert!(
             text == OPENAPI,
             "openapi.json is stale: run `NEARKIN_WRITE_OPENAPI=1 cargo test -p nearkin-server \
-             --bin nearkin served_description`, then build again"
+             --all-features served_description`, then build again"
         );
     }
 
