@@ -1,6 +1,5 @@
 //! Arguments of `nearkin serve`.
 
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -122,7 +121,8 @@ impl Serve {
     /// The format of the access log, if there is one.
     #[cfg(feature = "serve")]
     pub(crate) fn log_format(&self) -> Option<LogFormat> {
-        let by_default = || (!std::io::stderr().is_terminal()).then_some(LogFormat::Text);
+        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let by_default = || (!is_terminal).then_some(LogFormat::Text);
         self.access_log.or_else(by_default).filter(|format| *format != LogFormat::Off)
     }
 

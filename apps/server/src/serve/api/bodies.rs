@@ -305,8 +305,7 @@ macro_rules! with_conditions {
         pub(crate) struct $name {
             $($own)*
             /// Only documents whose key begins with these bytes count: a tenant's part of the
-            /// index.
-            /// `key` and `keys` must begin with them, too.
+            /// index. `key` and `keys` must begin with them, too.
             pub(crate) prefix: Option<Blob>,
             /// Only documents stored at this time or later, in milliseconds UTC.
             pub(crate) after: Option<u64>,
