@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_behind_the_help_becomes_sections() {
+    fn text_behind_the_help_becomes_sections() {
         let page = sections("Where:\n  a-b \\c\nExamples:\n  nearkin man");
         let expected =
             ".SH \"WHERE\"\n.nf\na\\-b \\ec\n.fi\n.SH \"EXAMPLES\"\n.nf\nnearkin man\n.fi\n";

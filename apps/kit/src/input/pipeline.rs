@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_failure_is_written() {
+    fn documents_before_a_failure_are_written() {
         let mut input = lines(Box::new(Failing(Cursor::new(b"0\n1\n2\n".to_vec()))));
         let mut found = Vec::new();
         let sink = |chunk: Vec<usize>| {

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_found_is_shown_whole() {
+    fn a_text_without_the_quotation_is_shown_whole() {
         for quoted in ["", "two words", "other words that are not there"] {
             assert_eq!(part("and so Call me long the rest", quoted).len(), 28, "{quoted}");
         }

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_to_read_is_a_write() {
+    fn an_unknown_request_counts_as_a_write() {
         for (method, path) in
             [(Method::GET, "/v1/documents/{key}"), (Method::HEAD, "/"), (Method::POST, "/v1/query")]
         {
