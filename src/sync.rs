@@ -30,5 +30,5 @@ pub(crate) use chosen::{atomic, mpsc, thread};
 // threads, and what is set once is also right before it is set.
 pub(crate) use std::sync::{Arc, OnceLock, PoisonError, TryLockError, Weak};
 // Atomics without ordering requirements: a race on them only costs time, so the explorer need not
-// see them. In the engine, only `index/view.rs` may use them.
+// see them. In the engine, only `index/state/view.rs` may use them.
 pub(crate) use std::sync::atomic as unexplored;

@@ -1,15 +1,15 @@
 //! The sizes that are small in tests: batches, chunks and windows of a few entries, so that a model
 //! with some dozen documents crosses their limits as often as an index in use does.
 //!
-//! The size in use stands where it is used: `small!(ROOM::NAME, SIZE)` is `SIZE`, and in tests the
-//! constant of that name below. A room is the file that uses the size.
+//! The size in use stands where it is used: `small!(FILE::NAME, SIZE)` is `SIZE`, and in tests the
+//! constant of that name below. FILE is the one that uses the size.
 
 /// A size; in tests the small one of the table in `src/testing/small.rs`.
 macro_rules! small {
-    ($room:ident::$name:ident, $size:expr) => {{
+    ($file:ident::$name:ident, $size:expr) => {{
         #[cfg(test)]
         {
-            $crate::testing::small::$room::$name
+            $crate::testing::small::$file::$name
         }
         #[cfg(not(test))]
         {
@@ -20,8 +20,8 @@ macro_rules! small {
 
 #[cfg(test)]
 macro_rules! table {
-    ($($room:ident { $($name:ident: $type:ty = $size:expr;)+ })+) => {
-        $(pub(crate) mod $room {
+    ($($file:ident { $($name:ident: $type:ty = $size:expr;)+ })+) => {
+        $(pub(crate) mod $file {
             $(pub(crate) const $name: $type = $size;)+
         })+
     };

@@ -51,13 +51,15 @@ pub use pdf::{faster as faster_pdf, read_by as read_pdf_by};
 /// Version of the text extraction. Raised whenever the text of a file may come out differently; all
 /// files are then read again.
 const VERSION: u16 = 6;
-/// In the value of [`maker`], the version has three bits, below the hash of what the user gives:
-/// the PDF command and the encoding.
-const _: () = assert!(VERSION < 8);
+/// Number of formats that a build may lack.
+const FORMATS: usize = 5;
+/// In the value of [`maker`], the version and a bit per format have the low byte, below the hash of
+/// what the user gives: the PDF command and the encoding.
+const _: () = assert!(VERSION << FORMATS < 256);
 
 /// Identifies the text extraction. As long as this value is the same, equal files give equal texts.
 pub fn maker() -> u16 {
-    let formats = [
+    let formats: [bool; FORMATS] = [
         cfg!(feature = "html"),
         cfg!(feature = "pdf"),
         cfg!(feature = "mail"),

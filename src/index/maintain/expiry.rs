@@ -4,6 +4,7 @@
 //! same path as every other change.
 
 use crate::Result;
+use crate::format::wal::{KEY_BYTES_MAX, OPERATION_HEAD_BYTES};
 use crate::index::merge::commit;
 use crate::index::state::core::Core;
 use crate::index::state::event::Event;
@@ -134,4 +135,4 @@ impl QueuedKeys {
 }
 
 /// Approximate size in the WAL of a remove operation whose key has the maximum length.
-const KEY_OPERATION_BYTES: usize = crate::format::wal::KEY_BYTES_MAX + 20;
+const KEY_OPERATION_BYTES: usize = KEY_BYTES_MAX + OPERATION_HEAD_BYTES;

@@ -1,6 +1,6 @@
 //! Batches of operations and their outcomes. Plain data.
 
-use crate::format::wal::LoggedOperation;
+use crate::format::wal::{LoggedOperation, OPERATION_HEAD_BYTES, RecordHeader};
 use crate::index::state::excerpt::Excerpt;
 use crate::index::state::key::Key;
 use crate::{Document, Signature};
@@ -250,8 +250,8 @@ impl<'a> From<&'a Document> for Edit<'a> {
 
 /// Overhead in the log: `RECORD_BYTES` per batch; `OPERATION_BYTES` per operation, in addition to
 /// its signature, key and payload.
-pub(crate) const RECORD_BYTES: usize = 32;
-pub(crate) const OPERATION_BYTES: usize = 20;
+pub(crate) const RECORD_BYTES: usize = RecordHeader::BYTES;
+pub(crate) const OPERATION_BYTES: usize = OPERATION_HEAD_BYTES;
 
 impl Batch {
     /// An empty batch.

@@ -315,7 +315,7 @@ macro_rules! with_conditions {
             /// similar. `complete` may then be false. Default: no limit.
             pub(crate) max_candidates: Option<usize>,
             /// Time for the search, in milliseconds. A query then answers what it has found, and
-            /// `complete` is false; nothing is admitted. Default: that of the server.
+            /// `complete` is false; nothing is admitted. Default: no limit.
             #[cfg_attr(test, schema(minimum = 0))]
             pub(crate) deadline_ms: Option<f64>,
         }
