@@ -39,8 +39,8 @@ impl Cancel {
 }
 
 impl Snapshot {
-    /// All pairs of documents that are [`Alike`] enough (a number is a similarity) and share a
-    /// band, each once, in no particular order.
+    /// All pairs of documents that are [`Alike`](crate::Alike) enough (a number is a similarity)
+    /// and share a band, each once, in no particular order.
     ///
     /// [`Conditions`] restrict them: both documents of a pair must pass prefix, times and filter,
     /// and `limit` ends the stream after so many pairs. Such a search first asks for each live
@@ -127,7 +127,8 @@ impl Pairs {
     /// Costs one more walk of the first band's table than [`Snapshot::pairs`], but only n log n
     /// comparisons for a crowd of n copies. Uses 4 bytes of memory per document while it runs, and
     /// then one key per crowd. If the condition includes a minimum containment
-    /// ([`Alike::contained`]), the documents of a crowd also have equal counts of shingles.
+    /// ([`Alike::contained`](crate::Alike::contained)), the documents of a crowd also have equal
+    /// counts of shingles.
     ///
     /// # Errors
     ///
