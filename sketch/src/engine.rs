@@ -16,7 +16,7 @@ pub use super::lane::{convert as convert_lanes, is_convertible as lanes_are_conv
 pub use super::normalise::unicode_versions;
 pub use super::numbers::{index, wide};
 pub use super::original::{needed_for_containment, needed_for_similarity};
-pub use super::params::settings::{each_once, parse, unknown, value};
+pub use super::params::settings::{COUNT, SHARE, SWITCH, each_once, parse, plain, unknown, value};
 pub use super::params::verify::ERRORS_BELOW;
 
 /// Returns an error for parameters outside the limits, which only a stored row can have.

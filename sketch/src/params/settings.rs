@@ -60,6 +60,25 @@ pub fn value<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<T> {
     value.parse().map_err(|error| Error::invalid(format!("{name}={value}: {error}")))
 }
 
+/// The value of a setting that is a number, `true` or `false`.
+///
+/// # Errors
+///
+/// `Invalid` says what the setting takes: the standard library's errors do not.
+pub fn plain<T: FromStr>(name: &str, takes: &str, value: &str) -> Result<T> {
+    let wrong = |_| Error::invalid(format!("{name} must be {takes}, not {value:?}"));
+    value.parse().map_err(wrong)
+}
+
+/// What a setting takes that is a similarity or another share.
+pub const SHARE: &str = "a number from 0 to 1";
+
+/// What a setting takes that is a count.
+pub const COUNT: &str = "a whole number, 0 or more";
+
+/// What a setting takes that is on or off.
+pub const SWITCH: &str = "true or false";
+
 /// The error for a setting that does not exist.
 pub fn unknown(name: &str, known: &str) -> Error {
     Error::invalid(format!("there is no setting {name:?}; there are {known}"))
@@ -74,25 +93,25 @@ impl ParamsBuilder {
         Ok(match name {
             // Applied before the others.
             "preset" => self,
-            "threshold" => self.threshold(value(name, text)?),
+            "threshold" => self.threshold(plain(name, SHARE, text)?),
             "shingles" => self.shingles(value(name, text)?),
-            "hashes" => self.hashes(value(name, text)?),
-            "recall" => self.recall_target(value(name, text)?),
-            "lane_bits" => self.lane_bits(value(name, text)?),
+            "hashes" => self.hashes(plain(name, COUNT, text)?),
+            "recall" => self.recall_target(plain(name, SHARE, text)?),
+            "lane_bits" => self.lane_bits(plain(name, COUNT, text)?),
             "normalise" => self.normalise(value(name, text)?),
             "stop_words" => self.stop_words(text.split_whitespace()),
             "passages" => self.passages(value(name, text)?),
-            "bag" => self.bag(value(name, text)?),
-            "keep_case" => self.keep_case(value(name, text)?),
-            "keep_space" => self.keep_space(value(name, text)?),
-            "no_nfc" => self.no_nfc(value(name, text)?),
+            "bag" => self.bag(plain(name, SWITCH, text)?),
+            "keep_case" => self.keep_case(plain(name, SWITCH, text)?),
+            "keep_space" => self.keep_space(plain(name, SWITCH, text)?),
+            "no_nfc" => self.no_nfc(plain(name, SWITCH, text)?),
             "scheme" => self.scheme(value(name, text)?),
-            "seed" => self.seed(value(name, text)?),
+            "seed" => self.seed(plain(name, COUNT, text)?),
             "bands" => {
                 let (bands, rows) = text.split_once('x').ok_or_else(|| {
                     Error::invalid(format!("bands={text}: write bands and rows, such as 17x5"))
                 })?;
-                self.bands(value(name, bands)?, value(name, rows)?)
+                self.bands(plain(name, "numbers", bands)?, plain(name, "numbers", rows)?)
             }
             _ => return Err(unknown(name, KNOWN)),
         })
@@ -192,8 +211,12 @@ mod tests {
             Params::builder().set(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
             let wrong = Params::builder().set(name, "?");
             assert!(name == "stop_words" || wrong.is_err(), "{name}");
+            let said = wrong.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(!said.contains("digit") && !said.contains("literal"), "{said}");
         }
         assert_eq!(KNOWN.split(", ").count(), all.len() + 1);
+        let error = Params::from_settings([("threshold", "x")]).unwrap_err().to_string();
+        assert_eq!(error, "threshold must be a number from 0 to 1, not \"x\"");
         let error = Params::from_settings([("treshold", "0.7")]).unwrap_err().to_string();
         assert!(error.contains("\"treshold\"") && error.contains("threshold, "), "{error}");
         assert!("normalise=nfc,keep_case=true".parse::<Params>().is_err());

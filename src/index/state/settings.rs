@@ -3,7 +3,7 @@
 use super::options::{Durability, Maintenance, Options};
 use crate::segment::ReadMode;
 use crate::{Error, Result};
-use nearkin_sketch::engine::{each_once, parse, unknown, value};
+use nearkin_sketch::engine::{COUNT, SWITCH, each_once, parse, plain, unknown};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,9 +12,17 @@ const KNOWN: &str = "durability, maintenance, read_mode, memtable_bytes, batch_b
                      ttl_ms, merge_when_idle, keep_mapped";
 
 pub(crate) fn milliseconds(name: &str, text: &str) -> Result<Duration> {
-    let seconds = value::<f64>(name, text)? / 1_000.0;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|error| Error::invalid(format!("{name}={text}: no milliseconds: {error}")))
+    span(name, plain(name, MILLISECONDS, text)?)
+}
+
+const MILLISECONDS: &str = "a number of milliseconds, 0 or more";
+
+/// A setting that is a number of milliseconds.
+pub(crate) fn span(name: &str, number: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(number / 1_000.0).map_err(|_| {
+        let takes = if number > 0.0 { "less" } else { MILLISECONDS };
+        Error::invalid(format!("{name} must be {takes}, not {number}"))
+    })
 }
 
 /// The value with this name among some.
@@ -46,12 +54,12 @@ impl Options {
             }),
             "maintenance" => self.maintenance(among(name, text, &maintenance)?),
             "read_mode" => self.read_mode(among(name, text, &read_modes)?),
-            "memtable_bytes" => self.memtable_bytes_max(value(name, text)?),
-            "batch_bytes" => self.batch_bytes_max(value(name, text)?),
-            "merge_bytes" => self.merge_bytes_max(value(name, text)?),
+            "memtable_bytes" => self.memtable_bytes_max(plain(name, COUNT, text)?),
+            "batch_bytes" => self.batch_bytes_max(plain(name, COUNT, text)?),
+            "merge_bytes" => self.merge_bytes_max(plain(name, COUNT, text)?),
             "ttl_ms" => self.ttl(milliseconds(name, text)?),
-            "merge_when_idle" => self.merge_when_idle(value(name, text)?),
-            "keep_mapped" => self.keep_mapped(value(name, text)?),
+            "merge_when_idle" => self.merge_when_idle(plain(name, SWITCH, text)?),
+            "keep_mapped" => self.keep_mapped(plain(name, SWITCH, text)?),
             _ => return Err(unknown(name, KNOWN)),
         })
     }
@@ -118,7 +126,8 @@ mod tests {
         for (name, text) in all {
             assert!(KNOWN.contains(name), "{name}");
             Options::default().set(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(Options::default().set(name, "-1").is_err(), "{name}");
+            let error = Options::default().set(name, "-1").err().unwrap().to_string();
+            assert!(error.contains(name) && !error.contains("digit"), "{error}");
         }
         assert_eq!(KNOWN.split(", ").count(), all.len());
         let options: Options = "ttl_ms=0.5, durability = os".parse().unwrap();

@@ -2,15 +2,18 @@
 //! `sketch/src/params/settings.rs`.
 
 use super::Conditions;
-use crate::index::state::settings::milliseconds;
+use crate::index::state::settings::{milliseconds, span};
 use crate::{Error, Result};
-use nearkin_sketch::engine::{each_once, parse, unknown, value};
+use nearkin_sketch::engine::{COUNT, SHARE, SWITCH, each_once, parse, plain, unknown};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// The names of the settings of conditions.
 const KNOWN: &str =
     "threshold, contained, verify, limit, max_candidates, deadline_ms, prefix, after, before";
+
+/// What a setting takes that is a time.
+const TIME: &str = "milliseconds since 1970 (a whole number)";
 
 fn from_now(span: Duration) -> Result<Instant> {
     let time = Instant::now().checked_add(span);
@@ -20,15 +23,15 @@ fn from_now(span: Duration) -> Result<Instant> {
 impl Conditions<'_> {
     fn set(self, name: &str, text: &str) -> Result<Self> {
         Ok(match name {
-            "threshold" => self.threshold(value(name, text)?),
-            "contained" => self.contained(value(name, text)?),
-            "verify" => Self { is_verified: value(name, text)?, ..self },
-            "limit" => self.limit(value(name, text)?),
-            "max_candidates" => self.max_candidates(value(name, text)?),
+            "threshold" => self.threshold(plain(name, SHARE, text)?),
+            "contained" => self.contained(plain(name, SHARE, text)?),
+            "verify" => Self { is_verified: plain(name, SWITCH, text)?, ..self },
+            "limit" => self.limit(plain(name, COUNT, text)?),
+            "max_candidates" => self.max_candidates(plain(name, COUNT, text)?),
             "deadline_ms" => self.deadline(from_now(milliseconds(name, text)?)?),
             "prefix" => self.prefix(text),
-            "after" => self.after(value(name, text)?),
-            "before" => self.before(value(name, text)?),
+            "after" => self.after(plain(name, TIME, text)?),
+            "before" => self.before(plain(name, TIME, text)?),
             _ => return Err(unknown(name, KNOWN)),
         })
     }
@@ -148,10 +151,8 @@ impl TryFrom<PlainConditions> for Conditions<'_> {
         };
         conditions = conditions.limit(plain.limit.unwrap_or(usize::MAX));
         conditions = conditions.max_candidates(plain.max_candidates.unwrap_or(usize::MAX));
-        if let Some(span) = plain.deadline_ms {
-            let span = Duration::try_from_secs_f64(span / 1_000.0)
-                .map_err(|error| Error::invalid(format!("deadline_ms={span}: {error}")))?;
-            conditions = conditions.deadline(from_now(span)?);
+        if let Some(number) = plain.deadline_ms {
+            conditions = conditions.deadline(from_now(span("deadline_ms", number)?)?);
         }
         let prefix = match plain.prefix {
             Some(PlainPrefix::Text(text)) => text.into_bytes(),
@@ -211,6 +212,13 @@ mod tests {
         refused(&[("treshold", "0.7")], KNOWN);
         refused(&[("after", "6"), ("before", "6")], "after must be less than before");
         refused(&[("threshold", "NaN")], "from 0 to 1");
+        refused(&[("threshold", "x")], "threshold must be a number from 0 to 1, not \"x\"");
+        refused(&[("after", "-1")], "after must be milliseconds since 1970 (a whole number), not");
+        refused(
+            &[("deadline_ms", "-1")],
+            "deadline_ms must be a number of milliseconds, 0 or more",
+        );
+        refused(&[("deadline_ms", "1e30")], "deadline_ms must be less, not 1");
         refused(&[("deadline_ms", "1e22")], "deadline_ms");
     }
 
