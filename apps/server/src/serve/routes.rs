@@ -12,7 +12,8 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use super::api::description::AnswerContent::{Json, Lines, Media, OneOf};
 #[cfg(test)]
 use super::api::description::{
-    ANY, BODY, CHANGED, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY, WRITE,
+    ANY, BODY, CHANGED, CONFLICT, INDEX, KEY, RouteDescription, TOKEN, TOO_LARGE, UNKNOWN_KEY,
+    WRITE,
 };
 use super::api::error_response::ErrorResponse;
 use super::handlers::admit;
@@ -126,7 +127,7 @@ fn programs() -> Vec<Route> {
         route!(post "/v1/admit", admit::admit, "admit",
             "Insert a document unless a stored one is too similar: one atomic step",
             [(200, "Decided; a rejection is an answer, not an error", Json("Admission"))],
-            [ANY, TOKEN, BODY, INDEX, WRITE], "Admit"),
+            [ANY, TOKEN, BODY, CONFLICT, INDEX, WRITE], "Admit"),
     ]
 }
 

@@ -23,6 +23,8 @@ fn garbage_is_refused_with_what_is_wrong() {
         ("/v1/query", json!({"text": "a b c", "threshold": 1.5}), "from 0 to 1"),
         ("/v1/query", json!({"text": "a b c", "limit": 0}), "from 1 to 1000"),
         ("/v1/query", json!({"text": "a b c", "limit": -1}), "`-1`, expected an integer from 0"),
+        ("/v1/query", json!({"text": "a", "threshold": "x"}), "the body: threshold: invalid type"),
+        ("/v1/query", json!({"text": "a", "deadline_ms": -1}), "milliseconds, 0 or more, not -1"),
         ("/v1/query", json!([1]), "the body"),
         ("/v1/query", json!([]), "expected a JSON object"),
         ("/v1/query", json!({"keys": deep}), "the body"),
@@ -39,6 +41,14 @@ fn garbage_is_refused_with_what_is_wrong() {
         let text = answer.text();
         assert!([400, 404].contains(&answer.status), "{path} {body}: {text}");
         assert!(text.contains(said), "{path} {body}: {text}");
+    }
+    for (path, said) in [
+        ("/v1/pairs?threshold=x", "threshold must be a number from 0 to 1, not \\\"x\\\""),
+        ("/v1/clusters?after=now", "after must be milliseconds since 1970 (a whole number), not"),
+        ("/v1/pairs?limit=-1", "limit must be a whole number, 0 or more"),
+    ] {
+        let answer = client.ask("GET", path, None).fails(400, "invalid");
+        assert!(answer.text().contains(said), "{path}: {}", answer.text());
     }
     let long = format!("/v1/documents/{}", "k".repeat(4_097));
     client.ask("PUT", &long, Some(&json!({"text": "a"}))).fails(400, "invalid");

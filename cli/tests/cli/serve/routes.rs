@@ -126,6 +126,7 @@ fn newcomers_are_admitted_or_turned_away() {
     let rejected = admit(json!({"key": "copy", "text": licence("MIT")}));
     assert_eq!(rejected["decision"], "rejected");
     assert_eq!(rejected["duplicates"][0]["key"], "docs/MIT.txt");
+    assert_eq!(rejected["complete"], true);
     let admitted = admit(json!({"key": "new", "text": "none of that sort at all"}));
     assert_eq!(admitted["decision"], "admitted");
     let newest = json!({"key": "copy", "text": licence("MIT"), "keep": "newest", "reject": 0.95,
@@ -150,6 +151,13 @@ fn newcomers_are_admitted_or_turned_away() {
     let outside = json!({"key": "docs/JSON.txt", "text": "of another", "prefix": "south/"});
     client.ask("POST", "/v1/admit", Some(&outside)).fails(400, "invalid");
     client.ask("GET", "/v1/documents/docs%2FJSON.txt", None).has(200);
+    let hidden = json!({"key": "south/1", "text": "words of its own", "before": 1});
+    let refused = client.ask("POST", "/v1/admit", Some(&hidden)).fails(409, "exists");
+    let said = "that the conditions do not let pass has the key \\\"south/1\\\"; choose another key";
+    assert!(refused.text().contains(said), "{}", refused.text());
+    let late = json!({"key": "late", "text": licence("MIT"), "deadline_ms": 0});
+    let refused = client.ask("POST", "/v1/admit", Some(&late)).fails(503, "cancelled");
+    assert!(refused.text().contains("give more `deadline_ms`"), "{}", refused.text());
     server.stop();
 }
 

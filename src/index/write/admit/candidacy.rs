@@ -224,7 +224,8 @@ impl<'a> Candidacy<'a> {
             return Err(Error::new(
                 ErrorKind::Exists,
                 format!(
-                    "a document that the filter does not let pass has the key {:?}; choose another",
+                    "a document that the conditions do not let pass has the key {:?}; choose \
+                     another key, or drop the condition",
                     String::from_utf8_lossy(&key)
                 ),
             ));

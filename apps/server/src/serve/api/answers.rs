@@ -227,6 +227,8 @@ pub(crate) struct Admitted {
     pub(crate) related: Vec<Found>,
     /// The duplicates that the document replaced.
     pub(crate) removed: Vec<Found>,
+    /// False if `max_candidates` was given and reached: a duplicate may then be missed.
+    pub(crate) complete: bool,
     /// Number of the last change before the decision: the decision takes all changes up to this one
     /// into account.
     pub(crate) change: u64,

@@ -1,10 +1,12 @@
 //! Request bodies: JSON parsed into plain data. Unknown fields are errors.
 
+use std::error::Error as _;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
@@ -35,7 +37,11 @@ pub(crate) struct Body {
 
 impl Body {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ErrorResponse> {
-        serde_json::from_slice(&self.bytes).map_err(|error| {
+        // `Json` names the field of a wrong value, which `serde_json` does not.
+        let parsed = Json::from_bytes(&self.bytes).map(|Json(body)| body);
+        parsed.map_err(|rejection| {
+            let error = rejection.source().map(ToString::to_string);
+            let error = error.unwrap_or_else(|| rejection.body_text());
             let mut message = format!("the body: {error}");
             // Replaces names of Rust types in serde's messages.
             for (of_rust, of_json) in

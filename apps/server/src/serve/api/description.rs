@@ -61,6 +61,8 @@ pub(crate) const KEY: &[u16] = &[400];
 pub(crate) const UNKNOWN_KEY: &[u16] = &[404];
 /// Returns a text that may have changed since it was added.
 pub(crate) const CHANGED: &[u16] = &[409];
+/// Takes a key that a document outside the conditions may have, or a signature made elsewhere.
+pub(crate) const CONFLICT: &[u16] = &[409];
 /// Has a request body.
 pub(crate) const BODY: &[u16] = &[400, 413, 415];
 /// Returns a text that may be too large.
@@ -79,7 +81,12 @@ const ERRORS: [(u16, &str, &str); 11] = [
          only; `read_only`: so is the disk",
     ),
     (404, "NotFound", "`not_found`: no document has the key; `no_text`: its text was not found"),
-    (409, "Changed", "`changed`: the text is no longer the one that was added"),
+    (
+        409,
+        "Conflict",
+        "`changed`: the text is no longer the one that was added; `exists`: a document that the \
+         conditions do not let pass has the key; `mismatch`: a signature of other parameters",
+    ),
     (413, "TooLarge", "`too_large`: more than --body-bytes-max, or a text of more than 4 MiB"),
     (415, "NotJson", "`content_type`: not application/json"),
     (
@@ -87,13 +94,18 @@ const ERRORS: [(u16, &str, &str); 11] = [
         "Failed",
         "`io`, `corrupt`, `unknown` (may or may not be stored), `unsupported`, `internal`",
     ),
-    (503, "Busy", "`busy`: too much at once, try again; `poisoned`: restart the server"),
+    (
+        503,
+        "Busy",
+        "`busy`: too much at once, try again; `cancelled`: `deadline_ms` passed, nothing was \
+         stored; `poisoned`: restart the server",
+    ),
     (504, "Late", "`timeout`: a write may still complete; repeating it is safe"),
     (507, "Full", "`disk_full`: nothing was written"),
 ];
 
 /// What the library says of an index: fields of its `Stats`, which is no type of this crate.
-const STATS: [(&str, &str); 13] = [
+const STATS: [(&str, &str); 22] = [
     ("documents", "Live documents."),
     ("dead", "Dead documents that still take space."),
     ("segments", "Segments."),
@@ -104,8 +116,17 @@ const STATS: [(&str, &str); 13] = [
     ("bytes_on_disk", "Bytes of all files of the index."),
     ("change", "The last change that queries see."),
     ("durable_change", "The last change that survives power loss."),
+    ("floor", "The last change that segments and catalog contain."),
+    ("bytes_read", "Bytes read since the start, except through memory maps."),
+    ("bytes_written", "Bytes written since the start."),
+    ("syncs", "Syncs of files and folders since the start."),
     ("snapshots_pinning", "Number of older states of the index that snapshots still hold."),
+    ("changes_replayed", "Changes that opening replayed from the log: 0 after a clean close."),
+    ("bytes_cut", "Bytes of a torn record that opening cut off the end of the log."),
+    ("files_swept", "Files that opening deleted because the catalog does not list them."),
+    ("recovery", "What opening found: the three numbers before, and the bytes that it read."),
     ("maintenance_failure", "Error of the last maintenance, if it failed."),
+    ("unicode_created", "The Unicode versions that the index was created with."),
     ("unicode", "The Unicode versions of this build."),
 ];
 
@@ -305,7 +326,8 @@ fn schemas() -> serde_json::Result<Value> {
     for (name, text) in STATS {
         let (kind, is_required) = match name {
             "maintenance_failure" => ("string", false),
-            "unicode" => ("string", true),
+            "unicode" | "unicode_created" => ("string", true),
+            "recovery" => ("object", true),
             _ => ("integer", true),
         };
         let mut field = json!({"type": kind, "description": text});
@@ -372,9 +394,8 @@ mod tests {
         let params = nearkin::Params::for_threshold(0.7).build().unwrap();
         let index = nearkin::Index::temporary(&params, nearkin::Options::default()).unwrap();
         let stats = serde_json::to_value(index.stats().unwrap()).unwrap();
-        for (name, _) in STATS {
-            assert!(stats.get(name).is_some(), "{name}");
-        }
+        let stats: BTreeSet<_> = stats.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(stats, BTreeSet::from(STATS.map(|(name, _)| name)));
         let query = "text texts items rows key keys threshold contained prefix after before exact \
             limit max_candidates deadline_ms payloads";
         assert_eq!(names("Query", "properties"), set(query));

@@ -11,12 +11,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// All kinds of errors.
-pub(crate) const KINDS: [&str; 28] = [
+pub(crate) const KINDS: [&str; 29] = [
     "invalid",
     "empty",
     "not_found",
     "no_text",
     "changed",
+    "exists",
     "mismatch",
     "locked",
     "unsettled",
@@ -116,7 +117,12 @@ impl From<Error> for ErrorResponse {
             ErrorKind::Mismatch => {
                 (StatusCode::CONFLICT, same, "make it with the parameters in /v1/stats")
             }
-            ErrorKind::Locked | ErrorKind::Unsettled | ErrorKind::Cancelled => {
+            // The message says what to do.
+            ErrorKind::Exists => (StatusCode::CONFLICT, same, ""),
+            ErrorKind::Cancelled => {
+                (StatusCode::SERVICE_UNAVAILABLE, same, "give more `deadline_ms`")
+            }
+            ErrorKind::Locked | ErrorKind::Unsettled => {
                 (StatusCode::SERVICE_UNAVAILABLE, same, ErrorKind::Unsettled.advice())
             }
             ErrorKind::Io if is_full(&error) => (

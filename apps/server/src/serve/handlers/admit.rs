@@ -55,6 +55,7 @@ fn decide(shared: &Shared, request: &AdmitBody) -> Result<Json<Admitted>, ErrorR
         duplicates: Vec::new(),
         related: Vec::new(),
         removed: Vec::new(),
+        complete: admission.complete,
         change: admission.change,
     };
     match admission.decision {
