@@ -192,6 +192,9 @@ pub(crate) struct Add {
 /// `--jsonl` queries by each line, on all cores, and answers in the order of the lines: use it to
 /// compare new documents with an archive before or without adding them.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("threshold", |arg| arg.help(
+    "Minimum similarity of a match, 0 to 1 or in percent [default: the index's own]"
+)))]
 #[command(group = ArgGroup::new("what").required(true).args([
     "files", "text", "key", "keys", "jsonl",
 ]))]
@@ -253,6 +256,11 @@ pub(crate) struct Query {
 }
 
 impl Query {
+    /// The note on an answer that is not complete.
+    pub(crate) fn note_on_incomplete(&self) -> &'static str {
+        self.conditions.note_on_incomplete(self.max_candidates.is_some())
+    }
+
     /// The conditions of a search that begins now.
     pub(crate) fn conditions(&self, alike: Alike) -> Conditions<'static> {
         let candidates = self.max_candidates.unwrap_or(usize::MAX);
@@ -262,6 +270,9 @@ impl Query {
 
 /// Print all pairs of similar documents
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("threshold", |arg| arg.help(
+    "Minimum similarity of a pair, 0 to 1 or in percent [default: the index's own]"
+)))]
 #[command(after_help = "Examples:\n  nearkin pairs my.nearkin --threshold 0.8 --sort\n  \
     nearkin pairs my.nearkin --exact --at-least 0.7 --sort=exact\n  \
     nearkin pairs my.nearkin --prefix docs/\n  \
@@ -310,6 +321,10 @@ pub(crate) struct Pairs {
 /// Two documents of a group need not be similar to each other: a chain of similar documents may
 /// connect them.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("threshold", |arg| arg.help(
+    "Minimum similarity that connects two documents, 0 to 1 or in percent [default: the \
+     index's own]"
+)))]
 #[command(after_help = "Examples:\n  nearkin clusters my.nearkin --threshold 0.9\n  \
     nearkin clusters my.nearkin --sort size --limit 10")]
 pub(crate) struct Clusters {

@@ -15,12 +15,35 @@ pub fn parse(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Parses a duration: a number with ms, s, m, h, d or w, such as 90d.
+/// A time as given, for messages, and in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeGiven {
+    /// As given.
+    pub text: String,
+    /// Milliseconds since 1970.
+    pub ms: u64,
+}
+
+/// Same as [`parse`], for a time that a message may name.
+pub fn given(text: &str) -> Result<TimeGiven, String> {
+    Ok(TimeGiven { text: text.to_owned(), ms: parse(text)? })
+}
+
+/// Parses a duration that may be very short: a number with ms, or as [`span`] takes it.
+pub fn short_span(text: &str) -> Result<Duration, String> {
+    match text.strip_suffix("ms").map(str::parse) {
+        Some(Ok(ms)) => Ok(Duration::from_millis(ms)),
+        _ => span(text).map_err(|_| {
+            "must be a number and a unit: 500ms, 2s (seconds), or with m, h, d, w".to_owned()
+        }),
+    }
+}
+
+/// Parses a duration: a number with s, m, h, d or w, such as 90d.
 pub fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || "must be a number and a unit: 90d (days), or with ms, s, m, h, w".to_owned();
+    let wrong = || "must be a number and a unit: 90d (days), or with s, m, h, w".to_owned();
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
     let ms = match &text[number.len()..] {
-        "ms" => 1,
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
@@ -107,8 +130,14 @@ mod tests {
             assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         assert_eq!(span("2w"), span("14d"));
-        assert_eq!(span("1500ms"), Ok(Duration::from_millis(1_500)));
-        assert_eq!(span("99999999999999999999w").ok(), None);
+        assert_eq!(short_span("1500ms"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(short_span("2m"), span("120s"));
+        for text in ["1500ms", "99999999999999999999w"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+        for text in ["ms", "-1ms", "1.5ms", "99999999999999999999ms", "1"] {
+            assert!(short_span(text).unwrap_err().contains("500ms"), "{text}");
+        }
         for text in ["", "d", "1", "-1d", "1.5d", "1 d", "1D", "1\u{e9}", "\u{e9}"] {
             assert!(span(text).is_err(), "{text}");
         }

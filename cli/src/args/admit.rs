@@ -18,6 +18,10 @@ use nearkin_kit::args::values::{keep, similarity};
 /// Everything else works as in `nearkin add`. What was printed is durable, and so is what a
 /// rejected document was compared with. Rejections do not change the exit status.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("prefix", |arg| arg.help(
+    "Decide as if only documents whose keys begin with PREFIX were stored: a tenant's part of an \
+     index that several share. A document with another key is an error"
+)))]
 #[command(override_usage = "nearkin admit [OPTIONS] <INDEX> <PATH>...\n       \
     nearkin admit [OPTIONS] <INDEX> --jsonl <FILE>")]
 #[command(after_help = "Examples:\n  nearkin admit clean.nearkin docs\n  \

@@ -33,6 +33,7 @@ const REJECT_DEFAULT: f64 = 0.9;
 
 pub(crate) fn run(args: &Admit, output: &mut Output) -> Result<Ended, Failure> {
     interrupt::listen();
+    args.selection.check()?;
     let terms = terms(args)?;
     let input = if args.lines.jsonl.is_empty() {
         let files = Files::new(args.paths.clone())?.hidden(args.hidden);

@@ -97,6 +97,7 @@ impl Measuring<'_> {
 }
 
 pub(crate) fn run(args: &Clusters, output: &mut Output) -> Result<Ended, Failure> {
+    args.conditions.selection.check()?;
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "clusters")?;

@@ -32,6 +32,7 @@ struct PairObject<'a> {
 }
 
 pub(crate) fn pairs(args: &Pairs, output: &mut Output) -> Result<Ended, Failure> {
+    args.conditions.selection.check()?;
     interrupt::listen();
     let index = opened::to_read(&args.index)?;
     opened::check_of_documents(index.params(), "pairs")?;

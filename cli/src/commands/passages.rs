@@ -110,6 +110,9 @@ struct TextObject<'a> {
     key: &'a str,
     share: f64,
     passages: Vec<PassageObject>,
+    /// False if not all candidates were compared, else left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
 }
 
 /// A passage that occurs in both texts. `query` and `stored` are its byte ranges there: begin
@@ -141,6 +144,7 @@ struct Printing<'a> {
     many: bool,
     /// With `--show`: where stored texts are read again.
     originals: Option<&'a Originals>,
+    args: &'a Query,
 }
 
 pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result<Ended, Failure> {
@@ -160,7 +164,7 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     } else {
         None
     };
-    let mut printing = Printing { many: false, originals: originals.as_ref() };
+    let mut printing = Printing { many: false, originals: originals.as_ref(), args };
     let view = PassageView::new(&index.snapshot())?;
     let ask = |text: &str| {
         let conditions = args.conditions(Alike::similar(threshold)).limit(args.limit);
@@ -169,7 +173,7 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
     if let Some(text) = &args.text {
         let answer = ask(text)?;
         printing.print(&QueryText { name: b"text", text }, &answer, output)?;
-        if answer.texts.is_empty() {
+        if answer.texts.is_empty() && answer.complete {
             opened::note_quotation_words(index.params(), threshold);
         }
         return Ok(Ended::Well);
@@ -192,8 +196,8 @@ pub(crate) fn query(index: &Reader, args: &Query, output: &mut Output) -> Result
 }
 
 /// Queries by every text of the input. With `printing.many`, answers are printed under the names of
-/// the queries, and unreadable texts are not an error. Also returns the number of queries without a
-/// match.
+/// the queries, and unreadable texts are not an error. Also returns the number of complete
+/// answers without a match.
 fn by_content(
     reading: &Reading,
     mut input: Input,
@@ -203,7 +207,7 @@ fn by_content(
 ) -> Result<(Ended, u64), Failure> {
     let (unit, total) = input.size();
     let progress = Progress::unless_results_are_on_the_terminal("querying", unit, total);
-    let (mut queried, mut answered, mut failed) = (0, 0, 0);
+    let (mut queried, mut answered, mut missed, mut failed) = (0, 0, 0, 0);
     let mut skips = Skips::new(lenient);
     let work = |raw: Raw| match reading.text(raw) {
         Ok((name, text)) => ask(&text).map(|answer| Ok((name, text, answer))),
@@ -218,6 +222,7 @@ fn by_content(
                 Ok((name, text, answer)) => {
                     queried += 1;
                     answered += u64::from(answer.found > 0);
+                    missed += u64::from(answer.found == 0 && answer.complete);
                     printing.print(&QueryText { name: &name, text: &text }, &answer, output)?;
                 }
                 Err(one) => skipped.push(one),
@@ -231,7 +236,6 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    let missed = queried - answered;
     if printing.many {
         output::note(format!(
             "{} queried, quotations found in {}, {} skipped",
@@ -262,7 +266,7 @@ impl Printing<'_> {
         }
         for text in &answer.texts {
             if output.json() {
-                self.print_object(queried, text, output)?;
+                self.print_object(queried, text, answer.complete, output)?;
             } else {
                 self.print_text(queried, text, output)?;
             }
@@ -271,11 +275,10 @@ impl Printing<'_> {
             return Ok(());
         }
         output.flush()?;
-        if answer.texts.is_empty() {
-            output::note(format!("no text holds passages of {}", visible(queried.name)));
-        }
         if !answer.complete {
-            output::note("not all candidates were compared: passages may be missing");
+            output::warn(self.args.note_on_incomplete());
+        } else if answer.texts.is_empty() {
+            output::note(format!("no text holds passages of {}", visible(queried.name)));
         }
         output::note_limit(answer.texts.len() as u64, answer.found, "texts");
         Ok(())
@@ -332,6 +335,7 @@ impl Printing<'_> {
         &self,
         queried: &QueryText<'_>,
         text: &Contained,
+        is_complete: bool,
         output: &mut Output,
     ) -> Result<(), Failure> {
         let passages = text.passages.iter().map(|found| {
@@ -350,6 +354,7 @@ impl Printing<'_> {
             key: &lossy(&text.key),
             share: text.share,
             passages: passages.collect(),
+            complete: (!is_complete).then_some(false),
         })
     }
 }

@@ -34,6 +34,7 @@ use tally::Tally;
 const NEAREST_MAX: usize = 3;
 
 pub(crate) fn run(args: &Query, output: &mut Output) -> Result<Ended, Failure> {
+    args.conditions.selection.check()?;
     let index = opened::to_read(&args.index)?;
     if index.params().passages().is_some() {
         return passages::query(&index, args, output);
@@ -220,7 +221,9 @@ fn print_one<'i>(
         print_table(context, verified, output)?;
     }
     output.flush()?;
-    if answer.matches.is_empty() {
+    if !answer.complete {
+        output::warn(context.args.note_on_incomplete());
+    } else if answer.matches.is_empty() {
         match context.likeness.contained {
             Some(contained) => {
                 output::note(format!("no document with containment {contained} or more"));
@@ -233,9 +236,6 @@ fn print_one<'i>(
             note_nearest(context, again())?;
             opened::hint_at_parts(context.index.params(), context.likeness.contained);
         }
-    }
-    if !answer.complete {
-        output::note("not all candidates were compared: matches may be missing");
     }
     output::note_limit(answer.matches.len() as u64, answer.found, "matches");
     Ok(Ended::Well)
@@ -318,7 +318,7 @@ fn by_content(
     drop(progress);
     skips.finish();
     skips.judge(reading)?;
-    tally.report(context.threshold(), output)?;
+    tally.report(context.args, context.threshold(), output)?;
     Ok(skips.ended())
 }
 
@@ -400,13 +400,17 @@ struct AnswerObject<'a> {
     found: MatchObject<'a>,
     #[serde(flatten)]
     exact: ExactFields,
+    /// False if not all candidates were compared, else left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
 }
 
 fn print_objects(name: &[u8], answer: &Verified, output: &mut Output) -> Result<(), Failure> {
     let query = &*lossy(name);
     for (found, exact) in answer.matches() {
         let (found, exact) = (MatchObject::new(found), ExactFields::new(exact));
-        output.object(&AnswerObject { query, found, exact })?;
+        let complete = (!answer.answer.complete).then_some(false);
+        output.object(&AnswerObject { query, found, exact, complete })?;
     }
     Ok(())
 }

@@ -145,12 +145,43 @@ fn a_deadline_ends_a_search_and_says_so() {
     assert!(in_time.objects().len() > 2 && in_time.stderr.is_empty(), "{}", in_time.stderr);
     let late = scratch.ok("query i --key a/4 --threshold 0.5 --deadline 0ms --json");
     assert!(late.objects().len() < in_time.objects().len());
-    late.says(&["not all candidates were compared"]);
+    assert!(late.objects().iter().all(|one| one["complete"] == false));
+    assert!(in_time.objects().iter().all(|one| one.get("complete").is_none()));
+    late.says(&["the deadline passed: matches may be missing; give more time with --deadline"]);
+    let quiet = scratch.ok("query i --text nothing --deadline 0ms --quiet");
+    quiet.says(&["the deadline passed: matches may be missing"]);
+    let late = scratch.ok("query i --key a/4 --threshold 1 --deadline 0ms");
+    let late = late.says(&["the deadline passed"]).says_not("no document of similarity");
+    assert_eq!(late.stderr.lines().count(), 1, "{}", late.stderr);
+    let many = scratch.ok("query i --jsonl lines --deadline 0ms --json --quiet");
+    many.says(&["for 40 queries the deadline passed"]);
     for command in ["pairs", "clusters"] {
         scratch.ok(&format!("{command} i --deadline 1h"));
         let late = scratch.run(&format!("{command} i --deadline 0s")).ends_with(2);
         late.says(&["the deadline passed", "--deadline"]).says_not("interrupted");
     }
     scratch.fails("query i --key a/4 --deadline soon", &["must be a number and a unit", "ms"]);
-    scratch.fails("pairs i --after 5 --before 5", &["after must be less than before"]);
+    scratch.fails("add n lines --ttl 500ms", &["90d", "with s, m, h, w"]);
+}
+
+#[test]
+fn times_without_documents_are_refused_as_they_were_given() {
+    let scratch = made();
+    for command in ["query i --key a/4", "pairs i", "clusters i", "admit new --jsonl lines"] {
+        scratch.fails(
+            &format!("{command} --after 2023-11-21 --before 2023-11-20"),
+            &["--after 2023-11-21 and --before 2023-11-20", "an earlier time than --before"],
+        );
+        scratch.fails(&format!("{command} --after 5 --before 5"), &["--after 5"]);
+    }
+    assert!(!scratch.path("new").exists());
+}
+
+#[test]
+fn a_late_query_of_passages_says_only_that() {
+    let scratch = Scratch::with_licences();
+    scratch.ok("add p docs --shingles words:3 --passages 64:32");
+    let late = scratch.ok("query p docs/MIT.txt --deadline 0ms");
+    let late = late.says(&["the deadline passed: matches may be missing"]);
+    assert_eq!(late.stderr.lines().count(), 1, "{}", late.stderr);
 }

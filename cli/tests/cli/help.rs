@@ -43,6 +43,24 @@ fn every_example_works() {
     }
 }
 
+#[test]
+fn the_help_of_shared_options_is_about_the_command() {
+    let scratch = Scratch::new();
+    for (command, words) in [
+        ("query", "Minimum similarity of a match"),
+        ("pairs", "Minimum similarity of a pair"),
+        ("clusters", "Minimum similarity that connects two documents"),
+        ("admit", "Decide as if only documents whose keys begin with PREFIX were stored"),
+    ] {
+        for option in ["-h", "--help"] {
+            let help = scratch.ok(&format!("{command} {option}")).stdout;
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(help.contains(words), "{command} {option}: {help}");
+            assert!(command == "admit" || !help.contains("`admit`"), "{command} {option}");
+        }
+    }
+}
+
 /// Splits a line like a shell, as far as the examples need it: blanks and double quotes.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();

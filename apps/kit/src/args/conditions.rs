@@ -7,39 +7,51 @@ use nearkin::{Alike, Conditions, Params};
 
 use super::lines::ExactGiven;
 use super::values::similarity;
+use crate::failure::Failure;
 use crate::input::opened;
-use crate::time;
+use crate::time::{self, TimeGiven};
 
 /// Options for which documents a search considers.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SelectionGiven {
     /// Consider only documents whose keys begin with PREFIX: a tenant's part of an index that
-    /// several share. `admit` refuses a document with another key
+    /// several share
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<OsString>,
 
     /// Consider only documents added or last replaced at TIME or later: a day (2024-12-31) or a
     /// second (2024-12-31T23:59:59Z) in UTC, or milliseconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    pub after: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = time::given)]
+    pub after: Option<TimeGiven>,
 
     /// Consider only documents added or last replaced before TIME
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    pub before: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = time::given)]
+    pub before: Option<TimeGiven>,
 }
 
 impl SelectionGiven {
+    /// Refuses times between which no document can be.
+    pub fn check(&self) -> Result<(), Failure> {
+        match (&self.after, &self.before) {
+            (Some(after), Some(before)) if after.ms >= before.ms => Err(Failure::new(
+                format!("no document is from --after {} and --before {}", after.text, before.text),
+                "give --after an earlier time than --before",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Conditions with this condition of a match, on the selected documents.
     pub fn conditions(&self, alike: Alike) -> Conditions<'static> {
         let mut conditions = Conditions::from(alike);
         if let Some(prefix) = &self.prefix {
             conditions = conditions.prefix(prefix.as_encoded_bytes());
         }
-        if let Some(time) = self.after {
-            conditions = conditions.after(time);
+        if let Some(time) = &self.after {
+            conditions = conditions.after(time.ms);
         }
-        if let Some(time) = self.before {
-            conditions = conditions.before(time);
+        if let Some(time) = &self.before {
+            conditions = conditions.before(time.ms);
         }
         conditions
     }
@@ -68,11 +80,26 @@ pub struct ConditionsGiven {
 
     /// Stop each search after SPAN, such as 500ms or 2s: `query` then prints what it has found and
     /// says so in a note, other commands fail [default: never]
-    #[arg(long, value_name = "SPAN", value_parser = time::span)]
+    #[arg(long, value_name = "SPAN", value_parser = time::short_span)]
     pub deadline: Option<Duration>,
 }
 
 impl ConditionsGiven {
+    /// The note on a query that did not compare all candidates. `is_bounded`: the number of
+    /// candidates was bounded, too.
+    pub fn note_on_incomplete(&self, is_bounded: bool) -> &'static str {
+        match (self.deadline, is_bounded) {
+            (None, _) => "not all candidates were compared: matches may be missing",
+            (Some(_), false) => {
+                "the deadline passed: matches may be missing; give more time with --deadline"
+            }
+            (Some(_), true) => {
+                "the deadline passed, or not all candidates were compared: matches may be missing; \
+                 give more with --deadline or --max-candidates"
+            }
+        }
+    }
+
     /// The conditions of a search that begins now, with this condition of a match.
     pub fn conditions(&self, alike: Alike) -> Conditions<'static> {
         let conditions = self.selection.conditions(alike);

@@ -132,6 +132,11 @@ pub fn error(text: impl Display) {
     let _ = writeln!(io::stderr(), "nearkin: {text}");
 }
 
+/// Prints a warning to stderr: results are not what they seem, which --quiet does not hide.
+pub fn warn(text: impl Display) {
+    error(text);
+}
+
 /// Prints a note to stderr. While a progress bar is on the terminal, use
 /// [`Progress::note`](crate::output::progress::Progress::note) instead.
 pub fn note(text: impl Display) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nearkin::Answer;
 
+use crate::args::Query;
 use nearkin_input::raw::{Origin, Reason, Skipped};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::output::{self, Output, counted, grouped};
@@ -47,12 +48,15 @@ impl Tally {
     }
 
     /// Prints how many queries were made and answered.
-    pub(super) fn report(self, threshold: f64, output: &Output) -> Result<(), Failure> {
+    pub(super) fn report(
+        self,
+        args: &Query,
+        threshold: f64,
+        output: &Output,
+    ) -> Result<(), Failure> {
         if self.incomplete > 0 {
-            output::note(format!(
-                "for {} not all candidates were compared: matches may be missing",
-                queries(self.incomplete)
-            ));
+            let note = args.note_on_incomplete();
+            output::warn(format!("for {} {note}", queries(self.incomplete)));
         }
         if self.cut > 0 {
             output::note(format!(

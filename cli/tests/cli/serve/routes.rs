@@ -153,7 +153,8 @@ fn newcomers_are_admitted_or_turned_away() {
     client.ask("GET", "/v1/documents/docs%2FJSON.txt", None).has(200);
     let hidden = json!({"key": "south/1", "text": "words of its own", "before": 1});
     let refused = client.ask("POST", "/v1/admit", Some(&hidden)).fails(409, "exists");
-    let said = "that the conditions do not let pass has the key \\\"south/1\\\"; choose another key";
+    let said =
+        "that the conditions do not let pass has the key \\\"south/1\\\"; choose another key";
     assert!(refused.text().contains(said), "{}", refused.text());
     let late = json!({"key": "late", "text": licence("MIT"), "deadline_ms": 0});
     let refused = client.ask("POST", "/v1/admit", Some(&late)).fails(503, "cancelled");
