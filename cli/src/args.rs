@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 
-    /// Print only results and errors
+    /// Print only results and errors, and warn if a query missed matches
     #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = EVERYWHERE)]
     pub(crate) quiet: bool,
 
@@ -244,7 +244,7 @@ pub(crate) struct Query {
     pub(crate) conditions: ConditionsGiven,
 
     /// Maximum candidates to compare per query: bounds the time where very many documents are
-    /// similar; a note says so if matches may be missing [default: all]
+    /// similar; warns if matches may be missing [default: all]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) max_candidates: Option<usize>,

@@ -111,7 +111,8 @@ impl ParamsBuilder {
                 let (bands, rows) = text.split_once('x').ok_or_else(|| {
                     Error::invalid(format!("bands={text}: write bands and rows, such as 17x5"))
                 })?;
-                self.bands(plain(name, "numbers", bands)?, plain(name, "numbers", rows)?)
+                let takes = "two whole numbers, such as 17x5";
+                self.bands(plain(name, takes, bands)?, plain(name, takes, rows)?)
             }
             _ => return Err(unknown(name, KNOWN)),
         })

@@ -79,7 +79,7 @@ pub struct ConditionsGiven {
     pub selection: SelectionGiven,
 
     /// Stop each search after SPAN, such as 500ms or 2s: `query` then prints what it has found and
-    /// says so in a note, other commands fail [default: never]
+    /// warns that matches may be missing, other commands fail [default: never]
     #[arg(long, value_name = "SPAN", value_parser = time::short_span)]
     pub deadline: Option<Duration>,
 }
