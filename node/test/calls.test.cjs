@@ -163,7 +163,7 @@ test('conditions are checked, and errors name the option', async () => {
     assert.throws(() => index.querySync(LIKE, { [name]: 1.5 }), error);
     assert.throws(() => index.querySync(LIKE, { [name]: NaN }), TypeError);
   }
-  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs=-1: no milliseconds/ };
+  const late = { code: 'NEARKIN_INVALID', message: /^timeoutMs must be a number of milliseconds, 0 or more/ };
   assert.throws(() => index.querySync(LIKE, { timeoutMs: -1 }), late);
   assert.equal(index.querySync(LIKE, { timeoutMs: 0 }).complete, false);
   assert.equal(index.admitSync('b', LIKE, { reject: 1, relate: 0.5 }).duplicates.length, 1);
