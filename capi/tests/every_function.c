@@ -425,10 +425,10 @@ static void querying_by_time(void) {
   OK(nk_query_prefix(query, "u", 1, &error));
   OK(nk_find_signature(NK_READ(index), fox, query, &answer, &view, &error));
   CHECK(view.found == 1 && equals(view.matches[0].key, "u3"));
-  refused("after=-1", "after=-1");
-  refused("limit=1.5", "limit=1.5");
+  refused("after=-1", "after must be milliseconds since 1970");
+  refused("limit=1.5", "limit must be a whole number");
   refused("threshold=2", "0 to 1");
-  refused("deadline_ms=soon", "deadline_ms=soon");
+  refused("deadline_ms=soon", "deadline_ms must be a number");
   refused("deadline_ms=1,deadline_ms=1", "deadline_ms is given twice");
   refused("limmit=1", "\"limmit\"");
   refused("keep=best", "keep=best");
