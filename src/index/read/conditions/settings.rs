@@ -2,7 +2,9 @@
 //! `sketch/src/params/settings.rs`.
 
 use super::Conditions;
-use crate::index::state::settings::{milliseconds, span};
+use crate::index::state::settings::milliseconds;
+#[cfg(feature = "serde")]
+use crate::index::state::settings::span;
 use crate::{Error, Result};
 use nearkin_sketch::engine::{COUNT, SHARE, SWITCH, each_once, parse, plain, unknown};
 use std::str::FromStr;
