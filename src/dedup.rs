@@ -5,21 +5,26 @@
 
 mod against;
 mod cache;
+mod counts;
 mod duplicate;
 mod fresh;
+mod guard;
 mod settings;
 
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Alike, Answer, Batch, Error, Index, Key, Original, Result, Signature};
+use crate::{Alike, Answer, Batch, Error, Index, Key, Match, Original, Result, Signature};
 
 pub use against::{Against, Verified};
 use cache::Cache;
 pub use duplicate::{Duplicate, Evidence};
 use fresh::Fresh;
+pub use guard::{Apart, Guard, Judge, Judgement};
 
+/// Maximum number of candidates that are compared to confirm a duplicate.
+const CANDIDATES_MAX: usize = 32;
 /// Number of removals per batch.
 const REMOVALS: usize = 10_000;
 
@@ -90,11 +95,12 @@ pub struct Dedup<'a> {
     cache: Cache,
 }
 
-/// The kept document that is most similar to a document, as [`Dedup::look_up`] found it; or that
-/// there is none.
-#[derive(Debug, Clone, Copy)]
+/// The kept documents that are most similar to a document, as [`Dedup::look_up`] or
+/// [`Dedup::look_up_candidates`] found them; or that there is none.
+#[derive(Debug, Clone)]
 pub struct LookedUp {
     nearest: Option<Duplicate>,
+    candidates: Vec<KeptCandidate>,
     /// The number of the change on which the answer rests.
     change: u64,
 }
@@ -152,9 +158,75 @@ impl<'a> Dedup<'a> {
                 let containment = found.containment.map(|containment| containment.estimate);
                 Duplicate::estimated(rank_of(&found.key), params, found.equal_rows, containment)
             });
-            LookedUp { nearest, change: answer.change }
+            LookedUp { nearest, candidates: Vec::new(), change: answer.change }
         };
         Ok(answers.into_iter().map(nearest).collect())
+    }
+
+    /// For each signature, looks up the most similar of the documents that are kept so far, up to
+    /// 32 of them, for [`Dedup::decide_confirmed`]. Otherwise like [`Dedup::look_up`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Dedup::look_up`].
+    pub fn look_up_candidates(&self, signatures: &[Signature]) -> Result<Vec<LookedUp>> {
+        let queries = self.kept.queries(signatures).alike(self.alike).limit(CANDIDATES_MAX);
+        let looked_up = |answer: Answer| LookedUp {
+            nearest: None,
+            candidates: answer.matches.iter().map(KeptCandidate::stored).collect(),
+            change: answer.change,
+        };
+        Ok(queries.run()?.into_iter().map(looked_up).collect())
+    }
+
+    /// Decides the next documents, in order of their ranks: the estimate finds candidates, and the
+    /// shingles decide. Returns `None` for each document that is kept. The kept documents are
+    /// written to the index as one batch.
+    ///
+    /// Candidates are the 32 kept documents of the highest estimates that reach the threshold. So
+    /// no document is dropped of which the similarity is below the threshold, and a pair is missed
+    /// as [`Dedup::decide`] misses it. Only documents with a candidate are fetched, and compared on
+    /// the caller's thread: usually one in three, with one other.
+    ///
+    /// `found` is what [`Dedup::look_up_candidates`] returned for these signatures, after the batch
+    /// before was decided. `fetch` returns a document of this batch or one that was kept before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Dedup::decide`] and of `fetch`; `Invalid` if `fetch` has no document for a rank.
+    /// On an error none of the given documents is kept.
+    pub fn decide_confirmed(
+        &mut self,
+        ranks: &[u64],
+        signatures: &[Signature],
+        found: &[LookedUp],
+        fetch: &mut FetchByRank<'_>,
+    ) -> Result<Vec<Option<Duplicate>>> {
+        let last = self.check_looked_up(ranks, signatures, found)?;
+        let mut fresh = Fresh::new(self.kept.params(), self.alike, signatures.len());
+        let mut decided = Vec::with_capacity(signatures.len());
+        for (at, (signature, found)) in signatures.iter().zip(found).enumerate() {
+            let mut candidates = found.candidates.clone();
+            fresh.matches(at, signature, |found| {
+                let (rank, equal_rows) = (ranks[found.at], found.equal_rows);
+                candidates.push(KeptCandidate { rank, equal_rows, fresh: None });
+            });
+            candidates.sort_unstable_by_key(KeptCandidate::order);
+            candidates.truncate(CANDIDATES_MAX);
+            let duplicate = if candidates.is_empty() {
+                None
+            } else {
+                let document = self.cache.get(ranks[at], fetch)?;
+                self.best(&document, &[], &candidates, fetch)?
+            };
+            if duplicate.is_none() {
+                fresh.keep(at, signature);
+            }
+            decided.push(duplicate);
+        }
+        self.keep(fresh.kept().map(|at| (ranks[at], &signatures[at])))?;
+        self.last = last;
+        Ok(decided)
     }
 
     /// Decides the next documents by the estimate, in order of their ranks. Returns `None` for each
@@ -174,14 +246,7 @@ impl<'a> Dedup<'a> {
         signatures: &[Signature],
         found: &[LookedUp],
     ) -> Result<Vec<Option<Duplicate>>> {
-        let last = self.check_ranks(ranks.iter().copied())?;
-        if ranks.len() != signatures.len() || ranks.len() != found.len() {
-            return Err(Error::invalid("ranks, signatures and what was found differ in number"));
-        }
-        let change = self.kept.snapshot().change();
-        if found.iter().any(|found| found.change != change) {
-            return Err(Error::invalid("look documents up after the batch before was decided"));
-        }
+        let last = self.check_looked_up(ranks, signatures, found)?;
         let params = self.kept.params();
         let mut fresh = Fresh::new(params, self.alike, signatures.len());
         let mut decided = Vec::with_capacity(signatures.len());
@@ -242,18 +307,14 @@ impl<'a> Dedup<'a> {
         let mut fresh = Fresh::new(self.kept.params(), wide, documents.len());
         let mut decided = Vec::with_capacity(documents.len());
         for (at, stored) in stored.iter().enumerate() {
-            let of_stored = stored.matches.iter().map(|found| KeptCandidate {
-                rank: rank_of(&found.key),
-                equal_rows: found.equal_rows,
-                fresh: None,
-            });
-            let mut candidates: Vec<KeptCandidate> = of_stored.collect();
+            let mut candidates: Vec<KeptCandidate> =
+                stored.matches.iter().map(KeptCandidate::stored).collect();
             fresh.matches(at, &signatures[at], |found| {
                 let (rank, equal_rows) = (documents[found.at].0, found.equal_rows);
                 candidates.push(KeptCandidate { rank, equal_rows, fresh: Some(found.at) });
             });
-            candidates.sort_unstable_by_key(|one| (Reverse(one.equal_rows), one.rank));
-            let duplicate = self.best(&documents, at, &candidates, fetch)?;
+            candidates.sort_unstable_by_key(KeptCandidate::order);
+            let duplicate = self.best(&documents[at].1, &documents, &candidates, fetch)?;
             if duplicate.is_none() {
                 fresh.keep(at, &signatures[at]);
             }
@@ -267,6 +328,24 @@ impl<'a> Dedup<'a> {
             }
         }
         Ok(decided)
+    }
+
+    /// Checks the input of a decision, and returns its last rank.
+    fn check_looked_up(
+        &self,
+        ranks: &[u64],
+        signatures: &[Signature],
+        found: &[LookedUp],
+    ) -> Result<Option<u64>> {
+        let last = self.check_ranks(ranks.iter().copied())?;
+        if ranks.len() != signatures.len() || ranks.len() != found.len() {
+            return Err(Error::invalid("ranks, signatures and what was found differ in number"));
+        }
+        let change = self.kept.snapshot().change();
+        if found.iter().any(|found| found.change != change) {
+            return Err(Error::invalid("look documents up after the batch before was decided"));
+        }
+        Ok(last)
     }
 
     /// Checks that ranks ascend, and returns the last one.
@@ -292,15 +371,15 @@ impl<'a> Dedup<'a> {
         Ok(())
     }
 
-    /// The most similar candidate of which the document is a duplicate, if any.
+    /// The most similar candidate of which the document is a duplicate, if any. `documents` are
+    /// those of the batch.
     fn best(
         &mut self,
+        document: &Original,
         documents: &[(u64, Original)],
-        at: usize,
         candidates: &[KeptCandidate],
         fetch: &mut FetchByRank<'_>,
     ) -> Result<Option<Duplicate>> {
-        let (_, document) = &documents[at];
         let (mut best, mut alike) = (None::<Duplicate>, self.alike);
         for KeptCandidate { rank, fresh, .. } in candidates {
             let stored;
@@ -342,6 +421,17 @@ struct KeptCandidate {
     equal_rows: u32,
     /// The index of the document in the current batch, if it is in this batch.
     fresh: Option<usize>,
+}
+
+impl KeptCandidate {
+    fn stored(found: &Match) -> Self {
+        Self { rank: rank_of(&found.key), equal_rows: found.equal_rows, fresh: None }
+    }
+
+    /// The most similar come first; of equally similar ones the one that was kept first.
+    fn order(&self) -> (Reverse<u32>, u64) {
+        (Reverse(self.equal_rows), self.rank)
+    }
 }
 
 /// The rank of a kept document.

@@ -172,7 +172,10 @@ mod storage;
 mod sync;
 mod wal;
 
-pub use dedup::{Against, Dedup, Duplicate, Evidence, FetchByRank, LookedUp, Verified};
+pub use dedup::{
+    Against, Apart, Dedup, Duplicate, Evidence, FetchByRank, Guard, Judge, Judgement, LookedUp,
+    Verified,
+};
 pub(crate) use error::{OrIo, closed_error, io_error};
 pub use index::{
     Admission, Admit, Alike, Answer, Batch, Cluster, Clusters, Collapsed, CollapsedPairs,
@@ -182,7 +185,7 @@ pub use index::{
     Stats, Verification, VerifiedAdmit, Written,
 };
 pub use nearkin_sketch::{
-    Containment, Error, ErrorKind, FoldOptions, Item, ItemHash, Normalise, Original, Overlap,
+    Containment, Details, Difference, Error, ErrorKind, FoldOptions, Item, ItemHash, Normalise, Original, Overlap,
     Params, ParamsBuilder, Preset, Result, Scheme, SchemeName, Shingles, Signature, Sketcher,
     Variety, Windows,
 };

@@ -26,6 +26,8 @@ mod band;
 mod compare;
 mod compiled;
 mod curve;
+mod details;
+mod difference;
 mod distinct;
 mod eights;
 pub mod engine;
@@ -59,6 +61,8 @@ mod white_space;
 mod windows;
 mod words;
 
+pub use details::Details;
+pub use difference::Difference;
 pub use error::{Error, ErrorKind, Result};
 pub use item::{Item, ItemHash};
 pub use original::{Original, Overlap};

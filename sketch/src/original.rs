@@ -2,6 +2,7 @@
 //!
 //! Shingles are represented by their hashes.
 
+use super::details::Details;
 use super::signature::Signature;
 use crate::{Error, Result};
 use std::fmt;
@@ -18,13 +19,14 @@ pub struct Original {
     /// Ascending. The hashes of a set are distinct. A bag has one hash per window, and two of them
     /// may collide.
     shingles: Vec<u64>,
+    details: Option<Box<Details>>,
 }
 
 impl Original {
     pub(crate) fn new(signature: Signature, distinct: &[u64]) -> Self {
         let mut shingles = distinct.to_vec();
         shingles.sort_unstable();
-        Self { signature, shingles }
+        Self { signature, shingles, details: None }
     }
 
     /// The signature of the document.
@@ -39,7 +41,7 @@ impl Original {
     /// `Invalid` if the hashes are not in ascending order.
     pub fn from_shingle_hashes(signature: Signature, shingles: Vec<u64>) -> Result<Self> {
         if shingles.is_sorted() {
-            return Ok(Self { signature, shingles });
+            return Ok(Self { signature, shingles, details: None });
         }
         Err(Error::invalid("hashes of shingles must be in ascending order"))
     }
@@ -49,6 +51,20 @@ impl Original {
     /// [`Original::from_shingle_hashes`].
     pub fn shingle_hashes(&self) -> &[u64] {
         &self.shingles
+    }
+
+    /// The document with what can set it apart from a similar one ([`Sketcher::details`]).
+    ///
+    /// [`Sketcher::details`]: crate::Sketcher::details
+    #[must_use]
+    pub fn with_details(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// What can set the document apart, if it was given.
+    pub fn details(&self) -> Option<&Details> {
+        self.details.as_deref()
     }
 
     /// The exact Jaccard similarity of two documents made with the same parameters.

@@ -166,6 +166,11 @@ impl Units {
         Some(self.hash.hash_bytes(self.rules.blanks(&letters).as_bytes()))
     }
 
+    /// How letters are normalised.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
+    }
+
     /// The hash of a space as a unit of characters.
     pub(crate) fn blank(&self) -> u64 {
         self.ascii[usize::from(b' ')]

@@ -38,7 +38,8 @@ impl Cache {
     }
 
     pub(super) fn put(&mut self, rank: u64, document: Arc<Original>) {
-        let bytes = size_of_val(document.shingle_hashes()) + DOCUMENT_BYTES;
+        let runs = document.details().map_or(0, |details| size_of_val(details.runs()));
+        let bytes = size_of_val(document.shingle_hashes()) + runs + DOCUMENT_BYTES;
         if self.bytes + bytes > BYTES_MAX {
             self.documents.clear();
             self.bytes = 0;

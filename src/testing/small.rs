@@ -56,6 +56,9 @@ table! {
     connect {
         PRUNE_MIN: usize = 4;
     }
+    counts {
+        CELLS_MAX: usize = 1 << 13;
+    }
     cover {
         DOCS_TOGETHER: u32 = 3;
         KEYS_MIN: u64 = 1;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use nearkin::Keep;
+use nearkin::{Guard, Keep};
 
 use nearkin_kit::args::lines::ExactGiven;
 use nearkin_kit::args::params::Given;
 use nearkin_kit::args::rows::RowsGiven;
-use nearkin_kit::args::values::{keep, similarity};
+use nearkin_kit::args::values::{guard, keep, similarity};
 
 /// Copy JSON lines or table rows, without near-duplicates of each other or of documents in an index
 ///
@@ -64,11 +64,29 @@ pub(crate) struct Dedup {
     #[arg(long, value_name = "C", value_parser = similarity)]
     pub(crate) contained: Option<f64>,
 
-    /// Decide by the documents themselves, not by estimates: only documents that are similar by
-    /// their shingles are dropped
+    /// Decide by the estimate alone; without it, what the estimate finds is confirmed by all
+    /// shingles before it is dropped
+    #[arg(long, conflicts_with = "exact")]
+    pub(crate) estimate: bool,
+
+    /// What a line may differ in without being dropped: only `numbers`; what is `rare`, too (words
+    /// that few lines have); `none`: what is similar is dropped [default: rare]
     ///
-    /// Searches down to three standard errors below the threshold, so that hardly any duplicate is
-    /// missed. Takes 8 bytes of disk per shingle while it runs. Texts with the same shingles are
+    /// Similar lines are often forms filled in: invoices, letters, files under one licence. A line
+    /// is kept if it and its duplicate differ in nothing but numbers, or if both have rare words
+    /// for themselves alone.
+    #[arg(long, value_name = "WHAT", value_parser = guard())]
+    pub(crate) guard: Option<Guard>,
+
+    /// File for the lines that --guard kept, with what sets each apart from the line it is similar
+    /// to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) apart: Option<PathBuf>,
+
+    /// Miss hardly any duplicate: candidates are searched down to three standard errors below the
+    /// threshold
+    ///
+    /// All shingles decide, as without it. Texts with the same shingles are
     /// equal: words:N does not see punctuation (C++ and C#, -5 and 5), but tokens:N, chars:N and
     /// --for code do.
     #[arg(long)]

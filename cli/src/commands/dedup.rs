@@ -1,8 +1,8 @@
 //! `nearkin dedup`: copies JSON lines or rows without near-duplicates. See docs/guide/DEDUP.md.
 //!
-//! A run has three passes: read (stores the signature of every line in a ledger), decide (visits
-//! the documents in order of preference, and keeps or drops each), and write (copies the kept
-//! lines). Each pass continues after an interruption, except writing a table or Parquet, which
+//! A run has four passes: read (stores the signature of every line in a ledger), decide (visits
+//! the documents in order of preference, and keeps or drops each), judge (looks once more at what
+//! was dropped), and write (copies the kept lines). Each pass continues after an interruption, except writing a table or Parquet, which
 //! starts over. This module is the sequence of a run; the submodules implement the passes.
 //!
 //! Files that a line walks through, by calls; `*` marks a return to an earlier one:
@@ -13,16 +13,20 @@
 
 #![expect(clippy::disallowed_types, reason = "reads what was written, never the index's files")]
 
+mod apart;
 mod counts;
 mod decide;
 mod exactly;
 mod format;
+mod judge;
 mod ledger;
 mod order;
+mod outcomes;
 mod overwrite;
 mod packed;
 mod read;
 mod request;
+mod verdicts;
 mod work;
 mod write;
 mod write_rows;
@@ -66,7 +70,11 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
     overwrite::mark_as_pair(&request.out, &request.dropped)?;
     packed::publish(&request.dropped)?;
     packed::publish(&request.out)?;
+    if let Some(apart) = &request.args.apart {
+        packed::publish(apart)?;
+    }
     let counts = work.finish()?;
+    note_apart(&counts);
     repetitive::advise(counts.repetitive, &request.params);
     if counts.unread > 0 {
         output::note(format!(
@@ -82,6 +90,19 @@ pub(crate) fn run(args: &Dedup, output: &mut Output) -> Result<Ended, Failure> {
         report(&counts, &request, output)?;
     }
     Ok(skips::ended(counts.unreadable(), args.lenient))
+}
+
+/// Says what the guard kept.
+fn note_apart(counts: &DedupCounts) {
+    let apart = counts.apart_in_numbers + counts.apart_in_rare;
+    if apart > 0 {
+        let what = if apart == 1 { "line differs" } else { "lines differ" };
+        output::note(format!(
+            "{} {what} from a kept one only in numbers or in rare words: kept; --guard none drops \
+             them, --apart FILE lists them",
+            grouped(apart)
+        ));
+    }
 }
 
 /// Copies the finished output to stdout; nothing else is printed there.
@@ -120,6 +141,9 @@ fn passes(request: &Request<'_>, work: &mut Work) -> Result<(), Failure> {
     if work.state.stage == Stage::Decide {
         decide::run(request, work)?;
     }
+    if work.state.stage == Stage::Judge {
+        judge::run(request, work)?;
+    }
     if work.state.stage == Stage::Write {
         match request.format {
             OutputFormat::Lines => write::run(request, work)?,
@@ -137,6 +161,7 @@ fn reached(work: &Work) -> String {
     let doing = match work.state.stage {
         Stage::Read => format!("{read} read"),
         Stage::Decide => format!("all {read} read, {done} decided on"),
+        Stage::Judge => format!("all {read} decided on"),
         Stage::Write | Stage::Publish => format!("all {read} decided on, {done} written"),
     };
     format!("before that: {doing}; all progress is stored")
@@ -148,6 +173,8 @@ struct SummaryObject<'a> {
     kept: u64,
     dropped: u64,
     dropped_for_index: u64,
+    /// Among those kept: lines that differ from a kept one only in numbers, or in what is rare.
+    kept_apart: u64,
     blank: u64,
     skipped: u64,
     repetitive: u64,
@@ -169,6 +196,7 @@ fn report(counts: &DedupCounts, request: &Request<'_>, output: &mut Output) -> R
             kept,
             dropped,
             dropped_for_index,
+            kept_apart: counts.apart_in_numbers + counts.apart_in_rare,
             blank: counts.blank,
             skipped,
             repetitive: counts.repetitive,

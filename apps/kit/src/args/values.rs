@@ -1,10 +1,12 @@
 //! Parsers for option values that several commands share.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::str::FromStr as _;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use encoding_rs::Encoding;
-use nearkin::Keep;
+
+use nearkin::{Guard, Keep};
 
 use nearkin_input::formats::decode;
 
@@ -118,6 +120,11 @@ pub fn keep() -> impl TypedValueParser<Value = Keep> {
         "longest" => Keep::Longest,
         _ => Keep::First,
     })
+}
+
+/// Parses what a document may differ in without being dropped.
+pub fn guard() -> impl TypedValueParser<Value = Guard> {
+    PossibleValuesParser::new(["none", "numbers", "rare"]).try_map(|name| Guard::from_str(&name))
 }
 
 /// Which file of a group of copies stays.

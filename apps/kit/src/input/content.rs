@@ -11,7 +11,7 @@ use bytes::Bytes;
 use nearkin::passages::{PassageCutter, Prepared};
 use nearkin::{Error, ErrorKind, Original, Signature, Sketcher, Variety};
 
-use super::doubts;
+use super::{doubts, stored};
 use crate::output;
 use nearkin_input::fields::{Content, Fields};
 use nearkin_input::formats;
@@ -66,6 +66,11 @@ impl Reading {
         Self { sketcher, fields, first_fault: Arc::default(), replaced: Arc::default() }
     }
 
+    /// What makes signatures.
+    pub fn sketcher(&self) -> &Sketcher {
+        &self.sketcher
+    }
+
     /// The first malformed line. With several files: the one with the lowest line number.
     pub(crate) fn first_fault(&self) -> Option<MalformedLine> {
         self.first_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -101,15 +106,19 @@ impl Reading {
 
     /// Sketches a document; for a text, also returns how varied its shingles are.
     pub fn sketch_varied(&self, raw: Raw) -> Result<(Sketched, Option<Variety>), Skipped> {
-        let read = |content: &Content| match content {
+        let (name, (signature, variety)) = self.named(raw, |content| self.varied(content))?;
+        Ok((Sketched { name, signature }, variety))
+    }
+
+    /// The signature of a content; for a text, also how varied its shingles are.
+    fn varied(&self, content: &Content) -> Result<(Signature, Option<Variety>), Reason> {
+        match content {
             Content::Text(text) => match self.sketcher.text_with_variety(text) {
                 Ok((signature, variety)) => Ok((signature, Some(variety))),
                 Err(error) => Err(reason_of(&error)),
             },
             _ => Ok((self.signature(content)?, None)),
-        };
-        let (name, (signature, variety)) = self.named(raw, read)?;
-        Ok((Sketched { name, signature }, variety))
+        }
     }
 
     /// Sketches a document. If its content is a text, also calls `look` with the text, and returns
@@ -128,6 +137,17 @@ impl Reading {
         };
         let (name, (signature, looks)) = self.named(raw, read)?;
         Ok((Sketched { name, signature }, looks))
+    }
+
+    /// Like [`Reading::sketch_varied`]; also returns the content as bytes, from which
+    /// [`stored::original`] makes the document again.
+    pub fn sketch_and_pack(
+        &self,
+        raw: Raw,
+    ) -> Result<(Sketched, Option<Variety>, Vec<u8>), Skipped> {
+        let read = |content: &Content| Ok((self.varied(content)?, stored::pack(content)));
+        let (name, ((signature, variety), bytes)) = self.named(raw, read)?;
+        Ok((Sketched { name, signature }, variety, bytes))
     }
 
     /// A document's name, and its content in the form for exact comparison.

@@ -12,5 +12,6 @@ pub mod pipeline;
 pub mod repetitive;
 pub mod shards;
 pub mod skips;
+pub mod stored;
 pub mod table_file;
 pub mod window;

@@ -12,6 +12,11 @@ pub(super) struct DedupCounts {
     pub(super) kept: u64,
     /// Lines dropped because a kept line is similar.
     pub(super) dropped: u64,
+    /// Lines kept although a kept line is similar: they differ in numbers, or in what is rare.
+    #[serde(default)]
+    pub(super) apart_in_numbers: u64,
+    #[serde(default)]
+    pub(super) apart_in_rare: u64,
     /// Lines dropped because a document of the index is similar.
     pub(super) dropped_for_index: u64,
     /// Lines kept because they have nothing to compare; they also count as kept.

@@ -11,9 +11,11 @@ use nearkin::{Dedup, LookedUp, Signature};
 use rayon::prelude::*;
 
 use super::exactly;
-use super::ledger::{Entry, Kind, Verdict, Verdicts};
+use super::exactly::Documents;
+use super::ledger::{Entry, Kind};
 use super::order::{self, CHUNK, DecidedRanks, Order};
-use super::request::Request;
+use super::request::{Deciding, Request};
+use super::verdicts::{Pass, Verdict, Verdicts};
 use super::work::{Stage, Work};
 use nearkin_kit::failure::Failure;
 use nearkin_kit::interrupt;
@@ -27,7 +29,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let lines = work.ledger.count;
     let order = Order::new(request.args.keep, work)?;
     let ranks = order.ranks(lines);
-    let verdicts = Verdicts::open(&work.folder, lines);
+    let verdicts = Verdicts::open(&work.folder, Pass::Decided, lines);
     let mut verdicts = verdicts.map_err(|error| work.failed(&error))?;
     let progress = Progress::start("deciding", Unit::Documents, Some(ranks));
     let kept = Arc::clone(&work.kept);
@@ -36,10 +38,9 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     dedup.go_back(work.state.done)?;
     while work.state.done < ranks {
         let begin = work.state.done;
-        let decided = if request.args.exact {
-            exactly::decide(&mut dedup, work, &order, (begin, ranks))?
-        } else {
-            decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK)))?
+        let decided = match request.deciding {
+            Deciding::Exact => exactly::decide(&mut dedup, work, &order, (begin, ranks))?,
+            by => decide(&mut dedup, work, &order, (begin, ranks.min(begin + CHUNK), by))?,
         };
         let end = begin + decided.numbers.len() as u64;
         let DecidedRanks { numbers, verdicts: decided } = decided;
@@ -56,14 +57,14 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
         progress.reached(end);
         interrupt::check()?;
     }
-    work.enter(Stage::Write)
+    work.enter(Stage::Judge)
 }
 
 fn decide(
     dedup: &mut Dedup<'_>,
     work: &Work,
     order: &Order,
-    (begin, end): (u64, u64),
+    (begin, end, by): (u64, u64, Deciding),
 ) -> Result<DecidedRanks, Failure> {
     let numbers: Vec<u64> = (begin..end).map(|rank| order.line(rank)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
@@ -74,12 +75,23 @@ fn decide(
             ranks.push(rank);
         }
     }
+    let look_up = |some: &[Signature]| match by {
+        Deciding::Confirmed => dedup.look_up_candidates(some),
+        _ => dedup.look_up(some),
+    };
     let found: nearkin::Result<Vec<Vec<LookedUp>>> =
-        signatures.par_chunks(BATCH_SIGNATURES).map(|some| dedup.look_up(some)).collect();
+        signatures.par_chunks(BATCH_SIGNATURES).map(look_up).collect();
+    let found = found?.concat();
+    let decided = if by == Deciding::Confirmed {
+        let sketcher = work.kept.sketcher();
+        let fetch =
+            &mut |rank| Documents::new(&work.ledger, &sketcher).original(order.line(rank)).map(Some);
+        dedup.decide_confirmed(&ranks, &signatures, &found, fetch)?
+    } else {
+        dedup.decide(&ranks, &signatures, &found)?
+    };
     let mut verdicts = vec![Verdict::None; numbers.len()];
-    for (rank, duplicate) in
-        ranks.iter().zip(dedup.decide(&ranks, &signatures, &found?.concat())?)
-    {
+    for (rank, duplicate) in ranks.iter().zip(decided) {
         let at = usize::try_from(rank - begin).unwrap_or(usize::MAX);
         verdicts[at] = order::verdict(order, duplicate);
     }

@@ -1,18 +1,67 @@
-//! The second pass with `--exact`: compares documents by their shingles, which the first pass has
-//! stored in the ledger.
+//! Documents made again from the content that the first pass stored, and the second pass with
+//! `--exact`.
 //!
 //! The library decides; this module passes the documents to it.
 
-use nearkin::{Dedup, Error, Original, Signature};
+use nearkin::{Dedup, Details, Error, Original, Sketcher};
 
-use super::ledger::{Entry, Kind, Ledger, Verdict};
+use super::ledger::{Entry, Kind, Ledger};
 use super::order::{self, CHUNK, DecidedRanks, Order};
+use super::verdicts::Verdict;
 use super::work::Work;
 use nearkin_kit::failure::Failure;
+use nearkin_kit::input::stored;
+use rayon::prelude::*;
 
 /// Number of shingles at which no further document is added to those that are decided together.
 /// Bounds the memory.
 const SHINGLES_MAX: u64 = 4 << 20;
+
+/// Makes documents again from their content.
+#[derive(Clone, Copy)]
+pub(super) struct Documents<'a> {
+    ledger: &'a Ledger,
+    sketcher: &'a Sketcher,
+}
+
+impl<'a> Documents<'a> {
+    pub(super) fn new(ledger: &'a Ledger, sketcher: &'a Sketcher) -> Self {
+        Self { ledger, sketcher }
+    }
+
+    pub(super) fn sketcher(self) -> &'a Sketcher {
+        self.sketcher
+    }
+
+    /// The document of a line.
+    pub(super) fn original(self, number: u64) -> nearkin::Result<Original> {
+        self.of_entry(&self.ledger.head(number).map_err(Error::other)?)
+    }
+
+    pub(super) fn of_entry(self, entry: &Entry) -> nearkin::Result<Original> {
+        let content = self.ledger.content(entry).map_err(Error::other)?;
+        stored::original(self.sketcher, &content)
+    }
+
+    /// What can set the document of a line apart; `None` for a set.
+    pub(super) fn details(self, number: u64) -> nearkin::Result<Option<Details>> {
+        let entry = self.ledger.head(number).map_err(Error::other)?;
+        let content = self.ledger.content(&entry).map_err(Error::other)?;
+        Ok(stored::text(&content).map(|text| self.sketcher.details(text)))
+    }
+
+    /// The document of a line, with what can set it apart if it is a text.
+    pub(super) fn detailed(self, number: u64) -> nearkin::Result<Original> {
+        let entry = self.ledger.head(number).map_err(Error::other)?;
+        let content = self.ledger.content(&entry).map_err(Error::other)?;
+        let original = stored::original(self.sketcher, &content)?;
+        let details = stored::text(&content).map(|text| self.sketcher.details(text));
+        Ok(match details {
+            Some(details) => original.with_details(details),
+            None => original,
+        })
+    }
+}
 
 /// Decides the next documents in order of rank: up to `CHUNK` documents, or fewer if they reach
 /// `SHINGLES_MAX` shingles before. Returns the numbers of their lines, and the verdicts.
@@ -24,7 +73,6 @@ pub(super) fn decide(
 ) -> Result<DecidedRanks, Failure> {
     let mut numbers: Vec<u64> = (begin..end.min(begin + CHUNK)).map(|r| order.line(r)).collect();
     let entries = work.ledger.entries(&numbers).map_err(|error| work.failed(&error))?;
-    let mut documents = Vec::with_capacity(entries.len());
     let (mut places, mut shingles, mut count) = (Vec::new(), 0, 0);
     for (at, entry) in entries.iter().enumerate() {
         if shingles >= SHINGLES_MAX {
@@ -32,34 +80,19 @@ pub(super) fn decide(
         }
         count = at + 1;
         if entry.kind == Kind::Document {
-            let document = original(work, entry)?;
             shingles += u64::from(entry.shingles);
             places.push(at);
-            documents.push((begin + at as u64, document));
         }
     }
     numbers.truncate(count);
+    let sketcher = work.kept.sketcher();
+    let documents = Documents::new(&work.ledger, &sketcher);
+    let ranked = |at: &usize| Ok((begin + *at as u64, documents.of_entry(&entries[*at])?));
+    let ranked: nearkin::Result<Vec<_>> = places.par_iter().map(ranked).collect();
     let mut verdicts = vec![Verdict::None; count];
-    let fetch = &mut |rank: u64| {
-        let entry = work.ledger.entries(&[order.line(rank)]).map_err(Error::other)?;
-        entry.first().map(|entry| original_of(&work.ledger, work.kept.params(), entry)).transpose()
-    };
-    for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(documents, fetch)?) {
+    let fetch = &mut |rank: u64| documents.original(order.line(rank)).map(Some);
+    for (at, duplicate) in places.into_iter().zip(dedup.decide_exactly(ranked?, fetch)?) {
         verdicts[at] = order::verdict(order, duplicate);
     }
     Ok(DecidedRanks { numbers, verdicts })
-}
-
-fn original(work: &Work, entry: &Entry) -> Result<Original, Failure> {
-    Ok(original_of(&work.ledger, work.kept.params(), entry)?)
-}
-
-fn original_of(
-    ledger: &Ledger,
-    params: &nearkin::Params,
-    entry: &Entry,
-) -> nearkin::Result<Original> {
-    let shingles = ledger.shingles(entry).map_err(Error::other)?;
-    let signature = Signature::from_bytes(params, &entry.signature, entry.shingles)?;
-    Original::from_shingle_hashes(signature, shingles)
 }

@@ -7,13 +7,13 @@
 #![expect(clippy::disallowed_types, reason = "writes the work folder of a run, never an index")]
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use nearkin_kit::scratch;
 
 /// Size of an entry without its signature.
-const HEAD_BYTES: usize = 40;
+const HEAD_BYTES: usize = 44;
 /// A flag bit in the field that stores the kind of a line: the text has few distinct shingles.
 const REPETITIVE: u32 = 1 << 8;
 
@@ -44,6 +44,8 @@ pub(super) struct Entry {
     pub(super) file: u32,
     pub(super) line: u64,
     pub(super) shingles: u32,
+    /// Number of bytes of the content; 0 if it is not stored.
+    pub(super) content_bytes: u32,
     /// Number of rows (with `--exact` of shingles) that are shared with the similar document in the
     /// archive (the index given by `--index`).
     pub(super) equal_rows: u32,
@@ -64,11 +66,11 @@ pub(super) struct Text {
 }
 
 /// Reads a little-endian number of an entry.
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
@@ -85,7 +87,8 @@ impl Entry {
         out.extend_from_slice(&self.file.to_le_bytes());
         out.extend_from_slice(&self.line.to_le_bytes());
         out.extend_from_slice(&self.key.begin.to_le_bytes());
-        for number in [self.key.bytes, self.other.bytes, self.shingles, self.equal_rows] {
+        let numbers = [self.key.bytes, self.other.bytes, self.shingles, self.equal_rows];
+        for number in numbers.into_iter().chain([self.content_bytes]) {
             out.extend_from_slice(&number.to_le_bytes());
         }
         let end = out.len() + signature_bytes;
@@ -116,6 +119,7 @@ impl Entry {
             line: u64_at(bytes, 8),
             shingles: u32_at(bytes, 32),
             equal_rows: u32_at(bytes, 36),
+            content_bytes: u32_at(bytes, 40),
             key,
             other: Text { begin, bytes: u32_at(bytes, 28) },
             signature: Vec::new(),
@@ -152,22 +156,21 @@ impl Ledger {
         Ok(Some(Self { entries, texts, signature_bytes, count, texts_bytes, buffer }))
     }
 
-    /// Appends an entry, and sets the places of its texts. The shingle hashes, if given, are stored
-    /// after the texts; the entry holds their number.
+    /// Appends an entry, and sets the places of its texts. The content, if given, is stored after
+    /// the texts.
     pub(super) fn push(
         &mut self,
         mut entry: Entry,
         (key, other): (&[u8], &[u8]),
-        shingles: &[u64],
+        content: &[u8],
     ) -> io::Result<()> {
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX);
         entry.key = Text { begin: self.texts_bytes, bytes: length(key) };
         entry.other = Text { begin: 0, bytes: length(other) };
-        self.texts.write_all(key)?;
-        self.texts.write_all(other)?;
-        self.texts_bytes += (key.len() + other.len() + size_of_val(shingles)) as u64;
-        for hash in shingles {
-            self.texts.write_all(&hash.to_le_bytes())?;
+        entry.content_bytes = length(content);
+        for text in [key, other, content] {
+            self.texts.write_all(text)?;
+            self.texts_bytes += text.len() as u64;
         }
         self.buffer.clear();
         entry.encode(&mut self.buffer, self.signature_bytes);
@@ -205,14 +208,14 @@ impl Ledger {
     }
 
     /// Reads an entry without its signature.
-    fn head(&self, number: u64) -> io::Result<Entry> {
+    pub(super) fn head(&self, number: u64) -> io::Result<Entry> {
         let bytes = (HEAD_BYTES + self.signature_bytes) as u64;
         let head = read_at(self.entries.get_ref(), number * bytes, HEAD_BYTES)?;
         Entry::decode_head(&head).ok_or_else(damaged)
     }
 
     /// Reads several entries, beginning with number `first`, without their signatures.
-    fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
+    pub(super) fn heads(&self, first: u64) -> io::Result<Vec<Entry>> {
         let bytes = HEAD_BYTES + self.signature_bytes;
         let count = usize::try_from(self.count.saturating_sub(first).min(AHEAD)).unwrap_or(0);
         let block = read_at(self.entries.get_ref(), first * bytes as u64, count * bytes)?;
@@ -220,20 +223,19 @@ impl Ledger {
         heads.map(|head| head.ok_or_else(damaged)).collect()
     }
 
-    /// The shingle hashes stored with a document.
-    pub(super) fn shingles(&self, entry: &Entry) -> io::Result<Vec<u64>> {
+    /// The content stored with a document.
+    pub(super) fn content(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         let begin = entry.other.begin + u64::from(entry.other.bytes);
-        let bytes = read_at(self.texts.get_ref(), begin, entry.shingles as usize * 8)?;
-        Ok(bytes.chunks_exact(8).map(|bytes| u64_at(bytes, 0)).collect())
+        read_at(self.texts.get_ref(), begin, entry.content_bytes as usize)
     }
 
     /// Reads a text.
-    fn text(&self, text: Text) -> io::Result<Vec<u8>> {
+    pub(super) fn text(&self, text: Text) -> io::Result<Vec<u8>> {
         read_at(self.texts.get_ref(), text.begin, text.bytes as usize)
     }
 }
 
-fn damaged() -> io::Error {
+pub(super) fn damaged() -> io::Error {
     io::Error::other("an entry is damaged")
 }
 
@@ -261,7 +263,7 @@ fn open_cut(path: &Path, bytes: u64) -> io::Result<Option<File>> {
 }
 
 /// May move the file position, which is harmless: nothing is appended while entries are read.
-fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let mut block = vec![0; bytes];
     if bytes == 0 {
         return Ok(block);
@@ -276,189 +278,6 @@ fn read_at(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
         file.read_exact(&mut block)?;
     }
     Ok(block)
-}
-
-/// The decision on a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Not a document, or not decided yet.
-    None,
-    Kept,
-    /// Dropped as a duplicate of the kept document whose ledger entry has the number `of`. `equal`
-    /// is the number of equal rows or, with `--exact`, of common shingles.
-    Dropped {
-        of: u64,
-        equal: u32,
-    },
-}
-
-/// Size of a stored verdict.
-pub(super) const VERDICT_BYTES: u64 = 16;
-
-impl Verdict {
-    fn encode(self) -> [u8; 16] {
-        let (kind, equal, of) = match self {
-            Self::None => (0, 0, 0),
-            Self::Kept => (1, 0, 0),
-            Self::Dropped { of, equal } => (2_u64, equal, of),
-        };
-        (u128::from(of) << 64 | u128::from(u64::from(equal) << 32 | kind)).to_le_bytes()
-    }
-
-    fn decode(bytes: [u8; 16]) -> Self {
-        match u32_at(&bytes, 0) {
-            1 => Self::Kept,
-            2 => Self::Dropped { of: u64_at(&bytes, 8), equal: u32_at(&bytes, 4) },
-            _ => Self::None,
-        }
-    }
-}
-
-/// The verdicts on all lines, in the order of the lines.
-pub(super) struct Verdicts {
-    file: File,
-}
-
-impl Verdicts {
-    /// Opens or creates the file in a folder, for this many lines.
-    pub(super) fn open(folder: &Path, lines: u64) -> io::Result<Self> {
-        let file = scratch::open_or_create(&folder.join("verdicts"))?;
-        file.set_len(lines * VERDICT_BYTES)?;
-        Ok(Self { file })
-    }
-
-    pub(super) fn write(&mut self, numbers: &[u64], verdicts: &[Verdict]) -> io::Result<()> {
-        let mut written = 0;
-        for run in runs(numbers) {
-            let mut block: Vec<_> =
-                verdicts[written..written + run.len()].iter().map(|one| one.encode()).collect();
-            if run.len() > 1 && run[0] > run[1] {
-                block.reverse();
-            }
-            let first = run.iter().min().copied().unwrap_or(0);
-            self.file.seek(SeekFrom::Start(first * VERDICT_BYTES))?;
-            self.file.write_all(block.as_flattened())?;
-            written += run.len();
-        }
-        Ok(())
-    }
-
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    /// Returns a reader of all verdicts from `number` on.
-    fn read_from(mut self, number: u64) -> io::Result<BufReader<File>> {
-        self.file.seek(SeekFrom::Start(number * VERDICT_BYTES))?;
-        Ok(BufReader::with_capacity(256 << 10, self.file))
-    }
-}
-
-/// What becomes of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LineOutcome {
-    Kept,
-    Dropped(Dropped),
-    /// The line could not be compared.
-    Skipped {
-        file: u32,
-        line: u64,
-        kind: Vec<u8>,
-        reason: Vec<u8>,
-    },
-}
-
-/// A duplicate, and the document that it duplicates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dropped {
-    /// Number of the input file, counted from 0; `line` counts from 1.
-    pub(super) file: u32,
-    pub(super) line: u64,
-    pub(super) key: Vec<u8>,
-    pub(super) shingles: u32,
-    pub(super) repetitive: bool,
-    /// The number of equal rows or, with `--exact`, of shared shingles.
-    pub(super) equal: u32,
-    pub(super) of_key: Vec<u8>,
-    /// The other line; `None` if the document is in the archive.
-    pub(super) of: Option<OfLine>,
-}
-
-/// The line of a kept document that another line duplicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OfLine {
-    pub(super) file: u32,
-    pub(super) line: u64,
-    pub(super) shingles: u32,
-}
-
-/// Reads what becomes of each line, in the order of the lines.
-pub(super) struct Outcomes {
-    verdicts: BufReader<File>,
-    /// Number of the next line.
-    number: u64,
-    /// The entries that were read ahead, and the number of the first of them.
-    ahead: (u64, std::vec::IntoIter<Entry>),
-}
-
-impl Outcomes {
-    /// Opens the verdicts beside the ledger in `folder`, at line `number`. Nothing is appended to
-    /// the ledger from now on.
-    pub(super) fn open(folder: &Path, ledger: &mut Ledger, number: u64) -> io::Result<Self> {
-        ledger.flush()?;
-        let verdicts = Verdicts::open(folder, ledger.count)?.read_from(number)?;
-        Ok(Self { verdicts, number, ahead: (number, Vec::new().into_iter()) })
-    }
-
-    /// What becomes of the next line.
-    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<LineOutcome> {
-        let mut bytes = [0; 16];
-        self.verdicts.read_exact(&mut bytes)?;
-        let (number, verdict) = (self.number, Verdict::decode(bytes));
-        self.number += 1;
-        if verdict == Verdict::Kept {
-            return Ok(LineOutcome::Kept);
-        }
-        let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
-            self.head(ledger, number)?;
-        if kind == Kind::Blank {
-            return Ok(LineOutcome::Kept);
-        }
-        let (key, other) = (ledger.text(key)?, ledger.text(other)?);
-        if kind == Kind::Skipped {
-            return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
-        }
-        let (equal, of_key, of) = match verdict {
-            Verdict::Dropped { of, equal } => {
-                let of = ledger.head(of)?;
-                let of_line = OfLine { file: of.file, line: of.line, shingles: of.shingles };
-                (equal, ledger.text(of.key)?, Some(of_line))
-            }
-            _ => (equal_rows, other, None),
-        };
-        Ok(LineOutcome::Dropped(Dropped {
-            file,
-            line,
-            key,
-            shingles,
-            repetitive,
-            equal,
-            of_key,
-            of,
-        }))
-    }
-
-    /// Reads an entry without its signature, and reads several entries ahead.
-    fn head(&mut self, ledger: &Ledger, number: u64) -> io::Result<Entry> {
-        let (first, ahead) = &self.ahead;
-        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
-        let mut between = between.unwrap_or(usize::MAX);
-        if between >= ahead.len() {
-            (self.ahead, between) = ((number, ledger.heads(number)?.into_iter()), 0);
-        }
-        self.ahead.0 = number + 1;
-        self.ahead.1.nth(between).ok_or_else(damaged)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 
 use nearkin::{Duplicate, Evidence, Keep};
 
-use super::ledger::{Kind, Verdict};
+use super::ledger::Kind;
+use super::verdicts::Verdict;
 use super::work::Work;
 use nearkin_kit::failure::Failure;
 
@@ -61,6 +62,18 @@ impl Order {
         match self {
             Self::First | Self::Newest(_) => lines,
             Self::Longest(order) => order.len() as u64,
+        }
+    }
+
+    /// The rank of a document with this many shingles.
+    pub(super) fn rank(&self, line: u64, shingles: u32) -> u64 {
+        match self {
+            Self::First => line,
+            Self::Newest(lines) => lines - 1 - line,
+            Self::Longest(order) => {
+                let place = order.binary_search(&(u64::from(u32::MAX - shingles) << 32 | line));
+                place.map_or(u64::MAX, |at| at as u64)
+            }
         }
     }
 

@@ -35,6 +35,9 @@ pub(super) fn check(request: &Request<'_>) -> Result<(), Failure> {
     if args.force {
         return Ok(());
     }
+    if let Some(apart) = args.apart.as_ref().filter(|apart| has_content(apart)) {
+        return Err(exists(apart));
+    }
     if !is_own_dropped {
         return Err(exists(dropped));
     }

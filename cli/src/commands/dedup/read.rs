@@ -9,7 +9,7 @@ use nearkin::{Signature, Variety};
 
 use super::ledger::{Entry, Kind, Text};
 use super::order;
-use super::request::Request;
+use super::request::{Deciding, Request};
 use super::work::{Stage, Work};
 use nearkin_input::guess::Spelling;
 use nearkin_input::raw::STDIN;
@@ -22,6 +22,7 @@ use nearkin_kit::input::pipeline;
 use nearkin_kit::input::pipeline::Pace;
 use nearkin_kit::input::repetitive::Repetitive;
 use nearkin_kit::input::skips;
+use nearkin_kit::input::stored;
 use nearkin_kit::input::skips::{LineCounts, Skips};
 use nearkin_kit::interrupt;
 use nearkin_kit::output::progress::Progress;
@@ -39,8 +40,8 @@ struct ReadDocument {
     origin: Origin,
     key: Vec<u8>,
     signature: Signature,
-    /// With `--exact`: the hashes of its shingles.
-    shingles: Vec<u64>,
+    /// Its content, unless the estimate decides alone.
+    content: Vec<u8>,
     /// The key of the most similar document in the archive, and the number of equal rows (with
     /// `--exact` of shared shingles); `None` if no document there is similar enough.
     like: Option<(Vec<u8>, u32)>,
@@ -122,36 +123,29 @@ fn read(
     raw: Raw,
 ) -> nearkin::Result<Result<ReadLine, Skipped>> {
     let origin = raw.origin.clone();
-    let read = if request.args.exact {
-        reading.original(raw).map(|(key, original)| {
-            let found = match &request.archive {
-                Some(archive) => archive.find_exactly(&original),
-                None => Ok((None, 0)),
-            };
-            let signature = original.signature().clone();
-            (key, signature, original.shingle_hashes().to_vec(), None, found)
-        })
-    } else {
-        reading.sketch_varied(raw).map(|(Sketched { name, signature }, variety)| {
-            let found = match &request.archive {
-                Some(archive) => archive.find(&signature),
-                None => Ok((None, 0)),
-            };
-            (name, signature, Vec::new(), variety, found)
-        })
+    let read = match request.deciding {
+        Deciding::Estimate => reading.sketch_varied(raw).map(|(one, variety)| (one, variety, Vec::new())),
+        Deciding::Confirmed | Deciding::Exact => reading.sketch_and_pack(raw),
     };
-    let (key, signature, shingles, variety, found) = match read {
+    let (Sketched { name: key, signature }, variety, content) = match read {
         Ok(read) => read,
         Err(skipped) if skipped.reason == Reason::Empty && request.keeps_blank() => {
             return Ok(Ok(ReadLine::Blank(origin)));
         }
         Err(skipped) => return Ok(Err(skipped)),
     };
-    let (duplicate, unread) = found?;
+    let (duplicate, unread) = match &request.archive {
+        None => (None, 0),
+        Some(archive) if request.deciding == Deciding::Exact => {
+            archive.find_exactly(&stored::original(reading.sketcher(), &content)?)?
+        }
+        Some(archive) => archive.find(&signature)?,
+    };
+    let variety = variety.filter(|_| request.deciding != Deciding::Exact);
     let like = duplicate.map(|one| (one.of.into_vec(), order::equal(one.evidence)));
     let threshold = request.params.threshold();
     let repetitive = variety.filter(|variety: &Variety| variety.is_too_small(threshold));
-    let read = ReadDocument { origin, key, signature, shingles, like, unread, repetitive };
+    let read = ReadDocument { origin, key, signature, content, like, unread, repetitive };
     Ok(Ok(ReadLine::Document(Box::new(read))))
 }
 
@@ -189,7 +183,7 @@ fn append(
 }
 
 fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
-    let ReadDocument { origin, key, signature, shingles, like, unread, repetitive } = document;
+    let ReadDocument { origin, key, signature, content, like, unread, repetitive } = document;
     work.state.counts.unread += u64::from(unread);
     work.state.counts.repetitive += u64::from(repetitive.is_some());
     let (kind, other, equal_rows) = match like {
@@ -204,7 +198,7 @@ fn push(work: &mut Work, document: ReadDocument) -> io::Result<()> {
         signature: signature.as_bytes().to_vec(),
         ..entry(kind, place(&origin))
     };
-    work.ledger.push(entry, (&key, &other), &shingles)
+    work.ledger.push(entry, (&key, &other), &content)
 }
 
 /// The number of an entry's input file, and the line number.
@@ -221,6 +215,7 @@ fn entry(kind: Kind, (file, line): (u32, u64)) -> Entry {
         file,
         line,
         shingles: 0,
+        content_bytes: 0,
         equal_rows: 0,
         key,
         other,

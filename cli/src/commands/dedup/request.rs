@@ -4,11 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use nearkin::{
-    Against, Alike, Dedup as Decider, Duplicate, Key, Original, Params, Reader, Scheme, Shingles,
+    Against, Alike, Dedup as Decider, Duplicate, Guard, Key, Original, Params, Reader, Scheme, Shingles,
     Signature, Verified,
 };
 
 use super::format::{self, OutputFormat};
+use super::outcomes::Equal;
+use super::verdicts::Pass;
+use serde::{Deserialize, Serialize};
+
 use crate::args::Dedup;
 use nearkin_input::fields::Fields;
 use nearkin_input::files;
@@ -21,6 +25,36 @@ use nearkin_kit::input::opened;
 use nearkin_kit::input::originals::Originals;
 use nearkin_kit::input::shards;
 use nearkin_kit::scratch::Scratch;
+
+/// By what documents are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Deciding {
+    /// By the estimate.
+    Estimate,
+    /// By the shingles of what the estimate finds.
+    Confirmed,
+    /// By the shingles, with candidates from below the threshold.
+    Exact,
+}
+
+impl Deciding {
+    /// What two documents of the input have in common.
+    pub(super) fn equal(self, count: u32) -> Equal {
+        match self {
+            Self::Estimate => Equal::Rows(count),
+            Self::Confirmed | Self::Exact => Equal::Shingles(count),
+        }
+    }
+
+    /// What a document has in common with one of the archive, whose texts are read with `--exact`
+    /// only.
+    pub(super) fn equal_to_archived(self, count: u32) -> Equal {
+        match self {
+            Self::Estimate | Self::Confirmed => Equal::Rows(count),
+            Self::Exact => Equal::Shingles(count),
+        }
+    }
+}
 
 /// The checked request of a run.
 pub(super) struct Request<'a> {
@@ -38,6 +72,9 @@ pub(super) struct Request<'a> {
     pub(super) params: Params,
     /// The similarity or containment that makes a document a duplicate.
     pub(super) alike: Alike,
+    pub(super) deciding: Deciding,
+    /// What a document may differ in without being dropped.
+    pub(super) guard: Guard,
     pub(super) fields: Fields,
     pub(super) rows: RowOptions,
     /// Names of the input files, for messages.
@@ -66,6 +103,9 @@ impl<'a> Request<'a> {
         check_out(&out, args, files)?;
         check_out(&dropped, args, files)?;
         format::check_dropped(&dropped)?;
+        if let Some(apart) = &args.apart {
+            check_apart(apart, args, files, [&out, &dropped])?;
+        }
         let rows = args.rows.options(args.lenient);
         let format = format::choose(&args.out, files, &rows)?;
         let [out_tmp, dropped_tmp] = [&out, &dropped].map(|path| files::unfinished(path));
@@ -78,6 +118,8 @@ impl<'a> Request<'a> {
         }
         let index = args.index.as_deref().map(opened::to_read).transpose()?;
         let (params, alike) = params(args, index.as_ref())?;
+        let deciding = deciding(args);
+        let guard = guard(args, deciding)?;
         let archive = index.map(|index| ArchiveIndex::new(args, index, alike)).transpose()?;
         let lines = LinesGiven {
             jsonl: files.to_vec(),
@@ -98,10 +140,22 @@ impl<'a> Request<'a> {
             archive,
             params,
             alike,
+            deciding,
+            guard,
             fields,
             rows,
             names,
         })
+    }
+
+    /// Whether what was dropped is looked at once more.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guard != Guard::None
+    }
+
+    /// Which file of verdicts is written out.
+    pub(super) fn last_pass(&self) -> Pass {
+        if self.is_guarded() { Pass::Judged } else { Pass::Decided }
     }
 
     /// Whether lines with nothing to compare are kept. With `--strict` they are an error.
@@ -160,6 +214,32 @@ impl ArchiveIndex {
     }
 }
 
+fn deciding(args: &Dedup) -> Deciding {
+    match (args.estimate, args.exact) {
+        (true, _) => Deciding::Estimate,
+        (false, true) => Deciding::Exact,
+        (false, false) => Deciding::Confirmed,
+    }
+}
+
+/// The guard that was asked for. Sets have no words, the estimate has no texts, and a part differs
+/// from the whole by what only the whole has: there, nothing is guarded.
+fn guard(args: &Dedup, deciding: Deciding) -> Result<Guard, Failure> {
+    let why = match (deciding, args.contained, &args.items_field) {
+        (Deciding::Estimate, ..) => "--estimate",
+        (_, Some(_), _) => "--contained",
+        (_, _, Some(_)) => "--items-field",
+        _ => return Ok(args.guard.unwrap_or_default()),
+    };
+    match args.guard {
+        None | Some(Guard::None) => Ok(Guard::None),
+        Some(_) => Err(Failure::new(
+            format!("--guard does nothing with {why}"),
+            format!("leave --guard or {why} out"),
+        )),
+    }
+}
+
 /// The parameters of the index of kept documents, and the similarity or containment that makes a
 /// document a duplicate.
 fn params(args: &Dedup, archive: Option<&Reader>) -> Result<(Params, Alike), Failure> {
@@ -213,6 +293,21 @@ fn of_archive(args: &Dedup, archive: &Params, alike: Alike) -> Result<Params, Fa
         None => opened::warn_if_missed(archive, Some(alike.similarity_needed())),
     }
     if args.given.names_bands() { Ok(params) } else { Ok(Decider::params(&params, alike)?) }
+}
+
+/// Fails if the list of `--apart` would not be written, or is another file of the run.
+fn check_apart(
+    apart: &Path,
+    args: &Dedup,
+    files: &[PathBuf],
+    others: [&PathBuf; 2],
+) -> Result<(), Failure> {
+    check_out(apart, args, files)?;
+    format::check_dropped(apart)?;
+    if others.iter().any(|other| files::are_same(apart, other)) {
+        return Err(Failure::new("--apart is --out or --dropped", "give three different files"));
+    }
+    Ok(())
 }
 
 fn check_out(path: &Path, args: &Dedup, files: &[PathBuf]) -> Result<(), Failure> {

@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nearkin::{Durability, Index, Options, Reader};
+use nearkin::{Durability, Index, Options, Reader, Sketcher};
 use serde::{Deserialize, Serialize};
 
 use super::counts::DedupCounts;
 use super::ledger::Ledger;
 use super::overwrite;
 use super::packed;
-use super::request::Request;
+use super::request::{Deciding, Request};
 use nearkin_input::fields::Fields;
 use nearkin_input::on_disk;
 use nearkin_input::raw::STDIN;
@@ -51,10 +51,11 @@ pub(super) struct RunPlan {
     pub(super) rows: RowOptions,
     /// The id of the parameters.
     pub(super) params: String,
-    /// The similarity or containment that makes a document a duplicate; `exact`: whether it is
-    /// computed exactly.
+    /// The similarity or containment that makes a document a duplicate.
     pub(super) alike: String,
-    pub(super) exact: bool,
+    pub(super) deciding: Deciding,
+    pub(super) guard: String,
+    pub(super) apart: Option<PathBuf>,
     pub(super) keep: String,
     pub(super) archive: Option<ArchiveState>,
     /// The files from which the documents of the archive are read again.
@@ -71,13 +72,15 @@ impl RunPlan {
             _ => None,
         };
         Ok(Self {
-            version: 4,
+            version: 5,
             files: input_files(request.files)?,
             fields: request.fields.clone(),
             rows: request.rows.clone(),
             params: format!("{:016x}", request.params.id()),
             alike: request.alike.to_string(),
-            exact: request.args.exact,
+            deciding: request.deciding,
+            guard: format!("{:?}", request.guard),
+            apart: request.args.apart.clone(),
             keep: format!("{:?}", request.args.keep),
             archive,
             from: InputFile::all(&request.args.from)?,
@@ -116,6 +119,7 @@ pub(super) fn input_files(paths: &[PathBuf]) -> Result<Option<Vec<InputFile>>, F
 pub(super) enum Stage {
     Read,
     Decide,
+    Judge,
     Write,
     /// The output files are complete and only have to be renamed.
     Publish,
@@ -161,6 +165,8 @@ pub(super) struct Work {
     /// The index of kept documents, with ranks as keys.
     pub(super) kept: Arc<Index>,
     pub(super) ledger: Ledger,
+    /// Makes signatures and documents like those of the kept ones.
+    pub(super) sketcher: Sketcher,
     stored: Instant,
     /// The lock on the folder. It is taken before anything in the folder is read or deleted, and
     /// prevents a second run.
@@ -205,7 +211,8 @@ impl Work {
             match if same { whole()? } else { None } {
                 Some(ledger) => {
                     output::note(format!("continuing the run in {}", folder.display()));
-                    return Ok(Self { folder, state, kept, ledger, stored: Instant::now(), lock });
+                    let (sketcher, stored) = (kept.sketcher(), Instant::now());
+                    return Ok(Self { folder, state, kept, ledger, sketcher, stored, lock });
                 }
                 None => output::note(format!(
                     "the run in {} had other input or options: starting from the beginning",
@@ -233,7 +240,8 @@ impl Work {
         packed::discard(&request.out);
         packed::discard(&request.dropped);
         let (state, stored) = (State::new(plan), Instant::now());
-        Ok(Self { folder, state, kept, ledger, stored, lock })
+        let sketcher = kept.sketcher();
+        Ok(Self { folder, state, kept, ledger, sketcher, stored, lock })
     }
 
     /// Whether this run has the given plan. Used to detect that the input has changed.

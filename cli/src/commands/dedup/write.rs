@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::io;
 
-use nearkin::Overlap;
+use nearkin::{Difference, Overlap, Sketcher};
 use serde::Serialize;
 
-use super::ledger::{Dropped, LineOutcome, Outcomes};
+use super::outcomes::{Dropped, Equal, LineOutcome, Outcomes};
 use super::packed::{self, Packed};
 use super::read;
 use super::request::Request;
@@ -16,6 +16,7 @@ use nearkin_input::raw::Reason;
 use nearkin_input::records::Records;
 use nearkin_kit::failure::Failure;
 use nearkin_kit::input::documents::{LineFiles, Position};
+use nearkin_kit::input::stored;
 use nearkin_kit::interrupt;
 use nearkin_kit::output::lossy;
 use nearkin_kit::output::progress::{Progress, Unit};
@@ -24,6 +25,9 @@ use nearkin_kit::output::progress::{Progress, Unit};
 /// takes about a quarter of a second. The positions of checkpoints depend only on the input, so
 /// compressed output is identical with and without interruptions.
 const BETWEEN_CHECKPOINTS: u64 = 64 << 20;
+
+/// Maximum number of words shown of those that only one text has.
+const WORDS_SHOWN: usize = 5;
 
 /// An entry of DROPPED: a line that was dropped as a duplicate.
 #[derive(Serialize)]
@@ -38,13 +42,15 @@ struct DroppedObject<'a> {
     of_file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of_line: Option<u64>,
-    /// The exact similarity with `--exact`, otherwise the estimated one.
+    /// The exact similarity if shingles were compared, otherwise the estimated one.
     similarity: f64,
-    /// With `--contained` or `--exact`: the containment of the smaller document in the larger one.
+    /// If shingles were compared, or with `--contained`: the containment of the smaller document in the larger one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contained: Option<f64>,
     #[serde(flatten)]
     shingles: Option<SharedShingles>,
+    #[serde(flatten)]
+    differences: Option<Differences>,
     /// Whether the document that this line duplicates comes from the index (`--index`).
     in_index: bool,
     /// Whether the text has so few distinct shingles that unrelated texts look like copies.
@@ -52,13 +58,42 @@ struct DroppedObject<'a> {
     repetitive: bool,
 }
 
-/// With `--exact`: the counts from which similarity and containment follow.
+/// If shingles were compared: the counts from which similarity and containment follow.
 #[derive(Serialize)]
 struct SharedShingles {
     /// Number of shingles of the dropped document, of the other one, and of both.
     shingles: u32,
     of_shingles: u32,
     shared: u32,
+}
+
+/// The words that only one of two texts has.
+#[derive(Serialize)]
+pub(super) struct Differences {
+    /// The first words that only this line has, and that only the other one has.
+    only_here: Vec<String>,
+    only_there: Vec<String>,
+    /// How many there are.
+    only_here_count: usize,
+    only_there_count: usize,
+    /// Whether a number is among them.
+    numbers_differ: bool,
+}
+
+impl Differences {
+    /// What two stored texts differ in; `None` for sets.
+    pub(super) fn between(sketcher: &Sketcher, [here, there]: &[Vec<u8>; 2]) -> Option<Self> {
+        let (here, there) = (stored::text(here)?, stored::text(there)?);
+        let Difference { only_here, only_there, numbers_differ, .. } =
+            sketcher.difference(here, there);
+        let (only_here_count, only_there_count) = (only_here.len(), only_there.len());
+        let first = |mut words: Vec<String>| {
+            words.truncate(WORDS_SHOWN);
+            words
+        };
+        let (only_here, only_there) = (first(only_here), first(only_there));
+        Some(Self { only_here, only_there, only_here_count, only_there_count, numbers_differ })
+    }
 }
 
 /// An entry of DROPPED: a line that could not be compared.
@@ -101,7 +136,7 @@ pub(super) fn run(request: &Request<'_>, work: &mut Work) -> Result<(), Failure>
     let (mut out, mut dropped) = open(request, work)?;
     let mut lines = read::input(request, work, false)?;
     lines.go_to(work.state.position)?;
-    let mut outcomes = outcomes(work)?;
+    let mut outcomes = outcomes(request, work)?;
     let (mut since, total) = (0, lines.bytes());
     let progress = Progress::start("writing", Unit::Bytes, total);
     while let Some(raw) = lines.next()? {
@@ -168,8 +203,9 @@ fn open(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Packed), Fail
 }
 
 /// Starts reading what becomes of the lines that are not written yet.
-pub(super) fn outcomes(work: &mut Work) -> Result<Outcomes, Failure> {
-    let outcomes = Outcomes::open(&work.folder, &mut work.ledger, work.state.done);
+pub(super) fn outcomes(request: &Request<'_>, work: &mut Work) -> Result<Outcomes, Failure> {
+    let by = (request.deciding, request.last_pass());
+    let outcomes = Outcomes::open(&work.folder, &mut work.ledger, work.state.done, by);
     outcomes.map_err(|error| work.failed(&error))
 }
 
@@ -228,7 +264,7 @@ pub(super) fn reason(
 ) -> Result<Option<Vec<u8>>, Failure> {
     let object = match outcome {
         LineOutcome::Kept => return Ok(None),
-        LineOutcome::Dropped(duplicate) => dropped_object(request, duplicate),
+        LineOutcome::Dropped(duplicate) => dropped_object(request, work, duplicate),
         LineOutcome::Skipped { file, line, kind, reason } => {
             let (file, line) = (name(request, *file), *line);
             let (skipped, reason) = (&*lossy(kind), &*lossy(reason));
@@ -247,8 +283,12 @@ pub(super) fn reason(
     object.map(Some).map_err(|error| work.failed(&error))
 }
 
-fn dropped_object(request: &Request<'_>, duplicate: &Dropped) -> io::Result<Vec<u8>> {
-    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of } = duplicate;
+fn dropped_object(
+    request: &Request<'_>,
+    work: &Work,
+    duplicate: &Dropped,
+) -> io::Result<Vec<u8>> {
+    let Dropped { file, line, key, shingles, repetitive, equal, of_key, of, contents } = duplicate;
     let of_shingles = match (of, &request.archive) {
         (Some(of), _) => of.shingles,
         (None, Some(archive)) => {
@@ -258,7 +298,15 @@ fn dropped_object(request: &Request<'_>, duplicate: &Dropped) -> io::Result<Vec<
         (None, None) => 0,
     };
     let (similarity, contained) = estimates(request, *equal, (*shingles, of_shingles));
-    let counts = SharedShingles { shingles: *shingles, of_shingles, shared: *equal };
+    let counts = match equal {
+        Equal::Rows(_) => None,
+        Equal::Shingles(shared) => {
+            Some(SharedShingles { shingles: *shingles, of_shingles, shared: *shared })
+        }
+    };
+    let differences = contents
+        .as_ref()
+        .and_then(|contents| Differences::between(&work.sketcher, contents));
     let (key, of_key) = (text(key), text(of_key));
     let object = DroppedObject {
         key: key.as_deref(),
@@ -269,7 +317,8 @@ fn dropped_object(request: &Request<'_>, duplicate: &Dropped) -> io::Result<Vec<
         of_line: of.map(|of| of.line),
         similarity,
         contained,
-        shingles: request.args.exact.then_some(counts),
+        shingles: counts,
+        differences,
         in_index: of.is_none(),
         repetitive: *repetitive,
     };
@@ -277,7 +326,7 @@ fn dropped_object(request: &Request<'_>, duplicate: &Dropped) -> io::Result<Vec<
 }
 
 /// Name of an input file, for messages.
-fn name<'a>(request: &'a Request<'_>, file: u32) -> &'a str {
+pub(super) fn name<'a>(request: &'a Request<'_>, file: u32) -> &'a str {
     request.names.get(file as usize).map_or("", String::as_str)
 }
 
@@ -299,14 +348,16 @@ fn text(key: &[u8]) -> Option<Cow<'_, str>> {
     (!key.is_empty()).then(|| lossy(key))
 }
 
-/// Returns the similarity of two documents and, with `--contained` or `--exact`, their containment.
-/// `equal` is the number of equal rows or, with `--exact`, of shared shingles; `counts` are the
-/// shingle counts of the two.
-fn estimates(request: &Request<'_>, equal: u32, counts: (u32, u32)) -> (f64, Option<f64>) {
-    if request.args.exact {
-        let overlap = Overlap::of(equal as usize, counts.0 as usize, counts.1 as usize);
-        return (overlap.similarity, Some(overlap.containment));
-    }
+/// Returns the similarity of two documents, and their containment if it is exact or was asked for.
+/// `counts` are the shingle counts of the two.
+fn estimates(request: &Request<'_>, equal: Equal, counts: (u32, u32)) -> (f64, Option<f64>) {
+    let equal = match equal {
+        Equal::Rows(equal) => equal,
+        Equal::Shingles(shared) => {
+            let overlap = Overlap::of(shared as usize, counts.0 as usize, counts.1 as usize);
+            return (overlap.similarity, Some(overlap.containment));
+        }
+    };
     let contained = request.params.containment(equal, counts.0, counts.1);
     let contained = contained.filter(|_| request.args.contained.is_some());
     (request.params.similarity(equal), contained.map(|contained| contained.estimate))

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 
-use super::ledger::{LineOutcome, Outcomes};
+use super::outcomes::{LineOutcome, Outcomes};
 use super::packed::Packed;
 use super::request::Request;
 use super::work::Work;
@@ -90,7 +90,7 @@ pub(super) fn table(request: &Request<'_>, work: &mut Work) -> Result<(), Failur
 
 fn begin(request: &Request<'_>, work: &mut Work) -> Result<(Packed, Outcomes), Failure> {
     let Some(dropped) = Packed::open(&request.dropped, 0)? else { return Err(changed()) };
-    Ok((dropped, write::outcomes(work)?))
+    Ok((dropped, write::outcomes(request, work)?))
 }
 
 /// Counts a row. From time to time, updates the progress bar and checks for signals.

@@ -1,0 +1,139 @@
+//! What becomes of each line, in the order of the lines: the ledger and the verdicts together.
+
+#![expect(clippy::disallowed_types, reason = "reads the work folder of a run, never an index")]
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::Path;
+
+use super::ledger::{Entry, Kind, Ledger, damaged};
+use super::request::Deciding;
+use super::verdicts::{Pass, Verdict, Verdicts};
+
+/// What becomes of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LineOutcome {
+    Kept,
+    Dropped(Box<Dropped>),
+    /// The line could not be compared.
+    Skipped {
+        file: u32,
+        line: u64,
+        kind: Vec<u8>,
+        reason: Vec<u8>,
+    },
+}
+
+/// A duplicate, and the document that it duplicates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dropped {
+    /// Number of the input file, counted from 0; `line` counts from 1.
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) key: Vec<u8>,
+    pub(super) shingles: u32,
+    pub(super) repetitive: bool,
+    pub(super) equal: Equal,
+    pub(super) of_key: Vec<u8>,
+    /// The other line; `None` if the document is in the archive.
+    pub(super) of: Option<OfLine>,
+    /// The contents of both, if they are stored.
+    pub(super) contents: Option<[Vec<u8>; 2]>,
+}
+
+/// What two documents have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Equal {
+    Rows(u32),
+    Shingles(u32),
+}
+
+/// The line of a kept document that another line duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OfLine {
+    pub(super) file: u32,
+    pub(super) line: u64,
+    pub(super) shingles: u32,
+}
+
+/// Reads what becomes of each line, in the order of the lines.
+pub(super) struct Outcomes {
+    deciding: Deciding,
+    verdicts: BufReader<File>,
+    /// Number of the next line.
+    number: u64,
+    /// The entries that were read ahead, and the number of the first of them.
+    ahead: (u64, std::vec::IntoIter<Entry>),
+}
+
+impl Outcomes {
+    /// Opens the verdicts beside the ledger in `folder`, at line `number`. Nothing is appended to
+    /// the ledger from now on.
+    pub(super) fn open(
+        folder: &Path,
+        ledger: &mut Ledger,
+        number: u64,
+        (deciding, pass): (Deciding, Pass),
+    ) -> io::Result<Self> {
+        ledger.flush()?;
+        let verdicts = Verdicts::open(folder, pass, ledger.count)?.read_from(number)?;
+        Ok(Self { deciding, verdicts, number, ahead: (number, Vec::new().into_iter()) })
+    }
+
+    /// What becomes of the next line.
+    pub(super) fn next(&mut self, ledger: &Ledger) -> io::Result<LineOutcome> {
+        let mut bytes = [0; 16];
+        self.verdicts.read_exact(&mut bytes)?;
+        let (number, verdict) = (self.number, Verdict::decode(bytes));
+        self.number += 1;
+        if matches!(verdict, Verdict::Kept | Verdict::Apart { .. }) {
+            return Ok(LineOutcome::Kept);
+        }
+        let Entry { kind, repetitive, file, line, key, other, shingles, equal_rows, .. } =
+            self.head(ledger, number)?;
+        if kind == Kind::Blank {
+            return Ok(LineOutcome::Kept);
+        }
+        let (key, other) = (ledger.text(key)?, ledger.text(other)?);
+        if kind == Kind::Skipped {
+            return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
+        }
+        let (equal, of_key, of) = match verdict {
+            Verdict::Dropped { of, equal } => {
+                let of = ledger.head(of)?;
+                let of_line = OfLine { file: of.file, line: of.line, shingles: of.shingles };
+                (self.deciding.equal(equal), ledger.text(of.key)?, Some(of_line))
+            }
+            _ => (self.deciding.equal_to_archived(equal_rows), other, None),
+        };
+        let contents = match verdict {
+            Verdict::Dropped { of, .. } if self.deciding != Deciding::Estimate => {
+                Some([ledger.content(&ledger.head(number)?)?, ledger.content(&ledger.head(of)?)?])
+            }
+            _ => None,
+        };
+        Ok(LineOutcome::Dropped(Box::new(Dropped {
+            file,
+            line,
+            key,
+            shingles,
+            repetitive,
+            equal,
+            of_key,
+            of,
+            contents,
+        })))
+    }
+
+    /// Reads an entry without its signature, and reads several entries ahead.
+    fn head(&mut self, ledger: &Ledger, number: u64) -> io::Result<Entry> {
+        let (first, ahead) = &self.ahead;
+        let between = number.checked_sub(*first).and_then(|between| usize::try_from(between).ok());
+        let mut between = between.unwrap_or(usize::MAX);
+        if between >= ahead.len() {
+            (self.ahead, between) = ((number, ledger.heads(number)?.into_iter()), 0);
+        }
+        self.ahead.0 = number + 1;
+        self.ahead.1.nth(between).ok_or_else(damaged)
+    }
+}

@@ -1,0 +1,76 @@
+//! The words that only one of two texts has.
+
+use std::collections::HashMap;
+
+use crate::Sketcher;
+use crate::details::words;
+
+/// The words that only one of two texts has, in their order there. Made by
+/// [`Sketcher::difference`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Words of the first text. A word that it has twice, and the other text once, counts once.
+    pub only_here: Vec<String>,
+    /// Words of the second text.
+    pub only_there: Vec<String>,
+    /// Whether a word with a digit is among them.
+    pub numbers_differ: bool,
+}
+
+impl Sketcher {
+    /// The words that only one of two texts has: runs of letters and digits, normalised as the
+    /// parameters say. Costs a look-up for each word.
+    ///
+    /// ```
+    /// # use nearkin_sketch as nearkin;
+    /// # fn main() -> nearkin::Result<()> {
+    /// let sketcher = nearkin::Sketcher::new(&nearkin::Params::builder().build()?);
+    /// let found = sketcher.difference("Dear Anna, you owe 12 euros", "Dear Otto, you owe 15 euros");
+    /// assert_eq!(found.only_here, ["anna", "12"]);
+    /// assert_eq!(found.only_there, ["otto", "15"]);
+    /// assert!(found.numbers_differ);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn difference(&self, here: &str, there: &str) -> Difference {
+        let [here, there] = [here, there].map(|text| self.plain_letters(text));
+        let mut counts: HashMap<&str, i64> = HashMap::new();
+        words(&here).for_each(|word| *counts.entry(word).or_default() += 1);
+        words(&there).for_each(|word| *counts.entry(word).or_default() -= 1);
+        let mut only = |text: &str, sign: i64| {
+            let mut found = Vec::new();
+            for word in words(text) {
+                if let Some(count) = counts.get_mut(word)
+                    && *count * sign > 0
+                {
+                    *count -= sign;
+                    found.push(word.to_owned());
+                }
+            }
+            found
+        };
+        let (only_here, only_there) = (only(&here, 1), only(&there, -1));
+        let is_number = |word: &String| word.chars().any(char::is_numeric);
+        let numbers_differ = only_here.iter().chain(&only_there).any(is_number);
+        Difference { only_here, only_there, numbers_differ }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Params, Sketcher};
+
+    #[test]
+    fn words_count_as_often_as_they_occur() {
+        let sketcher = Sketcher::new(&Params::builder().build().unwrap());
+        let found = sketcher.difference("a b b c", "b c c D");
+        assert_eq!((found.only_here, found.only_there), (
+            vec!["a".to_owned(), "b".to_owned()],
+            vec!["c".to_owned(), "d".to_owned()],
+        ));
+        assert!(!found.numbers_differ);
+        let same = sketcher.difference("One, two", "two one!");
+        assert!(same.only_here.is_empty() && same.only_there.is_empty());
+    }
+}

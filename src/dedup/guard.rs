@@ -1,0 +1,303 @@
+//! Looks once more at what is dropped: a document that differs from its duplicate only in numbers,
+//! or in what is rare, is no copy. Defined in `docs/guide/DEDUP.md`.
+
+use std::collections::HashMap;
+
+use nearkin_sketch::Details;
+
+use super::cache::Cache;
+use super::counts::Counts;
+use super::{Duplicate, FetchByRank};
+use crate::keyed::RandomState;
+use crate::{Alike, Error, Original, Result};
+
+/// A run of words that at most this many documents have is rare.
+const RARE_DOCUMENTS_MAX: u32 = 4;
+/// Two texts are copies if, of their rare runs, they share at least this part.
+const SHARED_MIN: f64 = 0.4;
+/// A text may have this part of its runs for itself if the other one has nothing for itself: a line
+/// that was added.
+const ADDED_MAX: f64 = 0.05;
+/// A run belongs to a group if as many documents have it as have the runs that two texts share,
+/// within these factors.
+const GROUP: (f64, f64) = (0.75, 1.25);
+/// Where one text has runs of the group, the other one may have this many times as many of its own
+/// instead: they are edits of the group's text.
+const EDITS: f64 = 1.5;
+/// Number of runs by which a kept document is found again.
+const INDEXED_RUNS: usize = 8;
+/// Maximum number of documents that are compared with one that is to be dropped.
+const COMPARED_MAX: usize = 8;
+/// Marks the end of a chain.
+const NONE: u32 = u32::MAX;
+
+/// What a document may differ in without being dropped. Two texts that are similar are often two
+/// forms filled in: invoices, letters, files under one licence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Guard {
+    /// Nothing: what is similar is dropped.
+    None,
+    /// A document that differs from its duplicate in numbers, and in no other word, is kept.
+    Numbers,
+    /// Also a document of which the rare words are not those of its duplicate.
+    #[default]
+    Rare,
+}
+
+impl std::str::FromStr for Guard {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "none" => Ok(Self::None),
+            "numbers" => Ok(Self::Numbers),
+            "rare" => Ok(Self::Rare),
+            _ => Err(Error::invalid(format!("a guard is none, numbers or rare, not `{name}`"))),
+        }
+    }
+}
+
+/// Why a document is not dropped although it is similar to a kept one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Apart {
+    /// The two differ in numbers, and in no other word.
+    Numbers,
+    /// The two differ in what is rare.
+    #[non_exhaustive]
+    Rare {
+        /// Number of rare runs of three words that only the document has.
+        own: u32,
+        /// Number of rare runs that only the kept one has.
+        other: u32,
+        /// Number of rare runs that both have.
+        shared: u32,
+    },
+}
+
+/// What becomes of a document that is similar to a kept one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Judgement {
+    /// It stays dropped, for the document it was dropped for.
+    Stands,
+    /// It is dropped as a copy of this other document.
+    CopyOf(Duplicate),
+    /// It is kept: it differs from the document that it is similar to.
+    Kept(Apart),
+}
+
+/// Judges what [`Dedup`](crate::Dedup) dropped, and keeps what a [`Guard`] protects.
+///
+/// All documents that were dropped, and those they were dropped for, take part, with their
+/// [`Details`] ([`Original::with_details`]): first [`Judge::count`] sees each of them, in any
+/// order; then, in ascending order of rank, [`Judge::keep`] each kept one and [`Judge::decide`]
+/// each dropped one. A document is dropped if it is similar to a kept one, and not set apart from
+/// it; so each dropped document still has such a one. The result depends on the documents and their
+/// ranks only.
+///
+/// Memory: 4 bytes for each run of words that is counted, at most 128 MiB (beyond, a fixed sample
+/// of all runs is counted), 64 MiB of documents, and some 250 bytes for each kept document.
+pub struct Judge {
+    guard: Guard,
+    alike: Alike,
+    counts: Counts,
+    /// The last kept document with a run, as a position in `chains`.
+    last: HashMap<u64, u32, RandomState>,
+    /// A rank, and the position of the document before it with the same run.
+    chains: Vec<(u64, u32)>,
+    cache: Cache,
+}
+
+impl std::fmt::Debug for Judge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Judge").field("guard", &self.guard).finish_non_exhaustive()
+    }
+}
+
+impl Judge {
+    /// Starts. `alike` is the condition by which documents were dropped; `runs` the expected number
+    /// of runs to count: about one for each word of the documents.
+    pub fn new(guard: Guard, alike: impl Into<Alike>, runs: u64) -> Self {
+        let (last, chains, cache) = (HashMap::default(), Vec::new(), Cache::default());
+        Self { guard, alike: alike.into().to_decide(), counts: Counts::new(runs), last, chains, cache }
+    }
+
+    /// Counts the runs of a document that takes part. Each is counted once.
+    pub fn count(&mut self, details: &Details) {
+        details.runs().iter().for_each(|run| self.counts.add(*run));
+    }
+
+    /// Takes note of a kept document, so that later ones are compared with it.
+    pub fn keep(&mut self, rank: u64, details: &Details) {
+        for run in self.found_by(details) {
+            let Ok(at) = u32::try_from(self.chains.len()) else { return };
+            let before = self.last.insert(run, at).unwrap_or(NONE);
+            self.chains.push((rank, before));
+        }
+    }
+
+    /// Decides on a document that was dropped for the one of the rank `of`. `fetch` returns the
+    /// document of a rank that takes part. A decision on a document without details stands.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if `fetch` has no document for a rank, and the errors of `fetch`.
+    pub fn decide(
+        &mut self,
+        rank: u64,
+        document: &Original,
+        of: u64,
+        fetch: &mut FetchByRank<'_>,
+    ) -> Result<Judgement> {
+        let other = self.cache.get(of, fetch)?;
+        let apart = self.between(document, &other);
+        let (Some(apart), Some(details)) = (apart, document.details()) else {
+            return Ok(Judgement::Stands);
+        };
+        let mut best = None::<Duplicate>;
+        for of in self.candidates(details, of) {
+            let other = self.cache.get(of, fetch)?;
+            let Some(overlap) = self.alike.overlap(document, &other) else { continue };
+            if self.between(document, &other).is_some() {
+                continue;
+            }
+            let counts = (document.shingle_hashes().len(), other.shingle_hashes().len());
+            let reason = Duplicate::exact(of, overlap, counts);
+            if reason.is_better_than(best.as_ref()) {
+                best = Some(reason);
+            }
+        }
+        if let Some(best) = best {
+            return Ok(Judgement::CopyOf(best));
+        }
+        self.keep(rank, details);
+        Ok(Judgement::Kept(apart))
+    }
+
+    /// What sets two similar documents apart; `None` if they are copies.
+    fn between(&self, one: &Original, other: &Original) -> Option<Apart> {
+        let (one, other) = (one.details()?, other.details()?);
+        if self.guard == Guard::None {
+            return None;
+        }
+        if one.differs_only_in_numbers(other) {
+            return Some(Apart::Numbers);
+        }
+        if self.guard == Guard::Numbers || one == other {
+            return None;
+        }
+        Compared::new(&self.counts, one.runs(), other.runs()).apart()
+    }
+
+    /// The runs by which a document is found: the least frequent ones that another document has.
+    fn found_by(&self, details: &Details) -> Vec<u64> {
+        let counted = details.runs().iter().map(|run| (self.counts.count(*run), *run));
+        let mut shared: Vec<(u32, u64)> = counted.filter(|(count, _)| *count >= 2).collect();
+        if shared.len() > INDEXED_RUNS {
+            shared.select_nth_unstable(INDEXED_RUNS);
+            shared.truncate(INDEXED_RUNS);
+        }
+        shared.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// Kept documents that share the most of these runs, without `except`.
+    fn candidates(&self, details: &Details, except: u64) -> Vec<u64> {
+        let mut shared: Vec<u64> = Vec::new();
+        for run in self.found_by(details) {
+            let mut at = self.last.get(&run).copied().unwrap_or(NONE);
+            for _ in 0..2 * COMPARED_MAX {
+                let Some((rank, before)) = self.chains.get(at as usize).copied() else { break };
+                shared.push(rank);
+                at = before;
+            }
+        }
+        shared.sort_unstable();
+        let runs = shared.chunk_by(|one, other| one == other);
+        let mut ranked: Vec<(usize, u64)> = runs.map(|run| (run.len(), run[0])).collect();
+        ranked.retain(|(_, rank)| *rank != except);
+        ranked.sort_unstable_by_key(|(count, rank)| (std::cmp::Reverse(*count), *rank));
+        ranked.truncate(COMPARED_MAX);
+        ranked.into_iter().map(|(_, rank)| rank).collect()
+    }
+}
+
+/// How often the runs of two texts occur.
+struct Compared {
+    /// Runs of the one text, and of the other, that the other lacks: rare ones.
+    own: [f64; 2],
+    /// The number of documents that have them, of the others that are not rare.
+    common: [Vec<u32>; 2],
+    /// Rare runs of both texts.
+    shared: f64,
+    /// The number of documents that have them, of the runs of both texts that are not rare.
+    group: Vec<u32>,
+    /// Number of runs of the one text.
+    runs: f64,
+}
+
+impl Compared {
+    fn new(counts: &Counts, one: &[u64], other: &[u64]) -> Self {
+        let mut compared = Self {
+            own: [0.0; 2],
+            common: [Vec::new(), Vec::new()],
+            shared: 0.0,
+            group: Vec::new(),
+            runs: one.len() as f64,
+        };
+        let (mut a, mut b) = (one, other);
+        loop {
+            let (first_a, first_b) = (a.first(), b.first());
+            let run = match (first_a, first_b) {
+                (Some(one), Some(other)) => *one.min(other),
+                (Some(one), None) | (None, Some(one)) => *one,
+                (None, None) => return compared,
+            };
+            let has = [first_a == Some(&run), first_b == Some(&run)];
+            a = &a[usize::from(has[0])..];
+            b = &b[usize::from(has[1])..];
+            if let Some(count) = counts.counted(run) {
+                compared.add(count, has);
+            }
+        }
+    }
+
+    fn add(&mut self, count: u32, has: [bool; 2]) {
+        let is_rare = count <= RARE_DOCUMENTS_MAX;
+        match (has, is_rare) {
+            ([true, true], true) => self.shared += 1.0,
+            ([true, true], false) => self.group.push(count),
+            ([one, _], true) => self.own[usize::from(!one)] += 1.0,
+            ([one, _], false) => self.common[usize::from(!one)].push(count),
+        }
+    }
+
+    /// Number of runs of a text that belong to the group and are missing in the other text.
+    fn of_group(&mut self, at: usize) -> f64 {
+        if self.group.is_empty() {
+            return 0.0;
+        }
+        let count = self.group.len();
+        let mut quartile = |part: usize| *self.group.select_nth_unstable(count * part / 4).1;
+        let (low, high) = (quartile(1), quartile(3));
+        let least = (f64::from(low) * GROUP.0).max(f64::from(RARE_DOCUMENTS_MAX));
+        let most = f64::from(high) * GROUP.1;
+        let belongs = |count: &&u32| f64::from(**count) > least && f64::from(**count) <= most;
+        self.common[at].iter().filter(belongs).count() as f64
+    }
+
+    fn apart(mut self) -> Option<Apart> {
+        // An edit of the group's text has runs of its own in place of the group's.
+        let own = (self.own[0] - EDITS * self.of_group(1)).max(0.0);
+        let other = (self.own[1] - EDITS * self.of_group(0)).max(0.0);
+        let alone = own.min(other).max(own - ADDED_MAX * self.runs);
+        let is_copy = self.shared >= SHARED_MIN * (2.0 * alone + self.shared);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
+        let count = |value: f64| value as u32;
+        let [own, other] = self.own.map(count);
+        (!is_copy).then_some(Apart::Rare { own, other, shared: count(self.shared) })
+    }
+}
