@@ -2,93 +2,138 @@
 //!
 //! The hashes live as long as a program runs; nothing stores them.
 
-use crate::Sketcher;
-use crate::hash::{finalise, sum_of};
-use crate::normalise::Rules;
+use crate::hash::finalise_all;
 use crate::unit::UnitHash;
+use crate::windows::windows;
+use crate::{Original, Result, Shingles, Sketcher};
 
 /// Number of words in a run.
-const RUN: usize = 3;
+const RUN: u32 = 3;
 
-/// What can set a text apart from a similar one: the set of its runs of three words, and its
-/// numbers. Made by [`Sketcher::details`], independent of the shingles of the parameters.
+/// What can set a text apart from a similar one: its runs of three words, and the words themselves.
+/// Made by [`Sketcher::detailed_text`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
-    runs: Vec<u64>,
-    numbers: Vec<u64>,
-    others: u64,
+    /// `None` if the shingles are such runs.
+    runs: Option<Vec<u64>>,
+    text: Box<str>,
 }
 
 impl Details {
-    /// The hashes of all runs of three words, ascending and distinct. A shorter text is one run.
-    pub fn runs(&self) -> &[u64] {
-        &self.runs
+    /// The hashes of all runs of three words, ascending and distinct; `None` if the shingles of the
+    /// document are such runs. A text of fewer words is one run.
+    pub fn runs(&self) -> Option<&[u64]> {
+        self.runs.as_deref()
     }
 
-    /// Whether both texts have the same numbers, in any order. A word with a digit of any script
-    /// is a number.
+    /// The number of bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + self.runs().map_or(0, size_of_val)
+    }
+
+    /// Whether two texts differ in their numbers, and in nothing else that is a word. A word with a
+    /// digit of any script is a number; neighbouring numbers are one.
     ///
     /// ```
     /// # use nearkin_sketch as nearkin;
     /// # fn main() -> nearkin::Result<()> {
     /// let sketcher = nearkin::Sketcher::new(&nearkin::Params::builder().build()?);
-    /// let [one, two] = ["40 boxes, 2 pallets", "2 pallets; 40 crates"].map(|t| sketcher.details(t));
-    /// assert!(one.has_same_numbers(&two));
+    /// let bill = |text| sketcher.detailed_text(text).map(|bill| bill.details().unwrap().clone());
+    /// let [one, other] = [bill("Pay 40 euros by 1.2.2025")?, bill("Pay 55 euros by 3.2.2025")?];
+    /// assert!(one.differs_only_in_numbers(&other) && !one.differs_only_in_numbers(&one));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn has_same_numbers(&self, other: &Self) -> bool {
-        self.numbers == other.numbers
-    }
-
-    /// Whether the texts differ in their numbers, and in nothing else that is a word.
     pub fn differs_only_in_numbers(&self, other: &Self) -> bool {
-        self.numbers != other.numbers && self.others == other.others
-    }
-
-    fn from_words<'w>(words: impl Iterator<Item = &'w str>) -> Self {
-        let hash = UnitHash::new(0);
-        let (mut runs, mut numbers, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        let mut after_number = false;
-        for word in words {
-            let unit = hash.hash_bytes(word.as_bytes());
-            runs.push(unit);
-            let is_number = word.chars().any(char::is_numeric);
-            if is_number {
-                numbers.push(unit);
+        let (mut here, mut there) = (Parts::new(&self.text), Parts::new(&other.text));
+        let mut is_other_number = false;
+        loop {
+            match (here.next(), there.next()) {
+                (None, None) => return is_other_number,
+                (Some(Part::Numbers(one)), Some(Part::Numbers(other))) => {
+                    is_other_number |= one != other;
+                }
+                (Some(Part::Word(one)), Some(Part::Word(other))) if is_same(one, other) => {}
+                _ => return false,
             }
-            // Neighbouring numbers count as one, so that 1,000 and 1 000 stand in one place.
-            if !(is_number && after_number) {
-                others.push(if is_number { 0 } else { unit });
-            }
-            after_number = is_number;
         }
-        if runs.len() < RUN {
-            runs = vec![finalise(sum_of(&runs))];
-        } else {
-            runs = runs.windows(RUN).map(|run| finalise(sum_of(run))).collect();
-        }
-        runs.sort_unstable();
-        runs.dedup();
-        numbers.sort_unstable();
-        Self { runs, numbers, others: sum_of(&others) }
     }
 }
 
-impl Sketcher {
-    /// What can set a text apart from a similar one. Letters are normalised as the parameters say.
-    /// Costs a few steps per byte of the text.
-    pub fn details(&self, text: &str) -> Details {
-        let letters = self.plain_letters(text);
-        Details::from_words(words(&letters))
+/// A word that is no number, or all numbers up to the next such word.
+enum Part<'t> {
+    Word(&'t str),
+    Numbers(Vec<&'t str>),
+}
+
+struct Parts<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Parts<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { rest: text }
     }
 
-    /// The words of a text in which two texts may differ, in order: lower case, letters folded as
-    /// the parameters say.
+    fn next(&mut self) -> Option<Part<'t>> {
+        let word = next_word(&mut self.rest)?;
+        if !is_number(word) {
+            return Some(Part::Word(word));
+        }
+        let mut numbers = vec![word];
+        loop {
+            let mut rest = self.rest;
+            match next_word(&mut rest) {
+                Some(word) if is_number(word) => numbers.push(word),
+                _ => return Some(Part::Numbers(numbers)),
+            }
+            self.rest = rest;
+        }
+    }
+}
+
+/// Whether a word has a digit.
+pub(crate) fn is_number(word: &str) -> bool {
+    word.chars().any(char::is_numeric)
+}
+
+/// Whether two words are equal but for upper and lower case.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
+}
+
+impl Sketcher {
+    /// A document for exact comparison, as [`Sketcher::original_text`] makes it, with what can set
+    /// it apart from a similar one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sketcher::original_text`].
+    pub fn detailed_text(&self, text: &str) -> Result<Original> {
+        let original = self.original_text(text)?;
+        let are_runs = self.inner.shingles == Shingles::Words(RUN) && !self.inner.bag;
+        let runs = if are_runs { None } else { Some(self.runs(text)) };
+        Ok(original.with_details(Details { runs, text: text.into() }))
+    }
+
+    fn runs(&self, text: &str) -> Vec<u64> {
+        let letters = self.plain_letters(text);
+        let hash = UnitHash::new(0);
+        let mut runs: Vec<u64> =
+            words(&letters).map(|word| hash.hash_bytes(word.as_bytes())).collect();
+        windows(&mut runs, RUN as usize, None);
+        finalise_all(&mut runs);
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+
+    /// A text in which two texts may differ: lower case, letters folded as the parameters say.
     pub(crate) fn plain_letters(&self, text: &str) -> String {
-        let rules: Rules = self.inner.units.rules();
+        let rules = self.inner.units.rules();
         let text = rules.options(text);
-        rules.letters(&text).to_lowercase()
+        let letters = rules.letters(&text);
+        if rules.lower() { letters.into_owned() } else { letters.to_lowercase() }
     }
 }
 
@@ -96,13 +141,16 @@ impl Sketcher {
 /// the number. In scripts without spaces each character is a word.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    std::iter::from_fn(move || {
-        let begin = rest.find(char::is_alphanumeric)?;
-        rest = &rest[begin..];
-        let (word, behind) = rest.split_at(end_of_word(rest));
-        rest = behind;
-        Some(word)
-    })
+    std::iter::from_fn(move || next_word(&mut rest))
+}
+
+/// The next word, which is taken from the rest of a text.
+fn next_word<'t>(rest: &mut &'t str) -> Option<&'t str> {
+    let begin = rest.find(char::is_alphanumeric)?;
+    let found = &rest[begin..];
+    let (word, behind) = found.split_at(end_of_word(found));
+    *rest = behind;
+    Some(word)
 }
 
 /// The length of the word at the start of a text.
@@ -144,7 +192,8 @@ mod tests {
     use crate::Params;
 
     fn details(text: &str) -> Details {
-        Sketcher::new(&Params::builder().build().unwrap()).details(text)
+        let sketcher = Sketcher::new(&Params::builder().shingles(Shingles::Chars(5)).build().unwrap());
+        sketcher.detailed_text(text).unwrap().details().unwrap().clone()
     }
 
     #[test]
@@ -159,7 +208,7 @@ mod tests {
     #[test]
     fn numbers_of_any_script_count_as_numbers() {
         for (one, other) in [
-            ("Volume 3 of the letters", "Volume 12 of the letters"),
+            ("Volume 3 of the letters", "volume 12, of the Letters"),
             ("invoice 2024-10-05 paid", "invoice 2025-01-17 paid"),
             ("the sum of 1,000 euros", "the sum of 2 500 euros"),
             ("المبلغ ١٢ ريال", "المبلغ ٣٤ ريال"),
@@ -167,21 +216,29 @@ mod tests {
             ("model A4 in blue", "model B7 in blue"),
         ] {
             let (a, b) = (details(one), details(other));
-            assert!(a.differs_only_in_numbers(&b) && !a.has_same_numbers(&b), "{one} / {other}");
+            assert!(a.differs_only_in_numbers(&b), "{one} / {other}");
             assert!(!a.differs_only_in_numbers(&a));
         }
-        let (a, b) = (details("12 grey cats"), details("13 black cats"));
-        assert!(!a.differs_only_in_numbers(&b));
-        let (a, b) = (details("Paid: 12, 13!"), details("paid 13 12"));
-        assert!(a.has_same_numbers(&b) && !a.differs_only_in_numbers(&b));
+        for (one, other) in [
+            ("12 grey cats", "13 black cats"),
+            ("Paid: 12", "paid 12!"),
+            ("12 cats", "12 cats and 3"),
+            ("cats", "cats 3"),
+        ] {
+            assert!(!details(one).differs_only_in_numbers(&details(other)), "{one} / {other}");
+        }
     }
 
     #[test]
     fn runs_are_three_words_and_normalised() {
-        assert_eq!(details("one two three four").runs().len(), 2);
-        assert_eq!(details("ONE  two"), details("one, two"));
-        assert_ne!(details("one two").runs(), details("two one").runs());
-        assert_eq!(details("caf\u{e9} no 3"), details("cafe\u{301} NO 3"));
-        assert_eq!(details("").runs().len(), 1);
+        let runs = |text| details(text).runs().unwrap().to_vec();
+        assert_eq!(runs("one two three four").len(), 2);
+        assert_eq!(runs("ONE  two"), runs("one, two"));
+        assert_ne!(runs("one two"), runs("two one"));
+        assert_eq!(runs("caf\u{e9} no 3"), runs("cafe\u{301} NO 3"));
+        let sketcher = Sketcher::new(&Params::builder().build().unwrap());
+        let own = sketcher.detailed_text("one two three four").unwrap();
+        assert!(own.details().unwrap().runs().is_none());
+        assert_eq!(own.runs(), own.shingle_hashes());
     }
 }

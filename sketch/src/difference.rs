@@ -1,9 +1,9 @@
 //! The words that only one of two texts has.
 
-use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Sketcher;
-use crate::details::words;
+use crate::details::{is_number, words};
 
 /// The words that only one of two texts has, in their order there. Made by
 /// [`Sketcher::difference`].
@@ -35,26 +35,43 @@ impl Sketcher {
     /// ```
     pub fn difference(&self, here: &str, there: &str) -> Difference {
         let [here, there] = [here, there].map(|text| self.plain_letters(text));
-        let mut counts: HashMap<&str, i64> = HashMap::new();
-        words(&here).for_each(|word| *counts.entry(word).or_default() += 1);
-        words(&there).for_each(|word| *counts.entry(word).or_default() -= 1);
-        let mut only = |text: &str, sign: i64| {
+        let hashes = |text: &str| {
+            let mut hashes: Vec<u64> = words(text).map(hash_of).collect();
+            hashes.sort_unstable();
+            hashes
+        };
+        let (a, b) = (hashes(&here), hashes(&there));
+        let only = |text: &str, mut missing: Vec<u64>| {
             let mut found = Vec::new();
             for word in words(text) {
-                if let Some(count) = counts.get_mut(word)
-                    && *count * sign > 0
-                {
-                    *count -= sign;
+                if missing.is_empty() {
+                    break;
+                }
+                if let Some(at) = missing.iter().position(|hash| *hash == hash_of(word)) {
+                    missing.swap_remove(at);
                     found.push(word.to_owned());
                 }
             }
             found
         };
-        let (only_here, only_there) = (only(&here, 1), only(&there, -1));
-        let is_number = |word: &String| word.chars().any(char::is_numeric);
-        let numbers_differ = only_here.iter().chain(&only_there).any(is_number);
+        let (only_here, only_there) = (only(&here, without(&a, &b)), only(&there, without(&b, &a)));
+        let numbers_differ = only_here.iter().chain(&only_there).any(|word| is_number(word));
         Difference { only_here, only_there, numbers_differ }
     }
+}
+
+fn hash_of(word: &str) -> u64 {
+    xxh3_64(word.as_bytes())
+}
+
+/// The numbers of an ascending list that another one lacks; each as often as it does.
+fn without(all: &[u64], others: &[u64]) -> Vec<u64> {
+    let mut others = others.iter().peekable();
+    let lacks = |one: &&u64| {
+        while others.next_if(|other| other < one).is_some() {}
+        others.next_if(|other| other == one).is_none()
+    };
+    all.iter().filter(lacks).copied().collect()
 }
 
 #[cfg(test)]

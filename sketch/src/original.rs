@@ -53,16 +53,20 @@ impl Original {
         &self.shingles
     }
 
-    /// The document with what can set it apart from a similar one ([`Sketcher::details`]).
-    ///
-    /// [`Sketcher::details`]: crate::Sketcher::details
-    #[must_use]
-    pub fn with_details(mut self, details: Details) -> Self {
+    pub(crate) fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// What can set the document apart, if it was given.
+    /// The hashes of the document's runs of three words, ascending: its shingles, if it has no
+    /// others.
+    pub fn runs(&self) -> &[u64] {
+        self.details().and_then(Details::runs).unwrap_or(&self.shingles)
+    }
+
+    /// What can set the document apart, if [`Sketcher::detailed_text`] made it.
+    ///
+    /// [`Sketcher::detailed_text`]: crate::Sketcher::detailed_text
     pub fn details(&self) -> Option<&Details> {
         self.details.as_deref()
     }

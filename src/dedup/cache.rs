@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::keyed::RandomState;
 
 use super::FetchByRank;
-use crate::{Error, Original, Result};
+use crate::{Details, Error, Original, Result};
 
 /// Maximum size in bytes.
 const BYTES_MAX: usize = small!(cache::BYTES_MAX, 64 << 20);
@@ -38,8 +38,8 @@ impl Cache {
     }
 
     pub(super) fn put(&mut self, rank: u64, document: Arc<Original>) {
-        let runs = document.details().map_or(0, |details| size_of_val(details.runs()));
-        let bytes = size_of_val(document.shingle_hashes()) + runs + DOCUMENT_BYTES;
+        let details = document.details().map_or(0, Details::bytes);
+        let bytes = size_of_val(document.shingle_hashes()) + details + DOCUMENT_BYTES;
         if self.bytes + bytes > BYTES_MAX {
             self.documents.clear();
             self.bytes = 0;

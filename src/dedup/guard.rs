@@ -3,8 +3,6 @@
 
 use std::collections::HashMap;
 
-use nearkin_sketch::Details;
-
 use super::cache::Cache;
 use super::counts::Counts;
 use super::{Duplicate, FetchByRank};
@@ -92,8 +90,8 @@ pub enum Judgement {
 
 /// Judges what [`Dedup`](crate::Dedup) dropped, and keeps what a [`Guard`] protects.
 ///
-/// All documents that were dropped, and those they were dropped for, take part, with their
-/// [`Details`] ([`Original::with_details`]): first [`Judge::count`] sees each of them, in any
+/// All documents that were dropped, and those they were dropped for, take part, with their details
+/// ([`Sketcher::detailed_text`](crate::Sketcher::detailed_text)): first [`Judge::count`] sees each of them, in any
 /// order; then, in ascending order of rank, [`Judge::keep`] each kept one and [`Judge::decide`]
 /// each dropped one. A document is dropped if it is similar to a kept one, and not set apart from
 /// it; so each dropped document still has such a one. The result depends on the documents and their
@@ -127,13 +125,13 @@ impl Judge {
     }
 
     /// Counts the runs of a document that takes part. Each is counted once.
-    pub fn count(&mut self, details: &Details) {
-        details.runs().iter().for_each(|run| self.counts.add(*run));
+    pub fn count(&mut self, document: &Original) {
+        document.runs().iter().for_each(|run| self.counts.add(*run));
     }
 
     /// Takes note of a kept document, so that later ones are compared with it.
-    pub fn keep(&mut self, rank: u64, details: &Details) {
-        for run in self.found_by(details) {
+    pub fn keep(&mut self, rank: u64, document: &Original) {
+        for run in self.found_by(document) {
             let Ok(at) = u32::try_from(self.chains.len()) else { return };
             let before = self.last.insert(run, at).unwrap_or(NONE);
             self.chains.push((rank, before));
@@ -155,11 +153,9 @@ impl Judge {
     ) -> Result<Judgement> {
         let other = self.cache.get(of, fetch)?;
         let apart = self.between(document, &other);
-        let (Some(apart), Some(details)) = (apart, document.details()) else {
-            return Ok(Judgement::Stands);
-        };
+        let Some(apart) = apart else { return Ok(Judgement::Stands) };
         let mut best = None::<Duplicate>;
-        for of in self.candidates(details, of) {
+        for of in self.candidates(document, of) {
             let other = self.cache.get(of, fetch)?;
             let Some(overlap) = self.alike.overlap(document, &other) else { continue };
             if self.between(document, &other).is_some() {
@@ -174,28 +170,24 @@ impl Judge {
         if let Some(best) = best {
             return Ok(Judgement::CopyOf(best));
         }
-        self.keep(rank, details);
+        self.keep(rank, document);
         Ok(Judgement::Kept(apart))
     }
 
     /// What sets two similar documents apart; `None` if they are copies.
     fn between(&self, one: &Original, other: &Original) -> Option<Apart> {
-        let (one, other) = (one.details()?, other.details()?);
-        if self.guard == Guard::None {
-            return None;
+        if self.guard == Guard::None || one.details()?.differs_only_in_numbers(other.details()?) {
+            return (self.guard != Guard::None).then_some(Apart::Numbers);
         }
-        if one.differs_only_in_numbers(other) {
-            return Some(Apart::Numbers);
-        }
-        if self.guard == Guard::Numbers || one == other {
+        if self.guard == Guard::Numbers || one.runs() == other.runs() {
             return None;
         }
         Compared::new(&self.counts, one.runs(), other.runs()).apart()
     }
 
     /// The runs by which a document is found: the least frequent ones that another document has.
-    fn found_by(&self, details: &Details) -> Vec<u64> {
-        let counted = details.runs().iter().map(|run| (self.counts.count(*run), *run));
+    fn found_by(&self, document: &Original) -> Vec<u64> {
+        let counted = document.runs().iter().map(|run| (self.counts.count(*run), *run));
         let mut shared: Vec<(u32, u64)> = counted.filter(|(count, _)| *count >= 2).collect();
         if shared.len() > INDEXED_RUNS {
             shared.select_nth_unstable(INDEXED_RUNS);
@@ -205,9 +197,9 @@ impl Judge {
     }
 
     /// Kept documents that share the most of these runs, without `except`.
-    fn candidates(&self, details: &Details, except: u64) -> Vec<u64> {
+    fn candidates(&self, document: &Original, except: u64) -> Vec<u64> {
         let mut shared: Vec<u64> = Vec::new();
-        for run in self.found_by(details) {
+        for run in self.found_by(document) {
             let mut at = self.last.get(&run).copied().unwrap_or(NONE);
             for _ in 0..2 * COMPARED_MAX {
                 let Some((rank, before)) = self.chains.get(at as usize).copied() else { break };

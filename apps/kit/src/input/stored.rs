@@ -36,6 +36,18 @@ pub fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
+/// The document for comparison; of a text, with what can set it apart.
+///
+/// # Errors
+///
+/// Those of [`original`].
+pub fn detailed(sketcher: &Sketcher, bytes: &[u8]) -> Result<Original> {
+    match text(bytes) {
+        Some(text) => sketcher.detailed_text(text),
+        None => original(sketcher, bytes),
+    }
+}
+
 /// The document for comparison.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //!
 //! The library decides; this module passes the documents to it.
 
-use nearkin::{Dedup, Details, Error, Original, Sketcher};
+use nearkin::{Dedup, Error, Original, Sketcher};
 
 use super::ledger::{Entry, Kind, Ledger};
 use super::order::{self, CHUNK, DecidedRanks, Order};
@@ -43,23 +43,11 @@ impl<'a> Documents<'a> {
         stored::original(self.sketcher, &content)
     }
 
-    /// What can set the document of a line apart; `None` for a set.
-    pub(super) fn details(self, number: u64) -> nearkin::Result<Option<Details>> {
-        let entry = self.ledger.head(number).map_err(Error::other)?;
-        let content = self.ledger.content(&entry).map_err(Error::other)?;
-        Ok(stored::text(&content).map(|text| self.sketcher.details(text)))
-    }
-
     /// The document of a line, with what can set it apart if it is a text.
     pub(super) fn detailed(self, number: u64) -> nearkin::Result<Original> {
         let entry = self.ledger.head(number).map_err(Error::other)?;
         let content = self.ledger.content(&entry).map_err(Error::other)?;
-        let original = stored::original(self.sketcher, &content)?;
-        let details = stored::text(&content).map(|text| self.sketcher.details(text));
-        Ok(match details {
-            Some(details) => original.with_details(details),
-            None => original,
-        })
+        stored::detailed(self.sketcher, &content)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The third pass: looks once more at what was dropped, and keeps what the guard protects.
 //!
 //! The library judges. Only lines that were dropped, and those they were dropped for, are read
-//! again. After an interruption, this pass starts over.
+//! again, unless all their shingles are equal. After an interruption, this pass starts over.
 
-use nearkin::{Apart, Details, Judge, Judgement, Original};
+use nearkin::{Apart, Judge, Judgement, Original};
 use rayon::prelude::*;
 
 use super::apart;
@@ -71,7 +71,7 @@ impl Participants {
             let numbers: Vec<u64> = (begin..lines.min(begin + CHUNK)).collect();
             let verdicts = decided.read(&numbers).map_err(|error| work.failed(&error))?;
             for (number, verdict) in numbers.into_iter().zip(verdicts) {
-                if let Verdict::Dropped { of, .. } = verdict {
+                if let Verdict::Dropped { of, is_whole: false, .. } = verdict {
                     parts.add(number);
                     parts.add(of);
                 }
@@ -109,9 +109,9 @@ fn count(work: &Work, parts: &Participants, judge: &mut Judge) -> Result<(), Fai
     let documents = Documents::new(&work.ledger, &sketcher);
     for numbers in parts.chunks(work.ledger.count) {
         interrupt::check()?;
-        let details: nearkin::Result<Vec<Option<Details>>> =
-            numbers.par_iter().map(|number| documents.details(*number)).collect();
-        details?.iter().flatten().for_each(|details| judge.count(details));
+        let read: nearkin::Result<Vec<Original>> =
+            numbers.par_iter().map(|number| documents.detailed(*number)).collect();
+        read?.iter().for_each(|document| judge.count(document));
     }
     Ok(())
 }
@@ -132,10 +132,8 @@ fn judge_chunk(
     let fetch = &mut |rank: u64| documents.detailed(order.line(rank)).map(Some);
     for (at, document) in own.into_iter().zip(read?) {
         let rank = begin + at as u64;
-        let Verdict::Dropped { of, equal } = verdicts[at] else {
-            if let Some(details) = document.details() {
-                judge.keep(rank, details);
-            }
+        let Verdict::Dropped { of, equal, .. } = verdicts[at] else {
+            judge.keep(rank, &document);
             continue;
         };
         let of_rank = rank_of(work, order, of)?;

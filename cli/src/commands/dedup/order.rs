@@ -94,6 +94,10 @@ pub(super) fn verdict(order: &Order, duplicate: Option<Duplicate>) -> Verdict {
     duplicate.map_or(Verdict::Kept, |duplicate| Verdict::Dropped {
         of: order.line(duplicate.of),
         equal: equal(duplicate.evidence),
+        is_whole: matches!(
+            duplicate.evidence,
+            Evidence::Shingles { own, other, shared, .. } if own == shared && other == shared
+        ),
     })
 }
 

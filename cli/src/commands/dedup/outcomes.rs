@@ -99,7 +99,7 @@ impl Outcomes {
             return Ok(LineOutcome::Skipped { file, line, kind: key, reason: other });
         }
         let (equal, of_key, of) = match verdict {
-            Verdict::Dropped { of, equal } => {
+            Verdict::Dropped { of, equal, .. } => {
                 let of = ledger.head(of)?;
                 let of_line = OfLine { file: of.file, line: of.line, shingles: of.shingles };
                 (self.deciding.equal(equal), ledger.text(of.key)?, Some(of_line))
@@ -107,7 +107,7 @@ impl Outcomes {
             _ => (self.deciding.equal_to_archived(equal_rows), other, None),
         };
         let contents = match verdict {
-            Verdict::Dropped { of, .. } if self.deciding != Deciding::Estimate => {
+            Verdict::Dropped { of, is_whole: false, .. } if self.deciding != Deciding::Estimate => {
                 Some([ledger.content(&ledger.head(number)?)?, ledger.content(&ledger.head(of)?)?])
             }
             _ => None,

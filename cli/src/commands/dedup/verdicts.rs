@@ -20,6 +20,8 @@ pub(super) enum Verdict {
     Dropped {
         of: u64,
         equal: u32,
+        /// Whether both have the same shingles.
+        is_whole: bool,
     },
     /// Kept, although it is similar to the document `of`: it differs in numbers, or in what is
     /// rare.
@@ -38,7 +40,7 @@ impl Verdict {
         let (kind, equal, of) = match self {
             Self::None => (0, 0, 0),
             Self::Kept => (1, 0, 0),
-            Self::Dropped { of, equal } => (2_u64, equal, of),
+            Self::Dropped { of, equal, is_whole } => (if is_whole { 5_u64 } else { 2 }, equal, of),
             Self::Apart { of, equal, in_numbers } => (if in_numbers { 3 } else { 4 }, equal, of),
         };
         (u128::from(of) << 64 | u128::from(u64::from(equal) << 32 | kind)).to_le_bytes()
@@ -48,7 +50,7 @@ impl Verdict {
         let (of, equal) = (u64_at(&bytes, 8), u32_at(&bytes, 4));
         match u32_at(&bytes, 0) {
             1 => Self::Kept,
-            2 => Self::Dropped { of, equal },
+            kind @ (2 | 5) => Self::Dropped { of, equal, is_whole: kind == 5 },
             kind @ (3 | 4) => Self::Apart { of, equal, in_numbers: kind == 3 },
             _ => Self::None,
         }
